@@ -1,0 +1,62 @@
+"""Reading JSON from strangers: bounded depth, no NUL, no lone surrogates, no huge integers."""
+
+import json
+
+MAX_DEPTH = 32
+MAX_INTEGER = 2**63
+
+
+class BadJSON(ValueError):
+    """The text is not JSON that we take; the message says why."""
+
+
+def loads(data: bytes | str):
+    """The JSON value in `data` (UTF-8). Raises BadJSON, never anything else."""
+    try:
+        text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
+        value = json.loads(text, parse_constant=_refuse, parse_int=_integer)
+    except RecursionError:
+        raise BadJSON(f"nested more than {MAX_DEPTH} levels deep") from None
+    except UnicodeDecodeError:
+        raise BadJSON("not UTF-8 text") from None
+    except json.JSONDecodeError as error:
+        raise BadJSON(f"not JSON: {error.msg} at line {error.lineno}") from None
+    _check(value)
+    return value
+
+
+def _refuse(constant):
+    raise BadJSON(f"{constant} is not a JSON number")
+
+
+def _integer(digits):
+    if len(digits) > 20 or abs(int(digits)) > MAX_INTEGER:
+        raise BadJSON("an integer is beyond 64 bits")
+    return int(digits)
+
+
+def _check(value):
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        following = []
+        for item in level:
+            if isinstance(item, str):
+                _check_text(item)
+            elif isinstance(item, dict):
+                following += [*item.keys(), *item.values()]
+            elif isinstance(item, list):
+                following += item
+        if not following:
+            return
+        level = following
+    raise BadJSON(f"nested more than {MAX_DEPTH} levels deep")
+
+
+def _check_text(text):
+    if "\x00" in text:
+        raise BadJSON("a text holds the character U+0000")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise BadJSON("a text holds half of a surrogate pair") from None

@@ -1,0 +1,91 @@
+"""Rows as a queue: due, claim under a lease, finish or retry. Celery only rings the bell."""
+
+import random
+from datetime import timedelta
+
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+LEASE = timedelta(seconds=60)
+
+
+class Delivery(models.Model):
+    """Something that must reach a place at least once.
+
+    A claimer owns the row until `lease_until`; every later write is fenced on `lease_owner`, so a
+    paused worker cannot overwrite what its successor did.
+    """
+
+    class Status(models.TextChoices):
+        PENDING = "pending"
+        DONE = "done"
+        EXHAUSTED = "exhausted"
+
+    SCHEDULE = (5, 60, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)  # seconds
+
+    status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
+    attempts = models.PositiveIntegerField(default=0)
+    due_at = models.DateTimeField(default=timezone.now)
+    lease_until = models.DateTimeField(null=True)
+    lease_owner = models.UUIDField(null=True)
+    last_error = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        abstract = True
+
+    def lease(self, duration=LEASE):
+        """Marks an unsaved row as already claimed by its maker."""
+        self.lease_owner, self.lease_until = uuid7(), timezone.now() + duration
+        return self
+
+    @classmethod
+    def due(cls):
+        now = timezone.now()
+        free = Q(lease_until=None) | Q(lease_until__lt=now)
+        return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
+
+    @classmethod
+    def claim(cls, limit=10, duration=LEASE):
+        """Up to `limit` due rows, oldest first, now leased to the caller."""
+        with transaction.atomic():
+            rows = list(cls.due().select_for_update(skip_locked=True).order_by("pk")[:limit])
+            for row in rows:
+                row.lease(duration)
+            cls.objects.bulk_update(rows, ["lease_owner", "lease_until"])
+        return rows
+
+    def finish(self, **changes):
+        """True if the row was still ours and is now done."""
+        return self._fenced(status=self.Status.DONE, lease_owner=None, lease_until=None, **changes)
+
+    def retry(self, error, **changes):
+        """Puts the row back for its next attempt, or ends it when the schedule is used up."""
+        if self.attempts >= len(self.SCHEDULE):
+            return self.exhaust(error, **changes)
+        delay = self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2)
+        return self._fenced(
+            attempts=self.attempts + 1,
+            due_at=timezone.now() + timedelta(seconds=delay),
+            lease_owner=None,
+            lease_until=None,
+            last_error=error[:200],
+            **changes,
+        )
+
+    def release(self):
+        """Gives the lease back: due for whoever comes next."""
+        return self._fenced(lease_owner=None, lease_until=None)
+
+    def exhaust(self, error, **changes):
+        return self._fenced(
+            status=self.Status.EXHAUSTED,
+            lease_owner=None,
+            last_error=error[:200],
+            **changes,
+        )
+
+    def _fenced(self, **changes):
+        rows = type(self).objects.filter(pk=self.pk, lease_owner=self.lease_owner)
+        return bool(rows.filter(status=self.Status.PENDING).update(**changes))

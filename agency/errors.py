@@ -1,0 +1,58 @@
+"""The errors a caller or a peer can meet. `code` is stable snake_case and listed in docs/errors.md."""
+
+
+class AgencyError(Exception):
+    """Base of all. To the caller be specific, to the peer vague.
+
+    errors: optional map of field name to a list of sentences.
+    """
+
+    status = 500
+
+    def __init__(self, code: str, message: str, errors: dict[str, list[str]] | None = None):
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.errors = errors
+
+
+class Invalid(AgencyError):
+    """400: the caller's input, beyond what the serializer sees."""
+
+    status = 400
+
+
+class NotFound(AgencyError):
+    """404: no such object in the caller's organization."""
+
+    status = 404
+
+
+class Conflict(AgencyError):
+    """409: the request contradicts what is already there."""
+
+    status = 409
+
+
+class WrongState(Conflict):
+    """409: the object is elsewhere in its life."""
+
+    def __init__(self, obj, sources):
+        name = type(obj).__name__
+        expected = " or ".join(str(source) for source in sources)
+        super().__init__(
+            "wrong_state",
+            f"The {name.lower()} is {obj.state}; this needs {expected}. Read it again.",
+        )
+
+
+class PeerError(AgencyError):
+    """The other agent broke the protocol: it gets a problem report, nobody gets a 5xx."""
+
+    status = 409
+
+
+class Unavailable(AgencyError):
+    """503: ledger, broker or endpoint is out of reach; try again later."""
+
+    status = 503

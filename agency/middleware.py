@@ -1,0 +1,75 @@
+"""Middleware: the request id, and the bound on what a request may carry."""
+
+import io
+import logging
+import re
+import time
+
+from django.conf import settings
+from django.http import JsonResponse
+from uuid_utils.compat import uuid7
+
+from agency import logs
+
+logger = logging.getLogger("agency.requests")
+SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
+QUIET = ("/health", "/static/")
+
+
+def request_id(get_response):
+    """Takes the caller's X-Request-Id or makes one; it is on the answer and in every log line."""
+
+    def middleware(request):
+        given = request.headers.get("X-Request-Id", "")
+        request.id = given if SAFE_ID.match(given) else str(uuid7())
+        token = logs.request_id.set(request.id)
+        started = time.monotonic()
+        try:
+            response = get_response(request)
+            log(request, response, started)
+        finally:
+            logs.request_id.reset(token)
+        response["X-Request-Id"] = request.id
+        return response
+
+    return middleware
+
+
+def log(request, response, started):
+    if request.path.startswith(QUIET):
+        return
+    fields = {
+        "method": request.method,
+        "route": getattr(request.resolver_match, "route", None),
+        "status": response.status_code,
+        "milliseconds": round((time.monotonic() - started) * 1000),
+    }
+    logger.info("%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields)
+
+
+def bounded_body(get_response):
+    """Refuses a body over its limit with 413 and reads chunked bodies, which WSGI shows as empty."""
+
+    def middleware(request):
+        didcomm = request.path_info == "/didcomm"
+        limit = settings.MAX_ENVELOPE_BYTES if didcomm else settings.MAX_BODY_BYTES
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > limit:
+            return too_large(limit)
+        if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            message = "The address holds the character U+0000."
+            return JsonResponse({"code": "invalid_request", "message": message}, status=400)
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+            body = request.META["wsgi.input"].read(limit + 1)
+            if len(body) > limit:
+                return too_large(limit)
+            request.META["CONTENT_LENGTH"] = str(len(body))
+            request._stream = io.BytesIO(body)
+        return get_response(request)
+
+    return middleware
+
+
+def too_large(limit):
+    message = f"The body is larger than {limit} bytes. Send less."
+    return JsonResponse({"code": "body_too_large", "message": message}, status=413)

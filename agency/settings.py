@@ -1,0 +1,322 @@
+"""All settings, from environment variables only. The table in docs/settings.md lists each of them."""
+
+import base64
+import binascii
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+env = environ.FileAwareEnv()
+
+# Development: readable errors, loopback allowed, key files under var/. Never in production.
+DEBUG = env.bool("DEBUG", default=False)
+# Signs sessions and links in the studio.
+SECRET_KEY = env.str("SECRET_KEY", default="")
+# Base64 of 32 random bytes: wraps the data keys that seal every secret in the database.
+AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
+# PostgreSQL, as postgres://user:password@host:port/name.
+DATABASE_URL = env.str("DATABASE_URL", default="")
+# Redis or Valkey, the broker between web and worker.
+REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+# Connections to PostgreSQL that one process keeps at most.
+DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
+# The port the web server listens on.
+PORT = env.int("PORT", default=8000)
+# The base of every invitation, endpoint and link; never taken from a request.
+PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
+# The URI scheme of the deep links that open a wallet app.
+DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
+# Host names the web server answers to.
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
+# Folder (a volume shared by all processes) for files that are served publicly.
+STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage"))
+# `json` or `text`.
+LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json")
+# Level of the product's own log lines.
+LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+# Whether anybody may sign up in the studio; without it, only staff create people.
+STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
+# Bytes of one API request body.
+MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
+# Bytes of one DIDComm envelope.
+MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
+# Whether outgoing calls may reach this machine itself; other private addresses are always refused.
+OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=DEBUG)
+# Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
+EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
+# Set when a proxy that sets X-Forwarded-Proto stands in front.
+TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
+
+if not DATABASE_URL:
+    raise ImproperlyConfigured(
+        "DATABASE_URL is not set. Give it as postgres://user:password@host:port/name, "
+        "or use `make run`, which starts a database of its own."
+    )
+if not SECRET_KEY:
+    raise ImproperlyConfigured(
+        "SECRET_KEY is not set. Make one with: python -c 'import secrets; "
+        "print(secrets.token_urlsafe(50))'"
+    )
+try:
+    MASTER_KEY = base64.b64decode(AGENCY_MASTER_KEY.strip(), validate=True)
+except binascii.Error:
+    MASTER_KEY = b""
+if len(MASTER_KEY) != 32:
+    raise ImproperlyConfigured(
+        "AGENCY_MASTER_KEY must be the base64 of 32 bytes. Make one, once, and keep it safe: "
+        "python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
+    )
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "allauth",
+    "allauth.account",
+    "django_htmx",
+    "agency",
+    "tenants",
+    "wallets",
+    "connections",
+    "credentials",
+    "verifications",
+]
+
+MIDDLEWARE = [
+    "agency.middleware.request_id",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agency.middleware.bounded_body",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+]
+
+ROOT_URLCONF = "agency.urls"
+WSGI_APPLICATION = "agency.wsgi.application"
+APPEND_SLASH = False
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+DATABASES = {"default": env.db_url_config(DATABASE_URL)}
+if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
+    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…).")
+DATABASES["default"]["OPTIONS"] = {
+    "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
+    "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
+}
+
+CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 120,
+    "unacked_restore_interval": 5,
+    "unacked_restore_throttle": 1,
+    "socket_timeout": 5,
+}
+CELERY_BEAT_SCHEDULE = {
+    "sweep-messages": {
+        "task": "connections.tasks.sweep",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["agency.authentication.TenantAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["agency.json_only.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["agency.json_only.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "agency.json_only.AlwaysJSON",
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "agency.api.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Agency",
+    "VERSION": "1.0.0",
+    "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
+    "verifications.",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PUBLIC": True,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SWAGGER_UI_SETTINGS": {
+        "persistAuthorization": False,
+        "displayRequestDuration": True,
+    },
+    "COMPONENT_SPLIT_REQUEST": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "PREPROCESSING_HOOKS": ["agency.openapi.one_path_each"],
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "agency.openapi.add_errors",
+    ],
+    "ENUM_NAME_OVERRIDES": {
+        "ConnectionState": "connections.models.Connection.State",
+        "CredentialState": "credentials.models.Credential.State",
+        "VerificationState": "verifications.models.Verification.State",
+    },
+    "TAGS": [
+        {
+            "name": "Wallets",
+            "description": "Hosted wallets for holders without a phone.",
+        },
+        {
+            "name": "Wallet connections",
+            "description": "What one hosted wallet is connected to.",
+        },
+        {
+            "name": "Wallet credentials",
+            "description": "Offers and credentials of a hosted wallet.",
+        },
+        {
+            "name": "Wallet verifications",
+            "description": "Proof requests a hosted wallet answers.",
+        },
+        {
+            "name": "Connections",
+            "description": "The organization's invitations and connections.",
+        },
+        {"name": "Definitions", "description": "Schemas and credential definitions."},
+        {"name": "Credentials", "description": "Offer, issue, read."},
+        {"name": "Policies", "description": "What a verification asks for."},
+        {"name": "Verifications", "description": "Proof requests and their results."},
+        {"name": "Ledger", "description": "Public objects of the local network."},
+        {"name": "Health", "description": "For load balancers."},
+    ],
+}
+
+AUTHENTICATION_BACKENDS = [
+    "django.contrib.auth.backends.ModelBackend",
+    "allauth.account.auth_backends.AuthenticationBackend",
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/studio/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+vars().update(env.email_url_config(EMAIL_URL))
+
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": STORAGE_ROOT},
+    },
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage",
+    },
+}
+WHITENOISE_USE_FINDERS = DEBUG
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+SECURE = PUBLIC_URL.startswith("https://")
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SESSION_COOKIE_AGE = 8 * 3600
+SESSION_SAVE_EVERY_REQUEST = True
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+SECURE_HSTS_SECONDS = 31536000 if SECURE else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+if TRUST_PROXY:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.middleware.bounded_body is the bound
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "agency.logs.RequestIdFilter"}},
+    "formatters": {
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s %(request_id)s",
+            "rename_fields": {
+                "asctime": "time",
+                "levelname": "level",
+                "name": "logger",
+            },
+        },
+        "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+    },
+    "handlers": {
+        "console": {
+            "class": "logging.StreamHandler",
+            "formatter": LOG_FORMAT,
+            "filters": ["request_id"],
+        },
+    },
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        name: {"level": LOG_LEVEL}
+        for name in (
+            "agency",
+            "tenants",
+            "wallets",
+            "connections",
+            "credentials",
+            "verifications",
+        )
+    },
+}
