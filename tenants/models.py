@@ -1,0 +1,187 @@
+"""Organizations (tenants), their people, keys and networks."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from tenants import tokens, vault
+
+
+class Record(models.Model):
+    """What every record has: a time-ordered id and two times."""
+
+    id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+    updated_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        abstract = True
+
+
+class Network(models.Model):
+    """A ledger or registry on which DIDs, schemas and definitions are published."""
+
+    class Kind(models.TextChoices):
+        LOCAL = "local"
+
+    id = models.SlugField(primary_key=True)
+    name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    sequence = models.BigIntegerField(default=0)
+
+    def __str__(self):
+        return self.name
+
+    def next_sequence(self):
+        """The number of the next write. Holds the row until the transaction ends."""
+        Network.objects.filter(pk=self.pk).update(sequence=models.F("sequence") + 1)
+        self.refresh_from_db(fields=["sequence"])
+        return self.sequence
+
+
+class Provider(Record):
+    """An account that makes organizations and reaches only those it made."""
+
+    name = models.CharField(max_length=200)
+
+    def __str__(self):
+        return self.name
+
+
+class Tenant(Record):
+    """An organization."""
+
+    name = models.CharField(max_length=200)
+    image_url = models.URLField(max_length=2000, blank=True)
+    network = models.ForeignKey(Network, on_delete=models.PROTECT)
+    provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="tenants")
+    people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
+
+    def __str__(self):
+        return self.name
+
+
+class Membership(Record):
+    """A person in an organization."""
+
+    class Role(models.TextChoices):
+        OWNER = "owner", "Owner: everything, people included"
+        DEVELOPER = "developer", "Developer: keys"
+        VIEWER = "viewer", "Viewer: reads"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
+    role = models.CharField(max_length=16, choices=Role.choices, default=Role.OWNER)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "user"], name="one_membership")]
+
+    def __str__(self):
+        return f"{self.user} in {self.tenant}"
+
+    @property
+    def may_manage_keys(self):
+        return self.role in (self.Role.OWNER, self.Role.DEVELOPER)
+
+
+class DataKey(Record):
+    """The key that seals a tenant's secrets, itself sealed by the master key (see vault.py)."""
+
+    tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, null=True)
+    master_key_id = models.CharField(max_length=16)
+    wrapped = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                models.Value(1), condition=Q(tenant=None), name="one_system_data_key"
+            )
+        ]
+
+    def __str__(self):
+        return f"data key of {self.tenant_id or 'the system'}"
+
+
+class ApiKey(Record):
+    """An access token, subscription key or provider key: kept as a digest, shown once.
+
+    Live while it is neither revoked nor past `expires_at`. Rotation makes a successor and lets the
+    old key live on for an overlap.
+    """
+
+    class Kind(models.TextChoices):
+        ACCESS_TOKEN = "access_token", "Access token"
+        SUBSCRIPTION_KEY = "subscription_key", "Subscription key"
+        PROVIDER_KEY = "provider_key", "Provider key"
+
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, related_name="keys")
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, null=True, related_name="keys")
+    name = models.CharField(max_length=100)
+    digest = models.BinaryField(unique=True)
+    hint = models.CharField(max_length=16)
+    last_used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="provider_key", provider__isnull=False, tenant=None)
+                | (~Q(kind="provider_key") & Q(provider=None, tenant__isnull=False)),
+                name="key_has_one_owner",
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.get_kind_display()} {self.hint}…"
+
+    @classmethod
+    def issue(cls, kind, owner, name):
+        """Returns (row, secret); the secret cannot be read again."""
+        secret = tokens.generate(tokens.PREFIXES[kind])
+        who = {"provider" if kind == cls.Kind.PROVIDER_KEY else "tenant": owner}
+        digest, hint = vault.digest(secret), tokens.hint(secret)
+        return cls.objects.create(kind=kind, name=name, digest=digest, hint=hint, **who), secret
+
+    @classmethod
+    def live(cls):
+        now = timezone.now()
+        return cls.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+    @classmethod
+    def find(cls, kind, secret):
+        """The live key of this kind, or None. Garbage is refused without a query."""
+        if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
+            return None
+        keys = cls.live().select_related("tenant__network", "provider")
+        return keys.filter(kind=kind, digest=vault.digest(secret)).first()
+
+    @property
+    def is_live(self):
+        return not self.revoked_at and (not self.expires_at or self.expires_at > timezone.now())
+
+    @property
+    def owner(self):
+        return self.tenant or self.provider
+
+    def used(self):
+        """Notes the use, at most once a minute."""
+        now = timezone.now()
+        if not self.last_used_at or now - self.last_used_at > timedelta(minutes=1):
+            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)
+
+    def revoke(self):
+        now = timezone.now()
+        ApiKey.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=now, updated_at=now)
+
+    def rotate(self, overlap=timedelta(hours=24)):
+        """Returns (successor, secret); this key lives on for `overlap`, never longer than before."""
+        end = timezone.now() + overlap
+        keys = ApiKey.live().filter(pk=self.pk)
+        keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)
+        return ApiKey.issue(self.kind, self.owner, self.name)
