@@ -1,0 +1,115 @@
+"""Ed25519 signing keys and the X25519 boxes made from them. The only import of PyNaCl.
+
+Keys are 32-byte seeds; public keys ("verkeys") travel as base58 text. RFC 0019 packs with the
+X25519 twins of both.
+"""
+
+import os
+
+import base58
+from nacl import bindings
+from nacl.exceptions import CryptoError
+from nacl.public import Box, PrivateKey, PublicKey, SealedBox
+from nacl.signing import SigningKey, VerifyKey
+
+from agency.errors import PeerError
+
+NONCE_BYTES = Box.NONCE_SIZE  # 24
+
+
+def generate_seed() -> bytes:
+    return os.urandom(32)
+
+
+def verkey_of(seed: bytes) -> str:
+    return encode(bytes(SigningKey(seed).verify_key))
+
+
+def did_of(verkey: str) -> str:
+    """The unqualified Indy DID: base58 of the first 16 bytes of the verkey."""
+    return encode(decode(verkey)[:16])
+
+
+def encode(data: bytes) -> str:
+    return base58.b58encode(data).decode()
+
+
+def decode(verkey: str) -> bytes:
+    """The 32 bytes of a verkey given as base58 or did:key (with or without fragment)."""
+    try:
+        if verkey.startswith("did:key:z"):
+            data = base58.b58decode(verkey[len("did:key:z") :].partition("#")[0])
+            prefix, data = data[:2], data[2:]
+            if prefix != b"\xed\x01":
+                raise ValueError
+        else:
+            data = base58.b58decode(verkey)
+    except ValueError:
+        raise PeerError("bad_key", "not an Ed25519 key") from None
+    if len(data) != 32:
+        raise PeerError("bad_key", "not an Ed25519 key")
+    return data
+
+
+def normalise(verkey: str) -> str:
+    """Any accepted spelling of a verkey as base58."""
+    return encode(decode(verkey))
+
+
+def sign(seed: bytes, data: bytes) -> bytes:
+    return SigningKey(seed).sign(data).signature
+
+
+def is_signed_by(verkey: str, data: bytes, signature: bytes) -> bool:
+    try:
+        VerifyKey(decode(verkey)).verify(data, signature)
+    except (CryptoError, ValueError):
+        return False
+    return True
+
+
+def box(message: bytes, nonce: bytes, to_verkey: str, seed: bytes) -> bytes:
+    return Box(_private(seed), _public(to_verkey)).encrypt(message, nonce).ciphertext
+
+
+def open_box(ciphertext: bytes, nonce: bytes, from_verkey: str, seed: bytes) -> bytes:
+    try:
+        return Box(_private(seed), _public(from_verkey)).decrypt(ciphertext, nonce)
+    except (CryptoError, ValueError) as error:
+        raise PeerError("cannot_open", "the envelope does not open") from error
+
+
+def seal(message: bytes, to_verkey: str) -> bytes:
+    return SealedBox(_public(to_verkey)).encrypt(message)
+
+
+def open_seal(ciphertext: bytes, seed: bytes) -> bytes:
+    try:
+        return SealedBox(_private(seed)).decrypt(ciphertext)
+    except (CryptoError, ValueError) as error:
+        raise PeerError("cannot_open", "the envelope does not open") from error
+
+
+def encrypt(message: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
+    """ChaCha20-Poly1305 (IETF, 12-byte nonce): ciphertext with the 16-byte tag at its end."""
+    return bindings.crypto_aead_chacha20poly1305_ietf_encrypt(message, additional, nonce, key)
+
+
+def decrypt(ciphertext: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
+    try:
+        return bindings.crypto_aead_chacha20poly1305_ietf_decrypt(
+            ciphertext, additional, nonce, key
+        )
+    except (CryptoError, ValueError, TypeError) as error:
+        raise PeerError("cannot_open", "the envelope does not open") from error
+
+
+def _private(seed: bytes) -> PrivateKey:
+    return SigningKey(seed).to_curve25519_private_key()
+
+
+def _public(verkey: str) -> PublicKey:
+    try:
+        return VerifyKey(decode(verkey)).to_curve25519_public_key()
+    except (CryptoError, RuntimeError) as error:
+        raise PeerError("bad_key", "not an Ed25519 key") from error

@@ -1,0 +1,113 @@
+"""Wallets (one party's agent each) and their keys."""
+
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from tenants import vault
+from tenants.models import Record, Tenant
+from wallets import anoncreds, keys
+
+
+class Wallet(Record):
+    """One party's agent: keys, link secret, connections, exchanges.
+
+    A tenant has one wallet of its own (issuer and verifier, with a public DID) and any number of
+    custodial wallets, one for each holder.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="wallets")
+    wallet_id = models.CharField(max_length=128)
+    owner_name = models.CharField(max_length=200, blank=True)
+    is_organization = models.BooleanField(default=False)
+    did = models.CharField(max_length=64, blank=True)
+    link_secret = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "wallet_id"], name="one_wallet_per_id"),
+            models.UniqueConstraint(
+                fields=["tenant"],
+                condition=Q(is_organization=True),
+                name="one_wallet_of_the_organization",
+            ),
+        ]
+
+    def __str__(self):
+        return self.wallet_id
+
+    @classmethod
+    def create(cls, tenant, wallet_id=None, **fields):
+        wallet = cls(tenant=tenant, **fields)
+        wallet.wallet_id = wallet_id or str(wallet.pk)
+        vault.seal(wallet, "link_secret", anoncreds.create_link_secret())
+        wallet.save(force_insert=True)
+        return wallet
+
+    @classmethod
+    def custodial(cls, tenant):
+        return cls.objects.filter(tenant=tenant, is_organization=False)
+
+    @property
+    def name(self):
+        return self.tenant.name if self.is_organization else self.owner_name
+
+    @property
+    def image_url(self):
+        return self.tenant.image_url if self.is_organization else ""
+
+    def secret(self):
+        return vault.unseal(self, "link_secret")
+
+    def create_key(self, seed=None):
+        return Key.create(self, seed or keys.generate_seed())
+
+    @transaction.atomic
+    def remove(self):
+        """Deletes the wallet and its connections; its keys stay behind as tombstones."""
+        for connection in self.connections.select_related("my_key", "invitation_key"):
+            connection.remove()
+        self.keys.update(**Key.TOMBSTONE, retired_at=timezone.now())
+        self.delete()
+
+
+class Key(Record):
+    """A signing key of a wallet. Retired, it stays as a tombstone: no seed, no wallet."""
+
+    TOMBSTONE = {"wallet": None, "seed": None}
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(Wallet, on_delete=models.SET_NULL, null=True, related_name="keys")
+    verkey = models.CharField(max_length=44, unique=True)
+    seed = models.BinaryField(null=True)
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(retired_at=None, seed__isnull=False)
+                | Q(retired_at__isnull=False, seed=None, wallet=None),
+                name="key_is_live_or_tombstone",
+            )
+        ]
+
+    def __str__(self):
+        return self.verkey
+
+    @classmethod
+    def create(cls, wallet, seed):
+        key = cls(tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(seed))
+        vault.seal(key, "seed", keys.encode(seed))
+        key.save(force_insert=True)
+        return key
+
+    @property
+    def did(self):
+        return keys.did_of(self.verkey)
+
+    def secret(self):
+        """The 32-byte seed."""
+        return keys.decode(vault.unseal(self, "seed"))
+
+    def retire(self):
+        Key.objects.filter(pk=self.pk).update(**self.TOMBSTONE, retired_at=timezone.now())

@@ -1,0 +1,13 @@
+"""Routes of wallets, below `…/api/`."""
+
+from django.urls import path
+
+from wallets.api import Wallets
+
+wallet_api = [
+    path(
+        "wallets",
+        Wallets.as_view({"get": "list", "post": "create", "delete": "destroy_by_query"}),
+    ),
+    path("wallets/<walletId>", Wallets.as_view({"delete": "destroy"})),
+]
