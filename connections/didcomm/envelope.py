@@ -1,0 +1,111 @@
+"""The encryption envelope of RFC 0019 (pack and unpack, version 1)."""
+
+import json
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from agency import bounded_json
+from agency.errors import PeerError
+from connections.didcomm.message import decode_bytes, encode_bytes
+from wallets import keys
+
+ENCRYPTION = "xchacha20poly1305_ietf"  # its name; the cipher is ChaCha20-Poly1305 with 12 bytes
+MAX_RECIPIENTS = 32
+
+
+class Opened(NamedTuple):
+    """What was in an envelope, and whose keys it was for and from (None: anonymous)."""
+
+    body: bytes
+    recipient: str
+    sender: str | None
+
+
+class Sender(NamedTuple):
+    verkey: str
+    seed: bytes
+
+
+def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
+    """The envelope as JSON. With a sender it is Authcrypt, without one Anoncrypt."""
+    key = os.urandom(32)
+    protected = encode_bytes(
+        json.dumps(
+            {
+                "enc": ENCRYPTION,
+                "typ": "JWM/1.0",
+                "alg": "Authcrypt" if sender else "Anoncrypt",
+                "recipients": [_lock(key, recipient, sender) for recipient in recipients],
+            }
+        ).encode()
+    )
+    nonce = os.urandom(12)
+    sealed = keys.encrypt(body, protected.encode(), nonce, key)
+    return json.dumps(
+        {
+            "protected": protected,
+            "iv": encode_bytes(nonce),
+            "ciphertext": encode_bytes(sealed[:-16]),
+            "tag": encode_bytes(sealed[-16:]),
+        }
+    ).encode()
+
+
+def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
+    if sender is None:
+        return {
+            "encrypted_key": encode_bytes(keys.seal(key, recipient)),
+            "header": {"kid": recipient},
+        }
+    nonce = os.urandom(keys.NONCE_BYTES)
+    return {
+        "encrypted_key": encode_bytes(keys.box(key, nonce, recipient, sender.seed)),
+        "header": {
+            "kid": recipient,
+            "iv": encode_bytes(nonce),
+            "sender": encode_bytes(keys.seal(sender.verkey.encode(), recipient)),
+        },
+    }
+
+
+def unpack(data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]) -> Opened:
+    """Opens an envelope with whichever of its recipients' keys `find_seed` holds.
+
+    Every envelope that cannot be opened raises the same PeerError `cannot_open`.
+    """
+    try:
+        return _unpack(data, find_seed)
+    except (PeerError, bounded_json.BadJSON, KeyError, TypeError, AttributeError) as error:
+        raise PeerError("cannot_open", "the envelope does not open") from error
+
+
+def _unpack(data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]) -> Opened:
+    envelope = bounded_json.loads(data)
+    header = bounded_json.loads(decode_bytes(envelope["protected"]))
+    entries = _recipients(header)
+    found = find_seed(list(entries))
+    if not found:
+        raise KeyError("no recipient is known here")
+    kid, seed = found
+    key, sender = _unlock(entries[kid], seed, header["alg"])
+    sealed = decode_bytes(envelope["ciphertext"]) + decode_bytes(envelope["tag"])
+    nonce = decode_bytes(envelope["iv"])
+    body = keys.decrypt(sealed, envelope["protected"].encode(), nonce, key)
+    return Opened(body, kid, sender)
+
+
+def _recipients(header: dict[str, Any]) -> dict[str, dict]:
+    entries = header["recipients"]
+    known = header["alg"] in ("Authcrypt", "Anoncrypt") and header["enc"] == ENCRYPTION
+    if not known or not 1 <= len(entries) <= MAX_RECIPIENTS:
+        raise KeyError("not an envelope of RFC 0019")
+    return {entry["header"]["kid"]: entry for entry in entries}
+
+
+def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None]:
+    encrypted, header = decode_bytes(entry["encrypted_key"]), entry["header"]
+    if algorithm == "Anoncrypt":
+        return keys.open_seal(encrypted, seed), None
+    sender = keys.open_seal(decode_bytes(header["sender"]), seed).decode("ascii", "replace")
+    return keys.open_box(encrypted, decode_bytes(header["iv"]), sender, seed), sender

@@ -1,0 +1,151 @@
+"""Aries messages as JSON objects: types, threads, attachments, base64 (aries-rfcs 0008, 0011, 0017)."""
+
+import base64
+import binascii
+import json
+import re
+import uuid
+from typing import Any, NamedTuple
+
+from agency import bounded_json
+from agency.errors import PeerError
+
+PREFIX = "https://didcomm.org/"
+OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"
+TYPE = re.compile(
+    rf"^({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})([\w-]+)/(\d{{1,4}})\.(\d{{1,4}})/([\w-]+)$",
+    re.ASCII,
+)
+MAX_ID = 128
+NOT_IN_BOTH_ALPHABETS = {ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"}
+
+
+class Message(NamedTuple):
+    """A received message. `type` is without prefix: `connections/1.0/request`.
+
+    `sender` is the verkey that packed it, None for an anonymous envelope.
+    """
+
+    type: str
+    prefix: str
+    id: str
+    thread_id: str
+    body: dict[str, Any]
+    sender: str | None = None
+
+    @property
+    def family(self) -> str:
+        """What handlers are found by: any minor version, either spelling of problem-report."""
+        protocol, version, name = self.type.split("/")
+        return f"{protocol}/{version.partition('.')[0]}/{name.replace('_', '-')}"
+
+    @property
+    def is_problem_report(self) -> bool:
+        return self.family.endswith("/problem-report")
+
+
+def parse(data: bytes) -> Message:
+    """The message in decrypted bytes; PeerError `message_parse_failure` when it is none."""
+    try:
+        body = bounded_json.loads(data)
+    except bounded_json.BadJSON as error:
+        raise PeerError("message_parse_failure", str(error)) from None
+    return read(body)
+
+
+def read(body: Any) -> Message:
+    if not isinstance(body, dict):
+        raise PeerError("message_parse_failure", "a message is a JSON object")
+    match = TYPE.match(text(body, "@type"))
+    if not match:
+        raise PeerError("message_parse_failure", "@type is not a message type")
+    prefix, protocol, major, minor, name = match.groups()
+    identifier = text(body, "@id")
+    thread = body.get("~thread") or {}
+    thread_id = text(thread, "thid", identifier) if isinstance(thread, dict) else identifier
+    if max(len(identifier), len(thread_id)) > MAX_ID:
+        raise PeerError("message_parse_failure", "@id or thid is too long")
+    return Message(f"{protocol}/{major}.{minor}/{name}", prefix, identifier, thread_id, body)
+
+
+def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
+    """A text member; PeerError when it is missing (and has no default) or no text."""
+    value = body.get(name)
+    if value is None and default is not None:
+        return default
+    if not isinstance(value, str) or not value:
+        raise PeerError("message_parse_failure", f"{name} is missing or not a text")
+    return value
+
+
+def build(kind: str, prefix: str = PREFIX, thread: str | None = None, **members: Any) -> dict:
+    """A message to send: type, a fresh id, the thread it belongs to, and its members."""
+    message = {"@type": prefix + kind, "@id": str(uuid.uuid4()), **members}
+    if thread:
+        message["~thread"] = {"thid": thread}
+    return message
+
+
+def problem_report(answered: Message, code: str, explanation: str) -> dict:
+    """The problem report of the protocol that `answered` belongs to (RFC 0035, RFC 0160)."""
+    protocol, version, _ = answered.type.split("/")
+    if protocol == "connections":
+        kind, body = "problem_report", {"problem-code": code, "explain": explanation}
+    else:
+        kind, body = "problem-report", {"description": {"code": code, "en": explanation}}
+    return build(f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **body)
+
+
+def problem_code(message: Message) -> str:
+    """The code of a problem report in any of its forms; old senders put a text there."""
+    description = message.body.get("description")
+    code = description.get("code") if isinstance(description, dict) else description
+    code = code or message.body.get("problem-code") or message.body.get("explain-ltxt")
+    return code[:100] if isinstance(code, str) and code else "problem"
+
+
+def attach(identifier: str, content: dict) -> dict:
+    """A JSON attachment in the form every reader takes: plain padded base64."""
+    data = base64.b64encode(json.dumps(content).encode()).decode()
+    return {"@id": identifier, "mime-type": "application/json", "data": {"base64": data}}
+
+
+def attached(message: Message, member: str) -> dict:
+    """The JSON object in the first attachment of `member`, given as base64 or json."""
+    attachments = message.body.get(member)
+    first = attachments[0] if isinstance(attachments, list) and attachments else None
+    data = first.get("data") if isinstance(first, dict) else None
+    if not isinstance(data, dict):
+        raise PeerError("message_parse_failure", f"{member} holds no attachment")
+    content = data.get("json")
+    if content is None:
+        content = decode_json(text(data, "base64"))
+    if not isinstance(content, dict):
+        raise PeerError("message_parse_failure", f"{member} holds no JSON object")
+    return content
+
+
+def encode_url(content: dict) -> str:
+    """Base64 of JSON that reads the same in both alphabets and needs no padding."""
+    data = json.dumps(content).translate(NOT_IN_BOTH_ALPHABETS)
+    return base64.b64encode((data + " " * (-len(data) % 3)).encode()).decode()
+
+
+def encode_bytes(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode()
+
+
+def decode_bytes(data: str) -> bytes:
+    """Base64 in either alphabet, padded or not."""
+    plain = data.strip().rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise PeerError("message_parse_failure", "not base64") from None
+
+
+def decode_json(data: str) -> Any:
+    try:
+        return bounded_json.loads(decode_bytes(data))
+    except bounded_json.BadJSON as error:
+        raise PeerError("message_parse_failure", str(error)) from None

@@ -1,0 +1,97 @@
+"""Invitations as links: the page for people, the message for wallets, QR codes, and the way back."""
+
+import io
+from urllib.parse import parse_qs, quote, urlsplit
+
+import qrcode
+import qrcode.image.pure
+import qrcode.image.svg
+from django.conf import settings
+from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from agency import bounded_json
+from agency.errors import Invalid, PeerError
+from connections.didcomm import message
+from connections.models import Connection
+
+QR_FORMS = {
+    "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
+    "png": ("image/png", qrcode.image.pure.PyPNGImage),
+}
+
+
+def resolve(given):
+    """The invitation message in what a caller gave: link, base64 of any kind, or JSON."""
+    try:
+        return message.read(_content(given.strip()))
+    except (PeerError, bounded_json.BadJSON) as error:
+        raise Invalid(
+            "bad_invitation",
+            "This is no invitation that can be read. Give the field `invitation` of the "
+            f"connection, its link, or the JSON message ({error}).",
+            {"invitation": [str(error)]},
+        ) from None
+
+
+def _content(given):
+    if given.startswith("{"):
+        return bounded_json.loads(given)
+    if "://" not in given:
+        return message.decode_json(given)
+    carried = parse_qs(urlsplit(given).query).get("c_i")
+    if carried:
+        return message.decode_json(carried[0].replace(" ", "+"))
+    ours = f"{settings.PUBLIC_URL}/i/"
+    if given.startswith(ours):
+        token = urlsplit(given).path.rpartition("/")[2]
+        found = Connection.objects.filter(token=token).first()
+        if found:
+            return found.invitation
+    raise PeerError("bad_invitation", "the link holds no c_i and is not one of this agency")
+
+
+@require_safe
+@never_cache
+def invitation(request, token):
+    """A wallet (Accept without text/html) gets the message, a browser the page."""
+    connection = by_token(token)
+    if not request.accepts("text/html") or wants_json(request):
+        return JsonResponse(connection.invitation)
+    if "c_i" not in request.GET:
+        return HttpResponseRedirect(connection.qr_text)
+    deep_link = (
+        f"{settings.DEEP_LINK_SCHEME}://launch/?c_i={quote(connection.invitation_data, safe='')}"
+    )
+    context = {"connection": connection, "wallet": connection.wallet, "deep_link": deep_link}
+    response = render(request, "connections/invitation.html", context)
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def wants_json(request):
+    accept = request.headers.get("Accept", "")
+    return "text/html" not in accept and ("json" in accept or "didcomm" in accept)
+
+
+@require_safe
+def qr(request, token, form):
+    """The QR code as `svg` or `png`."""
+    content_type, factory = QR_FORMS[form]
+    text = by_token(token).qr_text
+    code = qrcode.make(text, image_factory=factory, border=4, box_size=8,
+                       error_correction=qrcode.constants.ERROR_CORRECT_M)  # fmt: skip
+    data = io.BytesIO()
+    code.save(data)
+    return HttpResponse(data.getvalue(), content_type=content_type)
+
+
+def by_token(token):
+    connections = Connection.objects.select_related("wallet__tenant")
+    connection = connections.filter(token=token).first()
+    if not connection:
+        raise Http404
+    return connection

@@ -1,0 +1,311 @@
+"""Connections between two parties, and the rows that carry their messages."""
+
+import secrets
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import Q
+
+from agency.delivery import Delivery
+from agency.errors import Conflict, Invalid, PeerError, WrongState
+from agency.states import move
+from connections import protocol
+from connections.didcomm import message as didcomm
+from connections.didcomm import router, transport
+from connections.protocol import Party
+from tenants.models import Record, Tenant
+from wallets.models import Key, Wallet
+
+
+class Connection(Record):
+    """One party's view of a pairwise relationship; the peer has a row (or software) of its own.
+
+    inviter   Invited ─receive_request→ Negotiating ─confirm→ Connected
+    invitee   Invited ─request→ Negotiating ─receive_response→ Connected
+
+    A multi-party invitation stays Invited and spawns a connection for each request.
+    """
+
+    class State(models.TextChoices):
+        INVITED = "Invited"
+        NEGOTIATING = "Negotiating"
+        CONNECTED = "Connected"
+
+    class Role(models.TextChoices):
+        INVITER = "inviter"
+        INVITEE = "invitee"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="connections")
+    connection_id = models.CharField(max_length=128)
+    role = models.CharField(max_length=8, choices=Role.choices)
+    state = models.CharField(max_length=12, choices=State.choices, default=State.INVITED)
+    multi_party = models.BooleanField(default=False)
+    name = models.CharField(max_length=200, blank=True)
+    image_url = models.CharField(max_length=2000, blank=True)
+    token = models.CharField(max_length=32, unique=True, null=True)
+    invitation = models.JSONField()
+    invitation_key = models.OneToOneField(
+        Key, on_delete=models.PROTECT, null=True, related_name="invitation"
+    )
+    my_key = models.OneToOneField(
+        Key, on_delete=models.PROTECT, null=True, related_name="connection"
+    )
+    their_did = models.CharField(max_length=100, blank=True)
+    their_key = models.CharField(max_length=44, blank=True)
+    their_endpoint = models.CharField(max_length=2000, blank=True)
+    their_routing_keys = models.JSONField(default=list)
+    thread_id = models.CharField(max_length=128, blank=True)
+    message_prefix = models.CharField(max_length=40, default=didcomm.PREFIX)
+    problem = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "connection_id"], name="one_connection_per_id"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="Invited")
+                | Q(role="inviter", my_key__isnull=False) & ~Q(their_key="")
+                | Q(role="invitee", my_key__isnull=False),
+                name="connection_past_invited_has_keys",
+            ),
+            models.CheckConstraint(
+                condition=Q(multi_party=False) | Q(state="Invited"),
+                name="multi_party_stays_invited",
+            ),
+        ]
+        indexes = [models.Index(fields=["wallet", "-id"])]
+
+    def __str__(self):
+        return self.connection_id
+
+    @classmethod
+    @transaction.atomic
+    def invite(cls, wallet, connection_id=None, name="", multi_party=False):
+        """A new invitation of this wallet."""
+        key = wallet.create_key()
+        connection = cls(
+            tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER, invitation_key=key
+        )
+        connection.connection_id = connection_id or str(connection.pk)
+        connection.name, connection.multi_party = name, multi_party
+        connection.token = secrets.token_urlsafe(16)
+        connection.invitation = protocol.invitation(
+            wallet.name, wallet.image_url, key.verkey, transport.endpoint()
+        )
+        connection.save(force_insert=True)
+        return connection
+
+    @classmethod
+    @transaction.atomic
+    def accept(cls, wallet, invitation):
+        """Answers an invitation message; a single-use one again gives the same connection."""
+        inviter = protocol.read_invitation(invitation)
+        Wallet.objects.select_for_update().get(pk=wallet.pk)
+        hosted = cls.hosted_invitation(inviter.verkey)
+        known = wallet.connections.filter(invitation__recipientKeys__0=inviter.verkey).first()
+        if known and known.role == cls.Role.INVITER:
+            raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
+        if known and not (hosted and hosted.multi_party):
+            return known
+        if hosted and hosted.state != cls.State.INVITED:
+            raise invitation_used()
+        return cls._answer(wallet, invitation, inviter)
+
+    @classmethod
+    def _answer(cls, wallet, invitation, inviter):
+        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE)
+        connection.connection_id = str(connection.pk)
+        connection.invitation = invitation.body | {"recipientKeys": [inviter.verkey]}
+        connection.name = str(invitation.body.get("label") or "")[:200]
+        connection.image_url = str(invitation.body.get("imageUrl") or "")[:2000]
+        connection.message_prefix = invitation.prefix
+        connection.save(force_insert=True)
+        connection.request(inviter)
+        return connection
+
+    @classmethod
+    def hosted_invitation(cls, verkey):
+        """The inviter's row if the invitation was made here, None if by another agent."""
+        key = Key.objects.filter(verkey=verkey).first()
+        if key and key.retired_at:
+            raise Conflict("invitation_gone", "The invitation was withdrawn. Ask for a new one.")
+        return key and cls.objects.filter(invitation_key=key).first()
+
+    def request(self, inviter):
+        """Invitee: asks with a fresh key pair."""
+        my_key = self.wallet.create_key()
+        mine = self.party(my_key)
+        body = protocol.request(self.wallet.name, self.wallet.image_url, mine, self.message_prefix)
+        State = self.State
+        move(self, [State.INVITED], State.NEGOTIATING, my_key=my_key, thread_id=body["@id"])
+        transport.send_to(inviter, body, my_key, self)
+
+    def receive_request(self, message):
+        """Inviter: answers a request, on this row or, for a multi-party invitation, on a new one."""
+        party = protocol.read_party(message.body.get("connection"))
+        if message.sender != party.verkey:
+            raise PeerError("request_not_accepted", "the sender is not the DIDDoc's key")
+        connection = self.spawn() if self.multi_party else self
+        my_key = self.wallet.create_key()
+        connection._meet(
+            [self.State.INVITED], self.State.NEGOTIATING, party, message, my_key=my_key
+        )
+        signing_key = self.invitation_key.secret()
+        answer = protocol.response(connection.party(my_key), signing_key, message)
+        transport.send(connection, answer)
+
+    def spawn(self):
+        connection = Connection(
+            tenant=self.tenant, wallet=self.wallet, role=self.role, invitation=self.invitation
+        )
+        connection.connection_id, connection.name = str(connection.pk), self.name
+        connection.save(force_insert=True)
+        return connection
+
+    def receive_response(self, message):
+        """Invitee: checks the signature of the invitation's key and is connected."""
+        signed = message.body.get("connection~sig")
+        content = protocol.read_signed(signed, self.invitation["recipientKeys"][0])
+        party = protocol.read_party(content)
+        if message.sender not in (party.verkey, self.invitation["recipientKeys"][0]):
+            raise PeerError("response_not_accepted", "the sender is not the DIDDoc's key")
+        State = self.State
+        self._meet([State.NEGOTIATING], State.CONNECTED, party, message)
+        ack = didcomm.build(protocol.ACK, self.message_prefix, self.thread_id, status="OK")
+        transport.send(self, ack)
+
+    def _meet(self, sources, target, party, message, **changes):
+        """Moves on, now knowing the peer."""
+        changes |= {
+            "name": self.name or str(message.body.get("label") or "")[:200],
+            "image_url": self.image_url or str(message.body.get("imageUrl") or "")[:2000],
+            "their_did": party.did,
+            "their_key": party.verkey,
+            "their_endpoint": party.endpoint,
+            "their_routing_keys": party.routing_keys,
+            "thread_id": message.thread_id,
+            "message_prefix": message.prefix,
+        }
+        move(self, sources, target, **changes)
+
+    def confirm(self):
+        """Inviter: the response reached the peer, or the peer spoke. Later calls do nothing."""
+        if self.role == self.Role.INVITER and self.state == self.State.NEGOTIATING:
+            move(self, [self.State.NEGOTIATING], self.State.CONNECTED)
+
+    def receive_problem(self, code):
+        Connection.objects.filter(pk=self.pk, state=self.State.NEGOTIATING).update(problem=code)
+
+    def require_connected(self):
+        if self.state != self.State.CONNECTED:
+            raise WrongState(self, [self.State.CONNECTED])
+
+    @transaction.atomic
+    def remove(self):
+        """Ends what is open, leaves tombstones of the keys, deletes the row."""
+        router.close_exchanges(self)
+        retired = [key for key in (self.my_key, self.invitation_key) if key]
+        transport.freeze(retired)
+        self.delete()
+        for key in retired:
+            key.retire()
+
+    def party(self, key):
+        return Party(key.did, key.verkey, transport.endpoint(), [])
+
+    @property
+    def is_hosted(self):
+        """Whether the peer is a live wallet here too."""
+        return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
+
+    @property
+    def invitation_data(self):
+        return didcomm.encode_url(self.invitation)
+
+    @property
+    def invitation_url(self):
+        return f"{settings.PUBLIC_URL}/i/{self.token}" if self.token else None
+
+    @property
+    def qr_text(self):
+        return f"{self.invitation_url}?c_i={self.invitation_data}"
+
+
+def invitation_used():
+    return Conflict("invitation_used", "The invitation was used already. Ask for a new one.")
+
+
+class InboundMessage(Record, Delivery):
+    """A received message: stored once for each recipient key and message id.
+
+    The body is kept sealed until it is processed, then erased; the row stays against replays.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    recipient_key = models.CharField(max_length=44)
+    sender_key = models.CharField(max_length=44, blank=True)
+    message_id = models.CharField(max_length=128)
+    type = models.CharField(max_length=100)
+    body = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["recipient_key", "message_id"], name="one_message_per_recipient"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(status="pending"), name="inbound_due")
+        ]
+
+    def __str__(self):
+        return f"{self.type} {self.message_id}"
+
+
+class OutboundMessage(Record, Delivery):
+    """A message on its way. Sealed until it is sent, then erased.
+
+    `envelope` is filled only when the sender's key is about to go before the message went.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
+    my_key = models.ForeignKey(Key, on_delete=models.CASCADE)
+    recipient_key = models.CharField(max_length=44)
+    routing_keys = models.JSONField(default=list)
+    endpoint = models.CharField(max_length=2000, blank=True)
+    is_hosted = models.BooleanField()
+    type = models.CharField(max_length=100)
+    thread_id = models.CharField(max_length=128)
+    body = models.BinaryField(null=True)
+    envelope = models.BinaryField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(status="pending"), name="outbound_due"),
+            models.Index(
+                fields=["recipient_key", "id"],
+                condition=Q(status="pending"),
+                name="outbound_order",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.type} {self.thread_id}"
+
+    def has_elder(self):
+        """Whether an earlier message to the same peer still waits: the head goes first."""
+        return OutboundMessage.objects.filter(
+            recipient_key=self.recipient_key, status=self.Status.PENDING, pk__lt=self.pk
+        ).exists()
+
+    @classmethod
+    def due(cls):
+        elder = cls.objects.filter(
+            recipient_key=models.OuterRef("recipient_key"),
+            status=cls.Status.PENDING,
+            pk__lt=models.OuterRef("pk"),
+        )
+        return super().due().filter(~models.Exists(elder))

@@ -1,0 +1,175 @@
+"""connections/1.0 (RFC 0160) on the wire: invitation, request, signed response, legacy DIDDoc."""
+
+import json
+import time
+from typing import Any, NamedTuple
+
+from agency import bounded_json
+from agency.errors import PeerError
+from connections.didcomm.message import Message, build, decode_bytes, encode_bytes, text
+from wallets import keys
+
+INVITATION = "connections/1.0/invitation"
+REQUEST = "connections/1.0/request"
+RESPONSE = "connections/1.0/response"
+PROBLEM = "connections/1.0/problem_report"
+ACK = "notification/1.0/ack"
+PING = "trust_ping/1.0/ping"
+PING_RESPONSE = "trust_ping/1.0/ping_response"
+SIGNATURE = "signature/1.0/ed25519Sha512_single"
+SERVICE_TYPES = ("IndyAgent", "did-communication")
+
+
+class Party(NamedTuple):
+    """Who speaks on the other side: DID, verkey and where to send."""
+
+    did: str
+    verkey: str
+    endpoint: str
+    routing_keys: list[str]
+
+
+def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
+    message = build(
+        INVITATION, label=label, recipientKeys=[verkey], serviceEndpoint=endpoint, routingKeys=[]
+    )
+    return message | ({"imageUrl": image_url} if image_url else {})
+
+
+def request(label: str, image_url: str, party: Party, prefix: str) -> dict:
+    message = build(REQUEST, prefix, label=label, connection=did_document(party))
+    return message | ({"imageUrl": image_url} if image_url else {})
+
+
+def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
+    """`connection` is signed with the key of the invitation."""
+    signed = sign(did_document(party), invitation_seed, answered.prefix)
+    return build(RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed})
+
+
+def sign(content: dict, seed: bytes, prefix: str) -> dict:
+    """The `~sig` decorator (RFC 0234): 8 bytes of time, then the JSON, signed together."""
+    data = int(time.time()).to_bytes(8, "big") + json.dumps(content).encode()
+    return {
+        "@type": prefix + SIGNATURE,
+        "signer": keys.verkey_of(seed),
+        "sig_data": encode_bytes(data),
+        "signature": encode_bytes(keys.sign(seed, data)),
+    }
+
+
+def read_signed(decorated: Any, signer: str) -> dict:
+    """What was signed, if `signer` (a verkey) signed it. The time in front is not judged: peers
+    write it in either byte order or as zeros."""
+    if not isinstance(decorated, dict):
+        raise PeerError("response_not_accepted", "connection~sig is missing")
+    data = decode_bytes(text(decorated, "sig_data"))
+    signature = decode_bytes(text(decorated, "signature"))
+    named = keys.normalise(text(decorated, "signer"))
+    if named != signer or not keys.is_signed_by(signer, data, signature):
+        raise PeerError("response_not_accepted", "the signature is not the invitation key's")
+    try:
+        content = bounded_json.loads(data[8:])
+    except bounded_json.BadJSON:
+        content = None
+    if not isinstance(content, dict):
+        raise PeerError("response_not_accepted", "the signed data is no JSON object")
+    return content
+
+
+def did_document(party: Party) -> dict:
+    """DID and legacy DIDDoc, in the one shape that all known peers read."""
+    did, key_id = party.did, f"{party.did}#1"
+    return {
+        "DID": did,
+        "DIDDoc": {
+            "@context": "https://w3id.org/did/v1",
+            "id": did,
+            "publicKey": [
+                {
+                    "id": key_id,
+                    "type": "Ed25519VerificationKey2018",
+                    "controller": did,
+                    "publicKeyBase58": party.verkey,
+                }
+            ],
+            "authentication": [{"type": "Ed25519SignatureAuthentication2018", "publicKey": key_id}],
+            "service": [
+                {
+                    "id": f"{did};indy",
+                    "type": "IndyAgent",
+                    "priority": 0,
+                    "recipientKeys": [party.verkey],
+                    "routingKeys": party.routing_keys,
+                    "serviceEndpoint": party.endpoint,
+                }
+            ],
+        },
+    }
+
+
+def read_party(connection: Any) -> Party:
+    """The sender's party from `connection` of a request or response. Keys may be raw, key ids
+    or did:key; a mobile wallet may have no service at all (then the endpoint is empty)."""
+    document = connection.get("DIDDoc") if isinstance(connection, dict) else None
+    if not isinstance(document, dict):
+        raise PeerError("request_not_accepted", "connection.DIDDoc is missing")
+    did = text(connection, "DID").removeprefix("did:sov:")
+    known = _public_keys(document)
+    service = _service(document)
+    recipients = [_resolve(key, known) for key in _texts(service, "recipientKeys")]
+    recipients = recipients or [next(iter(known.values()), "")]
+    return Party(
+        did[:100],
+        keys.normalise(recipients[0]),
+        str(service.get("serviceEndpoint") or "")[:2000],
+        [_resolve(key, known) for key in _texts(service, "routingKeys")],
+    )
+
+
+def _public_keys(document: dict) -> dict[str, str]:
+    listed = document.get("publicKey")
+    entries = (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+    return {str(e.get("id")).rpartition("#")[2]: str(e.get("publicKeyBase58")) for e in entries}
+
+
+def _service(document: dict) -> dict:
+    listed = document.get("service")
+    entries = (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+    usable = [entry for entry in entries if entry.get("type") in SERVICE_TYPES]
+    return min(usable, key=lambda entry: _priority(entry), default={})
+
+
+def _priority(entry: dict) -> int:
+    priority = entry.get("priority")
+    return priority if isinstance(priority, int) else 0
+
+
+def _texts(service: dict, member: str) -> list[str]:
+    listed = service.get(member)
+    return [key for key in listed[:8] if isinstance(key, str)] if isinstance(listed, list) else []
+
+
+def _resolve(key: str, known: dict[str, str]) -> str:
+    if not key.startswith("did:key:"):
+        key = known.get(key.rpartition("#")[2], key)
+    return keys.normalise(key)
+
+
+def read_invitation(message: Message) -> Party:
+    """The inviter's party (no DID yet). PeerError when the invitation cannot be used."""
+    if message.family != "connections/1/invitation":
+        raise PeerError("bad_invitation", f"{message.type} is not a connection invitation")
+    recipients = _texts(message.body, "recipientKeys")
+    if not recipients:
+        raise PeerError("bad_invitation", "the invitation has no recipientKeys")
+    return Party(
+        "",
+        keys.normalise(recipients[0]),
+        text(message.body, "serviceEndpoint")[:2000],
+        [keys.normalise(key) for key in _texts(message.body, "routingKeys")],
+    )

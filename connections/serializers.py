@@ -1,0 +1,76 @@
+"""Shapes of connections in the API."""
+
+from rest_framework import serializers
+
+from agency import dialects
+from agency.api import Contract, IdentifierField, Parameters, compact, utc
+from connections.models import Connection
+
+STATES = [(str(state), str(state)) for state in Connection.State]
+
+
+class ConnectionInvitationParameters(Parameters):
+    aliases = {"connection_id": "connectionId", "multi_party": "multiParty"}
+
+    connectionId = IdentifierField(required=False)
+    multiParty = serializers.BooleanField(required=False)
+    name = serializers.CharField(required=False, max_length=200, allow_blank=True)
+
+
+class AcceptInvitationParameters(Parameters):
+    invitation = serializers.CharField(
+        max_length=20_000, help_text="The invitation as base64, base64url, JSON, or its link."
+    )
+
+
+class ConnectionQuery(Parameters):
+    state = serializers.ChoiceField(STATES, required=False)
+
+
+class AgentEndpoint(serializers.Serializer):
+    did = serializers.CharField(required=False)
+    verkey = serializers.ListField(child=serializers.CharField(), required=False)
+    uri = serializers.CharField(required=False)
+
+
+class ConnectionContract(Contract):
+    connectionId = serializers.CharField()
+    name = serializers.CharField(required=False)
+    imageUrl = serializers.CharField(required=False)
+    myDid = serializers.CharField(required=False)
+    theirDid = serializers.CharField(required=False)
+    myKey = serializers.CharField(required=False)
+    theirKey = serializers.CharField(required=False)
+    state = serializers.ChoiceField(STATES)
+    invitation = serializers.CharField(required=False, help_text="For deep links and QR codes.")
+    invitationUrl = serializers.CharField(required=False)
+    endpoint = AgentEndpoint(required=False)
+    createdAtUtc = serializers.DateTimeField()
+    multiParty = serializers.BooleanField()
+
+    def to_representation(self, connection):
+        key, inviter = connection.my_key, bool(connection.token)
+        return compact(
+            connectionId=connection.connection_id,
+            name=connection.name or None,
+            imageUrl=connection.image_url or None,
+            myDid=key and key.did,
+            theirDid=connection.their_did or None,
+            myKey=key and key.verkey,
+            theirKey=connection.their_key or None,
+            state=connection.state,
+            invitation=connection.invitation_data if inviter else None,
+            invitationUrl=connection.invitation_url,
+            endpoint=self.endpoint(connection),
+            createdAtUtc=utc(connection.created_at),
+            multiParty=connection.multi_party,
+        )
+
+    def endpoint(self, connection):
+        if not connection.their_key:
+            return None
+        return compact(
+            did=connection.their_did or None,
+            verkey=dialects.verkey(self.context["request"], connection.their_key),
+            uri=connection.their_endpoint or None,
+        )

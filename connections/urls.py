@@ -1,0 +1,28 @@
+"""Routes of connections, below each prefix of the two APIs, and the public links."""
+
+from django.urls import path, re_path
+
+from connections import inbox, links
+from connections.views import Connections, WalletConnections
+
+credentials_api = [
+    path("connections", Connections.as_view({"get": "list", "post": "create"})),
+    path(
+        "connections/<connectionId>",
+        Connections.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+]
+wallet_api = [
+    path("<walletId>/connections", WalletConnections.as_view({"get": "list"})),
+    path("<walletId>/connections/invitation", WalletConnections.as_view({"post": "accept"})),
+    path("<walletId>/connections/invitations", WalletConnections.as_view({"get": "invitations"})),
+    path(
+        "<walletId>/connections/<connectionId>",
+        WalletConnections.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
+]
+public = [
+    path("didcomm", inbox.receive),
+    path("i/<token>", links.invitation, name="invitation"),
+    re_path(r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$", links.qr, name="invitation_qr"),
+]

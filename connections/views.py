@@ -1,0 +1,178 @@
+"""Connections in the credentials API and in the wallet API."""
+
+from django.db import IntegrityError, transaction
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.parsers import FormParser, MultiPartParser
+from rest_framework.response import Response
+
+from agency.api import View, found
+from agency.errors import Conflict
+from agency.json_only import JSONParser
+from connections import links
+from connections.models import Connection, invitation_used
+from connections.serializers import (
+    AcceptInvitationParameters,
+    ConnectionContract,
+    ConnectionInvitationParameters,
+    ConnectionQuery,
+)
+from wallets.api import WalletView
+from wallets.models import Wallet
+
+INVITED = OpenApiExample(
+    "An invitation",
+    {
+        "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+        "state": "Invited",
+        "invitation": "eyJAdHlwZSI6ICJodHRwczovL2RpZGNvbW0ub3JnL2Nvbm5lY3Rpb25zLzEuMC9pbnZpdGF0aW9uIiwg…",
+        "invitationUrl": "https://agency.example/i/3q2-7wAbCdEfGhIjKlMnOp",
+        "createdAtUtc": "2026-01-31T08:00:00.000000Z",
+        "multiParty": False,
+    },
+    response_only=True,
+)
+CONNECTED = OpenApiExample(
+    "Connected",
+    {
+        "connectionId": "0196f3a1-1111-7000-8000-000000000002",
+        "name": "Registry office",
+        "myDid": "2NW27jTLopL5zrDKb1Mmx5",
+        "theirDid": "V4SGRU86Z58d6TV7PBUe6f",
+        "myKey": "kLAQgihHxLWfmSWgbKTqb99Cn6t2nsiA8SULbA1mLi1",
+        "theirKey": "5R6FVbR8FbxiGUj4zZgM6KAhjjLpNJnTSy12bim45a4k",
+        "state": "Connected",
+        "endpoint": {
+            "did": "V4SGRU86Z58d6TV7PBUe6f",
+            "verkey": ["5R6FVbR8FbxiGUj4zZgM6KAhjjLpNJnTSy12bim45a4k"],
+            "uri": "https://agency.example/didcomm",
+        },
+        "createdAtUtc": "2026-01-31T08:00:00.000000Z",
+        "multiParty": False,
+    },
+    response_only=True,
+)
+
+
+def of(wallet):
+    return wallet.connections.select_related("my_key")
+
+
+def one(wallet, connection_id):
+    return found(of(wallet).filter(connection_id=connection_id).first(), Connection)
+
+
+@extend_schema(tags=["Connections"])
+class Connections(View):
+    @property
+    def wallet(self):
+        return Wallet.objects.select_related("tenant").get(tenant=self.tenant, is_organization=True)
+
+    @extend_schema(
+        operation_id="createConnection",
+        summary="Invite somebody",
+        request=ConnectionInvitationParameters,
+        responses=ConnectionContract,
+        examples=[INVITED, OpenApiExample("Named", {"name": "Rex"}, request_only=True)],
+    )
+    def create(self, request):
+        body = self.parsed(ConnectionInvitationParameters)
+        chosen = body.get("connectionId")
+        try:
+            with transaction.atomic():
+                connection = Connection.invite(
+                    self.wallet, chosen, body.get("name", ""), body.get("multiParty", False)
+                )
+        except IntegrityError:
+            raise Conflict("connection_id_taken", f"The connectionId {chosen} is taken.") from None
+        return self.shown(ConnectionContract, connection)
+
+    @extend_schema(
+        operation_id="listConnections",
+        summary="List connections, newest first",
+        parameters=[ConnectionQuery],
+        responses=ConnectionContract(many=True),
+        examples=[CONNECTED],
+    )
+    def list(self, request):
+        state = self.query(ConnectionQuery).get("state")
+        rows = of(self.wallet)
+        return self.listed(ConnectionContract, rows.filter(state=state) if state else rows)
+
+    @extend_schema(
+        operation_id="getConnection",
+        summary="Read a connection",
+        responses=ConnectionContract,
+        examples=[CONNECTED],
+    )
+    def retrieve(self, request, connectionId):
+        return self.shown(ConnectionContract, one(self.wallet, connectionId))
+
+    @extend_schema(
+        operation_id="deleteConnection",
+        summary="Delete a connection; what is open on it is declined",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request, connectionId):
+        one(self.wallet, connectionId).remove()
+        return Response()
+
+
+@extend_schema(tags=["Wallet connections"])
+class WalletConnections(WalletView):
+    parser_classes = [MultiPartParser, FormParser, JSONParser]
+
+    @extend_schema(
+        operation_id="acceptInvitation",
+        summary="Accept an invitation",
+        request={"multipart/form-data": AcceptInvitationParameters},
+        responses=ConnectionContract,
+        examples=[CONNECTED],
+    )
+    def accept(self, request, walletId):
+        wallet = self.wallet
+        given = self.parsed(AcceptInvitationParameters)["invitation"]
+        connection = one(wallet, Connection.accept(wallet, links.resolve(given)).connection_id)
+        if connection.problem:
+            connection.remove()
+            raise invitation_used()
+        return self.shown(ConnectionContract, connection)
+
+    @extend_schema(
+        operation_id="listWalletConnections",
+        summary="List what the wallet is connected to",
+        responses=ConnectionContract(many=True),
+        examples=[CONNECTED],
+    )
+    def list(self, request, walletId):
+        rows = of(self.wallet).filter(state=Connection.State.CONNECTED)
+        return self.listed(ConnectionContract, rows)
+
+    @extend_schema(
+        operation_id="listInvitations",
+        summary="List what is not connected yet",
+        responses=ConnectionContract(many=True),
+        examples=[CONNECTED],
+    )
+    def invitations(self, request, walletId):
+        rows = of(self.wallet).exclude(state=Connection.State.CONNECTED)
+        return self.listed(ConnectionContract, rows)
+
+    @extend_schema(
+        operation_id="getWalletConnection",
+        summary="Read a connection of the wallet",
+        responses=ConnectionContract,
+        examples=[CONNECTED],
+    )
+    def retrieve(self, request, walletId, connectionId):
+        return self.shown(ConnectionContract, one(self.wallet, connectionId))
+
+    @extend_schema(
+        operation_id="deleteWalletConnection",
+        summary="Delete a connection of the wallet",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request, walletId, connectionId):
+        one(self.wallet, connectionId).remove()
+        return Response()
