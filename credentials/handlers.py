@@ -1,0 +1,49 @@
+"""What received messages of issue-credential/1.0 do."""
+
+from agency.errors import PeerError
+from connections.didcomm.message import problem_code
+from connections.didcomm.router import closes, handles
+from credentials import protocol
+from credentials.models import Credential
+
+
+def in_thread(connection, message, *roles):
+    """The exchange of this connection and thread."""
+    rows = Credential.objects.select_related(
+        "connection__my_key", "wallet__tenant", "tenant__network"
+    )
+    found = rows.filter(connection=connection, thread_id=message.thread_id, role__in=roles).first()
+    if not found:
+        raise PeerError(protocol.ABANDONED, "there is no such exchange on this connection")
+    return found
+
+
+@handles(protocol.OFFER)
+def receive_offer(connection, message):
+    Credential.receive_offer(connection, message)
+
+
+@handles(protocol.REQUEST)
+def receive_request(connection, message):
+    in_thread(connection, message, Credential.Role.ISSUER).receive_request(message)
+
+
+@handles(protocol.ISSUE)
+def receive_credential(connection, message):
+    in_thread(connection, message, Credential.Role.HOLDER).receive_credential(message)
+
+
+@handles(protocol.ACK)
+def receive_ack(connection, message):
+    """The issuer does not wait for it: the credential is issued when it is signed."""
+
+
+@handles(protocol.PROBLEM)
+def receive_problem(connection, message):
+    in_thread(connection, message, *Credential.Role).receive_problem(problem_code(message))
+
+
+@closes
+def decline_open(connection):
+    for credential in Credential.objects.filter(connection=connection, state__in=Credential.OPEN):
+        credential.decline()

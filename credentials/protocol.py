@@ -1,0 +1,57 @@
+"""issue-credential/1.0 (RFC 0036) on the wire."""
+
+from agency.errors import PeerError
+from connections.didcomm.message import Message, attach, build
+
+OFFER = "issue-credential/1.0/offer-credential"
+REQUEST = "issue-credential/1.0/request-credential"
+ISSUE = "issue-credential/1.0/issue-credential"
+ACK = "issue-credential/1.0/ack"
+PROBLEM = "issue-credential/1.0/problem-report"
+PREVIEW = "issue-credential/1.0/credential-preview"
+ABANDONED = "issuance-abandoned"
+
+
+def offer(offer: dict, names: list[str], values: dict[str, str], prefix: str) -> dict:
+    """Without a value a name is previewed as an empty text."""
+    attributes = [{"name": name, "value": values.get(name, "")} for name in names]
+    preview = {"@type": prefix + PREVIEW, "attributes": attributes}
+    attachments = [attach("libindy-cred-offer-0", offer)]
+    return build(
+        OFFER, prefix, comment="", credential_preview=preview, **{"offers~attach": attachments}
+    )
+
+
+def request(request: dict, thread_id: str, prefix: str) -> dict:
+    attachments = [attach("libindy-cred-request-0", request)]
+    return build(REQUEST, prefix, thread_id, comment="", **{"requests~attach": attachments})
+
+
+def issue(credential: dict, thread_id: str, prefix: str) -> dict:
+    attachments = [attach("libindy-cred-0", credential)]
+    return build(ISSUE, prefix, thread_id, comment="", **{"credentials~attach": attachments})
+
+
+def ack(thread_id: str, prefix: str) -> dict:
+    return build(ACK, prefix, thread_id, status="OK")
+
+
+def abandon(thread_id: str, prefix: str) -> dict:
+    description = {"code": ABANDONED, "en": "The credential is not wanted."}
+    return build(PROBLEM, prefix, thread_id, description=description)
+
+
+def read_preview(message: Message) -> dict[str, str]:
+    """The previewed values by name."""
+    preview = message.body.get("credential_preview")
+    attributes = preview.get("attributes") if isinstance(preview, dict) else None
+    if not isinstance(attributes, list) or not 1 <= len(attributes) <= 125:
+        raise PeerError("bad_preview", "credential_preview has no attributes")
+    values = {}
+    for attribute in attributes:
+        name = attribute.get("name") if isinstance(attribute, dict) else None
+        value = attribute.get("value", "") if isinstance(attribute, dict) else None
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise PeerError("bad_preview", "a previewed attribute is not a name with a text")
+        values[name] = value
+    return values

@@ -1,0 +1,94 @@
+"""The local network: rows of our database, shaped like an Indy ledger, readable by anyone.
+
+Ids are Indy's: `DID:2:name:version` for a schema, `DID:3:CL:<schema's sequence number>:<tag>` for a
+definition. Every write gets the network's next sequence number, from 1.
+"""
+
+from typing import Any
+
+from agency.errors import Conflict
+from credentials import models
+from tenants.models import Network
+
+
+class LocalRegistry:
+    def __init__(self, network: Network) -> None:
+        self.network = network
+
+    def publish_did(self, did: str, verkey: str) -> None:
+        """409 `did_taken` if the DID stands on the network already."""
+        kind = models.PublishedObject.Kind.DID
+        if self._find(kind, did):
+            raise Conflict("did_taken", f"The DID {did} is on the network already.")
+        self._write(kind, did, {"did": did, "verkey": verkey})
+
+    def publish_schema(self, schema: dict[str, Any]) -> str:
+        """The schema's id. The same schema again is found; other attributes are a 409."""
+        schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
+        Network.objects.select_for_update().get(pk=self.network.pk)
+        known = self.schema(schema_id)
+        if known and sorted(known["attrNames"]) != sorted(schema["attrNames"]):
+            raise Conflict(
+                "schema_exists",
+                f"The schema {schema_id} has other attributes. Choose another version.",
+            )
+        if not known:
+            self._write(models.PublishedObject.Kind.SCHEMA, schema_id, schema)
+        return schema_id
+
+    def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
+        """The definition's id. Without a tag: `default`, then `default-2`, …; a taken one is 409."""
+        kind = models.PublishedObject.Kind.DEFINITION
+        Network.objects.select_for_update().get(pk=self.network.pk)
+        schema = self._find(models.PublishedObject.Kind.SCHEMA, definition["schemaId"])
+        base = f"{definition['issuerId']}:3:CL:{schema.sequence}:"
+        taken = self._tags(base)
+        if tag in taken:
+            raise tag_taken(tag)
+        definition["tag"] = tag or free_tag(taken)
+        self._write(kind, base + definition["tag"], definition)
+        return base + definition["tag"]
+
+    def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
+        """Whether the tag is taken: asked before a key is made, decided when it is published."""
+        schema = self._find(models.PublishedObject.Kind.SCHEMA, schema_id)
+        return bool(schema) and tag in self._tags(f"{issuer_did}:3:CL:{schema.sequence}:")
+
+    def schema(self, schema_id: str) -> dict[str, Any] | None:
+        found = self._find(models.PublishedObject.Kind.SCHEMA, schema_id)
+        return found and found.body
+
+    def definition(self, definition_id: str) -> dict[str, Any] | None:
+        found = self._find(models.PublishedObject.Kind.DEFINITION, definition_id)
+        return found and found.body
+
+    def _find(self, kind: str, object_id: str) -> "models.PublishedObject | None":
+        published = models.PublishedObject.objects
+        return published.filter(network=self.network, kind=kind, object_id=object_id).first()
+
+    def _tags(self, base: str) -> set[str]:
+        published = models.PublishedObject.objects.filter(
+            network=self.network, object_id__startswith=base
+        )
+        return {name.removeprefix(base) for name in published.values_list("object_id", flat=True)}
+
+    def _write(self, kind: str, object_id: str, body: dict[str, Any]) -> None:
+        models.PublishedObject.objects.create(
+            network=self.network,
+            kind=kind,
+            object_id=object_id,
+            sequence=self.network.next_sequence(),
+            body=body,
+        )
+
+
+def tag_taken(tag: str | None) -> Conflict:
+    return Conflict("tag_taken", f"You have a definition of this schema with the tag {tag}.")
+
+
+def free_tag(taken: set[str]) -> str:
+    number, tag = 1, "default"
+    while tag in taken:
+        number += 1
+        tag = f"default-{number}"
+    return tag

@@ -1,0 +1,167 @@
+"""Shapes of schemas, definitions and credentials in the API."""
+
+import re
+
+from rest_framework import serializers
+
+from agency.api import Contract, Parameters, compact, utc
+from credentials.models import Credential
+from wallets.anoncreds import common_view
+
+STATES = [(str(state), str(state)) for state in Credential.State]
+VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
+FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
+MAX_ATTRIBUTES = 125
+
+
+class NameField(serializers.CharField):
+    """A name or tag that fits into an id."""
+
+    def __init__(self, **options):
+        super().__init__(max_length=64, **options)
+
+    def to_internal_value(self, data):
+        name = super().to_internal_value(data)
+        if FORBIDDEN.search(name):
+            raise serializers.ValidationError("Leave out : / \\ ? # % and control characters.")
+        return name
+
+
+class AttributeNamesField(serializers.ListField):
+    """1 to 125 names, distinct when case and spaces are ignored (so the proofs compare them)."""
+
+    def __init__(self, **options):
+        child = serializers.CharField(max_length=256, trim_whitespace=False)
+        super().__init__(child=child, min_length=1, max_length=MAX_ATTRIBUTES, **options)
+
+    def to_internal_value(self, data):
+        names = super().to_internal_value(data)
+        compared = [common_view(name) for name in names]
+        if not all(compared):
+            raise serializers.ValidationError("A name is blank.")
+        if "master_secret" in compared:
+            raise serializers.ValidationError("The name master_secret is taken by the protocol.")
+        twice = sorted({name for name in names if compared.count(common_view(name)) > 1})
+        if twice:
+            raise serializers.ValidationError(
+                f"These are the same when case and spaces are ignored: {', '.join(twice)}."
+            )
+        return names
+
+
+class SchemaParameters(Parameters):
+    aliases = {"attrNames": "attributeNames"}
+
+    name = NameField()
+    version = serializers.RegexField(VERSION, max_length=64)
+    attributeNames = AttributeNamesField()
+
+
+class SchemaRecord(Contract):
+    id = serializers.CharField()
+    typeName = serializers.CharField()
+    name = serializers.CharField()
+    version = serializers.CharField()
+    attributeNames = serializers.ListField(child=serializers.CharField())
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
+
+    def to_representation(self, schema):
+        return {
+            "id": schema.schema_id,
+            "typeName": "SchemaRecord",
+            "name": schema.name,
+            "version": schema.version,
+            "attributeNames": schema.attribute_names,
+            "createdAtUtc": utc(schema.created_at),
+            "updatedAtUtc": utc(schema.updated_at),
+        }
+
+
+class CredentialDefinitionParameters(Parameters):
+    supportRevocation = serializers.BooleanField(required=False)
+    tag = NameField(required=False)
+
+
+class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
+    aliases = {"attrNames": "attributes", "attributeNames": "attributes"}
+
+    name = NameField()
+    version = serializers.RegexField(VERSION, max_length=64)
+    attributes = AttributeNamesField()
+
+
+class CredentialDefinitionContract(Contract):
+    definitionId = serializers.CharField()
+    schemaId = serializers.CharField()
+    name = serializers.CharField()
+    version = serializers.CharField()
+    attributes = serializers.ListField(child=serializers.CharField())
+    supportsRevocation = serializers.BooleanField()
+    tag = serializers.CharField()
+
+    def to_representation(self, definition):
+        schema = definition.schema
+        return {
+            "definitionId": definition.definition_id,
+            "schemaId": schema.schema_id,
+            "name": schema.name,
+            "version": schema.version,
+            "attributes": schema.attribute_names,
+            "supportsRevocation": definition.supports_revocation,
+            "tag": definition.tag,
+        }
+
+
+def values_field(**options):
+    child = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    return serializers.DictField(child=child, **options)
+
+
+class CredentialOfferParameters(Parameters):
+    aliases = {"attributeValues": "credentialValues"}
+
+    definitionId = serializers.CharField(max_length=300)
+    connectionId = serializers.CharField(max_length=128)
+    automaticIssuance = serializers.BooleanField(required=False)
+    credentialValues = values_field(required=False)
+
+
+class CredentialValues(Parameters):
+    """The body of an issue call is the map itself."""
+
+    def to_internal_value(self, data):
+        return values_field().run_validation(data)
+
+
+class CredentialQuery(Parameters):
+    connectionId = serializers.CharField(required=False, max_length=128)
+    state = serializers.ChoiceField(STATES, required=False)
+    definitionId = serializers.CharField(required=False, max_length=300)
+
+
+class CredentialContract(Contract):
+    credentialId = serializers.CharField()
+    state = serializers.ChoiceField(STATES)
+    connectionId = serializers.CharField(required=False)
+    definitionId = serializers.CharField()
+    schemaId = serializers.CharField()
+    issuedAtUtc = serializers.DateTimeField(help_text="Time of the offer until it is issued.")
+    IssuedAtUtc = serializers.DateTimeField()
+    acceptedAtUtc = serializers.DateTimeField(required=False)
+    values = values_field(required=False)
+
+    def to_representation(self, credential):
+        issued_at = utc(credential.issued_at or credential.created_at)
+        connection = credential.connection
+        return compact(
+            credentialId=str(credential.pk),
+            state=credential.state,
+            connectionId=connection and connection.connection_id,
+            definitionId=credential.definition_id,
+            schemaId=credential.schema_id,
+            issuedAtUtc=issued_at,
+            IssuedAtUtc=issued_at,
+            acceptedAtUtc=utc(credential.accepted_at),
+            values=credential.shown_values(),
+        )

@@ -1,0 +1,315 @@
+"""Schemas, definitions and credentials in the credentials API and in the wallet API."""
+
+from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
+from rest_framework.response import Response
+
+from agency.api import View, find, found
+from agency.errors import NotFound
+from connections.models import Connection
+from credentials.models import Credential, CredentialDefinition, Schema, schema_body
+from credentials.registries import registry_of
+from credentials.serializers import (
+    CredentialContract,
+    CredentialDefinitionContract,
+    CredentialDefinitionFromSchemaParameters,
+    CredentialDefinitionParameters,
+    CredentialOfferParameters,
+    CredentialQuery,
+    CredentialValues,
+    SchemaParameters,
+    SchemaRecord,
+)
+from wallets.api import WalletView
+
+SCHEMA_ID = "2NW27jTLopL5zrDKb1Mmx5:2:Dog licence:1.0"
+DEFINITION_ID = "2NW27jTLopL5zrDKb1Mmx5:3:CL:2:default"
+DEFINITION = OpenApiExample(
+    "A definition",
+    {
+        "definitionId": DEFINITION_ID,
+        "schemaId": SCHEMA_ID,
+        "name": "Dog licence",
+        "version": "1.0",
+        "attributes": ["name", "year"],
+        "supportsRevocation": False,
+        "tag": "default",
+    },
+    response_only=True,
+)
+CREDENTIAL = OpenApiExample(
+    "An issued credential",
+    {
+        "credentialId": "0196f3a2-2222-7000-8000-000000000001",
+        "state": "Issued",
+        "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+        "definitionId": DEFINITION_ID,
+        "schemaId": SCHEMA_ID,
+        "issuedAtUtc": "2026-01-31T08:00:00.000000Z",
+        "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
+        "acceptedAtUtc": "2026-01-31T08:00:00.000000Z",
+        "values": {"name": "Rex", "year": "2021"},
+    },
+    response_only=True,
+)
+
+
+@extend_schema(tags=["Definitions"])
+class Schemas(View):
+    @extend_schema(
+        operation_id="createSchema",
+        summary="Publish a schema",
+        description="Answers with the schema's id as a JSON string.",
+        request=SchemaParameters,
+        responses={(200, "application/json"): OpenApiTypes.STR},
+        examples=[
+            OpenApiExample("Its id", SCHEMA_ID, response_only=True),
+            OpenApiExample(
+                "A schema",
+                {"name": "Dog licence", "version": "1.0", "attributeNames": ["name", "year"]},
+                request_only=True,
+            ),
+        ],
+    )
+    def create(self, request):
+        body = self.parsed(SchemaParameters)
+        schema = Schema.create(self.tenant, body["name"], body["version"], body["attributeNames"])
+        return Response(schema.schema_id)
+
+    @extend_schema(
+        operation_id="listSchemas",
+        summary="List schemas, newest first",
+        responses=SchemaRecord(many=True),
+    )
+    def list(self, request):
+        return self.listed(SchemaRecord, Schema.objects.filter(tenant=self.tenant))
+
+
+@extend_schema(tags=["Definitions"])
+class CredentialDefinitions(View):
+    @extend_schema(
+        operation_id="createCredentialDefinition",
+        summary="Create a definition with a schema of its own",
+        description="Making the keys takes 2 to 15 seconds.",
+        request=CredentialDefinitionFromSchemaParameters,
+        responses=CredentialDefinitionContract,
+        examples=[
+            DEFINITION,
+            OpenApiExample(
+                "From scratch",
+                {"name": "Dog licence", "version": "1.0", "attributes": ["name", "year"]},
+                request_only=True,
+            ),
+        ],
+    )
+    def create(self, request):
+        body = self.parsed(CredentialDefinitionFromSchemaParameters)
+        schema = schema_body(self.tenant, body["name"], body["version"], body["attributes"])
+        schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
+        return self.created(schema, schema_id, body)
+
+    @extend_schema(
+        operation_id="createCredentialDefinitionForSchemaId",
+        summary="Create a definition for a published schema",
+        description="The path takes the id of the schema. Making the keys takes 2 to 15 seconds.",
+        request=CredentialDefinitionParameters,
+        responses=CredentialDefinitionContract,
+        examples=[DEFINITION, OpenApiExample("Tagged", {"tag": "2026"}, request_only=True)],
+    )
+    def create_for_schema(self, request, definitionId):
+        schema_id = definitionId
+        schema = registry_of(self.tenant.network).schema(schema_id)
+        if schema is None:
+            raise NotFound("not_found", f"There is no schema {schema_id} on your network.")
+        return self.created(schema, schema_id, self.parsed(CredentialDefinitionParameters))
+
+    def created(self, schema, schema_id, body):
+        definition = CredentialDefinition.create(
+            self.tenant, schema, schema_id, body.get("tag"), body.get("supportRevocation", False)
+        )
+        return self.shown(CredentialDefinitionContract, definition)
+
+    @extend_schema(
+        operation_id="listCredentialDefinitions",
+        summary="List definitions, newest first",
+        responses=CredentialDefinitionContract(many=True),
+        examples=[DEFINITION],
+    )
+    def list(self, request):
+        return self.listed(CredentialDefinitionContract, CredentialDefinition.offered(self.tenant))
+
+    @extend_schema(
+        operation_id="getCredentialDefinition",
+        summary="Read a definition",
+        responses=CredentialDefinitionContract,
+        examples=[DEFINITION],
+    )
+    def retrieve(self, request, definitionId):
+        return self.shown(CredentialDefinitionContract, definition(self.tenant, definitionId))
+
+    @extend_schema(
+        operation_id="deleteCredentialDefinition",
+        summary="Delete a definition: no new offers; what is published and issued stays",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request, definitionId):
+        definition(self.tenant, definitionId).remove()
+        return Response()
+
+
+def definition(tenant, definition_id):
+    rows = CredentialDefinition.offered(tenant).filter(definition_id=definition_id)
+    return found(rows.first(), CredentialDefinition)
+
+
+def with_parties(rows):
+    return rows.select_related("connection__my_key", "wallet__tenant", "tenant__network")
+
+
+def filtered(rows, query):
+    """By connection, state and definition, each optional."""
+    lookups = {
+        "connection__connection_id": query.get("connectionId"),
+        "state": query.get("state"),
+        "definition_id": query.get("definitionId"),
+    }
+    return rows.filter(**{name: value for name, value in lookups.items() if value})
+
+
+@extend_schema(tags=["Credentials"])
+class Credentials(View):
+    @property
+    def rows(self):
+        issued = Credential.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        return with_parties(issued)
+
+    @extend_schema(
+        operation_id="createCredential",
+        summary="Offer a credential to a connection",
+        request=CredentialOfferParameters,
+        responses=CredentialContract,
+        examples=[
+            CREDENTIAL,
+            OpenApiExample(
+                "An offer",
+                {
+                    "definitionId": DEFINITION_ID,
+                    "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+                    "automaticIssuance": False,
+                    "credentialValues": {"name": "Rex", "year": "2021"},
+                },
+                request_only=True,
+            ),
+        ],
+    )
+    def create(self, request):
+        body = self.parsed(CredentialOfferParameters)
+        connections = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        connections = connections.select_related("wallet", "my_key")
+        chosen = connections.filter(connection_id=body["connectionId"]).first()
+        credential = Credential.offer(
+            found(chosen, Connection),
+            definition(self.tenant, body["definitionId"]),
+            body.get("credentialValues"),
+            body.get("automaticIssuance", False),
+        )
+        return self.shown(CredentialContract, find(self.rows, credential.pk))
+
+    @extend_schema(
+        operation_id="listCredentials",
+        summary="List issued and offered credentials, newest first",
+        parameters=[CredentialQuery],
+        responses=CredentialContract(many=True),
+        examples=[CREDENTIAL],
+    )
+    def list(self, request):
+        return self.listed(CredentialContract, filtered(self.rows, self.query(CredentialQuery)))
+
+    @extend_schema(
+        operation_id="getCredential",
+        summary="Read a credential",
+        responses=CredentialContract,
+        examples=[CREDENTIAL],
+    )
+    def retrieve(self, request, credentialId):
+        return self.shown(CredentialContract, find(self.rows, credentialId))
+
+    @extend_schema(
+        operation_id="issueCredential",
+        summary="Issue a requested credential",
+        description="A body replaces all values of the offer.",
+        request={
+            "application/json": {"type": "object", "additionalProperties": {"type": "string"}}
+        },
+        responses=None,
+        examples=[OpenApiExample("Values", {"name": "Rex", "year": "2021"}, request_only=True)],
+    )
+    def issue(self, request, credentialId):
+        values = self.parsed(CredentialValues)
+        find(self.rows, credentialId).issue(values)
+        return Response()
+
+
+@extend_schema(tags=["Wallet credentials"])
+class WalletCredentials(WalletView):
+    @property
+    def rows(self):
+        return with_parties(Credential.objects.filter(wallet=self.wallet))
+
+    @extend_schema(
+        operation_id="listWalletCredentials",
+        summary="List offers and credentials, newest first",
+        parameters=[CredentialQuery],
+        responses=CredentialContract(many=True),
+        examples=[CREDENTIAL],
+    )
+    def list(self, request, walletId):
+        return self.listed(CredentialContract, filtered(self.rows, self.query(CredentialQuery)))
+
+    @extend_schema(
+        operation_id="listCredentialsForConnectionId",
+        summary="List offers and credentials of one connection",
+        responses=CredentialContract(many=True),
+        examples=[CREDENTIAL],
+    )
+    def list_of_connection(self, request, walletId, connectionId):
+        return self.listed(CredentialContract, filtered(self.rows, {"connectionId": connectionId}))
+
+    @extend_schema(
+        operation_id="getWalletCredential",
+        summary="Read an offer or credential",
+        responses=CredentialContract,
+        examples=[CREDENTIAL],
+    )
+    def retrieve(self, request, walletId, credentialId):
+        return self.shown(CredentialContract, find(self.rows, credentialId))
+
+    @extend_schema(
+        operation_id="acceptCredentialOffer",
+        summary="Accept an offer",
+        request=None,
+        responses=None,
+    )
+    def accept(self, request, walletId, credentialId):
+        find(self.rows, credentialId).accept()
+        return Response()
+
+    @extend_schema(
+        operation_id="declineCredentialOffer",
+        summary="Decline an offer; both sides become Rejected",
+        request=None,
+        responses=None,
+    )
+    def decline(self, request, walletId, credentialId):
+        find(self.rows, credentialId).decline()
+        return Response()
+
+    @extend_schema(
+        operation_id="deleteWalletCredential",
+        summary="Delete a credential; an open offer is declined first",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request, walletId, credentialId):
+        find(self.rows, credentialId).remove()
+        return Response()
