@@ -1,0 +1,443 @@
+"""The verifier's checklist (design.md section 6): what makes a presentation an answer to a request.
+
+`anoncreds` proves only what the presentation itself claims. These rules, in this order, see to it
+that the claim is what was asked; the library comes last and only if all of them pass:
+
+    malformed             it has the shape of a presentation, every leaf included
+    nonce                 our request is answered for the first time
+    identifiers           as many identifiers as sub-proofs; every answer points to one
+    nothing_more          nothing is answered or proven that was not asked
+    exponents, challenge  the numbers that CL signatures need checked and the library does not check
+    answered              every item once, in one sub-proof, in the form asked
+    self_attested         never: no policy allows it
+    definition, schema    resolved by us, and the one that was claimed
+    attributes            the definition has them
+    revealed              shown or hidden as it is proven
+    predicates            attribute, comparison, number and value are those of the sub-proof
+    encoding              the shown text is the one that was signed
+    restrictions, values  evaluated by us on what we resolved, exact spelling
+    signature             the library's verdict
+
+A rule that fails for an item leaves the later ones for that item out ("skipped").
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from verifications import presentation as reader
+from verifications import request as wire
+from verifications.presentation import SINGLE, Answer, Presentation, SubProof, Value
+from verifications.request import Item
+from verifications.selection import Registry
+from wallets import anoncreds
+from wallets.anoncreds import common_view
+
+EXPONENT_BITS = 457
+RESPONSE_BITS = 593
+
+_KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
+
+
+class Check(NamedTuple):
+    """policy_name: None for the whole presentation. status: pass, fail or skipped.
+
+    code: stable and set only on a failure; message: a plain sentence, empty on success.
+    """
+
+    policy_name: str | None
+    rule: str
+    status: str
+    code: str | None
+    message: str
+
+
+class Outcome(NamedTuple):
+    """proof: see `check`."""
+
+    is_valid: bool
+    checks: list[Check]
+    proof: dict[str, dict]
+
+
+class Failure(NamedTuple):
+    code: str
+    message: str
+
+
+def check(
+    request: dict, presentation: Any, registry: Registry, nonce_used: bool = False
+) -> Outcome:
+    """Judge a presentation against the request as we stored it, restrictions and nonce included.
+
+    Nothing in the presentation raises; `registry` may, when a ledger is out of reach.
+    `proof` has one entry for each policy item, in the API's field names: what the holder *sent*,
+    to be believed only if `is_valid`. An item without an answer has no value. A predicate has the
+    value "true" if it was proven, else "false", and never the attribute's value.
+    """
+    items = wire.items(request)
+    try:
+        case = Case(request, items, reader.read(presentation), registry, nonce_used)
+    except reader.Malformed:
+        failure = Failure("malformed", "The answer does not have the shape of a presentation.")
+        checks = [_check(None, "malformed", failure)]
+        return Outcome(False, checks, {item.policy_name: _shown(item, [], False) for item in items})
+    checks = list(_judge(case))
+    is_valid = all(one.status == "pass" for one in checks)
+    proof = {item.policy_name: _shown(item, case.answers(item), is_valid) for item in items}
+    return Outcome(is_valid, checks, proof)
+
+
+class Case:
+    """What is judged, and what is known about it."""
+
+    def __init__(
+        self,
+        request: dict,
+        items: list[Item],
+        sent: Presentation,
+        registry: Registry,
+        nonce_used: bool,
+    ):
+        self.request = request
+        self.items = items
+        self.sent = sent
+        self.registry = registry
+        self.nonce_used = nonce_used
+
+    def answers(self, item: Item) -> list[Answer]:
+        """Those to the item itself."""
+        part = self.sent.predicates if item.is_predicate else self.sent.attributes
+        return [answer for name in item.referents for answer in part.get(name, [])]
+
+    def companions(self, item: Item, name: str) -> list[Answer]:
+        """Those that show an attribute for the item's value restriction."""
+        return self.sent.attributes.get(item.companions.get(name, ""), [])
+
+    def statements(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
+        """All of both, with the attribute names that they are about."""
+        own = [(answer, item.attribute_names) for answer in self.answers(item)]
+        return own + [
+            (answer, (name,)) for name in item.companions for answer in self.companions(item, name)
+        ]
+
+    def sub_proofs(self, item: Item) -> dict[int, SubProof]:
+        """Those that answer the item or its companions."""
+        indexes = {answer.index for answer, _ in self.statements(item)} - {None}
+        return {index: self.sent.sub_proofs[index] for index in indexes if index is not None}
+
+    @cached_property
+    def resolved(self) -> list[tuple[dict, dict] | None]:
+        """For each sub-proof its definition and that definition's schema, if we know both."""
+        ids = [one.definition_id for one in self.sent.identifiers]
+        found = {name: self._resolve(name) for name in ids}
+        return [found[name] for name in ids]
+
+    def _resolve(self, definition_id: str) -> tuple[dict, dict] | None:
+        definition = self.registry.definition(definition_id)
+        schema = self.registry.schema(definition["schemaId"]) if definition else None
+        return (definition, schema) if definition and schema else None
+
+    @cached_property
+    def shown(self) -> list[dict[str, set[str]]]:
+        """For each sub-proof: label -> the encoded values that the answers give for it."""
+        shown: list[dict[str, set[str]]] = [{} for _ in self.sent.sub_proofs]
+        for answer, names in (one for item in self.items for one in self.statements(item)):
+            if answer.index is not None:
+                for label, value in _labelled(answer, names):
+                    shown[answer.index].setdefault(label, set()).add(value.encoded)
+        return shown
+
+    @cached_property
+    def compared(self) -> list[set[tuple[str, str, int]]]:
+        """For each sub-proof: the comparisons that the answers say it proves."""
+        compared: list[set[tuple[str, str, int]]] = [set() for _ in self.sent.sub_proofs]
+        for item in filter(lambda item: item.is_predicate, self.items):
+            for referent, (kind, threshold) in zip(item.referents, item.bounds, strict=True):
+                for answer in self.sent.predicates.get(referent, []):
+                    claim = (common_view(item.attribute_names[0]), _KINDS[kind], threshold)
+                    compared[answer.index or 0].add(claim)
+        return compared
+
+
+def nonce(case: Case) -> Failure | None:
+    if case.nonce_used:
+        return Failure("nonce_reused", "This request has been answered before.")
+    return None
+
+
+def identifiers(case: Case) -> Failure | None:
+    count = len(case.sent.sub_proofs)
+    if len(case.sent.identifiers) == count and all(index < count for index in _pointers(case)):
+        return None
+    message = "The proofs and the credentials they name do not correspond."
+    return Failure("identifiers_mismatch", message)
+
+
+def nothing_more(case: Case) -> Failure | None:
+    sent = case.sent
+    asked = (
+        sent.attributes.keys() <= case.request["requested_attributes"].keys()
+        and sent.predicates.keys() <= case.request["requested_predicates"].keys()
+    )
+    used = _pointers(case) == set(range(len(sent.sub_proofs)))
+    if asked and used and not any(one.proves_non_revocation for one in sent.sub_proofs):
+        return None
+    return Failure("unrequested", "The answer holds something that was not asked for.")
+
+
+def exponents(case: Case) -> Failure | None:
+    """Unbounded, `e` lets anybody forge a credential from the public key alone: take e = 1."""
+    for one in case.sent.sub_proofs:
+        responses = [*one.responses.values(), *one.roots]
+        small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
+        if not small or not 0 <= one.exponent < 2**EXPONENT_BITS:
+            message = "A number in the proof is larger than an honest one can be."
+            return Failure("proof_out_of_range", message)
+    return None
+
+
+def challenge(case: Case) -> Failure | None:
+    """A commitment chosen after the challenge proves nothing."""
+    committed = {number for one in case.sent.sub_proofs for number in one.commitments}
+    if committed <= case.sent.hashed:
+        return None
+    return Failure("challenge_incomplete", "The proof is not bound to its own challenge.")
+
+
+def answered(case: Case, item: Item) -> Failure | None:
+    own = case.answers(item)
+    companions = [case.companions(item, name) for name in item.companions]
+    if len(own) > len(item.referents) or any(len(answers) > 1 for answers in companions):
+        return Failure("answered_twice", "The item is answered more than once.")
+    if len({answer.index for answer in own}) > 1:
+        return Failure("split_answer", "One credential must answer all of this item.")
+    if len(own) < len(item.referents):
+        return Failure("unanswered", "The holder did not answer this item.")
+    if not all(_in_form(case, item, answer) for answer in own):
+        return Failure("wrong_form", "The item is not answered in the form it was asked in.")
+    return None
+
+
+def self_attested(case: Case, item: Item) -> Failure | None:
+    if all(answer.index is not None for answer, _ in case.statements(item)):
+        return None
+    return Failure("self_attested", "The holder only claims this; no credential proves it.")
+
+
+def definition(case: Case, item: Item) -> Failure | None:
+    if all(case.resolved[index] for index in case.sub_proofs(item)):
+        return None
+    return Failure("unknown_definition", "The ledger does not know the credential's definition.")
+
+
+def schema(case: Case, item: Item) -> Failure | None:
+    for index in case.sub_proofs(item):
+        known = case.resolved[index]
+        if known and known[0]["schemaId"] != case.sent.identifiers[index].schema_id:
+            return Failure("schema_mismatch", "The credential is of another schema than it says.")
+    return None
+
+
+def attributes(case: Case, item: Item) -> Failure | None:
+    for answer, names in case.statements(item):
+        known = None if answer.index is None else case.resolved[answer.index]
+        if known and not set(map(common_view, names)) <= _labels(known[1]):
+            message = "The credential has no attribute of this name."
+            return Failure("attribute_not_in_schema", message)
+    return None
+
+
+def revealed(case: Case, item: Item) -> Failure | None:
+    for index, sub_proof in case.sub_proofs(item).items():
+        if case.shown[index] != {label: {value} for label, value in sub_proof.revealed.items()}:
+            message = "What the answer shows is not what the proof shows."
+            return Failure("revealed_mismatch", message)
+    return None
+
+
+def predicates(case: Case, item: Item) -> Failure | None:
+    """The library trusts the name and the response that the holder writes into a predicate."""
+    for index, sub_proof in case.sub_proofs(item).items():
+        proven = {
+            (one.label, one.kind, one.value)
+            for one in sub_proof.predicates
+            if sub_proof.responses.get(one.label) == one.response
+        }
+        bound = len(proven) == len(sub_proof.predicates)
+        blamed = item.is_predicate or not case.compared[index]
+        if blamed and not (bound and proven == case.compared[index]):
+            message = "The comparison that is proven is not the one that was asked for."
+            return Failure("predicate_mismatch", message)
+    return None
+
+
+def encoding(case: Case, item: Item) -> Failure | None:
+    given = [answer for answer, _ in case.statements(item) if answer.index is not None]
+    texts = [value for answer in given for value in answer.values.values()]
+    if all(anoncreds.is_encoding_of(value.raw, value.encoded) for value in texts):
+        return None
+    return Failure("encoding", "The value shown is not the one that the issuer signed.")
+
+
+def restrictions(case: Case, item: Item) -> Failure | None:
+    if not item.restrictions or all(_met(case, item, index) for index in _places(case, item)):
+        return None
+    return Failure("restriction", "The credential does not meet the restrictions.")
+
+
+def values(case: Case, item: Item) -> Failure | None:
+    for index in _places(case, item):
+        met = _met(case, item, index)
+        if met and not any(_has_value(case, item, index, one) for one in met):
+            return Failure("value_restriction", "The credential does not show the required value.")
+    return None
+
+
+def signature(case: Case) -> Failure | None:
+    pairs = list(zip(case.sent.identifiers, case.resolved, strict=True))
+    referents = [*case.sent.attributes, *case.sent.predicates]
+    if anoncreds.verify_presentation(
+        case.sent.body,
+        wire.pruned(case.request, referents, keep_restrictions=False),
+        {one.schema_id: known[1] for one, known in pairs if known},
+        {one.definition_id: known[0] for one, known in pairs if known},
+    ):
+        return None
+    return Failure("signature", "The proof does not verify.")
+
+
+GENERAL_RULES: tuple[Callable[[Case], Failure | None], ...] = (
+    nonce,
+    identifiers,
+    nothing_more,
+    exponents,
+    challenge,
+)
+ITEM_RULES: tuple[Callable[[Case, Item], Failure | None], ...] = (
+    answered,
+    self_attested,
+    definition,
+    schema,
+    attributes,
+    revealed,
+    predicates,
+    encoding,
+    restrictions,
+    values,
+)
+
+
+def _judge(case: Case) -> Iterator[Check]:
+    """All checks in order; what comes after a failure of the whole or of an item is skipped."""
+    stopped = False
+    for rule in GENERAL_RULES:
+        yield (one := _skip(None, rule) if stopped else _check(None, rule.__name__, rule(case)))
+        stopped = stopped or one.status == "fail"
+    failed = False
+    for item in case.items:
+        for one in _judge_item(case, item, stopped):
+            yield one
+            failed = failed or one.status != "pass"
+    stop = stopped or failed
+    yield _skip(None, signature) if stop else _check(None, "signature", signature(case))
+
+
+def _judge_item(case: Case, item: Item, stopped: bool) -> Iterator[Check]:
+    for rule in ITEM_RULES:
+        if stopped:
+            yield _skip(item.policy_name, rule)
+        else:
+            yield (one := _check(item.policy_name, rule.__name__, rule(case, item)))
+            stopped = one.status == "fail"
+
+
+def _check(policy_name: str | None, rule: str, failure: Failure | None) -> Check:
+    if failure is None:
+        return Check(policy_name, rule, "pass", None, "")
+    return Check(policy_name, rule, "fail", *failure)
+
+
+def _skip(policy_name: str | None, rule: Callable) -> Check:
+    message = "Not looked at: an earlier check failed."
+    return Check(policy_name, rule.__name__, "skipped", None, message)
+
+
+def _pointers(case: Case) -> set[int]:
+    groups = [*case.sent.attributes.values(), *case.sent.predicates.values()]
+    return {one.index for answers in groups for one in answers if one.index is not None}
+
+
+def _places(case: Case, item: Item) -> set[int]:
+    """The sub-proof that answers the item itself, unless it is self-attested."""
+    return {answer.index for answer in case.answers(item) if answer.index is not None}
+
+
+def _in_form(case: Case, item: Item, answer: Answer) -> bool:
+    """Names asked as a group are shown as a group of exactly these names."""
+    if item.is_predicate or answer.form in ("unrevealed_attrs", "self_attested_attrs"):
+        return True
+    if case.request["requested_attributes"][item.referents[0]].get("names") is not None:
+        names = set(item.attribute_names)
+        return answer.form == "revealed_attr_groups" and set(answer.values) == names
+    return answer.form == "revealed_attrs"
+
+
+def _labels(schema: dict) -> set[str]:
+    return set(map(common_view, schema["attrNames"]))
+
+
+def _labelled(answer: Answer, names: tuple[str, ...]) -> Iterator[tuple[str, Value]]:
+    """What the answer shows, by label; names: the attributes it was asked for."""
+    for name, value in answer.values.items():
+        yield common_view(names[0] if name == SINGLE else name), value
+
+
+def _met(case: Case, item: Item, index: int) -> list[dict]:
+    """The alternatives that the credential meets, whatever values they require."""
+    known, name = case.resolved[index], case.sent.identifiers[index].definition_id
+    if known is None:
+        return []
+    facts = {
+        "schemaId": known[0]["schemaId"],
+        "schemaIssuerDid": known[1]["issuerId"],
+        "schemaName": known[1]["name"],
+        "schemaVersion": known[1]["version"],
+        "issuerDid": known[0]["issuerId"],
+        "credentialDefinitionId": name,
+    }
+    return [one for one in item.restrictions if wire.meets_names(one, facts)]
+
+
+def _has_value(case: Case, item: Item, index: int, restriction: dict) -> bool:
+    """Whether the required value is shown, from the same credential, by an item not hidden."""
+    required = restriction.get("value")
+    if required is None:
+        return True
+    label = common_view(required["attributeName"])
+    if any(answer.form == "unrevealed_attrs" for answer in case.answers(item)):
+        return False
+    return any(
+        value.raw == required["attributeValue"]
+        for answer, names in case.statements(item)
+        if answer.index == index
+        for shown, value in _labelled(answer, names)
+        if shown == label
+    )
+
+
+def _shown(item: Item, answers: list[Answer], is_valid: bool) -> dict:
+    """The item's entry in the proof; without values if it is not answered exactly once."""
+    answer = answers[0] if len(answers) == len(item.referents) else None
+    name = item.attribute_names[0]
+    flags = {"revealed": False, "selfAttested": False, "conditional": item.is_predicate}
+    if item.is_predicate:
+        return {"name": name, "value": "true" if answer and is_valid else "false"} | flags
+    given = answer.values if answer else {}
+    texts = {one: given[one].raw for one in item.attribute_names if one in given}
+    texts |= {name: given[SINGLE].raw} if SINGLE in given else {}
+    flags["selfAttested"] = answer is not None and answer.index is None
+    flags["revealed"] = bool(texts) and not flags["selfAttested"]
+    if len(item.attribute_names) == 1:
+        return {"name": name} | ({"value": texts[name]} if name in texts else {}) | flags
+    return ({"attributes": texts} if texts else {}) | flags

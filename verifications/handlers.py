@@ -1,0 +1,45 @@
+"""What received messages of present-proof/1.0 do."""
+
+from agency.errors import PeerError
+from connections.didcomm.message import problem_code
+from connections.didcomm.router import closes, handles
+from verifications import protocol
+from verifications.models import Verification
+
+
+def in_thread(connection, message, *roles):
+    """The exchange of this connection and thread."""
+    rows = Verification.objects.select_related(
+        "connection__my_key", "wallet__tenant", "tenant__network"
+    )
+    found = rows.filter(connection=connection, thread_id=message.thread_id, role__in=roles).first()
+    if not found:
+        raise PeerError(protocol.ABANDONED, "there is no such exchange on this connection")
+    return found
+
+
+@handles(protocol.REQUEST)
+def receive_request(connection, message):
+    Verification.receive_request(connection, message)
+
+
+@handles(protocol.PRESENTATION)
+def receive_presentation(connection, message):
+    in_thread(connection, message, Verification.Role.VERIFIER).receive_presentation(message)
+
+
+@handles(protocol.ACK)
+def receive_ack(connection, message):
+    in_thread(connection, message, Verification.Role.PROVER).receive_ack()
+
+
+@handles(protocol.PROBLEM)
+def receive_problem(connection, message):
+    in_thread(connection, message, *Verification.Role).receive_problem(problem_code(message))
+
+
+@closes
+def decline_open(connection):
+    rows = Verification.objects.filter(connection=connection, state__in=Verification.OPEN)
+    for verification in rows:
+        verification.decline()

@@ -1,0 +1,265 @@
+"""Verification policies, and verifications: a proof asked for and answered."""
+
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agency.errors import Conflict
+from agency.states import move
+from connections.didcomm import transport
+from connections.didcomm.message import attached
+from connections.models import Connection
+from credentials.models import Credential
+from credentials.registries import registry_of
+from tenants import vault
+from tenants.models import Record, Tenant
+from verifications import checks, policy, protocol, request, selection
+from wallets import anoncreds
+from wallets.models import Wallet
+
+
+class VerificationPolicy(Record):
+    """What a verification asks for, kept under a name. Sealed, as it may name wanted values."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    name = models.CharField(max_length=200)
+    version = models.CharField(max_length=64)
+    body = models.BinaryField()
+
+    class Meta:
+        verbose_name = "verification policy"
+        verbose_name_plural = "verification policies"
+
+    def __str__(self):
+        return f"{self.name} {self.version}"
+
+    @classmethod
+    def create(cls, tenant, body):
+        body = policy.normalise(body)
+        row = cls(tenant=tenant, name=body["name"], version=body["version"])
+        vault.seal(row, "body", body)
+        row.save(force_insert=True)
+        return row
+
+    def shown(self):
+        return vault.unseal(self, "body")
+
+
+class Verification(Record):
+    """One party's view of a proof; the other party has a row (or software) of its own.
+
+    verifier   Requested ─receive_presentation→ Accepted (valid or not: is_valid tells)
+    prover     Requested ─submit→ Accepted (is_valid once the verifier has said)
+    both       Requested ─decline, receive_problem→ Rejected
+    """
+
+    class State(models.TextChoices):
+        PROPOSED = "Proposed"
+        REQUESTED = "Requested"
+        ACCEPTED = "Accepted"
+        REJECTED = "Rejected"
+
+    class Role(models.TextChoices):
+        VERIFIER = "verifier"
+        PROVER = "prover"
+
+    OPEN = (State.PROPOSED, State.REQUESTED)
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="verifications")
+    connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
+    role = models.CharField(max_length=8, choices=Role.choices)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.REQUESTED)
+    thread_id = models.CharField(max_length=128)
+    policy_id = models.UUIDField(null=True)
+    policy = models.BinaryField()
+    request_body = models.BinaryField()
+    presentation = models.BinaryField(null=True)
+    proof = models.BinaryField(null=True)
+    checks = models.BinaryField(null=True)
+    is_valid = models.BooleanField(null=True)
+    verified_at = models.DateTimeField(null=True)
+    problem = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "thread_id", "role"], name="one_verification_per_thread"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_valid=None, verified_at=None)
+                | Q(is_valid__isnull=False, verified_at__isnull=False, state="Accepted"),
+                name="verdict_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(role="verifier", state="Accepted") | Q(is_valid__isnull=False),
+                name="accepted_proof_has_a_verdict",
+            ),
+        ]
+        indexes = [models.Index(fields=["wallet", "-id"])]
+
+    def __str__(self):
+        return str(self.pk)
+
+    @classmethod
+    @transaction.atomic
+    def send(cls, connection, body, policy_id=None):
+        """Verifier: asks for a proof of a (normalised) policy."""
+        connection.require_connected()
+        asked = request.build(body, anoncreds.generate_nonce())
+        message = protocol.request(asked, connection.message_prefix)
+        verification = cls._noted(connection, cls.Role.VERIFIER, message["@id"], body, asked)
+        verification.policy_id = policy_id
+        verification.save(force_insert=True)
+        transport.send(connection, message)
+        return verification
+
+    @classmethod
+    def receive_request(cls, connection, message):
+        """Prover: notes what the verifier asks for."""
+        asked = attached(message, "request_presentations~attach")
+        body = request.to_policy(asked)
+        row = cls._noted(connection, cls.Role.PROVER, message.thread_id, body, asked)
+        row.save(force_insert=True)
+        return row
+
+    @classmethod
+    def _noted(cls, connection, role, thread_id, body, asked):
+        row = cls(tenant=connection.tenant, wallet=connection.wallet, connection=connection)
+        row.role, row.thread_id = role, thread_id
+        vault.seal(row, "policy", body)
+        vault.seal(row, "request_body", asked)
+        return row
+
+    def available(self):
+        """Prover: `[(item, [credential])]` for every item asked for."""
+        held = self._held()
+        found = selection.available(self.asked(), self._candidates(held))
+        return [(item, [held[identifier] for identifier in ids]) for item, ids in found]
+
+    def auto_select(self):
+        """Prover: answers each item with the oldest fitting credential, or with nothing."""
+        candidates = self._candidates(self._held())
+        self._submit(selection.auto_select(self.asked(), candidates), candidates)
+
+    def submit(self, selections):
+        """Prover: answers with chosen credentials."""
+        self._submit(selections, self._candidates(self._held()))
+
+    @transaction.atomic
+    def _submit(self, selections, candidates):
+        move(self, [self.State.REQUESTED], self.State.ACCEPTED)
+        presentation = selection.present(
+            self.asked(), selections, candidates, self.wallet.secret(), self._registry
+        )
+        sealed = vault.sealed(self, "presentation", presentation)
+        Verification.objects.filter(pk=self.pk).update(presentation=sealed)
+        self._send(protocol.presentation(presentation, self.thread_id, self._prefix))
+
+    def receive_presentation(self, message):
+        """Verifier: judges what came, and says so to the prover."""
+        presentation = attached(message, "presentations~attach")
+        outcome = checks.check(self.asked(), presentation, self._registry)
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ACCEPTED,
+            is_valid=outcome.is_valid,
+            verified_at=timezone.now(),
+            presentation=vault.sealed(self, "presentation", presentation),
+            proof=vault.sealed(self, "proof", outcome.proof),
+            checks=vault.sealed(self, "checks", [check._asdict() for check in outcome.checks]),
+        )
+        self._send(self._verdict())
+
+    def _verdict(self):
+        if self.is_valid:
+            return protocol.ack(self.thread_id, self._prefix)
+        explanation = "The proof is not valid."
+        return protocol.problem(protocol.NOT_VALID, explanation, self.thread_id, self._prefix)
+
+    def receive_ack(self):
+        """Prover: the verifier found the proof valid."""
+        self._judge(True)
+
+    def receive_problem(self, code):
+        """The other side declined, or found the proof not valid."""
+        if self.state == self.State.ACCEPTED:
+            self._judge(False)
+        elif self.state in self.OPEN:
+            move(self, self.OPEN, self.State.REJECTED, problem=code)
+
+    def _judge(self, is_valid):
+        if self.role == self.Role.PROVER and self.is_valid is None:
+            accepted, now = self.State.ACCEPTED, timezone.now()
+            move(self, [accepted], accepted, is_valid=is_valid, verified_at=now)
+
+    @transaction.atomic
+    def decline(self):
+        """Either side: ends an open exchange and says so."""
+        move(self, self.OPEN, self.State.REJECTED, problem="declined")
+        if self.connection:
+            explanation = "The proof is not wanted."
+            report = protocol.problem(protocol.ABANDONED, explanation, self.thread_id, self._prefix)
+            transport.tell(self.connection, report)
+
+    @transaction.atomic
+    def remove(self):
+        """Deletes the row; what is open is declined first."""
+        if self.state in self.OPEN:
+            self.decline()
+        self.delete()
+
+    def asked(self):
+        return vault.unseal(self, "request_body")
+
+    def shown_policy(self):
+        return vault.unseal(self, "policy")
+
+    def shown_proof(self):
+        return vault.unseal(self, "proof")
+
+    def _held(self):
+        """The wallet's credentials that have any attribute asked for, oldest first, by id."""
+        items = request.items(self.asked())
+        names = {anoncreds.common_view(name) for item in items for name in item.attribute_names}
+        rows = Credential.held(self.wallet).filter(attribute_names__overlap=sorted(names))
+        return {str(row.pk): row for row in rows.order_by("pk")}
+
+    def _candidates(self, held):
+        schemas = {row.schema_id: self._registry.schema(row.schema_id) for row in held.values()}
+        definitions = {row.definition_id for row in held.values()}
+        issuers = {name: self._registry.definition(name) for name in definitions}
+        return [
+            candidate(row, schemas[row.schema_id], issuers[row.definition_id])
+            for row in held.values()
+            if schemas[row.schema_id] and issuers[row.definition_id]
+        ]
+
+    def _send(self, message):
+        if self.connection is None:
+            raise Conflict("connection_gone", "The connection of this verification was deleted.")
+        transport.send(self.connection, message)
+
+    @property
+    def _registry(self):
+        return registry_of(self.tenant.network)
+
+    @property
+    def _prefix(self):
+        return self.connection.message_prefix if self.connection else ""
+
+
+def candidate(row, schema, definition):
+    stored = vault.unseal(row, "credential")
+    return selection.Candidate(
+        credential_id=str(row.pk),
+        definition_id=row.definition_id,
+        schema_id=row.schema_id,
+        issuer_did=definition["issuerId"],
+        schema_issuer_did=schema["issuerId"],
+        schema_name=schema["name"],
+        schema_version=schema["version"],
+        values={name: value["raw"] for name, value in stored["values"].items()},
+        credential=stored,
+    )

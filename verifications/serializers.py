@@ -1,0 +1,157 @@
+"""Shapes of policies and verifications in the API. The rules of a policy stand in policy.py."""
+
+from rest_framework import serializers
+
+from agency.api import Contract, Parameters, compact, utc
+from credentials.serializers import CredentialContract
+from verifications.models import Verification
+from verifications.selection import Selection
+
+STATES = [(str(state), str(state)) for state in Verification.State]
+PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
+
+
+class RestrictedAttribute(Parameters):
+    attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
+    attributeValue = serializers.CharField(
+        max_length=10_000, allow_blank=True, trim_whitespace=False
+    )
+
+
+class VerificationPolicyRestriction(Parameters):
+    """All of what is given must hold (AND); several restrictions are alternatives (OR)."""
+
+    schemaId = serializers.CharField(required=False, max_length=300)
+    schemaIssuerDid = serializers.CharField(required=False, max_length=300)
+    schemaName = serializers.CharField(required=False, max_length=300)
+    schemaVersion = serializers.CharField(required=False, max_length=300)
+    issuerDid = serializers.CharField(required=False, max_length=300)
+    credentialDefinitionId = serializers.CharField(required=False, max_length=300)
+    value = RestrictedAttribute(required=False)
+
+
+class AttributePolicy(Parameters):
+    policyName = serializers.CharField(max_length=256, trim_whitespace=False)
+    attributeNames = serializers.ListField(
+        child=serializers.CharField(max_length=256, trim_whitespace=False),
+        required=False,
+        max_length=125,
+    )
+    restrictions = VerificationPolicyRestriction(many=True, required=False)
+
+
+class PredicatePolicy(Parameters):
+    policyName = serializers.CharField(required=False, max_length=256, trim_whitespace=False)
+    attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
+    predicateType = serializers.ChoiceField(PREDICATES)
+    predicateValue = serializers.IntegerField(min_value=-(2**31), max_value=2**31 - 1)
+    restrictions = VerificationPolicyRestriction(many=True, required=False)
+
+
+class RevocationRequirement(Parameters):
+    validAt = serializers.DateTimeField(required=False)
+    validNow = serializers.BooleanField(required=False)
+
+
+class VerificationPolicyParameters(Parameters):
+    name = serializers.CharField(max_length=200)
+    version = serializers.CharField(max_length=64)
+    attributes = AttributePolicy(many=True, required=False)
+    predicates = PredicatePolicy(many=True, required=False)
+    revocationRequirement = RevocationRequirement(required=False)
+
+
+class VerificationPolicyContract(VerificationPolicyParameters):
+    policyId = serializers.CharField()
+
+    def to_representation(self, policy):
+        return {"policyId": str(policy.pk), **policy.shown()}
+
+
+class ProofAttribute(serializers.Serializer):
+    name = serializers.CharField(required=False)
+    value = serializers.CharField(required=False)
+    attributes = serializers.DictField(child=serializers.CharField(), required=False)
+    revealed = serializers.BooleanField()
+    selfAttested = serializers.BooleanField()
+    conditional = serializers.BooleanField()
+
+
+class Check(serializers.Serializer):
+    policyName = serializers.CharField(required=False)
+    rule = serializers.CharField()
+    status = serializers.ChoiceField([(word, word) for word in ("pass", "fail", "skipped")])
+    code = serializers.CharField()
+    message = serializers.CharField()
+
+
+class VerificationContract(Contract):
+    verificationId = serializers.CharField()
+    connectionId = serializers.CharField(required=False)
+    definitionId = serializers.CharField(required=False, help_text="The id of the stored policy.")
+    state = serializers.ChoiceField(STATES)
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
+    isValid = serializers.BooleanField(required=False)
+    verifiedAtUtc = serializers.DateTimeField(required=False)
+    proof = serializers.DictField(child=ProofAttribute(), required=False)
+    policy = VerificationPolicyParameters()
+
+    def to_representation(self, verification):
+        connection, policy_id = verification.connection, verification.policy_id
+        return compact(
+            verificationId=str(verification.pk),
+            connectionId=connection and connection.connection_id,
+            definitionId=str(policy_id) if policy_id else None,
+            state=verification.state,
+            createdAtUtc=utc(verification.created_at),
+            updatedAtUtc=utc(verification.updated_at),
+            isValid=verification.is_valid,
+            verifiedAtUtc=utc(verification.verified_at),
+            proof=verification.shown_proof(),
+            policy=verification.shown_policy(),
+        )
+
+
+class VerificationResult(Contract):
+    valid = serializers.BooleanField()
+    proof = serializers.DictField(child=ProofAttribute(), required=False)
+
+    def to_representation(self, verification):
+        return compact(valid=bool(verification.is_valid), proof=verification.shown_proof())
+
+
+class VerificationQuery(Parameters):
+    connectionId = serializers.CharField(required=False, max_length=128)
+    definitionId = serializers.CharField(required=False, max_length=128)
+
+
+class SelectionParameters(Parameters):
+    policyName = serializers.CharField(max_length=256, trim_whitespace=False)
+    credentialId = serializers.CharField(max_length=128)
+    hidden = serializers.BooleanField(required=False)
+
+    def to_internal_value(self, data):
+        value = super().to_internal_value(data)
+        return Selection(value["policyName"], value["credentialId"], value.get("hidden", False))
+
+
+class VerificationPolicyCredentialContract(Contract):
+    """One item that is asked for, with the credentials that fit it."""
+
+    policyName = serializers.CharField()
+    attributeNames = serializers.ListField(child=serializers.CharField())
+    availableCredentials = CredentialContract(many=True)
+    restrictions = VerificationPolicyRestriction(
+        many=True, required=False, help_text="In the interface's dialect."
+    )
+
+    def to_representation(self, offered):
+        item, credentials = offered
+        shown = CredentialContract(credentials, many=True, context=self.context)
+        return {
+            "policyName": item.policy_name,
+            "attributeNames": list(item.attribute_names),
+            "availableCredentials": shown.data,
+            "restrictions": item.restrictions,
+        }
