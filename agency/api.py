@@ -1,0 +1,196 @@
+"""What all API views share: how they find, read, answer and fail.
+
+Success is 200 with `application/json` whatever Accept says; errors are flat `{"code", "message"}`
+with `errors` by field where fields are at fault. The original clients break on anything else.
+"""
+
+import uuid
+
+from django.core.exceptions import ValidationError as CoreValidationError
+from django.db import DataError
+from django.http import Http404, JsonResponse
+from rest_framework import exceptions, serializers, viewsets
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from agency.errors import AgencyError, NotFound
+
+MAX_LIST = 1000
+CODES = {
+    400: "invalid_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    406: "not_acceptable",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+    429: "too_many_requests",
+}
+
+
+class View(viewsets.ViewSet):
+    """A view of the credentials API, which acts on the organization's own wallet."""
+
+    @property
+    def tenant(self):
+        return self.request.user.tenant
+
+    def parsed(self, serializer_class):
+        """The validated body; a broken one is a 400 that names the fields."""
+        serializer = serializer_class(data=self.request.data)
+        serializer.is_valid(raise_exception=True)
+        return serializer.validated_data
+
+    def query(self, serializer_class):
+        """The validated query parameters; empty ones count as absent."""
+        given = {name: value for name, value in self.request.query_params.items() if value}
+        serializer = serializer_class(data=given)
+        serializer.is_valid(raise_exception=True)
+        return serializer.validated_data
+
+    def shown(self, contract, obj):
+        return Response(contract(obj, context=self.context).data)
+
+    def listed(self, contract, rows):
+        """A plain array of the newest rows."""
+        rows = list(rows.order_by("-pk")[:MAX_LIST])
+        return Response(contract(rows, many=True, context=self.context).data)
+
+    @property
+    def context(self):
+        return {"request": self.request}
+
+
+class Contract(serializers.Serializer):
+    """An answer. Fields describe it for OpenAPI; subclasses write `to_representation` by hand."""
+
+    def to_representation(self, instance):
+        raise NotImplementedError
+
+
+def compact(**members):
+    """The members that have a value: nulls are left out of every answer."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def utc(moment):
+    """`2026-01-31T08:00:00.000000Z`, or None."""
+    return moment and moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def find(rows, identifier):
+    """The row with this UUID, or 404."""
+    try:
+        identifier = uuid.UUID(str(identifier))
+    except ValueError:
+        identifier = None
+    row = rows.filter(pk=identifier).first() if identifier else None
+    return found(row, rows.model)
+
+
+def found(row, model):
+    if row is None:
+        name = model._meta.verbose_name
+        raise NotFound("not_found", f"There is no such {name} in your organization.")
+    return row
+
+
+def exception_handler(error, context):
+    set_rollback()
+    if isinstance(error, AgencyError):
+        return problem(error.status, error.code, error.message, error.errors)
+    if isinstance(error, exceptions.ValidationError):
+        fields = flatten(error.detail)
+        return problem(400, "invalid_request", sentence(fields), fields)
+    if isinstance(error, Http404 | exceptions.NotFound):
+        return problem(404, "not_found", "There is nothing at this address.")
+    if isinstance(error, DataError | OverflowError | CoreValidationError):
+        return problem(400, "invalid_request", "A value is out of range.")
+    if isinstance(error, exceptions.APIException):
+        code = error.get_codes() if error.default_code == "parse_error" else None
+        answer = problem(error.status_code, code or code_of(error.status_code), str(error.detail))
+        if getattr(error, "auth_header", None):
+            answer["WWW-Authenticate"] = error.auth_header
+        return answer
+    return None
+
+
+def code_of(status_code):
+    return CODES.get(status_code, "error")
+
+
+def problem(status_code, code, message, errors=None):
+    return Response(compact(code=code, message=message, errors=errors or None), status=status_code)
+
+
+def flatten(detail, path=""):
+    """DRF's nested detail as `{"attributes[0].policyName": ["…"]}`."""
+    if isinstance(detail, dict):
+        fields = {}
+        for name, inner in detail.items():
+            here = path if name == "non_field_errors" else f"{path}.{name}" if path else str(name)
+            if isinstance(name, int):
+                here = f"{path}[{name}]"
+            fields |= flatten(inner, here)
+        return fields
+    if isinstance(detail, list) and any(isinstance(inner, dict | list) for inner in detail):
+        return flatten({number: inner for number, inner in enumerate(detail) if inner}, path)
+    sentences = [str(inner) for inner in (detail if isinstance(detail, list) else [detail])]
+    return {path or "body": sentences}
+
+
+def sentence(fields):
+    return " ".join(f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())[:1000]
+
+
+def not_found(request, exception=None):
+    """404 outside of any view; people who browse get a page."""
+    return plain_problem(404, "not_found", f"There is nothing at {request.path[:200]}.")
+
+
+def server_error(request):
+    message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
+    return plain_problem(500, "internal_error", message)
+
+
+def bad_request(request, exception=None):
+    return plain_problem(400, "invalid_request", "The request could not be read.")
+
+
+def plain_problem(status_code, code, message):
+    return JsonResponse({"code": code, "message": message}, status=status_code)
+
+
+RESERVED = {
+    "wallets", "config", "invitation", "invitations", "connection", "connections", "credentials",
+    "verification", "verifications", "presentations", "fromData", "propose", "health", "delete",
+    "purge", "policy", "proposal",
+}  # fmt: skip
+
+
+class Parameters(serializers.Serializer):
+    """A request body: null means absent, unknown members are ignored, old spellings are read."""
+
+    aliases: dict[str, str] = {}
+
+    def to_internal_value(self, data):
+        if isinstance(data, dict):
+            data = {self.aliases.get(k, k): v for k, v in data.items() if v is not None}
+        return super().to_internal_value(data)
+
+
+class IdentifierField(serializers.RegexField):
+    """An id that the caller may choose: fits into a path, and is no word of one."""
+
+    def __init__(self, **options):
+        super().__init__(r"^[A-Za-z0-9][A-Za-z0-9@._+:-]{0,127}\Z", **options)
+        self.error_messages["invalid"] = (
+            "Use 1 to 128 letters, digits and @ . _ + : - and begin with a letter or digit."
+        )
+
+    def to_internal_value(self, data):
+        value = super().to_internal_value(data)
+        if value in RESERVED:
+            raise serializers.ValidationError(f"`{value}` is a word of our paths; choose another.")
+        return value

@@ -1,0 +1,70 @@
+"""Who calls the API: an organization, by its access token and its subscription key."""
+
+from typing import NamedTuple
+
+from rest_framework import exceptions
+from rest_framework.authentication import BaseAuthentication
+
+from tenants.models import ApiKey, Tenant
+
+SUBSCRIPTION_HEADERS = (
+    "X-Service-Subscription-Key",
+    "X-Streetcred-Subscription-Key",
+    "X-Trinsic-Subscription-Key",
+    "X-Scrd-Api-Key",
+    "XStreetcredSubscriptionKey",
+)
+SUBSCRIPTION_OPTIONAL = ("/credentials/v1/", "/wallet/v1/")
+UNAUTHORIZED = (
+    "The access token or the subscription key is missing, wrong or revoked. Send both as "
+    "`Authorization: bearer <token>` and `X-Service-Subscription-Key: <key>`; the studio shows "
+    "and renews them."
+)
+
+
+class Caller(NamedTuple):
+    """Who calls: an organization, by one of its access tokens."""
+
+    tenant: Tenant
+    token: ApiKey
+    is_authenticated: bool = True
+
+
+class TenantAuthentication(BaseAuthentication):
+    """The access token, and the subscription key of the same organization.
+
+    Under the prefixes of later clients, which never send one, the subscription key may be absent.
+    Every failure gets the same answer.
+    """
+
+    def authenticate(self, request):
+        token = ApiKey.find(ApiKey.Kind.ACCESS_TOKEN, bearer(request))
+        if not token or not self.has_subscription(request, token.tenant_id):
+            raise exceptions.AuthenticationFailed(UNAUTHORIZED)
+        token.used()
+        return Caller(token.tenant, token), token
+
+    def has_subscription(self, request, tenant_id):
+        secret = subscription_key(request)
+        if secret is None:
+            return request.path_info.startswith(SUBSCRIPTION_OPTIONAL)
+        key = ApiKey.find(ApiKey.Kind.SUBSCRIPTION_KEY, secret)
+        if not key or key.tenant_id != tenant_id:
+            return False
+        key.used()
+        return True
+
+    def authenticate_header(self, request):
+        return "Bearer"
+
+
+def bearer(request):
+    """The token of the Authorization header; the scheme word may have any case or be missing."""
+    words = request.headers.get("Authorization", "").split()
+    if len(words) == 2 and words[0].lower() == "bearer":
+        return words[1]
+    return words[0] if len(words) == 1 else ""
+
+
+def subscription_key(request):
+    return next((request.headers[h] for h in SUBSCRIPTION_HEADERS if h in request.headers), None)

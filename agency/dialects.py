@@ -1,0 +1,28 @@
+"""The two dialects of the API, and the only file that knows of them.
+
+A request with the interface's own header gets the interface's literal shapes; every other request
+gets the shapes that the original clients read. All else is a superset of both.
+"""
+
+LITERAL_HEADER = "X-Service-Subscription-Key"
+
+
+def is_literal(request):
+    return LITERAL_HEADER in request.headers
+
+
+def verkey(request, key):
+    """`endpoint.verkey`: a string in the interface, an array for the clients."""
+    if not key:
+        return None
+    return key if is_literal(request) else [key]
+
+
+def available_credentials(request, attributes, predicates):
+    """`{attributes, predicates}` with restrictions in the interface, one flat array for clients."""
+    if is_literal(request):
+        return {"attributes": attributes, "predicates": predicates}
+    return [
+        {name: value for name, value in item.items() if name != "restrictions"}
+        for item in attributes + predicates
+    ]

@@ -1,0 +1,78 @@
+"""Whether the service lives, and whether it can work."""
+
+from django.conf import settings
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpResponse
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from kombu import Connection
+from rest_framework import serializers, viewsets
+from rest_framework.response import Response
+
+from agency.errors import Unavailable
+
+
+class Readiness(serializers.Serializer):
+    database = serializers.CharField()
+    migrations = serializers.CharField()
+    broker = serializers.CharField()
+
+
+@extend_schema(tags=["Health"], auth=[])
+class Health(viewsets.ViewSet):
+    authentication_classes = []
+    permission_classes = []
+
+    @extend_schema(
+        operation_id="health",
+        summary="Lives",
+        responses={(200, "text/plain"): str},
+        examples=[OpenApiExample("Lives", "Healthy", response_only=True)],
+    )
+    def live(self, request):
+        return HttpResponse("Healthy", content_type="text/plain")
+
+    @extend_schema(
+        operation_id="ready",
+        summary="Database, migrations and broker are there (503 names what is not)",
+        responses=Readiness,
+        examples=[
+            OpenApiExample(
+                "Ready",
+                {"database": "ok", "migrations": "ok", "broker": "ok"},
+                response_only=True,
+            )
+        ],
+    )
+    def ready(self, request):
+        found = {name: probe(check) for name, check in CHECKS.items()}
+        broken = {name: [text] for name, text in found.items() if text != "ok"}
+        if broken:
+            raise Unavailable("not_ready", f"Not ready: {', '.join(broken)}.", broken)
+        return Response(found)
+
+
+def probe(check):
+    try:
+        return check() or "ok"
+    except Exception as error:
+        return type(error).__name__
+
+
+def database():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def migrations():
+    executor = MigrationExecutor(connection)
+    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    return f"{len(missing)} not applied: run manage.py migrate" if missing else None
+
+
+def broker():
+    with Connection(settings.CELERY_BROKER_URL, connect_timeout=2) as broker:
+        broker.ensure_connection(max_retries=1, timeout=2)
+
+
+CHECKS = {"database": database, "migrations": migrations, "broker": broker}

@@ -1,0 +1,81 @@
+"""The OpenAPI schema: each operation once, under the interface's own path, with its errors."""
+
+import re
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+
+from agency.api import CODES
+
+SHOWN_ONCE = re.compile(
+    r"^/(agency|credentials|wallet|management|provider|custodian(?!/v1/))/|^/api/|^/custodian/api"
+)
+ALIASES = ("/definition/schemas", "/custodian/v1/api/{walletId}/verification/{verificationId}")
+ERROR = {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {
+        "code": {"type": "string", "description": "Stable; see docs/errors.md."},
+        "message": {"type": "string", "description": "What is wrong and what to do."},
+        "errors": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            "description": "Sentences by field.",
+        },
+    },
+}
+EXAMPLES = {
+    400: ("invalid_request", "version: This field is required."),
+    401: ("unauthorized", "The access token or the subscription key is missing or wrong."),
+    404: ("not_found", "There is no such credential in your organization."),
+    409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
+    503: ("not_ready", "Not ready: broker."),
+}
+
+
+class TwoKeys(OpenApiAuthenticationExtension):
+    target_class = "agency.authentication.TenantAuthentication"
+    name = ["accessToken", "subscriptionKey"]
+
+    def get_security_definition(self, auto_schema):
+        header = {"type": "apiKey", "in": "header", "name": "X-Service-Subscription-Key"}
+        return [{"type": "http", "scheme": "bearer"}, header]
+
+    def get_security_requirement(self, auto_schema):
+        return {name: [] for name in self.name}
+
+
+def one_path_each(endpoints):
+    """The same views answer under the prefixes of all clients; one of them is shown."""
+    return [
+        endpoint
+        for endpoint in endpoints
+        if not SHOWN_ONCE.match(endpoint[0]) and endpoint[0] not in ALIASES
+    ]
+
+
+def add_errors(result, generator, request, public):
+    """Documents the one error shape on every operation."""
+    result["components"]["schemas"]["Error"] = ERROR
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            for status in statuses(path, method, operation):
+                operation["responses"].setdefault(str(status), error_response(status))
+    return result
+
+
+def statuses(path, method, operation):
+    if "Health" in operation["tags"]:
+        return [503] if path.endswith("ready") else []
+    if "Ledger" in operation["tags"]:
+        return [404]
+    changes = method != "get"
+    return [400, 401] + ([404] if "{" in path else []) + ([409] if changes else [])
+
+
+def error_response(status):
+    code, message = EXAMPLES.get(status, (CODES.get(status), ""))
+    content = {
+        "schema": {"$ref": "#/components/schemas/Error"},
+        "example": {"code": code, "message": message},
+    }
+    return {"description": code, "content": {"application/json": content}}

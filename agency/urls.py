@@ -1,0 +1,53 @@
+"""All routes. Each API answers below the prefixes of every generation of clients."""
+
+from django.contrib import admin
+from django.urls import include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+
+from agency import api, health
+from connections import urls as connections
+from credentials import urls as credentials
+from verifications import urls as verifications
+from wallets import urls as wallets
+
+credentials_api = [
+    *connections.credentials_api,
+    *credentials.credentials_api,
+    *verifications.credentials_api,
+    path("health", health.Health.as_view({"get": "live"})),
+]
+wallet_api = [
+    *wallets.wallet_api,
+    *connections.wallet_api,
+    *credentials.wallet_api,
+    *verifications.wallet_api,
+]
+wallet_family = [
+    path("api/", include(wallet_api)),
+    path("health", health.Health.as_view({"get": "live"})),
+]
+provider_api = [path("health", health.Health.as_view({"get": "live"}))]
+
+urlpatterns = [
+    path("", include("agency.studio.urls")),
+    path("accounts/", include("allauth.urls")),
+    path("admin/", admin.site.urls),
+    path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
+    path("openapi.json", SpectacularAPIView.as_view(), name="openapi"),
+    path("health/ready", health.Health.as_view({"get": "ready"})),
+    *connections.public,
+    *credentials.public,
+    path("", include(credentials_api)),
+    path("agency/v1/", include(credentials_api)),
+    path("credentials/v1/", include(credentials_api)),
+    path("", include(wallet_family)),
+    path("custodian/", include(wallet_family)),
+    path("custodian/v1/", include(wallet_family)),
+    path("wallet/v1/", include(wallet_family)),
+    path("management/v1/", include(provider_api)),
+    path("provider/v1/", include(provider_api)),
+]
+
+handler400 = api.bad_request
+handler404 = api.not_found
+handler500 = api.server_error
