@@ -1,4 +1,4 @@
-"""The errors a caller or a peer can meet. `code` is stable snake_case and listed in docs/errors.md."""
+"""The errors a caller or a peer can meet. `code` is stable and listed in docs/errors.md."""
 
 
 class AgencyError(Exception):

@@ -48,7 +48,7 @@ def log(request, response, started):
 
 
 def bounded_body(get_response):
-    """Refuses a body over its limit with 413 and reads chunked bodies, which WSGI shows as empty."""
+    """Refuses a body over its limit (413) and reads chunked ones, which WSGI shows as empty."""
 
     def middleware(request):
         didcomm = request.path_info == "/didcomm"

@@ -1,4 +1,4 @@
-"""All settings, from environment variables only. The table in docs/settings.md lists each of them."""
+"""All settings, from environment variables only. The table in docs/settings.md lists each."""
 
 import base64
 import binascii

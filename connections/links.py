@@ -1,4 +1,4 @@
-"""Invitations as links: the page for people, the message for wallets, QR codes, and the way back."""
+"""Invitations as links: the page for people, the message for wallets, QR codes; and back."""
 
 import io
 from urllib.parse import parse_qs, quote, urlsplit

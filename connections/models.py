@@ -43,7 +43,7 @@ class Connection(Record):
     multi_party = models.BooleanField(default=False)
     name = models.CharField(max_length=200, blank=True)
     image_url = models.CharField(max_length=2000, blank=True)
-    token = models.CharField(max_length=32, unique=True, null=True)
+    token = models.CharField(max_length=32, blank=True)
     invitation = models.JSONField()
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
@@ -63,6 +63,9 @@ class Connection(Record):
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "connection_id"], name="one_connection_per_id"
+            ),
+            models.UniqueConstraint(
+                fields=["token"], condition=~Q(token=""), name="one_invitation_per_token"
             ),
             models.CheckConstraint(
                 condition=Q(state="Invited")
@@ -143,7 +146,7 @@ class Connection(Record):
         transport.send_to(inviter, body, my_key, self)
 
     def receive_request(self, message):
-        """Inviter: answers a request, on this row or, for a multi-party invitation, on a new one."""
+        """Inviter: answers a request, for a multi-party invitation on a new row."""
         party = protocol.read_party(message.body.get("connection"))
         if message.sender != party.verkey:
             raise PeerError("request_not_accepted", "the sender is not the DIDDoc's key")

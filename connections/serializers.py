@@ -61,12 +61,12 @@ class ConnectionContract(Contract):
             state=connection.state,
             invitation=connection.invitation_data if inviter else None,
             invitationUrl=connection.invitation_url,
-            endpoint=self.endpoint(connection),
+            endpoint=self.their_endpoint(connection),
             createdAtUtc=utc(connection.created_at),
             multiParty=connection.multi_party,
         )
 
-    def endpoint(self, connection):
+    def their_endpoint(self, connection):
         if not connection.their_key:
             return None
         return compact(

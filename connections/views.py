@@ -24,7 +24,7 @@ INVITED = OpenApiExample(
     {
         "connectionId": "0196f3a1-1111-7000-8000-000000000001",
         "state": "Invited",
-        "invitation": "eyJAdHlwZSI6ICJodHRwczovL2RpZGNvbW0ub3JnL2Nvbm5lY3Rpb25zLzEuMC9pbnZpdGF0aW9uIiwg…",
+        "invitation": "eyJAdHlwZSI6ICJodHRwczovL2RpZGNvbW0ub3JnL2Nvbm5lY3Rpb25zLzEu…",
         "invitationUrl": "https://agency.example/i/3q2-7wAbCdEfGhIjKlMnOp",
         "createdAtUtc": "2026-01-31T08:00:00.000000Z",
         "multiParty": False,

@@ -180,7 +180,7 @@ class ApiKey(Record):
         ApiKey.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=now, updated_at=now)
 
     def rotate(self, overlap=timedelta(hours=24)):
-        """Returns (successor, secret); this key lives on for `overlap`, never longer than before."""
+        """Returns (successor, secret); this key lives on for `overlap`, no longer than before."""
         end = timezone.now() + overlap
         keys = ApiKey.live().filter(pk=self.pk)
         keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)

@@ -1,4 +1,4 @@
-"""Aries messages as JSON objects: types, threads, attachments, base64 (aries-rfcs 0008, 0011, 0017)."""
+"""Aries messages as JSON objects: types, threads, attachments, base64 (RFCs 0008, 0011, 0017)."""
 
 import base64
 import binascii

@@ -37,7 +37,7 @@ class LocalRegistry:
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
-        """The definition's id. Without a tag: `default`, then `default-2`, …; a taken one is 409."""
+        """The definition's id. Without a tag: `default`, `default-2`, …; a taken one is 409."""
         kind = models.PublishedObject.Kind.DEFINITION
         Network.objects.select_for_update().get(pk=self.network.pk)
         schema = self._find(models.PublishedObject.Kind.SCHEMA, definition["schemaId"])
