@@ -9,7 +9,11 @@ from agency.api import CODES
 SHOWN_ONCE = re.compile(
     r"^/(agency|credentials|wallet|management|provider|custodian(?!/v1/))/|^/api/|^/custodian/api"
 )
-ALIASES = ("/definition/schemas", "/custodian/v1/api/{walletId}/verification/{verificationId}")
+ALIASES = (
+    "/definition/schemas",
+    "/custodian/v1/health",
+    "/custodian/v1/api/{walletId}/verification/{verificationId}",
+)
 ERROR = {
     "type": "object",
     "required": ["code", "message"],

@@ -8,21 +8,21 @@ from connections.views import Connections, WalletConnections
 credentials_api = [
     path("connections", Connections.as_view({"get": "list", "post": "create"})),
     path(
-        "connections/<connectionId>",
+        "connections/<str:connectionId>",
         Connections.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
 ]
 wallet_api = [
-    path("<walletId>/connections", WalletConnections.as_view({"get": "list"})),
-    path("<walletId>/connections/invitation", WalletConnections.as_view({"post": "accept"})),
-    path("<walletId>/connections/invitations", WalletConnections.as_view({"get": "invitations"})),
+    path("<str:walletId>/connections", WalletConnections.as_view({"get": "list"})),
+    path("<str:walletId>/connections/invitation", WalletConnections.as_view({"post": "accept"})),
+    path("<str:walletId>/connections/invitations", WalletConnections.as_view({"get": "invitations"})),
     path(
-        "<walletId>/connections/<connectionId>",
+        "<str:walletId>/connections/<str:connectionId>",
         WalletConnections.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
 ]
 public = [
     path("didcomm", inbox.receive),
-    path("i/<token>", links.invitation, name="invitation"),
+    path("i/<str:token>", links.invitation, name="invitation"),
     re_path(r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$", links.qr, name="invitation_qr"),
 ]

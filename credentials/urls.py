@@ -12,33 +12,33 @@ credentials_api = [
         "definitions/credentials", CredentialDefinitions.as_view({"get": "list", "post": "create"})
     ),
     path(
-        "definitions/credentials/<definitionId>",
+        "definitions/credentials/<str:definitionId>",
         CredentialDefinitions.as_view(
             {"get": "retrieve", "delete": "destroy", "post": "create_for_schema"}
         ),
     ),
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
-    path("credentials/<credentialId>", Credentials.as_view({"get": "retrieve", "put": "issue"})),
+    path("credentials/<str:credentialId>", Credentials.as_view({"get": "retrieve", "put": "issue"})),
 ]
 wallet_api = [
-    path("<walletId>/credentials", WalletCredentials.as_view({"get": "list"})),
+    path("<str:walletId>/credentials", WalletCredentials.as_view({"get": "list"})),
     path(
-        "<walletId>/credentials/connection/<connectionId>",
+        "<str:walletId>/credentials/connection/<str:connectionId>",
         WalletCredentials.as_view({"get": "list_of_connection"}),
     ),
     path(
-        "<walletId>/credentials/<credentialId>",
+        "<str:walletId>/credentials/<str:credentialId>",
         WalletCredentials.as_view({"get": "retrieve", "post": "accept", "delete": "destroy"}),
     ),
     path(
-        "<walletId>/credentials/<credentialId>/decline",
+        "<str:walletId>/credentials/<str:credentialId>/decline",
         WalletCredentials.as_view({"post": "decline"}),
     ),
 ]
 public = [
-    path("ledger/<networkId>/schemas/<objectId>", Ledger.as_view({"get": "read_schema"})),
+    path("ledger/<str:networkId>/schemas/<str:objectId>", Ledger.as_view({"get": "read_schema"})),
     path(
-        "ledger/<networkId>/credential-definitions/<objectId>",
+        "ledger/<str:networkId>/credential-definitions/<str:objectId>",
         Ledger.as_view({"get": "read_definition"}),
     ),
 ]

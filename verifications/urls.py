@@ -7,46 +7,46 @@ from verifications.views import VerificationPolicies, Verifications, WalletVerif
 credentials_api = [
     path("verificationPolicies", VerificationPolicies.as_view({"get": "list", "post": "create"})),
     path(
-        "verificationPolicies/<policyId>",
+        "verificationPolicies/<str:policyId>",
         VerificationPolicies.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
     path("verifications", Verifications.as_view({"get": "list"})),
     path(
-        "verifications/policy/connections/<connectionId>",
+        "verifications/policy/connections/<str:connectionId>",
         Verifications.as_view({"post": "send_parameters", "put": "put_parameters"}),
     ),
     path(
-        "verifications/policy/<policyId>/connections/<connectionId>",
+        "verifications/policy/<str:policyId>/connections/<str:connectionId>",
         Verifications.as_view({"put": "send_policy"}),
     ),
     path(
-        "verifications/<verificationId>",
+        "verifications/<str:verificationId>",
         Verifications.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
-    path("verifications/<verificationId>/verify", Verifications.as_view({"get": "verify"})),
+    path("verifications/<str:verificationId>/verify", Verifications.as_view({"get": "verify"})),
 ]
 one = {"get": "retrieve", "put": "submit", "delete": "destroy"}
 wallet_api = [
-    path("<walletId>/verifications", WalletVerifications.as_view({"get": "list"})),
+    path("<str:walletId>/verifications", WalletVerifications.as_view({"get": "list"})),
     path(
-        "<walletId>/verifications/connection/<connectionId>",
+        "<str:walletId>/verifications/connection/<str:connectionId>",
         WalletVerifications.as_view({"get": "list_of_connection"}),
     ),
-    path("<walletId>/verifications/<verificationId>", WalletVerifications.as_view(one)),
+    path("<str:walletId>/verifications/<str:verificationId>", WalletVerifications.as_view(one)),
     path(
-        "<walletId>/verification/<verificationId>",
+        "<str:walletId>/verification/<str:verificationId>",
         WalletVerifications.as_view({"get": "retrieve"}),
     ),
     path(
-        "<walletId>/verifications/<verificationId>/autoSelect",
+        "<str:walletId>/verifications/<str:verificationId>/autoSelect",
         WalletVerifications.as_view({"put": "auto_select"}),
     ),
     path(
-        "<walletId>/verifications/<verificationId>/availableCredentials",
+        "<str:walletId>/verifications/<str:verificationId>/availableCredentials",
         WalletVerifications.as_view({"get": "available"}),
     ),
     path(
-        "<walletId>/verifications/<verificationId>/decline",
+        "<str:walletId>/verifications/<str:verificationId>/decline",
         WalletVerifications.as_view({"put": "decline"}),
     ),
 ]

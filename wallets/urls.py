@@ -9,5 +9,5 @@ wallet_api = [
         "wallets",
         Wallets.as_view({"get": "list", "post": "create", "delete": "destroy_by_query"}),
     ),
-    path("wallets/<walletId>", Wallets.as_view({"delete": "destroy"})),
+    path("wallets/<str:walletId>", Wallets.as_view({"delete": "destroy"})),
 ]
