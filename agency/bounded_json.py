@@ -1,6 +1,7 @@
 """Reading JSON from strangers: bounded depth, no NUL, no lone surrogates, no huge integers."""
 
 import json
+import math
 
 MAX_DEPTH = 32
 MAX_INTEGER = 2**63
@@ -14,7 +15,7 @@ def loads(data: bytes | str):
     """The JSON value in `data` (UTF-8). Raises BadJSON, never anything else."""
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        value = json.loads(text, parse_constant=_refuse, parse_int=_integer)
+        value = json.loads(text, parse_constant=_refuse, parse_int=_integer, parse_float=_float)
     except RecursionError:
         raise BadJSON(f"nested more than {MAX_DEPTH} levels deep") from None
     except UnicodeDecodeError:
@@ -33,6 +34,13 @@ def _integer(digits):
     if len(digits) > 20 or abs(int(digits)) > MAX_INTEGER:
         raise BadJSON("an integer is beyond 64 bits")
     return int(digits)
+
+
+def _float(digits):
+    value = float(digits)
+    if not math.isfinite(value):
+        raise BadJSON("a number is too large")
+    return value
 
 
 def _check(value):
