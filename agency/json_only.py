@@ -14,7 +14,7 @@ class AlwaysJSON(BaseContentNegotiation):
     def select_parser(self, request, parsers):
         content_type = (request.content_type or "").partition(";")[0].strip().lower()
         named = (parser for parser in parsers if parser.media_type == content_type)
-        return next(named, next((p for p in parsers if p.media_type == "*/*"), None))
+        return next(named, next(p for p in parsers if isinstance(p, JSONParser)))
 
     def select_renderer(self, request, renderers, format_suffix=None):
         return renderers[0], renderers[0].media_type
@@ -23,7 +23,7 @@ class AlwaysJSON(BaseContentNegotiation):
 class JSONParser(BaseParser):
     """JSON under any content type; an empty body and `null` mean `{}`."""
 
-    media_type = "*/*"
+    media_type = "application/json"
 
     def parse(self, stream, media_type=None, parser_context=None):
         data = stream.read()

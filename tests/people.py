@@ -33,8 +33,9 @@ class Api:
         given = {"headers": self.headers | headers}
         if form is not None:
             given["data"] = form
-        elif body is not None:
-            given |= {"data": json.dumps(body), "content_type": "application/json"}
+        elif method != "get":
+            data = "" if body is None else json.dumps(body)
+            given |= {"data": data, "content_type": "application/json"}
         return getattr(self.client, method)(self.prefix + path, **given)
 
     def call(self, method, path, body=None, form=None, **headers):

@@ -288,13 +288,11 @@ class WalletVerifications(WalletView):
         examples=[
             OpenApiExample(
                 "A choice",
-                [
-                    {
-                        "policyName": "Name of the dog",
-                        "credentialId": "0196f3a2-2222-7000-8000-000000000001",
-                        "hidden": False,
-                    }
-                ],
+                {
+                    "policyName": "Name of the dog",
+                    "credentialId": "0196f3a2-2222-7000-8000-000000000001",
+                    "hidden": False,
+                },
                 request_only=True,
             )
         ],

@@ -1,0 +1,185 @@
+"""Tests made from the OpenAPI schema: a new route is covered on the day it is added."""
+
+import json
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.people import Holder, Organization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PUBLIC = {"Health", "Ledger"}
+SPARE = "0196f3a2-2222-7000-8000-000000000001"
+WALLET = "/api/{walletId}"
+HOSTILE = [
+    "[" * 5000,
+    "{",
+    "\x00",
+    b"\xff\xfe",
+    "null",
+    "[]",
+    "1",
+    '"text"',
+    json.dumps([[]] * 20),
+    '{"a": "\\u0000", "name": "\\ud800"}',
+    json.dumps({"name": 10**19, "version": [], "attributes": {}, "walletId": 1}),
+    json.dumps({"name": {"a": "b"}, "definitionId": None, "connectionId": ["x"]}),
+    json.dumps({"definitionId": "x" * 5000, "connectionId": "\u202e", "credentialValues": "a"}),
+    json.dumps({"name": "n", "version": "1", "predicates": [{"predicateValue": 2**31}]}),
+    json.dumps({"name": "n", "version": "1", "attributes": [None, 1, "x", {"policyName": {}}]}),
+    json.dumps([{"policyName": 1, "credentialId": {}}, None, "x"]),
+]
+
+
+def operations():
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return [
+        pytest.param(method, path, operation, id=f"{method} {path}")
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+PRIVATE = [row for row in operations() if not PUBLIC & set(row.values[2]["tags"])]
+
+
+@pytest.fixture
+def ids(faber):
+    """One object of Faber's for each kind of id in a path."""
+    alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
+    values = {"name": "Alice", "degree": "Maths", "age": "28"}
+    credential = faber.offers(alice, definition, values)
+    policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
+    asked = faber.asks(alice, attributes=policy["attributes"])
+    return {
+        "walletId": alice.wallet_id,
+        "connectionId": alice.known_as(faber),
+        "definitionId": definition["definitionId"],
+        "credentialId": credential["credentialId"],
+        "policyId": faber.post("/verificationPolicies", policy)["policyId"],
+        "verificationId": asked["verificationId"],
+        WALLET: {
+            "walletId": alice.wallet_id,
+            "connectionId": alice.newest("connections")["connectionId"],
+            "credentialId": alice.newest("credentials")["credentialId"],
+            "verificationId": alice.newest("verifications")["verificationId"],
+        },
+    }
+
+
+def filled(path, ids):
+    """The path with ids, inside a wallet with those of the wallet's side."""
+    inside = ids.get(WALLET, {}) if WALLET in path else {}
+    for name, value in (ids | inside).items():
+        if name != WALLET:
+            path = path.replace(f"{{{name}}}", value)
+    assert "{" not in path, f"no object for {path}"
+    return path
+
+
+def example_of(operation):
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return next((one["value"] for one in content.get("examples", {}).values()), None)
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), PRIVATE)
+def test_without_keys_every_operation_is_401(method, path, operation):
+    ids = dict.fromkeys(
+        ["walletId", "connectionId", "definitionId", "credentialId", "policyId", "verificationId"],
+        SPARE,
+    )
+    response = getattr(Client(), method)(filled(path, ids))
+    assert response.status_code == 401
+    assert response.json()["code"] == "unauthorized"
+    assert "401" in operation["responses"]
+
+
+def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothing(faber, ids):
+    acme = Organization("Acme")
+    before = snapshot(faber, ids)
+    for row in PRIVATE:
+        method, path, operation = row.values
+        if "{" in path:
+            response = acme.send(method, filled(path, ids), example_of(operation))
+            assert response.status_code == 404, f"{method} {path}: {response.content}"
+            assert "404" in operation["responses"]
+    assert snapshot(faber, ids) == before
+    for path in ("/connections", "/credentials", "/verifications", "/verificationPolicies"):
+        assert acme.get(path) == []
+
+
+def snapshot(faber, ids):
+    """What Faber sees of its own."""
+    wallet = f"/api/{ids['walletId']}"
+    paths = [
+        row.values[1] for row in PRIVATE if row.values[0] == "get" and "{" not in row.values[1]
+    ]
+    paths += [f"{wallet}/{kind}" for kind in ("connections", "credentials", "verifications")]
+    return {path: faber.get(path) for path in paths}
+
+
+def test_ids_of_another_organization_in_a_body_are_404(ids):
+    acme = Organization("Acme")
+    body = {"definitionId": ids["definitionId"], "connectionId": ids["connectionId"]}
+    assert acme.send("post", "/credentials", body).status_code == 404
+    invited = acme.invites()["connectionId"]
+    assert acme.send("post", "/credentials", body | {"connectionId": invited}).status_code == 404
+
+
+def test_hostile_bodies_and_queries_are_never_a_server_error(faber, ids):
+    for row in PRIVATE:
+        method, path, _ = row.values
+        if method in ("post", "put", "patch"):
+            for body in HOSTILE:
+                response = getattr(faber.client, method)(
+                    filled(path, ids),
+                    data=body,
+                    content_type="application/json",
+                    headers=faber.headers,
+                )
+                assert response.status_code < 500, f"{method} {path} {body!r:.80}"
+        elif method == "get":
+            for query in (
+                "?state=%00",
+                "?state=x",
+                "?connectionId=%ff",
+                "?definitionId=" + "x" * 900,
+            ):
+                response = faber.send("get", filled(path, ids) + query)
+                assert response.status_code < 500, f"{method} {path} {query}"
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), operations())
+def test_every_operation_is_documented_whole(method, path, operation):
+    assert operation["summary"]
+    assert operation["tags"]
+    body = operation["responses"]["200"].get("content", {}).get("application/json")
+    assert body is None or body["schema"]
+    if operation.get("requestBody") and "application/json" in operation["requestBody"]["content"]:
+        assert example_of(operation) is not None
+
+
+def test_the_number_of_queries_of_a_list_does_not_grow(faber, ids):
+    lists = [row.values[1] for row in PRIVATE if row.values[0] == "get"]
+    paths = [filled(path, ids) for path in lists]
+    before = {path: queries(faber, path) for path in paths}
+    alice = Holder(faber, ids["walletId"])
+    for holder in (alice, alice, faber.hosts("Bob")):
+        holder.meets(faber)
+        faber.offers(holder, {"definitionId": ids["definitionId"]}, None)
+        faber.asks(holder, attributes=[{"policyName": "name"}])
+        faber.post(
+            "/verificationPolicies",
+            {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]},
+        )
+    assert {path: queries(faber, path) for path in paths} == before
+
+
+def queries(faber, path):
+    faber.get(path)
+    with CaptureQueriesContext(connection) as captured:
+        faber.get(path)
+    return len(captured)
