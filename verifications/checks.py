@@ -130,7 +130,7 @@ class Case:
     def resolved(self) -> list[tuple[dict, dict] | None]:
         """For each sub-proof its definition and that definition's schema, if we know both."""
         ids = [one.definition_id for one in self.sent.identifiers]
-        found = {name: self._resolve(name) for name in ids}
+        found = {name: self._resolve(name) for name in dict.fromkeys(ids)}
         return [found[name] for name in ids]
 
     def _resolve(self, definition_id: str) -> tuple[dict, dict] | None:

@@ -1,0 +1,59 @@
+"""Acme asks, Alice answers: short words for the tests of verifications."""
+
+from tests import fixtures
+from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger
+from verifications import checks, policy, selection
+from verifications import request as wire
+from verifications.checks import Outcome
+from verifications.selection import Candidate, Selection
+from wallets import anoncreds
+
+FABER = fixtures.stored("degree").schema["issuerId"]
+DEGREE = fixtures.stored("degree").definition_id
+BADGE = fixtures.stored("badge").definition_id
+
+
+def attribute(name: str, *restrictions: dict, **more: object) -> dict:
+    return {"policyName": name, "restrictions": list(restrictions)} | more
+
+
+def predicate(name: str, kind: str, value: int, *restrictions: dict, **more: object) -> dict:
+    return {
+        "attributeName": name,
+        "predicateType": kind,
+        "predicateValue": value,
+        "restrictions": list(restrictions),
+    } | more
+
+
+def ask(*items: dict, nonce: str | None = None) -> dict:
+    """The request for a policy of these items."""
+    body = {
+        "name": "Proof",
+        "version": "1.0",
+        "attributes": [item for item in items if "predicateType" not in item],
+        "predicates": [item for item in items if "predicateType" in item],
+    }
+    return wire.build(policy.normalise(body), nonce or anoncreds.generate_nonce())
+
+
+def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) -> dict:
+    """What autoSelect sends, some items hidden; from Alice's degree unless others are given."""
+    held = candidates or (candidate("degree"),)
+    chosen = [
+        one._replace(hidden=one.policy_name in hidden)
+        for one in selection.auto_select(request, held)
+    ]
+    return selection.present(request, chosen, held, ALICE_LINK_SECRET, ledger())
+
+
+def select(request: dict, held: list[Candidate], *chosen: Selection) -> dict:
+    return selection.present(request, list(chosen), held, ALICE_LINK_SECRET, ledger())
+
+
+def judge(request: dict, presentation: object, known: Ledger | None = None) -> Outcome:
+    return checks.check(request, presentation, known or ledger())
+
+
+def codes(outcome: Outcome) -> set[str]:
+    return {one.code for one in outcome.checks if one.status == "fail"}

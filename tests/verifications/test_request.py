@@ -1,0 +1,330 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agency.errors import Invalid, PeerError
+from tests.verifications.alice import ask, attribute, predicate
+from verifications import policy, request
+
+VALUE = {"value": {"attributeName": "degree", "attributeValue": "Maths"}}
+
+
+def foreign(attributes=None, predicates=None, **head):
+    return {
+        "name": "Proof",
+        "version": "1.0",
+        "nonce": "123",
+        "requested_attributes": attributes or {},
+        "requested_predicates": predicates or {},
+    } | head
+
+
+def compare(kind=">=", value=18, **more):
+    return {"name": "age", "p_type": kind, "p_value": value} | more
+
+
+def only(items):
+    (item,) = items
+    return item
+
+
+def test_one_attribute_is_asked_by_name_and_several_as_a_group():
+    asked = ask(attribute("name"), attribute("who", attributeNames=["name", "degree"]), nonce="5")
+    assert asked == {
+        "name": "Proof",
+        "version": "1.0",
+        "nonce": "5",
+        "requested_attributes": {
+            "name": {"name": "name"},
+            "who": {"names": ["name", "degree"]},
+        },
+        "requested_predicates": {},
+    }
+
+
+def test_restrictions_go_out_under_their_wire_names():
+    restriction = {
+        "schemaId": "1",
+        "schemaIssuerDid": "2",
+        "schemaName": "3",
+        "schemaVersion": "4",
+        "issuerDid": "5",
+        "credentialDefinitionId": "6",
+        "value": {"attributeName": "name", "attributeValue": "Alice"},
+    }
+    asked = ask(attribute("name", restriction))
+    assert asked["requested_attributes"] == {
+        "name": {
+            "name": "name",
+            "restrictions": [
+                {
+                    "schema_id": "1",
+                    "schema_issuer_did": "2",
+                    "schema_name": "3",
+                    "schema_version": "4",
+                    "issuer_did": "5",
+                    "cred_def_id": "6",
+                    "attr::name::value": "Alice",
+                }
+            ],
+        }
+    }
+
+
+def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
+    asked = ask(predicate("age", "==", 18))
+    assert {name: one["p_type"] for name, one in asked["requested_predicates"].items()} == {
+        "age#min": ">=",
+        "age#max": "<=",
+    }
+    item = only(request.items(asked))
+    assert (item.policy_name, item.predicate_type, item.threshold) == ("age", "==", 18)
+    assert item.bounds == [(">=", 18), ("<=", 18)]
+
+
+def test_a_required_value_is_shown_by_a_companion():
+    other = {"schemaName": "Other"}
+    asked = ask(predicate("age", ">", 18, VALUE | {"issuerDid": "did"}, other))
+    assert asked["requested_attributes"] == {
+        "age#value:degree": {
+            "name": "degree",
+            "restrictions": [{"issuer_did": "did", "attr::degree::value": "Maths"}],
+        }
+    }
+    assert only(request.items(asked)).companions == {"degree": "age#value:degree"}
+
+
+@pytest.mark.parametrize("names", [["degree"], ["De gree", "name"]])
+def test_an_item_that_shows_the_required_value_needs_no_companion(names):
+    asked = ask(attribute("who", VALUE, attributeNames=names))
+    assert list(asked["requested_attributes"]) == ["who"]
+
+
+def test_alternatives_that_name_one_attribute_share_a_companion():
+    again = {"value": {"attributeName": "DEGREE", "attributeValue": "Law"}}
+    asked = ask(attribute("name", VALUE, again))
+    companion = asked["requested_attributes"]["name#value:degree"]
+    assert [list(one.values()) for one in companion["restrictions"]] == [["Maths"], ["Law"]]
+    assert len(request.items(asked)) == 1
+
+
+def test_the_policy_is_read_back_from_its_request():
+    items = [
+        attribute("who", VALUE, {"issuerDid": "did"}, attributeNames=["name", "age"]),
+        attribute("Full Name"),
+        predicate("age", "==", 18, VALUE),
+        predicate("age", "<", 99, policyName="young"),
+    ]
+    body = {"name": "P", "version": "1", "attributes": items[:2], "predicates": items[2:]}
+    written = policy.normalise(body)
+    assert request.to_policy(request.build(written, "5")) == written
+
+
+NAMES = st.text("ab #:", min_size=1, max_size=4)
+RESTRICTIONS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "issuerDid": NAMES,
+            "value": st.fixed_dictionaries({"attributeName": NAMES, "attributeValue": NAMES}),
+        },
+    ),
+    max_size=3,
+)
+ATTRIBUTES = st.fixed_dictionaries(
+    {"policyName": NAMES, "attributeNames": st.lists(NAMES, max_size=2)},
+    optional={"restrictions": RESTRICTIONS},
+)
+PREDICATES = st.fixed_dictionaries(
+    {
+        "policyName": NAMES,
+        "attributeName": NAMES,
+        "predicateType": st.sampled_from([">=", ">", "<=", "<", "=="]),
+        "predicateValue": st.integers(-9, 9),
+    },
+    optional={"restrictions": RESTRICTIONS},
+)
+
+
+@settings(deadline=None)
+@given(st.lists(ATTRIBUTES, max_size=3), st.lists(PREDICATES, max_size=3))
+def test_any_valid_policy_survives_the_wire(attributes, predicates):
+    body = {"name": "P", "version": "1", "attributes": attributes, "predicates": predicates}
+    try:
+        written = policy.normalise(body)
+    except Invalid:
+        return
+    assert request.to_policy(request.build(written, "5")) == written
+
+
+def test_a_foreign_request_keeps_its_referents_as_names():
+    asked = foreign(
+        {"0_name_uuid": {"name": "name", "restrictions": [{"cred_def_id": "d"}]}},
+        {"0_age_GE_uuid": compare(restrictions=None)},
+    )
+    assert request.to_policy(asked) == {
+        "name": "Proof",
+        "version": "1.0",
+        "attributes": [
+            {
+                "policyName": "0_name_uuid",
+                "attributeNames": ["name"],
+                "restrictions": [{"credentialDefinitionId": "d"}],
+            }
+        ],
+        "predicates": [
+            {
+                "policyName": "0_age_GE_uuid",
+                "attributeName": "age",
+                "predicateType": ">=",
+                "predicateValue": 18,
+            }
+        ],
+    }
+
+
+def test_newer_names_of_issuers_are_read_and_markers_of_the_item_itself_dropped():
+    tags = {
+        "issuer_id": "i",
+        "schema_issuer_id": "s",
+        "attr::NAME::marker": "1",
+        "rev_reg_id": None,
+    }
+    item = only(request.items(foreign({"n": {"name": "name", "restrictions": [tags]}})))
+    assert item.restrictions == [{"issuerDid": "i", "schemaIssuerDid": "s"}]
+
+
+@pytest.mark.parametrize("empty", [None, [], [{}], [{"schema_name": "Degree"}, {}]])
+def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
+    item = only(request.items(foreign({"n": {"name": "name", "restrictions": empty}})))
+    assert item.restrictions == []
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        {"x#min": compare(">="), "x#max": compare("<=", 19)},
+        {"x#min": compare("<="), "x#max": compare(">=")},
+        {"x#min": compare(">="), "x#max": compare("<=", name="Age")},
+        {"x#min": compare(">="), "x#max": compare("<=", restrictions=[{"schema_id": "s"}])},
+        {"x#min": compare(">="), "x#max": compare("<="), "x": compare(">")},
+        {"x#min": compare(">=")},
+        {"x#max": compare("<=")},
+    ],
+)
+def test_only_a_true_equality_is_folded(pair):
+    assert [one.policy_name for one in request.items(foreign({}, pair))] == list(pair)
+
+
+@pytest.mark.parametrize(
+    "companion",
+    [
+        {"name": "degree"},
+        {"name": "age"},
+        {"names": ["degree", "age"], "restrictions": [{"attr::degree::value": "Maths"}]},
+        {"name": "degree", "restrictions": [{"attr::degree::value": "Law"}]},
+    ],
+)
+def test_only_a_true_companion_is_folded(companion):
+    item = {"name": "name", "restrictions": [{"attr::degree::value": "Maths"}]}
+    asked = foreign({"n": item, "n#value:degree": companion})
+    assert [one.policy_name for one in request.items(asked)] == ["n", "n#value:degree"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        {},
+        foreign(),
+        foreign({"n": {"name": "name"}}, name=None),
+        foreign({"n": {"name": "name"}}, version=1),
+        foreign({"n": {"name": "name"}}, nonce="-5"),
+        foreign({"n": {"name": "name"}}, nonce="b0b"),
+        foreign({"n": {"name": "name"}}, nonce="٣"),
+        foreign({"n": {"name": "name"}}, nonce=5),
+        foreign(["name"]),
+        foreign({"n": "name"}),
+        foreign({"n": {}}),
+        foreign({"n": {"name": " "}}),
+        foreign({"n": {"name": "a", "names": ["b"]}}),
+        foreign({"n": {"names": []}}),
+        foreign({"n": {"names": ["a", "A"]}}),
+        foreign({}, {"p": compare(name=None)}),
+        foreign({"x": {"name": "age"}}, {"x": compare()}),
+    ],
+)
+def test_a_request_of_another_shape_is_the_peers_fault(wrong):
+    with pytest.raises(PeerError) as refused:
+        request.items(wrong)
+    assert refused.value.code == "request_malformed"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        compare("=="),
+        compare(None),
+        compare([]),
+        compare(value="18"),
+        compare(value=True),
+        compare(value=18.0),
+        compare(value=2**31),
+    ],
+)
+def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
+    with pytest.raises(PeerError) as refused:
+        request.items(foreign({}, {"p": wrong}))
+    assert refused.value.code == "predicate_unsupported"
+
+
+@pytest.mark.parametrize(
+    "restrictions",
+    [
+        {"$or": []},
+        ["text"],
+        [{"rev_reg_id": "r"}],
+        [{"$not": {"schema_id": "s"}}],
+        [{"schema_id": 7}],
+        [{"attr::degree::marker": "1"}],
+        [{"attr::a::value": "1", "attr::b::value": "2"}],
+        [{"issuer_id": "i", "issuer_did": "i"}],
+    ],
+)
+def test_a_restriction_we_cannot_keep_is_not_ignored(restrictions):
+    with pytest.raises(PeerError) as refused:
+        request.items(foreign({"n": {"name": "name", "restrictions": restrictions}}))
+    assert refused.value.code == "restriction_unsupported"
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {str(index): {"name": "a"} for index in range(101)},
+        {str(index): {"name": "a"} for index in range(1001)},
+        {"n": {"names": [str(index) for index in range(126)]}},
+        {"n": {"name": "a", "restrictions": [{"schema_id": "s"}] * 101}},
+    ],
+)
+def test_a_request_is_bounded(attributes):
+    with pytest.raises(PeerError) as refused:
+        request.items(foreign(attributes))
+    assert refused.value.code == "request_too_large"
+
+
+def test_a_hundred_equalities_with_companions_are_a_hundred_items():
+    items = [predicate(f"a{index}", "==", 1, VALUE) for index in range(100)]
+    assert len(request.items(ask(*items))) == 100
+
+
+def test_a_request_is_pruned_to_what_is_answered():
+    asked = ask(
+        attribute("name", VALUE), attribute("age"), predicate("age", ">", 1, policyName="p")
+    )
+    kept = request.pruned(asked, ["name", "p"])
+    assert list(kept["requested_attributes"]) == ["name"]
+    assert kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
+    bare = request.pruned(asked, ["name", "p"], keep_restrictions=False)
+    assert bare["requested_attributes"] == {"name": {"name": "name"}}
+    assert bare["nonce"] == asked["nonce"] and list(bare["requested_predicates"]) == ["p"]

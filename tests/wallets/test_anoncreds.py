@@ -1,0 +1,222 @@
+import anoncreds as library
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agency.errors import Invalid, PeerError
+from tests.fixtures import ALICE_LINK_SECRET, issue, ledger, stored
+from wallets import anoncreds
+from wallets.anoncreds import Entry
+
+FABER = "Th7MpTaRZVRYnPiabds81Y"
+VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
+SHA_ALICE = "27034640024117331033063128044004318218486816931520886405535659934417438781507"
+SHA_EMPTY = "102987336249554097029535212322581322789799900648198034993379397001115665086549"
+SHA_BIG = "26221484005389514539852548961319751347124425277437769688639924217837557266135"
+SHA_FLOAT = "94532235908853478633102631881008651863941875830027892478278578250784387892726"
+
+
+def offer_and_request(name="degree", link_secret=ALICE_LINK_SECRET):
+    one = stored(name)
+    offer = anoncreds.create_offer(one.schema_id, one.definition_id, one.key_proof)
+    return offer, *anoncreds.create_request(offer, one.public, link_secret, FABER)
+
+
+def test_a_nonce_is_an_80_bit_number_without_leading_zeros():
+    nonces = [anoncreds.generate_nonce() for _ in range(50)]
+    assert all(nonce == str(int(nonce)) and int(nonce) < 2**80 for nonce in nonces)
+    assert len(set(nonces)) == 50
+
+
+def test_every_link_secret_is_another_number():
+    first, second = anoncreds.create_link_secret(), anoncreds.create_link_secret()
+    assert first.isdecimal() and second.isdecimal() and first != second
+
+
+def test_a_new_definition_issues_a_credential_that_proves_itself():
+    schema = {"issuerId": FABER, "name": "Pet", "version": "1.0", "attrNames": ["Pet Name"]}
+    schema_id, definition_id = f"{FABER}:2:Pet:1.0", f"{FABER}:3:CL:1:default"
+    made = anoncreds.create_definition(schema_id, schema, FABER, "default", False)
+    offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
+    request, metadata = anoncreds.create_request(offer, made.public, "1", FABER)
+    credential = anoncreds.create_credential(
+        made.public, made.private, offer, request, {"Pet Name": "Rex"}
+    )
+    held = anoncreds.process_credential(credential, metadata, "1", made.public)
+    asked = proof_request({"pet": {"name": "Pet Name"}})
+    public = {schema_id: schema}, {definition_id: made.public}
+    shown = anoncreds.create_presentation(asked, [Entry(held, {"pet": True}, [])], {}, "1", *public)
+    assert anoncreds.verify_presentation(shown, asked, *public)
+
+
+def test_a_schema_that_cannot_be_used_is_the_callers_mistake():
+    with pytest.raises(Invalid) as refused:
+        anoncreds.create_definition("s", {"name": "Pet"}, FABER, "default", False)
+    assert refused.value.code == "invalid_definition"
+
+
+def test_a_definition_with_revocation_issues_without_a_registry():
+    credential = issue(stored("badge"), {"Full Name": "Alice", "level": "7"})
+    assert credential["rev_reg_id"] is None
+
+
+def test_a_credential_holds_the_text_and_our_encoding_of_it():
+    credential = issue(stored("degree"), VALUES | {"age": "007"})
+    assert credential["values"]["age"] == {"raw": "007", "encoded": "7"}
+    assert credential["values"]["name"] == {"raw": "Alice", "encoded": SHA_ALICE}
+
+
+def test_a_request_names_a_did_for_legacy_identifiers_and_entropy_for_others():
+    one = stored("degree")
+    offer, request, _ = offer_and_request()
+    assert request["prover_did"] == FABER and "entropy" not in request
+    qualified = offer | {"cred_def_id": "did:web:faber.example:definition"}
+    request, _ = anoncreds.create_request(qualified, one.public, ALICE_LINK_SECRET, "blind")
+    assert request["entropy"] == "blind" and "prover_did" not in request
+
+
+def test_an_offer_that_does_not_fit_the_definition_is_refused():
+    offer, _, _ = offer_and_request()
+    with pytest.raises(PeerError) as refused:
+        anoncreds.create_request(offer, stored("badge").public, ALICE_LINK_SECRET, FABER)
+    assert refused.value.code == "offer_refused"
+
+
+def test_a_request_that_answers_another_offer_is_refused():
+    one = stored("degree")
+    _, request, _ = offer_and_request()
+    other, _, _ = offer_and_request()
+    with pytest.raises(PeerError) as refused:
+        anoncreds.create_credential(one.public, one.private, other, request, VALUES)
+    assert refused.value.code == "request_refused"
+
+
+@pytest.mark.parametrize("values", [{"na\0me": "x"}, {"name": "Ali\0ce"}, {"name": "\ud800"}])
+def test_text_that_the_library_would_change_is_refused(values):
+    one = stored("degree")
+    offer, request, _ = offer_and_request()
+    with pytest.raises(Invalid) as refused:
+        anoncreds.create_credential(one.public, one.private, offer, request, values)
+    assert refused.value.code == "invalid_values"
+
+
+def test_a_credential_that_was_changed_is_refused_without_quoting_it():
+    one = stored("degree")
+    offer, request, metadata = offer_and_request()
+    credential = anoncreds.create_credential(one.public, one.private, offer, request, VALUES)
+    credential["values"]["age"] = {"raw": "99", "encoded": "99"}
+    with pytest.raises(PeerError) as refused:
+        anoncreds.process_credential(credential, metadata, ALICE_LINK_SECRET, one.public)
+    assert refused.value.code == "credential_refused" and "99" not in str(refused.value)
+    assert refused.value.__suppress_context__
+
+
+def test_a_credential_is_of_no_use_with_another_link_secret():
+    one = stored("degree")
+    offer, request, metadata = offer_and_request()
+    credential = anoncreds.create_credential(one.public, one.private, offer, request, VALUES)
+    with pytest.raises(PeerError):
+        anoncreds.process_credential(credential, metadata, "1", one.public)
+
+
+def proof_request(attributes=None, predicates=None):
+    return {
+        "name": "Proof",
+        "version": "1.0",
+        "nonce": "123456789",
+        "requested_attributes": attributes or {},
+        "requested_predicates": predicates or {},
+    }
+
+
+def present(request, *entries):
+    known = ledger()
+    return anoncreds.create_presentation(
+        request, entries, {}, ALICE_LINK_SECRET, known.schemas, known.definitions
+    )
+
+
+def verify(presentation, request):
+    known = ledger()
+    return anoncreds.verify_presentation(presentation, request, known.schemas, known.definitions)
+
+
+def test_one_attribute_is_shown_in_one_entry_and_compared_in_another():
+    credential = issue(stored("degree"), VALUES)
+    request = proof_request(
+        {"shown": {"name": "age"}}, {"adult": {"name": "age", "p_type": ">=", "p_value": 18}}
+    )
+    shown, compared = Entry(credential, {"shown": True}, []), Entry(credential, {}, ["adult"])
+    assert verify(present(request, shown, compared), request)
+    with pytest.raises(PeerError):
+        present(request, Entry(credential, {"shown": True}, ["adult"]))
+
+
+def test_a_predicate_that_does_not_hold_cannot_be_presented():
+    request = proof_request({}, {"old": {"name": "age", "p_type": ">", "p_value": 28}})
+    with pytest.raises(PeerError) as refused:
+        present(request, Entry(issue(stored("degree"), VALUES), {}, ["old"]))
+    assert refused.value.code == "presentation_refused"
+
+
+@pytest.mark.parametrize("presentation", [{}, [], None, "text", {"proof": "\ud800"}])
+def test_what_is_no_presentation_does_not_verify(presentation):
+    assert anoncreds.verify_presentation(presentation, proof_request(), {}, {}) is False
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoded"),
+    [
+        ("Alice", SHA_ALICE),
+        ("", SHA_EMPTY),
+        ("28", "28"),
+        ("0", "0"),
+        ("-0", "0"),
+        ("+5", "5"),
+        ("-5", "-5"),
+        ("007", "7"),
+        ("0" * 5000 + "7", "7"),
+        ("2147483647", "2147483647"),
+        ("-2147483648", "-2147483648"),
+        ("2147483648", SHA_BIG),
+        ("1.0", SHA_FLOAT),
+    ],
+)
+def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash(raw, encoded):
+    assert anoncreds.encode(raw) == encoded
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(), st.integers().map(str), st.from_regex(r"\A[ +-]?[0-9_٠-٩]{1,11}\Z")))
+def test_the_encoding_is_that_of_the_library(raw):
+    raw = raw.replace("\0", "").encode(errors="replace").decode()
+    assert anoncreds.encode(raw) == library.encode_credential_attributes({"a": raw})["a"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoded"),
+    [("7", "7"), (" 7", "7"), ("1_000", "1000"), ("٧", "7"), ("Alice", SHA_ALICE)],
+)
+def test_the_encodings_of_issuers_written_in_python_are_accepted(raw, encoded):
+    assert anoncreds.is_encoding_of(raw, encoded)
+
+
+@pytest.mark.parametrize(
+    ("raw", "encoded"),
+    [
+        ("Bob", SHA_ALICE),
+        ("7 apples", "7"),
+        ("8", "7"),
+        ("7", "07"),
+        ("2147483648", "2147483648"),
+        ("9" * 5000, "7"),
+        ("\ud800", "7"),
+    ],
+)
+def test_no_other_number_is_the_encoding_of_a_text(raw, encoded):
+    assert not anoncreds.is_encoding_of(raw, encoded)
+
+
+def test_names_are_compared_without_capitals_and_spaces():
+    assert anoncreds.common_view("Full Name") == "fullname" == anoncreds.common_view(" fullNAME ")
+    assert anoncreds.common_view("Full\tName") != "fullname"
