@@ -1,0 +1,67 @@
+# Needs make and Python 3.11 or newer; everything else is installed into .venv.
+PYTHON := .venv/bin/python
+MANAGE := $(PYTHON) manage.py
+SERVERS := $(PYTHON) -m agency.embedded
+INSTALLED := .venv/.installed
+
+.PHONY: help run test lint format check bench install env clean reset
+.DELETE_ON_ERROR:
+
+help:  ## Show the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+
+run: $(INSTALLED)  ## Start everything on this machine (PORT=8000); Ctrl-C stops it, data stays in var/
+	@exec $(PYTHON) -m agency.development
+
+test: $(INSTALLED)  ## Run all tests beside throw-away servers (ARGS=... goes to pytest)
+	@exec $(PYTHON) -m pytest $(ARGS)
+
+lint: $(INSTALLED)  ## Judge style and types
+	@$(PYTHON) -m ruff check .
+	@$(PYTHON) -m ruff format --check .
+	@$(SERVERS) $(PYTHON) -m mypy
+
+format: $(INSTALLED)  ## Write the style
+	@$(PYTHON) -m ruff check --fix .
+	@$(PYTHON) -m ruff format .
+
+check: $(INSTALLED)  ## Judge migrations, settings and the OpenAPI schema
+	@$(SERVERS) $(MANAGE) makemigrations --check --dry-run
+	@PUBLIC_URL=https://agency.example ALLOWED_HOSTS=agency.example $(SERVERS) $(MANAGE) check --deploy
+	@$(SERVERS) $(MANAGE) spectacular --validate --fail-on-warn --file .venv/openapi.yaml
+	@$(PYTHON) -m openapi_spec_validator .venv/openapi.yaml
+
+bench: $(INSTALLED)  ## Measure (ARGS=...)
+	@exec $(PYTHON) -m bench $(ARGS)
+
+install: $(INSTALLED)  ## Make .venv and install requirements-dev.txt, if it changed
+
+$(INSTALLED): requirements.txt requirements-dev.txt | $(PYTHON)
+	@echo "Installing Python packages into .venv ..."
+	@$(PYTHON) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
+	@$(PYTHON) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "agency.pth").write_text(str(pathlib.Path.cwd()))'
+	@touch $@
+
+$(PYTHON):
+	@python=$$(for name in python3.11 python3.12 python3.13 python3; do \
+		$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done); \
+	if [ -z "$$python" ]; then echo "Agency needs Python 3.11 or newer: install it, then run make again." >&2; exit 1; fi; \
+	$$python -m venv --clear .venv >/dev/null 2>&1 || { rm -rf .venv; \
+		echo "$$python cannot make a virtual environment: install its venv module (on Debian and Ubuntu: python3-venv)." >&2; exit 1; }
+
+env: .env  ## Make .env, the secrets of docker compose
+.env:
+	@umask 077 && { \
+		echo "SECRET_KEY=$$(head -c 48 /dev/urandom | base64)"; \
+		echo "AGENCY_MASTER_KEY=$$(head -c 32 /dev/urandom | base64)"; \
+		echo "POSTGRES_PASSWORD=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
+		echo "PUBLIC_URL=http://127.0.0.1:8000"; \
+		echo "ALLOWED_HOSTS=127.0.0.1,localhost"; \
+	} > $@
+
+clean:  ## Remove what can be made again: .venv, caches, static files
+	@rm -rf .venv staticfiles .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+reset: $(INSTALLED)  ## Remove all data and keys of `make run`: var/
+	@exec $(PYTHON) -m agency.development reset

@@ -1,0 +1,79 @@
+"""What both servers' homes have: a port, a process id, a lock, failures."""
+
+import base64
+import contextlib
+import fcntl
+import importlib.util
+import os
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+
+class Failed(Exception):
+    """One sentence for the person at the terminal."""
+
+
+def new_master_key() -> str:
+    """Base64 of 32 random bytes."""
+    return base64.b64encode(os.urandom(32)).decode()
+
+
+def free_port(path: Path) -> int:
+    """The port remembered in `path` while it is free, else another one, remembered."""
+    port = int(path.read_text()) if path.exists() else 0
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    path.write_text(str(port))
+    return port
+
+
+def running(pid_file: Path, folder: Path) -> psutil.Process | None:
+    """The server that wrote `pid_file`, if it still works in `folder`: a recycled id does not."""
+    try:
+        process = psutil.Process(int(pid_file.read_text().split()[0]))
+        return process if Path(process.cwd()) == folder.resolve() else None
+    except (OSError, ValueError, IndexError, psutil.Error):
+        return None
+
+
+@contextlib.contextmanager
+def hold(path: Path) -> Iterator[None]:
+    """Locks the file, made if need be, for the block. BlockingIOError when another one holds it."""
+    with open(path, "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
+@contextlib.contextmanager
+def reported(name: str) -> Iterator[None]:
+    """Turns the failure of a program, or its absence, into one sentence."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise Failed(f"{name}: the program {error.filename} is missing.") from error
+    except subprocess.CalledProcessError as error:
+        reason = last_line(error.stderr or error.stdout or b"") or str(error)
+        raise Failed(f"{name}: {reason}") from error
+
+
+def last_line(text: bytes, word: str = "") -> str:
+    """The last line that says something, of those with `word`."""
+    lines = text.decode(errors="replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip() and word in line), "")
+
+
+def package(name: str) -> Path:
+    """The folder of an installed package, without importing it."""
+    found = importlib.util.find_spec(name)
+    if found is None or found.origin is None:
+        raise Failed(f"The package {name} is missing: run `make install`.")
+    return Path(found.origin).parent
