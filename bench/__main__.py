@@ -1,0 +1,34 @@
+"""Measurements, each as a ratio of things measured side by side in one run.
+
+    python -m bench [cycle] [queries]      all, or those named; needs nothing running
+
+Servers are thrown away afterwards. docs/performance.md holds the last figures.
+"""
+
+import os
+import sys
+
+from agency.embedded import throw_away
+
+BENCHES = ("cycle", "queries")
+
+
+def main(names):
+    unknown = set(names) - set(BENCHES)
+    if unknown:
+        sys.exit(f"Choose from {', '.join(BENCHES)}.")
+    with throw_away() as environment:
+        quiet = {"LOG_LEVEL": "WARNING", "DEBUG": "1"}
+        os.environ |= environment | quiet | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+        import django
+        from django.core.management import call_command
+
+        django.setup()
+        call_command("migrate", verbosity=0)
+        for name in names or BENCHES:
+            module = __import__(f"bench.{name}", fromlist=["run"])
+            module.run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,122 @@
+"""Whole cycles (offer → verified) per second over HTTP, beside the same cryptography alone.
+
+Both use two threads on the same definition key, in turns, so that a noisy machine hurts both.
+"""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from agency.healthcheck import is_well
+from bench.story import POLICY, VALUES, Caller
+from credentials.models import CredentialDefinition
+from credentials.registries import registry_of
+from tenants import vault
+from verifications import policy, request, selection
+from verifications.checks import check
+from wallets import anoncreds
+
+THREADS, CYCLES, ROUNDS = 2, 10, 3
+
+
+def run():
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    web = start_web(port)
+    try:
+        callers = [Caller(url).prepare()]
+        callers += [Caller.like(callers[0]) for _ in range(THREADS - 1)]
+        compare([caller.cycle for caller in callers], [direct(callers[0])] * THREADS)
+    finally:
+        web.terminate()
+        web.wait()
+
+
+def start_web(port):
+    environment = os.environ | {"PUBLIC_URL": f"http://127.0.0.1:{port}", "ALLOWED_HOSTS": "*"}
+    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--port", str(port)]
+    command += ["--blocking-threads", "4", "--log-level", "warning", "agency.wsgi:application"]
+    web = subprocess.Popen(command, env=environment)
+    for _ in range(300):
+        if is_well(port, f"http://127.0.0.1:{port}"):
+            return web
+        time.sleep(0.1)
+    raise RuntimeError("the web server did not start")
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def compare(over_http, alone):
+    rate(over_http, 1)
+    rates = [(rate(over_http, CYCLES), rate(alone, CYCLES)) for _ in range(ROUNDS)]
+    http, crypto = (sorted(column)[ROUNDS // 2] for column in zip(*rates, strict=True))
+    ratio = sorted(one / other for one, other in rates)[ROUNDS // 2]
+    print(f"cycles over HTTP       {http:6.2f} per second")
+    print(f"the cryptography alone {crypto:6.2f} per second")
+    print(f"ratio                  {ratio:6.2f}   (median of {ROUNDS} rounds, {THREADS} threads)")
+
+
+def rate(functions, cycles):
+    """Cycles per second when each function runs `cycles` times in a thread of its own."""
+    started = time.perf_counter()
+    with ThreadPoolExecutor(len(functions)) as pool:
+        done = [
+            pool.submit(lambda f=function: [f() for _ in range(cycles)]) for function in functions
+        ]
+        for future in done:
+            future.result()
+    return len(functions) * cycles / (time.perf_counter() - started)
+
+
+def direct(caller):
+    """The cryptographic calls of one cycle, with nothing around them."""
+    row = CredentialDefinition.objects.select_related("schema", "tenant__network").get(
+        definition_id=caller.definition
+    )
+    registry = registry_of(row.tenant.network)
+    public, schema = registry.definition(row.definition_id), registry.schema(row.schema.schema_id)
+    private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
+    secret = anoncreds.create_link_secret()
+    known = Known({row.schema.schema_id: schema}, {row.definition_id: public})
+    wanted = policy.normalise(POLICY)
+
+    def cycle():
+        offer = anoncreds.create_offer(row.schema.schema_id, row.definition_id, proof)
+        asked, metadata = anoncreds.create_request(offer, public, secret, public["issuerId"])
+        signed = anoncreds.create_credential(public, private, offer, asked, VALUES)
+        stored = anoncreds.process_credential(signed, metadata, secret, public)
+        proof_request = request.build(wanted, anoncreds.generate_nonce())
+        held = held_as_candidate(row, public, schema, stored)
+        chosen = selection.auto_select(proof_request, [held])
+        answer = selection.present(proof_request, chosen, [held], secret, known)
+        if not check(proof_request, answer, known).is_valid:
+            raise RuntimeError("not valid")
+
+    return cycle
+
+
+def held_as_candidate(row, public, schema, stored):
+    return selection.Candidate(
+        credential_id="held",
+        definition_id=row.definition_id,
+        schema_id=row.schema.schema_id,
+        issuer_did=public["issuerId"],
+        schema_issuer_did=schema["issuerId"],
+        schema_name=schema["name"],
+        schema_version=schema["version"],
+        values=VALUES,
+        credential=stored,
+    )
+
+
+class Known:
+    """A registry of what is given."""
+
+    def __init__(self, schemas, definitions):
+        self.schema, self.definition = schemas.get, definitions.get

@@ -1,0 +1,85 @@
+"""The story that is measured, over any `requests`-like session."""
+
+import os
+
+import requests
+
+from tenants.provisioning import create_organization
+
+VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
+POLICY = {
+    "name": "Bench",
+    "version": "1.0",
+    "attributes": [{"policyName": "name"}],
+    "predicates": [{"attributeName": "age", "predicateType": ">=", "predicateValue": 18}],
+}
+
+
+class Caller:
+    """One organization with one connected wallet and one definition, called over HTTP."""
+
+    def __init__(self, url):
+        made = create_organization("Bench")
+        self.url, self.session = url, requests.Session()
+        self.session.headers.update(
+            {
+                "Authorization": f"bearer {made.access_token}",
+                "X-Streetcred-Subscription-Key": made.subscription_key,
+            }
+        )
+
+    def call(self, method, path, **body):
+        response = self.session.request(method, self.url + path, **body)
+        if response.status_code != 200:
+            raise RuntimeError(f"{method} {path}: {response.status_code} {response.text}")
+        return response.json() if response.content else None
+
+    def prepare(self, definition=None):
+        self.wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
+        invited = self.call("post", "/connections")
+        form = {"invitation": invited["invitation"]}
+        self.mine = self.call("post", f"{self.wallet}/connections/invitation", data=form)
+        self.connection = invited["connectionId"]
+        body = {"name": os.urandom(8).hex(), "version": "1.0", "attributes": list(VALUES)}
+        made = definition or self.call("post", "/definitions/credentials", json=body)
+        self.definition = made["definitionId"]
+        return self
+
+    @classmethod
+    def like(cls, other):
+        """Another client of the same organization, with a wallet of its own."""
+        caller = cls.__new__(cls)
+        caller.url, caller.session = other.url, requests.Session()
+        caller.session.headers.update(other.session.headers)
+        return caller.prepare({"definitionId": other.definition})
+
+    def cycle(self):
+        """Offer, accept, issue, ask, answer, read: from the offer to the verified proof."""
+        for _ in self.steps():
+            pass
+
+    def steps(self):
+        """The calls of a cycle, one by one: (name, call)."""
+        offer = {
+            "definitionId": self.definition,
+            "connectionId": self.connection,
+            "credentialValues": VALUES,
+            "automaticIssuance": True,
+        }
+        yield "offer", self.call("post", "/credentials", json=offer)
+        mine = f"{self.wallet}/credentials"
+        listed = self.call("get", f"{mine}?state=Offered")
+        yield "list offers", listed
+        yield "accept and issue", self.call("post", f"{mine}/{listed[0]['credentialId']}")
+        path = f"/verifications/policy/connections/{self.connection}"
+        asked = self.call("post", path, json=POLICY)
+        yield "ask", asked
+        mine = f"{self.wallet}/verifications"
+        seen = self.call("get", f"{mine}/connection/{self.mine['connectionId']}")[0]
+        yield "list requests", seen
+        answer = f"{mine}/{seen['verificationId']}/autoSelect"
+        yield "answer and verify", self.call("put", answer)
+        result = self.call("get", f"/verifications/{asked['verificationId']}")
+        if result["isValid"] is not True:
+            raise RuntimeError(f"not valid: {result}")
+        yield "read the result", result
