@@ -1,4 +1,4 @@
-"""Middleware: the request id, and the bound on what a request may carry."""
+"""Middleware: the request id, the bound on what a request may carry, and what a page may load."""
 
 import io
 import logging
@@ -14,6 +14,10 @@ from agency import logs
 logger = logging.getLogger("agency.requests")
 SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
 QUIET = ("/health", "/static/")
+PAGE_POLICY = (
+    "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
 
 
 def request_id(get_response):
@@ -73,3 +77,15 @@ def bounded_body(get_response):
 def too_large(limit):
     message = f"The body is larger than {limit} bytes. Send less."
     return JsonResponse({"code": "body_too_large", "message": message}, status=413)
+
+
+def content_security_policy(get_response):
+    """Pages load from here only, and run no script or style that is written into them."""
+
+    def middleware(request):
+        response = get_response(request)
+        if response.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+        return response
+
+    return middleware

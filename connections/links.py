@@ -1,6 +1,7 @@
 """Invitations as links: the page for people, the message for wallets, QR codes; and back."""
 
 import io
+import json
 from urllib.parse import parse_qs, quote, urlsplit
 
 import qrcode
@@ -57,19 +58,35 @@ def _content(given):
 @never_cache
 def invitation(request, token):
     """A wallet (Accept without text/html) gets the message, a browser the page."""
-    connection = by_token(token)
-    if not request.accepts("text/html") or wants_json(request):
-        return JsonResponse(connection.invitation)
-    if "c_i" not in request.GET:
+    if request.accepts("text/html") and not wants_json(request):
+        return page(request, find(token))
+    return JsonResponse(by_token(token).invitation)
+
+
+def page(request, connection):
+    """What a person sees: the invitation, or that there is none (404) or none any more (410)."""
+    is_open = bool(connection) and connection.state == Connection.State.INVITED
+    if is_open and "c_i" not in request.GET:
         return HttpResponseRedirect(connection.qr_text)
-    deep_link = (
-        f"{settings.DEEP_LINK_SCHEME}://launch/?c_i={quote(connection.invitation_data, safe='')}"
-    )
-    context = {"connection": connection, "wallet": connection.wallet, "deep_link": deep_link}
-    response = render(request, "connections/invitation.html", context)
+    context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
+    if is_open:
+        context |= ways(connection)
+    status = 200 if is_open else 410 if connection else 404
+    response = render(request, "connections/invitation.html", context, status=status)
     response["Referrer-Policy"] = "no-referrer"
     response["X-Robots-Tag"] = "noindex"
     return response
+
+
+def ways(connection):
+    """All that the page needs to hand an invitation to a wallet."""
+    data = quote(connection.invitation_data, safe="")
+    return {
+        "connection": connection,
+        "wallet": connection.wallet,
+        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?c_i={data}",
+        "json": json.dumps(connection.invitation, indent=2, ensure_ascii=False),
+    }
 
 
 def wants_json(request):
@@ -90,8 +107,11 @@ def qr(request, token, form):
 
 
 def by_token(token):
-    connections = Connection.objects.select_related("wallet__tenant")
-    connection = connections.filter(token=token).first()
+    connection = find(token)
     if not connection:
         raise Http404
     return connection
+
+
+def find(token):
+    return Connection.objects.select_related("wallet__tenant").filter(token=token).first()

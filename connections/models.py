@@ -195,8 +195,12 @@ class Connection(Record):
 
     def confirm(self):
         """Inviter: the response reached the peer, or the peer spoke. Later calls do nothing."""
-        if self.role == self.Role.INVITER and self.state == self.State.NEGOTIATING:
+        if self.role != self.Role.INVITER or self.state != self.State.NEGOTIATING:
+            return
+        try:
             move(self, [self.State.NEGOTIATING], self.State.CONNECTED)
+        except WrongState:  # the answer's delivery and the peer's first word may cross
+            self.refresh_from_db(fields=["state"])
 
     def receive_problem(self, code):
         Connection.objects.filter(pk=self.pk, state=self.State.NEGOTIATING).update(problem=code)
@@ -299,15 +303,19 @@ class OutboundMessage(Record, Delivery):
         return f"{self.type} {self.thread_id}"
 
     def has_elder(self):
-        """Whether an earlier message to the same peer still waits: the head goes first."""
+        """Whether an earlier message of this pair of keys still waits: the head goes first."""
         return OutboundMessage.objects.filter(
-            recipient_key=self.recipient_key, status=self.Status.PENDING, pk__lt=self.pk
+            recipient_key=self.recipient_key,
+            my_key=self.my_key_id,
+            status=self.Status.PENDING,
+            pk__lt=self.pk,
         ).exists()
 
     @classmethod
     def due(cls):
         elder = cls.objects.filter(
             recipient_key=models.OuterRef("recipient_key"),
+            my_key=models.OuterRef("my_key"),
             status=cls.Status.PENDING,
             pk__lt=models.OuterRef("pk"),
         )

@@ -15,7 +15,9 @@ credentials_api = [
 wallet_api = [
     path("<str:walletId>/connections", WalletConnections.as_view({"get": "list"})),
     path("<str:walletId>/connections/invitation", WalletConnections.as_view({"post": "accept"})),
-    path("<str:walletId>/connections/invitations", WalletConnections.as_view({"get": "invitations"})),
+    path(
+        "<str:walletId>/connections/invitations", WalletConnections.as_view({"get": "invitations"})
+    ),
     path(
         "<str:walletId>/connections/<str:connectionId>",
         WalletConnections.as_view({"get": "retrieve", "delete": "destroy"}),

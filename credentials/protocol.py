@@ -17,19 +17,18 @@ def offer(offer: dict, names: list[str], values: dict[str, str], prefix: str) ->
     attributes = [{"name": name, "value": values.get(name, "")} for name in names]
     preview = {"@type": prefix + PREVIEW, "attributes": attributes}
     attachments = [attach("libindy-cred-offer-0", offer)]
-    return build(
-        OFFER, prefix, comment="", credential_preview=preview, **{"offers~attach": attachments}
-    )
+    message = build(OFFER, prefix, comment="", credential_preview=preview)
+    return message | {"offers~attach": attachments}
 
 
 def request(request: dict, thread_id: str, prefix: str) -> dict:
     attachments = [attach("libindy-cred-request-0", request)]
-    return build(REQUEST, prefix, thread_id, comment="", **{"requests~attach": attachments})
+    return build(REQUEST, prefix, thread_id, comment="") | {"requests~attach": attachments}
 
 
 def issue(credential: dict, thread_id: str, prefix: str) -> dict:
     attachments = [attach("libindy-cred-0", credential)]
-    return build(ISSUE, prefix, thread_id, comment="", **{"credentials~attach": attachments})
+    return build(ISSUE, prefix, thread_id, comment="") | {"credentials~attach": attachments}
 
 
 def ack(thread_id: str, prefix: str) -> dict:

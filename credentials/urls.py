@@ -18,7 +18,9 @@ credentials_api = [
         ),
     ),
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
-    path("credentials/<str:credentialId>", Credentials.as_view({"get": "retrieve", "put": "issue"})),
+    path(
+        "credentials/<str:credentialId>", Credentials.as_view({"get": "retrieve", "put": "issue"})
+    ),
 ]
 wallet_api = [
     path("<str:walletId>/credentials", WalletCredentials.as_view({"get": "list"})),

@@ -12,14 +12,14 @@ NOT_VALID = "proof-not-valid"
 
 def request(request: dict, prefix: str) -> dict:
     attachments = [attach("libindy-request-presentation-0", request)]
-    return build(REQUEST, prefix, comment="", **{"request_presentations~attach": attachments})
+    message = build(REQUEST, prefix, comment="")
+    return message | {"request_presentations~attach": attachments}
 
 
 def presentation(presentation: dict, thread_id: str, prefix: str) -> dict:
     attachments = [attach("libindy-presentation-0", presentation)]
-    return build(
-        PRESENTATION, prefix, thread_id, comment="", **{"presentations~attach": attachments}
-    )
+    message = build(PRESENTATION, prefix, thread_id, comment="")
+    return message | {"presentations~attach": attachments}
 
 
 def ack(thread_id: str, prefix: str) -> dict:

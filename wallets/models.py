@@ -1,5 +1,7 @@
 """Wallets (one party's agent each) and their keys."""
 
+from typing import Any
+
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -33,11 +35,11 @@ class Wallet(Record):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.wallet_id
 
     @classmethod
-    def create(cls, tenant, wallet_id=None, **fields):
+    def create(cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any) -> "Wallet":
         wallet = cls(tenant=tenant, **fields)
         wallet.wallet_id = wallet_id or str(wallet.pk)
         vault.seal(wallet, "link_secret", anoncreds.create_link_secret())
@@ -45,25 +47,25 @@ class Wallet(Record):
         return wallet
 
     @classmethod
-    def custodial(cls, tenant):
+    def custodial(cls, tenant: Tenant) -> "models.QuerySet[Wallet]":
         return cls.objects.filter(tenant=tenant, is_organization=False)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.tenant.name if self.is_organization else self.owner_name
 
     @property
-    def image_url(self):
+    def image_url(self) -> str:
         return self.tenant.image_url if self.is_organization else ""
 
-    def secret(self):
+    def secret(self) -> str:
         return vault.unseal(self, "link_secret")
 
-    def create_key(self, seed=None):
+    def create_key(self, seed: bytes | None = None) -> "Key":
         return Key.create(self, seed or keys.generate_seed())
 
     @transaction.atomic
-    def remove(self):
+    def remove(self) -> None:
         """Deletes the wallet and its connections; its keys stay behind as tombstones."""
         for connection in self.connections.select_related("my_key", "invitation_key"):
             connection.remove()
@@ -91,23 +93,23 @@ class Key(Record):
             )
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.verkey
 
     @classmethod
-    def create(cls, wallet, seed):
+    def create(cls, wallet: Wallet, seed: bytes) -> "Key":
         key = cls(tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(seed))
         vault.seal(key, "seed", keys.encode(seed))
         key.save(force_insert=True)
         return key
 
     @property
-    def did(self):
+    def did(self) -> str:
         return keys.did_of(self.verkey)
 
-    def secret(self):
+    def secret(self) -> bytes:
         """The 32-byte seed."""
         return keys.decode(vault.unseal(self, "seed"))
 
-    def retire(self):
+    def retire(self) -> None:
         Key.objects.filter(pk=self.pk).update(**self.TOMBSTONE, retired_at=timezone.now())

@@ -89,10 +89,10 @@ def build(kind: str, prefix: str = PREFIX, thread: str | None = None, **members:
 def problem_report(answered: Message, code: str, explanation: str) -> dict:
     """The problem report of the protocol that `answered` belongs to (RFC 0035, RFC 0160)."""
     protocol, version, _ = answered.type.split("/")
+    body: dict[str, Any] = {"description": {"code": code, "en": explanation}}
+    kind = "problem-report"
     if protocol == "connections":
         kind, body = "problem_report", {"problem-code": code, "explain": explanation}
-    else:
-        kind, body = "problem-report", {"description": {"code": code, "en": explanation}}
     return build(f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **body)
 
 

@@ -50,6 +50,7 @@ def send(connection: "models.Connection", body: dict[str, Any]) -> None:
         connection.their_endpoint,
         connection.their_routing_keys,
     )
+    assert connection.my_key, "nothing is sent before there is a key"
     send_to(party, body, connection.my_key, connection)
 
 
@@ -157,7 +158,7 @@ def _finish(row: "models.OutboundMessage") -> None:
     if not row.finish(body=None, envelope=None):
         raise LostLease
     if row.connection_id and row.type.startswith("connections/"):
-        connection = models.Connection.objects.filter(pk=row.connection_id).first()
+        connection = models.Connection.objects.filter(outboundmessage=row).first()
         if connection:
             connection.confirm()
 
@@ -177,7 +178,7 @@ def _give_up(row: "models.OutboundMessage", code: str) -> None:
     """The peer is gone: our own exchange on that thread ends as if it had said so itself."""
     with transaction.atomic():
         row.exhaust(code, body=None, envelope=None)
-        connection = models.Connection.objects.filter(pk=row.connection_id).first()
+        connection = models.Connection.objects.filter(outboundmessage=row).first()
         if connection:
             protocol, version, _ = row.type.split("/")
             body = {"description": {"code": code}}
@@ -314,8 +315,9 @@ def _check_sender(connection: "models.Connection", received: Message) -> None:
 def refuse(key: Key, received: Message, error: AgencyError) -> None:
     """Tells the peer, vaguely. Never an answer to a problem report or an ack."""
     logger.info("%s refused: %s %s", received.type, error.code, error.message)
-    connection = find_connection(key)
-    answerable = connection and connection.their_key and connection.their_key == received.sender
-    if received.is_problem_report or received.family.endswith("/ack") or not answerable:
+    if received.is_problem_report or received.family.endswith("/ack"):
         return
-    tell(connection, message.problem_report(received, error.code, "The message was not accepted."))
+    connection = find_connection(key)
+    if connection and connection.their_key and connection.their_key == received.sender:
+        explanation = "The message was not accepted."
+        tell(connection, message.problem_report(received, error.code, explanation))

@@ -40,8 +40,7 @@ class LocalRegistry:
         """The definition's id. Without a tag: `default`, `default-2`, …; a taken one is 409."""
         kind = models.PublishedObject.Kind.DEFINITION
         Network.objects.select_for_update().get(pk=self.network.pk)
-        schema = self._find(models.PublishedObject.Kind.SCHEMA, definition["schemaId"])
-        base = f"{definition['issuerId']}:3:CL:{schema.sequence}:"
+        base = self._base(definition["issuerId"], definition["schemaId"])
         taken = self._tags(base)
         if tag in taken:
             raise tag_taken(tag)
@@ -51,20 +50,24 @@ class LocalRegistry:
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
         """Whether the tag is taken: asked before a key is made, decided when it is published."""
-        schema = self._find(models.PublishedObject.Kind.SCHEMA, schema_id)
-        return bool(schema) and tag in self._tags(f"{issuer_did}:3:CL:{schema.sequence}:")
+        known = self.schema(schema_id) is not None
+        return known and tag in self._tags(self._base(issuer_did, schema_id))
+
+    def _base(self, issuer_did: str, schema_id: str) -> str:
+        schema = models.PublishedObject.objects.get(network=self.network, object_id=schema_id)
+        return f"{issuer_did}:3:CL:{schema.sequence}:"
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
-        found = self._find(models.PublishedObject.Kind.SCHEMA, schema_id)
-        return found and found.body
+        return self._find(models.PublishedObject.Kind.SCHEMA, schema_id)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
-        found = self._find(models.PublishedObject.Kind.DEFINITION, definition_id)
-        return found and found.body
+        return self._find(models.PublishedObject.Kind.DEFINITION, definition_id)
 
-    def _find(self, kind: str, object_id: str) -> "models.PublishedObject | None":
-        published = models.PublishedObject.objects
-        return published.filter(network=self.network, kind=kind, object_id=object_id).first()
+    def _find(self, kind: str, object_id: str) -> dict[str, Any] | None:
+        found = models.PublishedObject.objects.filter(
+            network=self.network, kind=kind, object_id=object_id
+        )
+        return found.values_list("body", flat=True).first()
 
     def _tags(self, base: str) -> set[str]:
         published = models.PublishedObject.objects.filter(
