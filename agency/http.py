@@ -9,6 +9,7 @@ from typing import NamedTuple
 import requests
 from django.conf import settings
 from requests_hardened import Config, Manager
+from urllib3.exceptions import HTTPError
 
 from agency.errors import Unavailable
 
@@ -29,7 +30,7 @@ def post(url: str, body: bytes, content_type: str) -> Answer:
             with client.post(url, data=body, headers=headers, stream=True) as response:
                 answer = response.raw.read(ANSWER_BYTES, decode_content=True)
                 return Answer(response.status_code, answer or b"")
-    except (requests.RequestException, OSError, ValueError) as error:
+    except (requests.RequestException, HTTPError, OSError, ValueError) as error:
         raise Unavailable(
             "endpoint_unavailable", f"{type(error).__name__} at the endpoint"
         ) from error

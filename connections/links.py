@@ -24,17 +24,18 @@ QR_FORMS = {
 }
 
 
-def resolve(given):
-    """The invitation message in what a caller gave: link, base64 of any kind, or JSON."""
+def resolve(given, field, check):
+    """The message in what a caller gave: link, base64 of any kind, or JSON.
+
+    check: a function that raises PeerError for a message that cannot be used here. 400 for `field`.
+    """
     try:
-        return message.read(_content(given.strip()))
-    except (PeerError, bounded_json.BadJSON) as error:
-        raise Invalid(
-            "bad_invitation",
-            "This is no invitation that can be read. Give the field `invitation` of the "
-            f"connection, its link, or the JSON message ({error}).",
-            {"invitation": [str(error)]},
-        ) from None
+        found = message.read(_content(given.strip()))
+        check(found)
+    except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
+        hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
+        raise Invalid(f"bad_{field}", hint, {field: [hint]}) from None
+    return found
 
 
 def _content(given):
@@ -42,16 +43,15 @@ def _content(given):
         return bounded_json.loads(given)
     if "://" not in given:
         return message.decode_json(given)
-    carried = parse_qs(urlsplit(given).query).get("c_i")
+    query = parse_qs(urlsplit(given).query)
+    carried = query.get("c_i") or query.get("d_m")
     if carried:
         return message.decode_json(carried[0].replace(" ", "+"))
-    ours = f"{settings.PUBLIC_URL}/i/"
-    if given.startswith(ours):
-        token = urlsplit(given).path.rpartition("/")[2]
-        found = Connection.objects.filter(token=token).first()
+    if given.startswith(f"{settings.PUBLIC_URL}/i/"):
+        found = find(urlsplit(given).path.rpartition("/")[2])
         if found:
-            return found.invitation
-    raise PeerError("bad_invitation", "the link holds no c_i and is not one of this agency")
+            return found.shared_message
+    raise PeerError("bad_link", "the link holds no c_i or d_m and is not one of this agency")
 
 
 @require_safe
@@ -60,14 +60,14 @@ def invitation(request, token):
     """A wallet (Accept without text/html) gets the message, a browser the page."""
     if request.accepts("text/html") and not wants_json(request):
         return page(request, find(token))
-    return JsonResponse(by_token(token).invitation)
+    return JsonResponse(by_token(token).shared_message)
 
 
 def page(request, connection):
     """What a person sees: the invitation, or that there is none (404) or none any more (410)."""
     is_open = bool(connection) and connection.state == Connection.State.INVITED
-    if is_open and "c_i" not in request.GET:
-        return HttpResponseRedirect(connection.qr_text)
+    if is_open and not request.GET.keys() & {"c_i", "d_m"}:
+        return HttpResponseRedirect(connection.long_url)
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
         context |= ways(connection)
@@ -79,13 +79,14 @@ def page(request, connection):
 
 
 def ways(connection):
-    """All that the page needs to hand an invitation to a wallet."""
+    """All that the page needs to hand the message to a wallet."""
+    name = "d_m" if connection.connectionless else "c_i"
     data = quote(connection.invitation_data, safe="")
     return {
         "connection": connection,
         "wallet": connection.wallet,
-        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?c_i={data}",
-        "json": json.dumps(connection.invitation, indent=2, ensure_ascii=False),
+        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}",
+        "json": json.dumps(connection.shared_message, indent=2, ensure_ascii=False),
     }
 
 

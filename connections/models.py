@@ -13,6 +13,7 @@ from connections import protocol
 from connections.didcomm import message as didcomm
 from connections.didcomm import router, transport
 from connections.protocol import Party
+from tenants import vault
 from tenants.models import Record, Tenant
 from wallets.models import Key, Wallet
 
@@ -24,6 +25,9 @@ class Connection(Record):
     invitee   Invited ─request→ Negotiating ─receive_response→ Connected
 
     A multi-party invitation stays Invited and spawns a connection for each request.
+
+    A connectionless exchange runs on a connection of its own that is listed nowhere: the starter
+    shares a message and waits (Invited ─meet→ Connected), the taker is Connected from the start.
     """
 
     class State(models.TextChoices):
@@ -44,7 +48,9 @@ class Connection(Record):
     name = models.CharField(max_length=200, blank=True)
     image_url = models.CharField(max_length=2000, blank=True)
     token = models.CharField(max_length=32, blank=True)
-    invitation = models.JSONField()
+    invitation = models.JSONField(default=dict)
+    connectionless = models.BooleanField(default=False)
+    shared = models.BinaryField(null=True)
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )
@@ -136,6 +142,78 @@ class Connection(Record):
             raise Conflict("invitation_gone", "The invitation was withdrawn. Ask for a new one.")
         return key and cls.objects.filter(invitation_key=key).first()
 
+    @classmethod
+    def for_exchange(cls, wallet):
+        """The connection of one connectionless exchange that this wallet is about to start."""
+        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER)
+        connection.connection_id = str(connection.pk)
+        connection.connectionless, connection.my_key = True, wallet.create_key()
+        connection.token = secrets.token_urlsafe(16)
+        connection.save(force_insert=True)
+        return connection
+
+    def begin(self, message):
+        """Sends the first message of an exchange or, connectionless, shares it as a link."""
+        if not self.connectionless:
+            transport.send(self, message)
+            return
+        shared = message | {"~service": protocol.service(self.party(self.my_key))}
+        vault.seal(self, "shared", shared)
+        self.save(update_fields=["shared"])
+
+    @classmethod
+    @transaction.atomic
+    def take(cls, wallet, message):
+        """The connection on which this wallet answers a shared message; later, the same one."""
+        starter = protocol.read_service(message)
+        Wallet.objects.select_for_update().get(pk=wallet.pk)
+        hosted = cls.hosted_exchange(starter.verkey)
+        if hosted and hosted.wallet_id == wallet.pk:
+            raise Invalid("own_message", "A wallet cannot answer its own offer or request.")
+        mine = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
+        if known := mine.select_related("my_key").first():
+            return known
+        if hosted and hosted.state != cls.State.INVITED:
+            raise taken()
+        return cls._taking(wallet, message, starter)
+
+    @classmethod
+    def _taking(cls, wallet, message, starter):
+        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE)
+        connection.connection_id, connection.connectionless = str(connection.pk), True
+        connection.state, connection.my_key = cls.State.CONNECTED, wallet.create_key()
+        connection.their_key, connection.their_endpoint = starter.verkey, starter.endpoint
+        connection.their_routing_keys, connection.message_prefix = (
+            starter.routing_keys,
+            message.prefix,
+        )
+        connection.thread_id = message.thread_id
+        connection.save(force_insert=True)
+        return connection
+
+    @classmethod
+    def hosted_exchange(cls, verkey):
+        """The starter's row if the message was shared here, None if by another agent."""
+        key = Key.objects.filter(verkey=verkey).first()
+        if key and key.retired_at:
+            raise Conflict("offer_gone", "What the link led to was withdrawn. Ask for a new one.")
+        return key and cls.objects.filter(my_key=key, connectionless=True).first()
+
+    def require_mine(self, exchange):
+        """After an answer: 409 if another wallet was faster; then nothing of `exchange` stays."""
+        starter = Connection.objects.filter(my_key__verkey=self.their_key).first()
+        if starter and starter.their_key != self.my_key.verkey:
+            exchange.delete()
+            self.remove()
+            raise taken()
+
+    def meet(self, message):
+        """Starter: the first answer tells who the other side is; later ones are strangers."""
+        party = protocol.read_service(message)
+        if message.sender != party.verkey:
+            raise PeerError("wrong_sender", "the sender is not the key of ~service")
+        self._meet([self.State.INVITED], self.State.CONNECTED, party, message)
+
     def request(self, inviter):
         """Invitee: asks with a fresh key pair."""
         my_key = self.wallet.create_key()
@@ -206,7 +284,8 @@ class Connection(Record):
         Connection.objects.filter(pk=self.pk, state=self.State.NEGOTIATING).update(problem=code)
 
     def require_connected(self):
-        if self.state != self.State.CONNECTED:
+        """409 unless an exchange can begin here."""
+        if not self.connectionless and self.state != self.State.CONNECTED:
             raise WrongState(self, [self.State.CONNECTED])
 
     @transaction.atomic
@@ -228,20 +307,36 @@ class Connection(Record):
         return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
 
     @property
+    def shared_message(self):
+        """What the link gives to a wallet: the invitation, or the first message of an exchange."""
+        return vault.unseal(self, "shared") if self.connectionless else self.invitation
+
+    @property
     def invitation_data(self):
-        return didcomm.encode_url(self.invitation)
+        return didcomm.encode_url(self.shared_message)
 
     @property
     def invitation_url(self):
         return f"{settings.PUBLIC_URL}/i/{self.token}" if self.token else None
 
     @property
+    def long_url(self):
+        """The link with the message in it, under the name that wallets know."""
+        name = "d_m" if self.connectionless else "c_i"
+        return f"{self.invitation_url}?{name}={self.invitation_data}"
+
+    @property
     def qr_text(self):
-        return f"{self.invitation_url}?c_i={self.invitation_data}"
+        """An invitation goes whole into the QR code; an offer or request would be too dense."""
+        return self.invitation_url if self.connectionless else self.long_url
 
 
 def invitation_used():
     return Conflict("invitation_used", "The invitation was used already. Ask for a new one.")
+
+
+def taken():
+    return Conflict("offer_taken", "Another wallet has answered this already. Ask for a new one.")
 
 
 class InboundMessage(Record, Delivery):

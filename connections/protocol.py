@@ -47,6 +47,29 @@ def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
     return build(RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed})
 
 
+def service(party: Party) -> dict:
+    """The `~service` decorator (RFC 0056): where to answer a message without a connection."""
+    return {
+        "recipientKeys": [party.verkey],
+        "routingKeys": party.routing_keys,
+        "serviceEndpoint": party.endpoint,
+    }
+
+
+def read_service(message: Message) -> Party:
+    """Who shared or answered a message without a connection (no DID)."""
+    decorator = message.body.get("~service")
+    recipients = _texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
+    if not recipients:
+        raise PeerError("no_service", "the message does not say where to answer: no ~service")
+    return Party(
+        "",
+        keys.normalise(recipients[0]),
+        text(decorator, "serviceEndpoint")[:2000],
+        [keys.normalise(key) for key in _texts(decorator, "routingKeys")],
+    )
+
+
 def sign(content: dict, seed: bytes, prefix: str) -> dict:
     """The `~sig` decorator (RFC 0234): 8 bytes of time, then the JSON, signed together."""
     data = int(time.time()).to_bytes(8, "big") + json.dumps(content).encode()

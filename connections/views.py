@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from agency.api import View, found
 from agency.errors import Conflict
 from agency.json_only import JSONParser
-from connections import links
+from connections import links, protocol
 from connections.models import Connection, invitation_used
 from connections.serializers import (
     AcceptInvitationParameters,
@@ -54,7 +54,7 @@ CONNECTED = OpenApiExample(
 
 
 def of(wallet):
-    return wallet.connections.select_related("my_key")
+    return wallet.connections.filter(connectionless=False).select_related("my_key")
 
 
 def one(wallet, connection_id):
@@ -132,7 +132,8 @@ class WalletConnections(WalletView):
     def accept(self, request, walletId):
         wallet = self.wallet
         given = self.parsed(AcceptInvitationParameters)["invitation"]
-        connection = one(wallet, Connection.accept(wallet, links.resolve(given)).connection_id)
+        invitation = links.resolve(given, "invitation", protocol.read_invitation)
+        connection = one(wallet, Connection.accept(wallet, invitation).connection_id)
         if connection.problem:
             connection.remove()
             raise invitation_used()

@@ -263,7 +263,30 @@ class Credential(Record):
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
         credential.save(force_insert=True)
-        transport.send(connection, message)
+        connection.begin(message)
+        return credential
+
+    @classmethod
+    @transaction.atomic
+    def offer_by_link(cls, wallet, definition, values, automatic_issuance=False):
+        """Issuer: offers to whoever opens the link first."""
+        if values is None:
+            message = "An offer without a connection needs credentialValues."
+            raise Invalid("values_missing", message, {"credentialValues": [message]})
+        definition.check_values(values)
+        connection = Connection.for_exchange(wallet)
+        return cls.offer(connection, definition, values, automatic_issuance)
+
+    @classmethod
+    def take(cls, wallet, message):
+        """Holder: accepts a shared offer; the same one again gives the same credential."""
+        with transaction.atomic():
+            connection = Connection.take(wallet, message)
+            rows = cls.objects.filter(connection=connection, thread_id=message.thread_id)
+            credential = rows.first() or cls.receive_offer(connection, message)
+            if credential.state == cls.State.OFFERED:
+                credential.accept()
+        connection.require_mine(credential)
         return credential
 
     @classmethod
@@ -386,6 +409,8 @@ class Credential(Record):
         if self.state in self.OPEN:
             self.decline()
         self.delete()
+        if self.connection and self.connection.connectionless:
+            self.connection.remove()
 
     def public_definition(self):
         body = registries.registry_of(self.tenant.network).definition(self.definition_id)

@@ -1,7 +1,8 @@
 """issue-credential/1.0 (RFC 0036) on the wire."""
 
 from agency.errors import PeerError
-from connections.didcomm.message import Message, attach, build
+from connections.didcomm.message import Message, attach, attached, build
+from connections.protocol import read_service
 
 OFFER = "issue-credential/1.0/offer-credential"
 REQUEST = "issue-credential/1.0/request-credential"
@@ -38,6 +39,15 @@ def ack(thread_id: str, prefix: str) -> dict:
 def abandon(thread_id: str, prefix: str) -> dict:
     description = {"code": ABANDONED, "en": "The credential is not wanted."}
     return build(PROBLEM, prefix, thread_id, description=description)
+
+
+def check_shared(message: Message) -> None:
+    """PeerError unless this is an offer that can be taken without a connection."""
+    if message.family != "issue-credential/1/offer-credential":
+        raise PeerError("bad_offer", f"{message.type} is not a credential offer")
+    read_service(message)
+    read_preview(message)
+    attached(message, "offers~attach")
 
 
 def read_preview(message: Message) -> dict[str, str]:

@@ -78,6 +78,12 @@ class SchemaRecord(Contract):
         }
 
 
+class CredentialDataParameters(Parameters):
+    credentialData = serializers.CharField(
+        max_length=200_000, help_text="The offer as its link, as base64 or as JSON."
+    )
+
+
 class CredentialDefinitionParameters(Parameters):
     supportRevocation = serializers.BooleanField(required=False)
     tag = NameField(required=False)
@@ -122,7 +128,9 @@ class CredentialOfferParameters(Parameters):
     aliases = {"attributeValues": "credentialValues"}
 
     definitionId = serializers.CharField(max_length=300)
-    connectionId = serializers.CharField(max_length=128)
+    connectionId = serializers.CharField(
+        required=False, max_length=128, help_text="Without it the offer is a link."
+    )
     automaticIssuance = serializers.BooleanField(required=False)
     credentialValues = values_field(required=False)
 
@@ -146,6 +154,8 @@ class CredentialContract(Contract):
     connectionId = serializers.CharField(required=False)
     definitionId = serializers.CharField()
     schemaId = serializers.CharField()
+    offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
+    offerUrl = serializers.CharField(required=False)
     issuedAtUtc = serializers.DateTimeField(help_text="Time of the offer until it is issued.")
     IssuedAtUtc = serializers.DateTimeField()
     acceptedAtUtc = serializers.DateTimeField(required=False)
@@ -157,7 +167,9 @@ class CredentialContract(Contract):
         return compact(
             credentialId=str(credential.pk),
             state=credential.state,
-            connectionId=connection and connection.connection_id,
+            connectionId=listed_id(connection),
+            offerData=connection.invitation_data if shares(connection) else None,
+            offerUrl=connection.invitation_url if shares(connection) else None,
             definitionId=credential.definition_id,
             schemaId=credential.schema_id,
             issuedAtUtc=issued_at,
@@ -165,3 +177,13 @@ class CredentialContract(Contract):
             acceptedAtUtc=utc(credential.accepted_at),
             values=credential.shown_values(),
         )
+
+
+def listed_id(connection):
+    """The connection's id, unless it only carries one connectionless exchange."""
+    return connection.connection_id if connection and not connection.connectionless else None
+
+
+def shares(connection):
+    """Whether the exchange was started here, by a link."""
+    return bool(connection and connection.connectionless and connection.token)

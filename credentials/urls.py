@@ -29,6 +29,10 @@ wallet_api = [
         WalletCredentials.as_view({"get": "list_of_connection"}),
     ),
     path(
+        "<str:walletId>/credentials/fromData",
+        WalletCredentials.as_view({"put": "accept_data"}),
+    ),
+    path(
         "<str:walletId>/credentials/<str:credentialId>",
         WalletCredentials.as_view({"get": "retrieve", "post": "accept", "delete": "destroy"}),
     ),

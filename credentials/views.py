@@ -1,15 +1,26 @@
 """Schemas, definitions and credentials in the credentials API and in the wallet API."""
 
 from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
+from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
 from agency.api import View, find, found
 from agency.errors import NotFound
+from agency.json_only import JSONParser
+from connections import links
 from connections.models import Connection
-from credentials.models import Credential, CredentialDefinition, Schema, schema_body
+from credentials import protocol
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    Schema,
+    organization,
+    schema_body,
+)
 from credentials.registries import registry_of
 from credentials.serializers import (
     CredentialContract,
+    CredentialDataParameters,
     CredentialDefinitionContract,
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
@@ -185,7 +196,7 @@ class Credentials(View):
 
     @extend_schema(
         operation_id="createCredential",
-        summary="Offer a credential to a connection",
+        summary="Offer a credential to a connection or, without one, by a link",
         request=CredentialOfferParameters,
         responses=CredentialContract,
         examples=[
@@ -204,16 +215,18 @@ class Credentials(View):
     )
     def create(self, request):
         body = self.parsed(CredentialOfferParameters)
-        connections = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
-        connections = connections.select_related("wallet", "my_key")
-        chosen = connections.filter(connection_id=body["connectionId"]).first()
-        credential = Credential.offer(
-            found(chosen, Connection),
-            definition(self.tenant, body["definitionId"]),
-            body.get("credentialValues"),
-            body.get("automaticIssuance", False),
-        )
+        offered = definition(self.tenant, body["definitionId"])
+        options = body.get("credentialValues"), body.get("automaticIssuance", False)
+        if "connectionId" in body:
+            credential = Credential.offer(self.connection(body["connectionId"]), offered, *options)
+        else:
+            credential = Credential.offer_by_link(organization(self.tenant), offered, *options)
         return self.shown(CredentialContract, find(self.rows, credential.pk))
+
+    def connection(self, connection_id):
+        connections = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        connections = connections.filter(connection_id=connection_id, connectionless=False)
+        return found(connections.select_related("wallet", "my_key").first(), Connection)
 
     @extend_schema(
         operation_id="listCredentials",
@@ -252,6 +265,8 @@ class Credentials(View):
 
 @extend_schema(tags=["Wallet credentials"])
 class WalletCredentials(WalletView):
+    parser_classes = [MultiPartParser, FormParser, JSONParser]
+
     @property
     def rows(self):
         return with_parties(Credential.objects.filter(wallet=self.wallet))
@@ -293,6 +308,19 @@ class WalletCredentials(WalletView):
     def accept(self, request, walletId, credentialId):
         find(self.rows, credentialId).accept()
         return Response()
+
+    @extend_schema(
+        operation_id="acceptCredential",
+        summary="Accept an offer given as a link or data",
+        request={"multipart/form-data": CredentialDataParameters},
+        responses=CredentialContract,
+        examples=[CREDENTIAL],
+    )
+    def accept_data(self, request, walletId):
+        given = self.parsed(CredentialDataParameters)["credentialData"]
+        offer = links.resolve(given, "credentialData", protocol.check_shared)
+        taken = Credential.take(self.wallet, offer)
+        return self.shown(CredentialContract, find(self.rows, taken.pk))
 
     @extend_schema(
         operation_id="declineCredentialOffer",

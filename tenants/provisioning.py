@@ -49,9 +49,12 @@ def create_organization(name, *, owner=None, image_url="", network_id=None, seed
 def create_organization_wallet(tenant, seed=None):
     """The tenant's own wallet, whose DID stands on its network."""
     wallet = Wallet.create(tenant, is_organization=True)
-    key = wallet.create_key(seed or keys.generate_seed())
-    registry_of(tenant.network).publish_did(key.did, key.verkey)
-    Wallet.objects.filter(pk=wallet.pk).update(did=key.did)
+    seed = seed or keys.generate_seed()
+    verkey = keys.verkey_of(seed)
+    did = keys.did_of(verkey)
+    registry_of(tenant.network).publish_did(did, verkey)
+    wallet.create_key(seed)
+    Wallet.objects.filter(pk=wallet.pk).update(did=did)
 
 
 def find_network(network_id):

@@ -4,6 +4,7 @@ import json
 from itertools import count
 
 from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 
 from tenants.provisioning import create_organization
 
@@ -32,8 +33,10 @@ class Api:
     def send(self, method, path, body=None, form=None, **headers):
         given = {"headers": self.headers | headers}
         if form is not None:
-            given["data"] = form
-        elif method != "get":
+            body = encode_multipart(BOUNDARY, form)
+            path = self.prefix + path
+            return self.client.generic(method.upper(), path, body, MULTIPART_CONTENT, **given)
+        if method != "get":
             data = "" if body is None else json.dumps(body)
             given |= {"data": data, "content_type": "application/json"}
         return getattr(self.client, method)(self.prefix + path, **given)
@@ -53,6 +56,9 @@ class Api:
 
     def put(self, path, body=None, form=None):
         return self.call("put", path, body, form)
+
+    def put_form(self, path, **form):
+        return self.call("put", path, form=form)
 
     def delete(self, path):
         return self.call("delete", path)

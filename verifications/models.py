@@ -111,8 +111,30 @@ class Verification(Record):
         verification = cls._noted(connection, cls.Role.VERIFIER, message["@id"], body, asked)
         verification.policy_id = policy_id
         verification.save(force_insert=True)
-        transport.send(connection, message)
+        connection.begin(message)
         return verification
+
+    @classmethod
+    @transaction.atomic
+    def send_by_link(cls, wallet, body, policy_id=None):
+        """Verifier: asks whoever opens the link first."""
+        return cls.send(Connection.for_exchange(wallet), body, policy_id)
+
+    @classmethod
+    @transaction.atomic
+    def take(cls, wallet, message):
+        """Prover: the row on which a shared request is answered; the same one again later."""
+        connection = Connection.take(wallet, message)
+        rows = cls.objects.filter(connection=connection, thread_id=message.thread_id)
+        return rows.first() or cls.receive_request(connection, message)
+
+    @classmethod
+    def look_at(cls, wallet, message):
+        """Prover: an unsaved row of a shared request, to see what would fit; takes nothing."""
+        connection = Connection(tenant=wallet.tenant, wallet=wallet)
+        asked = attached(message, "request_presentations~attach")
+        body = request.to_policy(asked)
+        return cls._noted(connection, cls.Role.PROVER, message.thread_id, body, asked)
 
     @classmethod
     def receive_request(cls, connection, message):
@@ -209,6 +231,8 @@ class Verification(Record):
         if self.state in self.OPEN:
             self.decline()
         self.delete()
+        if self.connection and self.connection.connectionless:
+            self.connection.remove()
 
     def asked(self):
         return vault.unseal(self, "request_body")

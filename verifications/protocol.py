@@ -1,6 +1,9 @@
 """present-proof/1.0 (RFC 0037) on the wire."""
 
-from connections.didcomm.message import attach, build
+from agency.errors import PeerError
+from connections.didcomm.message import Message, attach, attached, build
+from connections.protocol import read_service
+from verifications import request as wire
 
 REQUEST = "present-proof/1.0/request-presentation"
 PRESENTATION = "present-proof/1.0/presentation"
@@ -14,6 +17,14 @@ def request(request: dict, prefix: str) -> dict:
     attachments = [attach("libindy-request-presentation-0", request)]
     message = build(REQUEST, prefix, comment="")
     return message | {"request_presentations~attach": attachments}
+
+
+def check_shared(message: Message) -> None:
+    """PeerError unless this is a request that can be answered without a connection."""
+    if message.family != "present-proof/1/request-presentation":
+        raise PeerError("bad_request", f"{message.type} is not a proof request")
+    read_service(message)
+    wire.items(attached(message, "request_presentations~attach"))
 
 
 def presentation(presentation: dict, thread_id: str, prefix: str) -> dict:

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from agency.api import Contract, Parameters, compact, utc
-from credentials.serializers import CredentialContract
+from credentials.serializers import CredentialContract, listed_id, shares
 from verifications.models import Verification
 from verifications.selection import Selection
 
@@ -96,12 +96,16 @@ class VerificationContract(Contract):
     verifiedAtUtc = serializers.DateTimeField(required=False)
     proof = serializers.DictField(child=ProofAttribute(), required=False)
     policy = VerificationPolicyParameters()
+    verificationRequestData = serializers.CharField(required=False, help_text="Of one by link.")
+    verificationRequestUrl = serializers.CharField(required=False)
+    verificationUrl = serializers.CharField(required=False)
 
     def to_representation(self, verification):
         connection, policy_id = verification.connection, verification.policy_id
+        url = connection.invitation_url if shares(connection) else None
         return compact(
             verificationId=str(verification.pk),
-            connectionId=connection and connection.connection_id,
+            connectionId=listed_id(connection),
             definitionId=str(policy_id) if policy_id else None,
             state=verification.state,
             createdAtUtc=utc(verification.created_at),
@@ -110,6 +114,9 @@ class VerificationContract(Contract):
             verifiedAtUtc=utc(verification.verified_at),
             proof=verification.shown_proof(),
             policy=verification.shown_policy(),
+            verificationRequestData=connection.invitation_data if url else None,
+            verificationRequestUrl=url,
+            verificationUrl=url,
         )
 
 
@@ -126,6 +133,12 @@ class VerificationQuery(Parameters):
     definitionId = serializers.CharField(required=False, max_length=128)
 
 
+class VerificationDataParameters(Parameters):
+    verificationData = serializers.CharField(
+        max_length=200_000, help_text="The request as its link, as base64 or as JSON."
+    )
+
+
 class SelectionParameters(Parameters):
     policyName = serializers.CharField(max_length=256, trim_whitespace=False)
     credentialId = serializers.CharField(max_length=128)
@@ -134,6 +147,10 @@ class SelectionParameters(Parameters):
     def to_internal_value(self, data):
         value = super().to_internal_value(data)
         return Selection(value["policyName"], value["credentialId"], value.get("hidden", False))
+
+
+class VerificationDataSelections(VerificationDataParameters):
+    parameters = SelectionParameters(many=True, required=False)
 
 
 class VerificationPolicyCredentialContract(Contract):

@@ -11,6 +11,8 @@ credentials_api = [
         VerificationPolicies.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
     path("verifications", Verifications.as_view({"get": "list"})),
+    path("verifications/policy", Verifications.as_view({"post": "share_parameters"})),
+    path("verifications/policy/<str:policyId>", Verifications.as_view({"put": "share_policy"})),
     path(
         "verifications/policy/connections/<str:connectionId>",
         Verifications.as_view({"post": "send_parameters", "put": "put_parameters"}),
@@ -31,6 +33,18 @@ wallet_api = [
     path(
         "<str:walletId>/verifications/connection/<str:connectionId>",
         WalletVerifications.as_view({"get": "list_of_connection"}),
+    ),
+    path(
+        "<str:walletId>/verifications/fromData",
+        WalletVerifications.as_view({"put": "submit_data"}),
+    ),
+    path(
+        "<str:walletId>/verifications/fromData/autoSelect",
+        WalletVerifications.as_view({"put": "auto_select_data"}),
+    ),
+    path(
+        "<str:walletId>/verifications/fromData/availableCredentials",
+        WalletVerifications.as_view({"post": "available_for_data"}),
     ),
     path("<str:walletId>/verifications/<str:verificationId>", WalletVerifications.as_view(one)),
     path(

@@ -3,16 +3,22 @@
 import uuid
 
 from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
 from agency import dialects
 from agency.api import View, find, found
+from agency.json_only import JSONParser
+from connections import links
 from connections.models import Connection
-from verifications import policy
+from credentials.models import organization
+from verifications import policy, protocol
 from verifications.models import Verification, VerificationPolicy
 from verifications.serializers import (
     SelectionParameters,
     VerificationContract,
+    VerificationDataParameters,
+    VerificationDataSelections,
     VerificationPolicyContract,
     VerificationPolicyCredentialContract,
     VerificationPolicyParameters,
@@ -40,6 +46,11 @@ STORED = OpenApiExample(
     {"policyId": "0196f3a3-3333-7000-8000-000000000001", **POLICY},
     response_only=True,
 )
+CHOICE = {
+    "policyName": "Name of the dog",
+    "credentialId": "0196f3a2-2222-7000-8000-000000000001",
+    "hidden": False,
+}
 VERIFICATION = OpenApiExample(
     "A valid proof",
     {
@@ -129,8 +140,8 @@ class Verifications(View):
 
     def connection(self, connection_id):
         rows = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
-        rows = rows.select_related("wallet", "my_key")
-        return found(rows.filter(connection_id=connection_id).first(), Connection)
+        rows = rows.filter(connection_id=connection_id, connectionless=False)
+        return found(rows.select_related("wallet", "my_key").first(), Connection)
 
     def sent(self, connection_id, body, policy_id=None):
         verification = Verification.send(self.connection(connection_id), body, policy_id)
@@ -167,6 +178,32 @@ class Verifications(View):
     )
     def put_parameters(self, request, connectionId):
         return self.send_parameters(request, connectionId)
+
+    @extend_schema(
+        operation_id="createVerificationFromPolicy",
+        summary="Ask for a stored policy by a link",
+        request=None,
+        responses=VerificationContract,
+        examples=[VERIFICATION],
+    )
+    def share_policy(self, request, policyId):
+        stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policyId)
+        return self.shared(stored.shown(), stored.pk)
+
+    @extend_schema(
+        operation_id="createVerificationFromParameters",
+        summary="Ask for a policy given here by a link",
+        request=VerificationPolicyParameters,
+        responses=VerificationContract,
+        examples=[WANTED, VERIFICATION],
+    )
+    def share_parameters(self, request):
+        return self.shared(policy.normalise(self.parsed(VerificationPolicyParameters)))
+
+    def shared(self, body, policy_id=None):
+        wallet = organization(self.tenant)
+        verification = Verification.send_by_link(wallet, body, policy_id)
+        return self.shown(VerificationContract, find(self.rows, verification.pk))
 
     @extend_schema(
         operation_id="listVerifications",
@@ -221,6 +258,8 @@ def as_uuid(text):
 
 @extend_schema(tags=["Wallet verifications"])
 class WalletVerifications(WalletView):
+    parser_classes = [MultiPartParser, FormParser, JSONParser]
+
     @property
     def rows(self):
         return with_parties(Verification.objects.filter(wallet=self.wallet))
@@ -260,7 +299,9 @@ class WalletVerifications(WalletView):
         responses=VerificationPolicyCredentialContract(many=True),
     )
     def available(self, request, walletId, verificationId):
-        offered = find(self.rows, verificationId).available()
+        return self.fitting(find(self.rows, verificationId).available())
+
+    def fitting(self, offered):
         parts = {False: [], True: []}
         for item, credentials in offered:
             parts[item.is_predicate].append((item, credentials))
@@ -268,7 +309,55 @@ class WalletVerifications(WalletView):
             VerificationPolicyCredentialContract(part, many=True, context=self.context).data
             for part in (parts[False], parts[True])
         )
-        return Response(dialects.available_credentials(request, attributes, predicates))
+        return Response(dialects.available_credentials(self.request, attributes, predicates))
+
+    @extend_schema(
+        operation_id="getAvailableCredentialsForParameters",
+        summary="What the wallet could answer a link with; takes nothing",
+        request={"multipart/form-data": VerificationDataParameters},
+        responses=VerificationPolicyCredentialContract(many=True),
+    )
+    def available_for_data(self, request, walletId):
+        wallet = self.wallet
+        return self.fitting(Verification.look_at(wallet, self.given()).available())
+
+    @extend_schema(
+        operation_id="submitVerificationFromDataAutoSelect",
+        summary="Answer a link with the first credential that fits each item",
+        request={"multipart/form-data": VerificationDataParameters},
+        responses=None,
+    )
+    def auto_select_data(self, request, walletId):
+        verification = Verification.take(self.wallet, self.given())
+        verification.auto_select()
+        verification.connection.require_mine(verification)
+        return Response()
+
+    @extend_schema(
+        operation_id="submitVerificationForParameters",
+        summary="Answer a link with chosen credentials",
+        request=VerificationDataSelections,
+        responses=None,
+        examples=[
+            OpenApiExample(
+                "A choice",
+                {"verificationData": "https://agency.example/i/3q2-7w", "parameters": [CHOICE]},
+                request_only=True,
+            )
+        ],
+    )
+    def submit_data(self, request, walletId):
+        body = self.parsed(VerificationDataSelections)
+        verification = Verification.take(self.wallet, self.read(body["verificationData"]))
+        verification.submit(body.get("parameters", []))
+        verification.connection.require_mine(verification)
+        return Response()
+
+    def given(self):
+        return self.read(self.parsed(VerificationDataParameters)["verificationData"])
+
+    def read(self, data):
+        return links.resolve(data, "verificationData", protocol.check_shared)
 
     @extend_schema(
         operation_id="submitVerificationAutoSelect",
@@ -288,11 +377,7 @@ class WalletVerifications(WalletView):
         examples=[
             OpenApiExample(
                 "A choice",
-                {
-                    "policyName": "Name of the dog",
-                    "credentialId": "0196f3a2-2222-7000-8000-000000000001",
-                    "hidden": False,
-                },
+                CHOICE,
                 request_only=True,
             )
         ],

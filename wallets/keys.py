@@ -15,6 +15,7 @@ from nacl.signing import SigningKey, VerifyKey
 from agency.errors import PeerError
 
 NONCE_BYTES = Box.NONCE_SIZE  # 24
+MAX_TEXT = 128  # reading base58 takes quadratic time, and strangers write it
 
 
 def generate_seed() -> bytes:
@@ -36,6 +37,8 @@ def encode(data: bytes) -> str:
 
 def decode(verkey: str) -> bytes:
     """The 32 bytes of a verkey given as base58 or did:key (with or without fragment)."""
+    if len(verkey) > MAX_TEXT:
+        raise PeerError("bad_key", "not an Ed25519 key")
     try:
         if verkey.startswith("did:key:z"):
             data = base58.b58decode(verkey[len("did:key:z") :].partition("#")[0])

@@ -107,5 +107,6 @@ def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None
     encrypted, header = decode_bytes(entry["encrypted_key"]), entry["header"]
     if algorithm == "Anoncrypt":
         return keys.open_seal(encrypted, seed), None
-    sender = keys.open_seal(decode_bytes(header["sender"]), seed).decode("ascii", "replace")
+    named = keys.open_seal(decode_bytes(header["sender"]), seed).decode("ascii", "replace")
+    sender = keys.normalise(named)
     return keys.open_box(encrypted, decode_bytes(header["iv"]), sender, seed), sender

@@ -13,7 +13,7 @@ from agency.errors import PeerError
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"
 TYPE = re.compile(
-    rf"^({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})([\w-]+)/(\d{{1,4}})\.(\d{{1,4}})/([\w-]+)$",
+    rf"^({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})([\w-]{{1,40}})/(\d{{1,4}})\.(\d{{1,4}})/([\w-]{{1,40}})$",
     re.ASCII,
 )
 MAX_ID = 128

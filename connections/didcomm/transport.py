@@ -8,6 +8,7 @@ import json
 import logging
 import threading
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from agency import http
-from agency.errors import AgencyError, Conflict, PeerError, Unavailable, WrongState
-from connections import models
+from agency.errors import AgencyError, Conflict, PeerError, Unavailable
+from connections import models, protocol
 from connections.didcomm import envelope, message, router
 from connections.didcomm.message import Message
 from connections.protocol import Party
@@ -51,11 +52,15 @@ def send(connection: "models.Connection", body: dict[str, Any]) -> None:
         connection.their_routing_keys,
     )
     assert connection.my_key, "nothing is sent before there is a key"
+    if connection.connectionless and connection.role == connection.Role.INVITEE:
+        body = body | {"~service": protocol.service(connection.party(connection.my_key))}
     send_to(party, body, connection.my_key, connection)
 
 
 def tell(connection: "models.Connection", body: dict[str, Any]) -> None:
-    """Like send(), for what need not arrive: nothing happens when the peer is gone."""
+    """Like send(), for what need not arrive: nothing happens without a peer."""
+    if not connection.their_key:
+        return
     try:
         send(connection, body)
     except Conflict:
@@ -114,16 +119,22 @@ def drain(row: "models.OutboundMessage") -> None:
             if waiting:
                 deliver(waiting.popleft())
         for left in waiting:
-            left.release()
+            leave(left)
     finally:
         _local.waiting = None
+
+
+def leave(row: "models.OutboundMessage") -> None:
+    """To the worker, at once."""
+    row.release()
+    wake()
 
 
 def deliver(row: "models.OutboundMessage") -> None:
     """One attempt for a row leased to the caller. Never raises."""
     try:
         if row.has_elder():
-            row.release()
+            leave(row)
         elif row.is_hosted:
             _carry(row)
         else:
@@ -147,7 +158,7 @@ def _carry(row: "models.OutboundMessage") -> None:
         with transaction.atomic():
             receive(key, received)
             _finish(row)
-    except (PeerError, WrongState) as error:
+    except (PeerError, Conflict) as error:
         with transaction.atomic():
             _finish(row)
             _store(key, received, models.InboundMessage.Status.DONE)
@@ -170,8 +181,11 @@ def _post(row: "models.OutboundMessage") -> None:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
     with transaction.atomic():
         _finish(row)
-    if answer.body.strip():
-        accept_envelope(answer.body)
+    try:
+        if answer.body.strip():
+            accept_envelope(answer.body)
+    except PeerError:
+        logger.info("the endpoint answered with something else than an envelope")
 
 
 def _give_up(row: "models.OutboundMessage", code: str) -> None:
@@ -180,10 +194,11 @@ def _give_up(row: "models.OutboundMessage", code: str) -> None:
         row.exhaust(code, body=None, envelope=None)
         connection = models.Connection.objects.filter(outboundmessage=row).first()
         if connection:
-            protocol, version, _ = row.type.split("/")
+            family, version, _ = row.type.split("/")
             body = {"description": {"code": code}}
-            kind = f"{protocol}/{version}/problem-report"
-            router.dispatch(connection, Message(kind, "", "", row.thread_id, body))
+            report = Message(f"{family}/{version}/problem-report", "", "", row.thread_id, body)
+            with suppress(PeerError, Conflict), transaction.atomic():
+                router.dispatch(connection, report)
 
 
 def pack(row: "models.OutboundMessage") -> bytes:
@@ -244,10 +259,10 @@ def process(row: "models.InboundMessage") -> None:
             handle(key, received)
             if not row.finish(body=None):
                 raise LostLease
-    except (PeerError, WrongState) as error:
+    except (PeerError, Conflict) as error:
         with transaction.atomic():
-            row.finish(body=None)
-            refuse(key, received, error)
+            if row.finish(body=None):
+                refuse(key, received, error)
     except LostLease:
         logger.info("message %s was taken over", row.pk)
     except Exception:
@@ -304,6 +319,8 @@ def find_connection(key: Key) -> "models.Connection | None":
 
 def _check_sender(connection: "models.Connection", received: Message) -> None:
     """Before the peer is known, only the negotiation itself may speak."""
+    if connection.connectionless and not connection.their_key:
+        connection.meet(received)
     if connection.their_key:
         allowed = received.sender == connection.their_key
     else:

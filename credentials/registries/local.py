@@ -18,6 +18,7 @@ class LocalRegistry:
     def publish_did(self, did: str, verkey: str) -> None:
         """409 `did_taken` if the DID stands on the network already."""
         kind = models.PublishedObject.Kind.DID
+        Network.objects.select_for_update().get(pk=self.network.pk)
         if self._find(kind, did):
             raise Conflict("did_taken", f"The DID {did} is on the network already.")
         self._write(kind, did, {"did": did, "verkey": verkey})

@@ -41,6 +41,7 @@ OFFER = {
     "connectionId": "{connectionId}",
     "credentialValues": {"name": "Rex", "year": "2019"},
 }
+BY_LINK = {name: value for name, value in OFFER.items() if name != "connectionId"}
 DEFINITION = {"name": "Dog licence", "version": "1.0", "attrNames": ["name", "year"]}
 SCHEMA = {"name": "Cat licence", "version": "1.0", "attrNames": ["name"]}
 
@@ -81,13 +82,14 @@ STORY = [
     ("PUT", "/verifications/policy/connections/{connectionId}", POLICY, {}),
     ("GET", "/api/{walletId}/verifications/connection/{mine}", None, {"asked": "0.verificationId"}),
     ("PUT", "/api/{walletId}/verifications/{asked}/autoSelect", None, {}),
+    ("PUT", "/verifications/policy/{policyId}", None, {"url": "verificationUrl"}),
+    ("POST", "/verifications/policy", POLICY, {"url": "verificationUrl"}),
+    ("POST", "/credentials", BY_LINK, {"offerUrl": "offerUrl"}),
     ("DELETE", "/verifications/{verificationId}", None, {}),
     ("DELETE", "/verificationPolicies/{policyId}", None, {}),
     ("DELETE", "/definitions/credentials/{definitionId}", None, {}),
 ]
 NOT_YET = [
-    ("PUT", "/verifications/policy/0196f3a3-3333-7000-8000-000000000001"),
-    ("POST", "/verifications/policy"),
     ("POST", "/definitions/verifications"),
     ("GET", "/definitions/verifications"),
     ("GET", "/definitions/verifications/1"),

@@ -1,0 +1,137 @@
+"""The admin of support staff: it reads, by explicit lists of columns, and shows no secret.
+
+Columns that are sealed, digests, tokens and messages are in no list. What staff with a permission
+may do beyond reading is in tenants/admin.py.
+"""
+
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from allauth.account.decorators import secure_admin_login
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.core.paginator import Paginator
+from django.db.models import Model, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+
+from agency.studio.forms import SENT_BEFORE, is_sent_again
+
+admin.site.login = secure_admin_login(admin.site.login)
+
+
+class BoundedPaginator(Paginator):
+    """Counts no further than 10,000 rows: a search finds what lies deeper."""
+
+    limit = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        return self.object_list.order_by()[: self.limit].count()
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Lists and shows; `fields` must name each column that is shown. An id finds its row."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    paginator = BoundedPaginator
+    ordering = ["-pk"]
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        try:
+            return queryset.filter(pk=UUID(search_term.strip())), False
+        except ValueError:
+            return super().get_search_results(request, queryset, search_term)
+
+
+class MadeOnceAdmin(ReadOnlyAdmin):
+    """Staff with the add permission may make rows, whose secrets the answer shows, once.
+
+    Subclasses give `make` and a form that counts once, with its fields. Django's admin writes the
+    log entry.
+    """
+
+    form_fields: list[str]
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        return self.fields if obj else self.form_fields
+
+    def make(self, form: ModelForm) -> tuple[Model, dict[str, str]]:
+        """Returns the new row and its secrets by label."""
+        raise NotImplementedError
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if request.method == "POST" and is_sent_again(request):
+            self.message_user(request, SENT_BEFORE, messages.WARNING)
+            return redirect("admin:index")
+        buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        return never_cache(super().add_view)(request, form_url, (extra_context or {}) | buttons)
+
+    def save_form(self, request: HttpRequest, form: ModelForm, change: bool) -> Model:
+        made, made_secrets = self.make(form)
+        made.secrets = made_secrets
+        return made
+
+    def save_model(self, request: HttpRequest, obj: Model, form: ModelForm, change: bool) -> None:
+        """make() has saved it."""
+
+    def save_related(
+        self, request: HttpRequest, form: ModelForm, formsets: Any, change: bool
+    ) -> None:
+        """make() has saved it."""
+
+    def response_add(
+        self, request: HttpRequest, obj: Model, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
+        context = self.admin_site.each_context(request) | {
+            "title": f"{obj} is made",
+            "secrets": obj.secrets,
+            "opts": self.opts,
+            "next": reverse(name, args=[obj.pk]),
+        }
+        return TemplateResponse(request, "admin/shown_once.html", context)
+
+
+@admin.register(LogEntry)
+class LogEntryAdmin(ReadOnlyAdmin):
+    """Who did what in the admin."""
+
+    list_display = ["action_time", "user", "content_type", "object_repr", "action_flag", "what"]
+    list_filter = ["action_flag", "content_type"]
+    list_select_related = ["user", "content_type"]
+    search_fields = ["object_repr", "object_id", "user__email"]
+    date_hierarchy = "action_time"
+    fields = ["action_time", "user", "content_type", "object_id", "object_repr", "what"]
+
+    @admin.display(description="change")
+    def what(self, entry: LogEntry) -> str:
+        return entry.get_change_message()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        return admin.ModelAdmin.get_search_results(self, request, queryset, search_term)

@@ -1,0 +1,56 @@
+"""Schemas, definitions and credentials in the admin. Values and private keys are not shown."""
+
+from django.contrib import admin
+
+from agency.admin import ReadOnlyAdmin
+from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
+
+
+@admin.register(PublishedObject)
+class PublishedObjectAdmin(ReadOnlyAdmin):
+    list_display = ["object_id", "kind", "network", "sequence", "created_at"]
+    list_filter = ["kind", "network"]
+    list_select_related = ["network"]
+    search_fields = ["object_id"]
+    date_hierarchy = "created_at"
+    fields = ["id", "network", "kind", "object_id", "sequence", "created_at"]
+
+
+@admin.register(Schema)
+class SchemaAdmin(ReadOnlyAdmin):
+    list_display = ["name", "version", "tenant", "schema_id", "created_at"]
+    list_select_related = ["tenant"]
+    search_fields = ["name", "schema_id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "tenant", "schema_id", "name", "version", "attribute_names", "created_at"]
+
+
+@admin.register(CredentialDefinition)
+class CredentialDefinitionAdmin(ReadOnlyAdmin):
+    list_display = [
+        "definition_id", "tenant", "tag", "supports_revocation", "deleted_at", "created_at",
+    ]  # fmt: skip
+    list_filter = ["supports_revocation", ("deleted_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["tenant"]
+    search_fields = ["definition_id", "tag", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "schema", "definition_id", "tag", "supports_revocation", "deleted_at",
+        "created_at",
+    ]  # fmt: skip
+
+
+@admin.register(Credential)
+class CredentialAdmin(ReadOnlyAdmin):
+    list_display = [
+        "id", "tenant", "wallet", "role", "state", "definition_id", "problem", "created_at",
+    ]  # fmt: skip
+    list_filter = ["state", "role", "automatic_issuance"]
+    list_select_related = ["tenant", "wallet"]
+    search_fields = ["thread_id", "definition_id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "wallet", "connection", "role", "state", "thread_id", "schema_id",
+        "definition_id", "automatic_issuance", "accepted_at", "issued_at", "problem", "created_at",
+        "updated_at",
+    ]  # fmt: skip

@@ -1,0 +1,174 @@
+"""Organizations and their keys in the admin. Staff with the permission may create organizations,
+issue keys and revoke them; each such act is in the admin's log."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
+from agency.studio.forms import CountsOnce, OrganizationForm
+from tenants.models import ApiKey, DataKey, Membership, Network, Provider, Tenant
+from tenants.provisioning import create_organization
+
+
+class Inline(admin.TabularInline):
+    extra = 0
+    ordering = ["-pk"]
+    show_change_link = True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class Members(Inline):
+    model = Membership
+    fields = ["user", "role", "created_at"]
+    verbose_name_plural = "members"
+
+
+class Keys(Inline):
+    model = ApiKey
+    fields = ["kind", "name", "hint", "last_used_at", "expires_at", "revoked_at"]
+
+
+@admin.register(Tenant)
+class TenantAdmin(MadeOnceAdmin):
+    form = OrganizationForm
+    list_display = ["name", "network", "provider", "created_at"]
+    list_filter = ["network"]
+    list_select_related = ["network", "provider"]
+    search_fields = ["name", "wallets__did"]
+    date_hierarchy = "created_at"
+    fields = ["id", "name", "image_url", "network", "did", "provider", "created_at", "updated_at"]
+    form_fields = ["name", "image_url", "network_id", "form_token"]
+
+    def get_inlines(self, request: HttpRequest, obj: Tenant | None) -> list[type[Inline]]:
+        return [Members, Keys] if obj else []
+
+    @admin.display(description="public DID")
+    def did(self, tenant: Tenant) -> str:
+        return tenant.wallets.filter(is_organization=True).values_list("did", flat=True)[0]
+
+    def make(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
+        given = form.cleaned_data
+        made = create_organization(
+            given["name"], image_url=given["image_url"], network_id=given["network_id"]
+        )
+        Kind = ApiKey.Kind
+        return made.tenant, {
+            Kind.ACCESS_TOKEN.label: made.access_token,
+            Kind.SUBSCRIPTION_KEY.label: made.subscription_key,
+            Kind.PROVIDER_KEY.label: made.provider_key,
+        }
+
+
+class IssueKeyForm(CountsOnce, forms.ModelForm):
+    class Meta:
+        model = ApiKey
+        fields = ["kind", "tenant", "provider", "name"]
+        help_texts = {
+            "tenant": "For an access token or a subscription key.",
+            "provider": "For a provider key.",
+        }
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        is_provider_key = given.get("kind") == ApiKey.Kind.PROVIDER_KEY
+        wanted, other = ("provider", "tenant") if is_provider_key else ("tenant", "provider")
+        if not given.get(wanted) and wanted not in self.errors:
+            self.add_error(wanted, "This kind of key needs it.")
+        if given.get(other):
+            self.add_error(other, "This kind of key has none.")
+        return given
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(MadeOnceAdmin):
+    form = IssueKeyForm
+    list_display = ["hint", "kind", "name", "owner", "state", "last_used_at", "created_at"]
+    list_filter = ["kind", ("revoked_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["tenant", "provider"]
+    search_fields = ["hint", "name", "tenant__name", "provider__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "kind", "hint", "name", "tenant", "provider", "state", "created_at", "last_used_at",
+        "expires_at", "revoked_at",
+    ]  # fmt: skip
+    form_fields = ["kind", "tenant", "provider", "name", "form_token"]
+    raw_id_fields = ["tenant", "provider"]
+    actions = ["revoke"]
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("tenants.change_apikey")
+
+    @admin.display(description="state")
+    def state(self, key: ApiKey) -> str:
+        if key.is_live:
+            return "live, ends soon" if key.expires_at else "live"
+        return "revoked" if key.revoked_at else "ended"
+
+    def make(self, form: IssueKeyForm) -> tuple[ApiKey, dict[str, str]]:
+        given = form.cleaned_data
+        owner = given["tenant"] or given["provider"]
+        key, secret = ApiKey.issue(given["kind"], owner, given["name"])
+        return key, {key.get_kind_display(): secret}
+
+    @admin.action(description="Revoke selected keys", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> HttpResponse | None:
+        """Asks first, then revokes the live ones among the selected."""
+        live = keys.filter(pk__in=ApiKey.live().values("pk")).select_related("tenant", "provider")
+        if live and "confirmed" not in request.POST:
+            context = self.admin_site.each_context(request)
+            context |= {"title": "Revoke keys", "keys": live, "opts": self.opts}
+            return TemplateResponse(request, "admin/revoke_keys.html", context)
+        for key in live:
+            key.revoke()
+            self.log_change(request, key, f"Revoked, of {key.owner}.")
+        number = len(live)
+        self.message_user(request, f"{number} keys revoked.", messages.SUCCESS)
+        return None
+
+
+@admin.register(Provider)
+class ProviderAdmin(ReadOnlyAdmin):
+    list_display = ["name", "created_at"]
+    search_fields = ["name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "name", "created_at", "updated_at"]
+    inlines = [Keys]
+
+
+@admin.register(Membership)
+class MembershipAdmin(ReadOnlyAdmin):
+    list_display = ["user", "tenant", "role", "created_at"]
+    list_filter = ["role"]
+    list_select_related = ["user", "tenant"]
+    search_fields = ["user__email", "tenant__name"]
+    fields = ["id", "tenant", "user", "role", "created_at"]
+
+
+@admin.register(Network)
+class NetworkAdmin(ReadOnlyAdmin):
+    list_display = ["id", "name", "kind", "sequence"]
+    fields = ["id", "name", "kind", "sequence"]
+
+
+@admin.register(DataKey)
+class DataKeyAdmin(ReadOnlyAdmin):
+    """Which master key seals which organization; the keys themselves are not shown."""
+
+    list_display = ["id", "tenant", "master_key_id", "created_at"]
+    list_filter = ["master_key_id"]
+    list_select_related = ["tenant"]
+    search_fields = ["tenant__name", "master_key_id"]
+    fields = ["id", "tenant", "master_key_id", "created_at"]

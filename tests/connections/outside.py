@@ -1,0 +1,100 @@
+"""An agent of somebody else: keys of its own, and an HTTP server that we post to."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+from django.test import Client
+
+from connections import protocol
+from connections.didcomm import envelope, message
+from connections.models import Connection
+from tests import queues
+from wallets import keys
+
+OLD, NEW = message.OLD_PREFIX, message.PREFIX
+
+
+class Agent:
+    """`inbox` holds the opened messages in the order of their arrival."""
+
+    def __init__(self, prefix=NEW):
+        self.seed, self.prefix = keys.generate_seed(), prefix
+        self.verkey = keys.verkey_of(self.seed)
+        self.endpoint, self.their_key = "", ""
+        self.client, self.inbox = Client(raise_request_exception=False), []
+        self.answers, self.status = b"", 202
+
+    @property
+    def party(self):
+        return protocol.Party(keys.did_of(self.verkey), self.verkey, self.endpoint, [])
+
+    def build(self, kind, thread=None, **members):
+        return message.build(kind, self.prefix, thread, **members)
+
+    def pack(self, body, to=None, anonymous=False):
+        sender = None if anonymous else envelope.Sender(self.verkey, self.seed)
+        return envelope.pack(message.json.dumps(body).encode(), [to or self.their_key], sender)
+
+    def post(self, data, **options):
+        options = {"content_type": "application/ssi-agent-wire"} | options
+        return self.client.post("/didcomm", data=data, **options)
+
+    def says(self, body, to=None, anonymous=False):
+        """Posts a message; the worker handles it, and what it sends in answer."""
+        answer = self.post(self.pack(body, to, anonymous))
+        assert answer.status_code == 202, answer.content
+        queues.tasks.sweep()
+        return body
+
+    def receives(self, data):
+        opened = envelope.unpack(data, lambda kids: (self.verkey, self.seed))
+        self.inbox.append(message.parse(opened.body)._replace(sender=opened.sender))
+
+    def newest(self, kind):
+        """The last message, which must be of this type."""
+        assert self.inbox and self.inbox[-1].type == kind, [one.type for one in self.inbox]
+        return self.inbox[-1]
+
+    def requests(self, invitation, **members):
+        """Answers an invitation made here; `members` replace those of its request."""
+        body = protocol.request("Phone", "", self.party, self.prefix) | members
+        return self.says(body, to=invitation["recipientKeys"][0])
+
+    def connects(self, organization):
+        """Accepts an invitation of this organization. Answers our row."""
+        invited = organization.invites()
+        row = Connection.objects.get(connection_id=invited["connectionId"])
+        self.requests(row.invitation)
+        response = self.newest(protocol.RESPONSE)
+        signer = row.invitation["recipientKeys"][0]
+        content = protocol.read_signed(response.body["connection~sig"], signer)
+        self.their_key = protocol.read_party(content).verkey
+        self.says(self.build(protocol.ACK, response.thread_id, status="OK"))
+        return Connection.objects.get(pk=row.pk)
+
+
+@contextmanager
+def listening(agent: Agent) -> Iterator[Agent]:
+    """The agent behind a real HTTP server on loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            agent.receives(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(agent.status)
+            self.send_header("Content-Length", str(len(agent.answers)))
+            self.end_headers()
+            self.wfile.write(agent.answers)
+
+        def log_message(self, *arguments):
+            """Quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    agent.endpoint = f"http://127.0.0.1:{server.server_port}/"
+    try:
+        yield agent
+    finally:
+        server.shutdown()
+        server.server_close()

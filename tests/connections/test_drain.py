@@ -1,0 +1,250 @@
+"""Delivery between hosted parties: within the call, once, in order, and also after a crash."""
+
+import logging
+import time
+from functools import partial
+
+import pytest
+from django.conf import settings
+from django.db import transaction
+from kombu import Connection as Broker
+from uuid_utils.compat import uuid7
+
+from agency.errors import PeerError
+from connections import tasks
+from connections.didcomm import transport
+from connections.models import Connection, InboundMessage, OutboundMessage
+from credentials.models import Credential, CredentialDefinition
+from tests import queues
+from tests.races import elsewhere
+
+VALUES = {"name": "Alice", "level": "7"}
+
+
+@pytest.fixture
+def alice(faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    return alice
+
+
+@pytest.fixture
+def badge(faber):
+    return faber.defines("name", "level")
+
+
+def fails_with(error):
+    def handler(*arguments):
+        raise error
+
+    return handler
+
+
+def issuers_state(faber, offered):
+    return faber.get(f"/credentials/{offered['credentialId']}")["state"]
+
+
+def held_by(alice):
+    return [row["state"] for row in alice.get("/credentials")]
+
+
+def test_a_handler_that_breaks_leaves_the_callers_answer_alone(faber, alice, badge, monkeypatch):
+    monkeypatch.setattr(Credential, "receive_offer", fails_with(RuntimeError("broken")))
+    assert faber.offers(alice, badge, VALUES)["state"] == "Offered"
+    row = queues.pending().get()
+    assert (row.attempts, row.last_error, row.lease_owner) == (1, "internal_error", None)
+    assert held_by(alice) == []
+
+
+def test_the_worker_completes_what_a_broken_handler_left(faber, alice, badge, monkeypatch):
+    with monkeypatch.context() as broken:
+        broken.setattr(Credential, "receive_offer", fails_with(RuntimeError("broken")))
+        faber.offers(alice, badge, VALUES)
+    tasks.sweep()
+    assert held_by(alice) == [], "it is not due yet"
+    queues.worker_catches_up()
+    assert held_by(alice) == ["Offered"]
+    assert not queues.pending().exists()
+
+
+def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
+    faber, alice, badge, monkeypatch
+):
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    with monkeypatch.context() as broken:
+        broken.setattr("credentials.protocol.issue", fails_with(RuntimeError("broken")))
+        alice.accepts_offer()
+    assert issuers_state(faber, offered) == "Offered"
+    assert held_by(alice) == ["Requested"]
+    queues.worker_catches_up()
+    assert issuers_state(faber, offered) == "Issued"
+    assert held_by(alice) == ["Issued"]
+
+
+def test_what_the_peer_refuses_is_rejected_on_the_senders_side(faber, alice, badge, monkeypatch):
+    error = PeerError("bad_preview", "no attributes")
+    monkeypatch.setattr(Credential, "receive_offer", fails_with(error))
+    offered = faber.offers(alice, badge, VALUES)
+    assert issuers_state(faber, offered) == "Rejected"
+    assert not queues.pending().exists()
+
+
+def test_a_worker_leaves_a_leased_message_to_its_owner(faber, alice, badge, monkeypatch):
+    with monkeypatch.context() as crashed:
+        queues.crash_before_the_drain(crashed)
+        faber.offers(alice, badge, VALUES)
+    tasks.sweep()
+    assert held_by(alice) == []
+    assert queues.pending().count() == 1
+
+
+def test_a_slow_owner_loses_to_the_worker_that_took_over(faber, alice, badge, monkeypatch):
+    with monkeypatch.context() as crashed:
+        left = queues.crash_before_the_drain(crashed)
+        faber.offers(alice, badge, VALUES)
+    queues.worker_catches_up()
+    handled = InboundMessage.objects.count()
+    transport.deliver(left[0])
+    assert held_by(alice) == ["Offered"]
+    assert InboundMessage.objects.count() == handled
+    assert not queues.pending().exists()
+
+
+def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
+    faber, alice, badge, monkeypatch
+):
+    receive = Credential.receive_offer
+
+    def slowly(connection, message):
+        receive(connection, message)
+        elsewhere(lambda: OutboundMessage.objects.update(lease_owner=uuid7()))
+
+    with monkeypatch.context() as slow:
+        slow.setattr(Credential, "receive_offer", slowly)
+        faber.offers(alice, badge, VALUES)
+    assert held_by(alice) == []
+    queues.worker_catches_up()
+    assert held_by(alice) == ["Offered"]
+
+
+def test_what_is_left_after_the_longest_drain_goes_to_the_worker(faber, alice, badge, monkeypatch):
+    monkeypatch.setattr(transport, "MAX_DRAIN", 1)
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    alice.accepts_offer()
+    assert issuers_state(faber, offered) == "Issued"
+    assert held_by(alice) == ["Requested"]
+    row = queues.pending().get()
+    assert (row.attempts, row.lease_owner) == (0, None), "released, not failed"
+    tasks.sweep()
+    assert held_by(alice) == ["Issued"]
+
+
+def test_more_messages_than_the_longest_drain_all_arrive(faber, alice, badge):
+    count = transport.MAX_DRAIN + 4
+    connection = Connection.objects.get(connection_id=alice.known_as(faber))
+    definition = CredentialDefinition.objects.select_related("schema").get()
+    with transaction.atomic():
+        for _ in range(count):
+            Credential.offer(connection, definition, VALUES)
+    assert held_by(alice) == ["Offered"] * count
+    assert not queues.pending().exists()
+
+
+def test_messages_are_delivered_one_after_the_other(faber, alice, badge, monkeypatch):
+    deliver, running = transport.deliver, []
+
+    def watched(row):
+        assert not running, "a delivery inside a delivery"
+        running.append(row)
+        deliver(row)
+        running.remove(row)
+
+    monkeypatch.setattr(transport, "deliver", watched)
+    alice.receives(faber, badge, VALUES)
+    assert held_by(alice) == ["Issued"]
+
+
+def test_a_transaction_that_is_rolled_back_sends_nothing(faber, alice, badge):
+    connection = Connection.objects.get(connection_id=alice.known_as(faber))
+    definition = CredentialDefinition.objects.select_related("schema").get()
+    before = OutboundMessage.objects.count()
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        Credential.offer(connection, definition, VALUES)
+        raise ZeroDivisionError
+    assert OutboundMessage.objects.count() == before
+    assert held_by(alice) == []
+
+
+def test_a_message_that_comes_twice_is_handled_once(faber, alice, badge, monkeypatch):
+    with monkeypatch.context() as crashed:
+        row = queues.crash_before_the_drain(crashed)
+        faber.offers(alice, badge, VALUES)
+    envelope = transport.pack(row[0])
+    queues.worker_catches_up()
+    for _ in range(2):
+        transport.accept_envelope(envelope)
+        tasks.sweep()
+    assert held_by(alice) == ["Offered"]
+
+
+def test_an_earlier_message_to_the_same_peer_goes_first(faber, alice, badge, monkeypatch):
+    with monkeypatch.context() as crashed:
+        queues.crash_before_the_drain(crashed)
+        first = faber.offers(alice, badge, VALUES | {"level": "1"})
+    second = faber.offers(alice, badge, VALUES | {"level": "2"})
+    assert held_by(alice) == [], "the second waits behind the first"
+    queues.worker_catches_up()
+    assert [row["values"]["level"] for row in alice.get("/credentials")] == ["2", "1"]
+    assert issuers_state(faber, first) == issuers_state(faber, second) == "Offered"
+
+
+def test_a_message_to_one_peer_does_not_wait_for_another(faber, alice, badge, monkeypatch):
+    bob = faber.hosts("Bob")
+    bob.meets(faber)
+    with monkeypatch.context() as crashed:
+        queues.crash_before_the_drain(crashed)
+        faber.offers(alice, badge, VALUES)
+    faber.offers(bob, badge, VALUES)
+    assert held_by(bob) == ["Offered"]
+
+
+def test_an_exhausted_message_no_longer_holds_up_the_next(faber, alice, badge, monkeypatch):
+    with monkeypatch.context() as crashed:
+        queues.crash_before_the_drain(crashed)
+        faber.offers(alice, badge, VALUES)
+    queues.pending().update(status=OutboundMessage.Status.EXHAUSTED)
+    faber.offers(alice, badge, VALUES)
+    assert held_by(alice) == ["Offered"]
+
+
+def test_a_broker_out_of_reach_is_logged_and_fails_nothing(caplog, monkeypatch):
+    options, ring = settings.CELERY_BROKER_TRANSPORT_OPTIONS, tasks.sweep.apply_async
+    closed = Broker("redis://127.0.0.1:1/0", transport_options=options)
+    monkeypatch.setattr(tasks.sweep, "apply_async", partial(ring, connection=closed))
+    started = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        transport.wake()
+    assert "the broker is out of reach" in caplog.text
+    assert time.monotonic() - started < 1, "the caller waits meanwhile"
+
+
+def test_a_whole_story_survives_a_crash_after_every_commit(faber, monkeypatch):
+    drain = transport.drain
+    queues.crash_before_the_drain(monkeypatch)
+    alice, badge = faber.hosts("Alice"), faber.defines("name", "level")
+
+    def after(answer):
+        with monkeypatch.context() as recovered:
+            recovered.setattr(transport, "drain", drain)
+            for _ in range(5):
+                queues.worker_catches_up()
+        return answer
+
+    after(alice.meets(faber))
+    offered = after(faber.offers(alice, badge, VALUES, automaticIssuance=True))
+    after(alice.accepts_offer())
+    assert issuers_state(faber, offered) == "Issued"
+    asked = after(faber.asks(alice, attributes=[{"policyName": "name"}]))
+    after(alice.auto_selects())
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+    assert alice.newest("verifications")["isValid"] is True

@@ -1,0 +1,187 @@
+"""`POST /didcomm`: what strangers may send, and that all they learn is 202 or one 400."""
+
+import json
+import time
+
+import pytest
+from django.conf import settings
+
+from connections import protocol
+from connections.didcomm import envelope, message
+from connections.models import Connection, InboundMessage
+from tests import queues
+from tests.connections.outside import Agent
+from wallets import keys
+
+CANNOT_OPEN = {"code": "cannot_open", "message": "The envelope cannot be opened here."}
+
+
+@pytest.fixture
+def row(faber, phone):
+    """A connection of Faber with the phone, all messages of its making handled."""
+    return phone.connects(faber)
+
+
+def refused(answer):
+    assert (answer.status_code, answer.json()) == (400, CANNOT_OPEN)
+
+
+def handled(**fields):
+    return InboundMessage.objects.filter(status="done", **fields).count()
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["application/ssi-agent-wire", "application/didcomm-envelope-enc", "application/json", "x/y"],
+)
+def test_a_valid_envelope_is_stored_and_answered_202(row, phone, content_type):
+    ping = phone.build(protocol.PING)
+    answer = phone.post(phone.pack(ping), content_type=content_type)
+    assert (answer.status_code, answer.content) == (202, b"")
+    stored = InboundMessage.objects.get(message_id=ping["@id"])
+    assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
+
+
+def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
+    ping = phone.build(protocol.PING)
+    data = phone.pack(ping)
+    for _ in range(3):
+        assert phone.post(data).status_code == 202
+        queues.worker_catches_up()
+    assert handled(message_id=ping["@id"]) == 1
+    assert [one.type for one in phone.inbox].count(protocol.PING_RESPONSE) == 1
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"", b"{}", b"[]", b"null", b"7", b'"text"', b"\xff\xfe", b"[" * 5000, b'{"protected":"!"}'],
+)
+def test_garbage_gets_the_same_400(db, client, garbage):
+    refused(client.post("/didcomm", data=garbage, content_type="application/json"))
+
+
+def test_a_message_in_clear_gets_the_same_400(row, phone):
+    refused(phone.post(json.dumps(phone.build(protocol.PING))))
+
+
+def test_an_envelope_for_a_key_of_nobody_gets_the_same_400(row, phone):
+    refused(phone.post(phone.pack(phone.build(protocol.PING), to=Agent().verkey)))
+
+
+def test_an_envelope_for_a_deleted_connection_gets_the_same_400(faber, row, phone):
+    faber.delete(f"/connections/{row.connection_id}")
+    refused(phone.post(phone.pack(phone.build(protocol.PING))))
+
+
+def test_an_envelope_whose_content_was_changed_gets_the_same_400(row, phone):
+    data = json.loads(phone.pack(phone.build(protocol.PING)))
+    data["tag"] = message.encode_bytes(bytes(16))
+    refused(phone.post(json.dumps(data)))
+
+
+@pytest.mark.parametrize("content", [b"no json", b"[]", b"{}", b'{"@type": "x", "@id": "y"}'])
+def test_an_envelope_without_a_message_gets_the_same_400(row, phone, content):
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    refused(phone.post(envelope.pack(content, [phone.their_key], sender)))
+
+
+@pytest.mark.parametrize("name", ["protocol", "message"])
+def test_a_type_of_endless_words_gets_the_same_400(row, phone, name):
+    words = {"protocol": "x" * 300 + "/1.0/y", "message": "x/1.0/" + "y" * 300}
+    refused(phone.post(phone.pack({"@type": message.PREFIX + words[name], "@id": "12345678"})))
+
+
+def test_more_than_the_limit_is_413(db, client):
+    too_much = b"x" * (settings.MAX_ENVELOPE_BYTES + 1)
+    answer = client.post("/didcomm", data=too_much, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete"])
+def test_other_methods_are_refused(db, client, method):
+    assert getattr(client, method)("/didcomm").status_code == 405
+
+
+def pack_as(phone, sender_text, body):
+    """An envelope whose sealed sender reads `sender_text`, locked with the phone's key."""
+    seal = keys.seal
+
+    def sealed(content, to):
+        return seal(sender_text if content == phone.verkey.encode() else content, to)
+
+    keys.seal = sealed
+    try:
+        return phone.pack(body)
+    finally:
+        keys.seal = seal
+
+
+def test_a_sender_in_another_spelling_is_the_same_sender(row, phone):
+    did_key = "did:key:z" + keys.base58.b58encode(b"\xed\x01" + keys.decode(phone.verkey)).decode()
+    for spelling in (did_key, f"{did_key}#{did_key[8:]}", phone.verkey + " " * 60):
+        phone.inbox.clear()
+        ping = phone.build(protocol.PING)
+        data = pack_as(phone, spelling.encode(), ping)
+        assert phone.post(data).status_code == 202
+        queues.tasks.sweep()
+        assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
+
+
+@pytest.mark.parametrize("sender", [b"", b"\xff" * 44, b"x", b"1" * 44, b"z" * 200_000])
+def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, sender):
+    data = pack_as(phone, sender, phone.build(protocol.PING))
+    started = time.monotonic()
+    refused(phone.post(data))
+    assert time.monotonic() - started < 1
+
+
+def test_a_stranger_who_knows_the_key_is_not_the_peer(row, phone):
+    stranger = Agent()
+    stranger.their_key = phone.their_key
+    ping = stranger.build(protocol.PING)
+    stranger.says(ping)
+    assert handled(message_id=ping["@id"]) == 1, "stored, refused and done with"
+    assert [one.type for one in phone.inbox] == [protocol.RESPONSE]
+
+
+def test_nobody_anonymous_is_the_peer(row, phone):
+    phone.says(phone.build(protocol.PING), anonymous=True)
+    assert [one.type for one in phone.inbox] == [protocol.RESPONSE]
+
+
+def test_only_a_request_may_come_by_the_invitations_key(faber, row, phone):
+    by_invitation = row.invitation["recipientKeys"][0]
+    phone.says(phone.build(protocol.PING), to=by_invitation)
+    assert "ping-response" not in phone.inbox[-1].family
+    request = protocol.request("Phone", "", phone.party, phone.prefix)
+    phone.says(request)
+    assert Connection.objects.get(pk=row.pk).state == "Connected"
+
+
+def test_a_request_signed_by_another_than_its_document_connects_nobody(faber, phone):
+    invited = faber.invites()
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    other = protocol.did_document(Agent().party._replace(endpoint="https://x.example"))
+    phone.requests(row.invitation, connection=other)
+    assert Connection.objects.get(pk=row.pk).state == "Invited"
+
+
+def test_one_message_of_two_wallets_reaches_both(faber, phone):
+    rows = [phone.connects(faber), phone.connects(faber)]
+    ping = phone.build(protocol.PING)
+    for row in rows:
+        phone.says(ping, to=row.my_key.verkey)
+    assert handled(message_id=ping["@id"]) == 2
+
+
+def test_a_slow_worker_that_lost_its_lease_refuses_nothing(row, phone):
+    """Its successor has answered already: what fails now fails because it is done."""
+    from connections.didcomm import transport
+
+    phone.post(phone.pack(phone.build("issue-credential/1.0/request-credential")))
+    [slow] = InboundMessage.claim()
+    queues.worker_catches_up()
+    answered = len(phone.inbox)
+    transport.process(slow)
+    queues.worker_catches_up()
+    assert len(phone.inbox) == answered

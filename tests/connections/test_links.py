@@ -1,0 +1,94 @@
+"""Invitations as callers give them: links, base64 of any kind, JSON, and anything else."""
+
+import base64
+import json
+
+import pytest
+
+from connections.models import Connection
+from tests.people import ApiError
+
+ENDLESS = "https://x.example/?c_i=" + "A" * 19_000
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+def forms(invited):
+    text = invited["invitation"]
+    body = base64.b64decode(text).decode()
+    indented = json.dumps(json.loads(body), indent=1, ensure_ascii=False).encode()
+    return {
+        "data": text,
+        "json": body,
+        "base64url": base64.urlsafe_b64encode(indented).decode().rstrip("="),
+        "base64": base64.b64encode(indented).decode(),
+        "link": invited["invitationUrl"],
+        "qr": f"{invited['invitationUrl']}?c_i={text}",
+        "deep link": f"didcomm://launch/?c_i={text}",
+    }
+
+
+@pytest.mark.parametrize(
+    "form", ["data", "json", "base64url", "base64", "link", "qr", "deep link"]
+)
+def test_an_invitation_is_read_in_every_form(faber, alice, form):
+    invited = faber.invites(name="Grüße > ?")
+    assert alice.accepts_invitation(forms(invited)[form])["state"] == "Connected"
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["x", "{", "{}", "[]", "e30", "https://[", "https://x.example", "http://x/?c_i=%FF", ENDLESS,
+     "https://[::1/?c_i=e30", "://", "eyJAdHlwZSI6MX0", "{" + '"a":[' * 40],
+)  # fmt: skip
+def test_what_is_no_invitation_is_400(alice, given):
+    with pytest.raises(ApiError) as refused:
+        alice.accepts_invitation(given)
+    assert refused.value.status == 400
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"recipientKeys": []},
+        {"recipientKeys": [7]},
+        {"recipientKeys": ["z" * 15_000]},
+        {"recipientKeys": None, "did": "did:sov:x"},
+        {"serviceEndpoint": 7},
+        {"serviceEndpoint": {}},
+        {"@type": "https://didcomm.org/out-of-band/1.1/invitation"},
+        {"@id": "x" * 129},
+        {"label": 1e999},
+    ],
+)
+def test_an_invitation_with_a_wrong_member_is_400(faber, alice, members):
+    body = Connection.objects.get(connection_id=faber.invites()["connectionId"]).invitation
+    with pytest.raises(ApiError) as refused:
+        alice.accepts_invitation(json.dumps(body | members))
+    assert refused.value.status == 400
+    assert not Connection.objects.filter(role="invitee").exists()
+
+
+def test_accepting_again_gives_the_same_connection(faber, alice):
+    invited = faber.invites()
+    first, again = (alice.accepts_invitation(invited["invitation"]) for _ in range(2))
+    assert first == again
+
+
+def test_an_invitation_that_another_wallet_used_is_409(faber, alice):
+    invited = faber.invites()
+    faber.hosts("Bob").accepts_invitation(invited["invitation"])
+    with pytest.raises(ApiError) as refused:
+        alice.accepts_invitation(invited["invitation"])
+    assert (refused.value.status, refused.value.code) == (409, "invitation_used")
+    assert alice.get("/connections/invitations") == []
+
+
+def test_an_invitation_of_another_organization_connects_too(faber, acme):
+    alice = acme.hosts("Alice")
+    assert alice.meets(faber)["state"] == "Connected"
+    assert faber.get(f"/connections/{alice.known_as(faber)}")["state"] == "Connected"

@@ -1,0 +1,207 @@
+"""Connecting, issuing and proving with an agent of somebody else, over HTTP."""
+
+import base64
+import json
+
+import pytest
+
+from connections import protocol
+from connections.didcomm import message
+from connections.didcomm.message import attach, attached
+from connections.models import Connection, OutboundMessage
+from tests import queues
+from wallets import anoncreds
+from wallets.anoncreds import Entry
+
+ISSUE, PROVE = "issue-credential/1.0/", "present-proof/1.0/"
+VALUES = {"name": "Ann", "level": "7"}
+LINK_SECRET = "53178245632110937204785619035847562910384756102938475610293847561029"
+
+
+def public(client, kind, identifier):
+    return client.get(f"/ledger/local/{kind}/{identifier}").json()
+
+
+def takes_offer(phone, client, definition_id):
+    """The holder's side of an issuance that is then done. Answers the stored credential."""
+    definition = public(client, "credential-definitions", definition_id)
+    offered = phone.newest(ISSUE + "offer-credential")
+    offer = attached(offered, "offers~attach")
+    request, metadata = anoncreds.create_request(offer, definition, LINK_SECRET, phone.party.did)
+    attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+    phone.says(phone.build(ISSUE + "request-credential", offered.thread_id, **attachments))
+    issued = attached(phone.newest(ISSUE + "issue-credential"), "credentials~attach")
+    phone.says(phone.build(ISSUE + "ack", offered.thread_id, status="OK"))
+    return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
+
+
+def answers_request(phone, client, credential):
+    asked = phone.newest(PROVE + "request-presentation")
+    request = attached(asked, "request_presentations~attach")
+    [referent] = request["requested_attributes"]
+    schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
+    shown = anoncreds.create_presentation(
+        request,
+        [Entry(credential, {referent: True}, [])],
+        {},
+        LINK_SECRET,
+        {schema_id: schema(client, schema_id)},
+        {definition_id: public(client, "credential-definitions", definition_id)},
+    )
+    attachments = {"presentations~attach": [attach("libindy-presentation-0", shown)]}
+    phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attachments))
+
+
+def schema(client, schema_id):
+    found = public(client, "schemas", schema_id)
+    return {name: found[name] for name in ("issuerId", "name", "version", "attrNames")}
+
+
+def offered_to(phone, faber, **body):
+    row = phone.connects(faber)
+    definition = faber.defines("name", "level")
+    body |= {"definitionId": definition["definitionId"], "connectionId": row.connection_id}
+    offered = faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.tasks.sweep()
+    return definition, f"/credentials/{offered['credentialId']}"
+
+
+def test_a_phone_connects(faber, any_phone):
+    row = any_phone.connects(faber)
+    assert (row.state, row.their_key, row.name) == ("Connected", any_phone.verkey, "Phone")
+    assert {one.prefix for one in any_phone.inbox} == {any_phone.prefix}
+    assert not queues.pending().exists()
+
+
+def test_a_phone_is_issued_a_credential_and_proves_it(faber, any_phone, client):
+    definition, path = offered_to(any_phone, faber, automaticIssuance=True)
+    credential = takes_offer(any_phone, client, definition["definitionId"])
+    assert faber.get(path)["state"] == "Issued"
+    connection_id = faber.get(path)["connectionId"]
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    asked = faber.post(f"/verifications/policy/connections/{connection_id}", policy)
+    queues.tasks.sweep()
+    answers_request(any_phone, client, credential)
+    result = faber.get(f"/verifications/{asked['verificationId']}")
+    assert (result["state"], result["isValid"]) == ("Accepted", True)
+    assert result["proof"]["name"]["value"] == "Ann"
+    assert any_phone.newest(PROVE + "ack").thread_id == answered_thread(any_phone)
+    assert {one.prefix for one in any_phone.inbox} == {any_phone.prefix}
+
+
+def answered_thread(phone):
+    [asked] = [one for one in phone.inbox if one.type == PROVE + "request-presentation"]
+    return asked.id
+
+
+def test_a_phone_that_declines_makes_the_offer_rejected(faber, any_phone):
+    _, path = offered_to(any_phone, faber)
+    thread = any_phone.newest(ISSUE + "offer-credential").id
+    report = {"description": {"code": "issuance-abandoned", "en": "no"}}
+    any_phone.says(any_phone.build(ISSUE + "problem-report", thread, **report))
+    assert faber.get(path)["state"] == "Rejected"
+
+
+def test_a_phone_without_an_ack_is_connected_when_the_answer_reached_it(faber, phone):
+    invited = faber.invites()
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    phone.requests(row.invitation)
+    assert phone.newest(protocol.RESPONSE)
+    assert faber.get(f"/connections/{invited['connectionId']}")["state"] == "Connected"
+
+
+def test_a_second_phone_is_told_that_the_invitation_was_used(faber, phone):
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    faber.hosts("Alice").accepts_invitation(message.encode_url(row.invitation))
+    phone.requests(row.invitation)
+    assert phone.newest(protocol.PROBLEM).body["problem-code"] == "request_not_accepted"
+
+
+def invitation_of(phone):
+    body = protocol.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
+    return body | {"@type": phone.prefix + protocol.INVITATION}
+
+
+def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
+    alice = faber.hosts("Alice")
+    mine = alice.accepts_invitation(json.dumps(invitation_of(any_phone)))
+    assert mine["state"] == "Negotiating"
+    queues.tasks.sweep()
+    asked = any_phone.newest(protocol.REQUEST)
+    any_phone.their_key = protocol.read_party(asked.body["connection"]).verkey
+    any_phone.says(protocol.response(any_phone.party, any_phone.seed, asked))
+    path = f"/connections/{mine['connectionId']}"
+    assert alice.get(path)["state"] == "Connected"
+    assert alice.get(path)["theirKey"] == any_phone.verkey
+    assert any_phone.newest(protocol.ACK).thread_id == asked.id
+
+
+def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
+    alice = faber.hosts("Alice")
+    mine = alice.accepts_invitation(json.dumps(invitation_of(phone)))
+    queues.tasks.sweep()
+    asked = phone.newest(protocol.REQUEST)
+    phone.their_key = protocol.read_party(asked.body["connection"]).verkey
+    phone.says(protocol.response(phone.party, bytes(32), asked))
+    assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
+
+
+def test_an_answer_in_the_same_http_call_is_taken(faber, phone):
+    row = phone.connects(faber)
+    ping = phone.build(protocol.PING)
+    phone.answers = phone.pack(ping)
+    phone.says(phone.build(protocol.PING))
+    phone.answers = b""
+    queues.tasks.sweep()
+    assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
+    assert row.state == "Connected"
+
+
+@pytest.mark.parametrize("answer", [b"OK", b"<html></html>", b"{}", b"\xff"])
+def test_an_answer_that_is_no_envelope_harms_nothing(faber, phone, caplog, answer):
+    phone.answers = answer
+    phone.connects(faber)
+    assert not queues.pending().exists()
+    assert "Traceback" not in caplog.text
+
+
+@pytest.mark.parametrize("status", [301, 400, 404, 500])
+def test_a_message_that_the_endpoint_refuses_is_tried_again(faber, phone, status):
+    row = phone.connects(faber)
+    phone.status = status
+    phone.says(phone.build(protocol.PING))
+    left = queues.pending().get()
+    assert (left.attempts, left.last_error) == (1, "endpoint_refused")
+    phone.status = 202
+    queues.worker_catches_up()
+    assert not queues.pending().exists()
+    assert OutboundMessage.objects.filter(connection=row, status="done").count() == 2
+
+
+def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(faber, phone, settings):
+    phone.connects(faber)
+    settings.OUTGOING_ALLOW_LOOPBACK = False
+    phone.says(phone.build(protocol.PING))
+    assert queues.pending().get().last_error == "endpoint_unavailable"
+
+
+def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
+    from connections.didcomm import envelope, transport
+    from wallets import keys
+
+    row = phone.connects(faber)
+    mediator = keys.generate_seed()
+    Connection.objects.filter(pk=row.pk).update(their_routing_keys=[keys.verkey_of(mediator)])
+    phone.post(phone.pack(phone.build(protocol.PING)))
+    queues.tasks.process_some()
+    data = transport.pack(queues.pending().get())
+    opened = envelope.unpack(data, lambda kids: (kids[0], mediator))
+    forward = message.parse(opened.body)
+    assert opened.sender is None and forward.body["to"] == phone.verkey
+    phone.receives(json.dumps(forward.body["msg"]).encode())
+    assert phone.newest(protocol.PING_RESPONSE).sender == row.my_key.verkey
+
+
+def test_an_invitation_reads_the_same_in_both_alphabets(faber):
+    text = faber.invites(name="Größe ~ > ?")["invitation"]
+    assert base64.b64decode(text) == base64.urlsafe_b64decode(text)

@@ -1,0 +1,113 @@
+"""Every transition of a connection from every state it does not start from."""
+
+import pytest
+from django.db import transaction
+
+from agency.errors import WrongState
+from connections import protocol
+from connections.models import Connection
+from tests.states import walks
+from wallets.models import Key
+
+
+@pytest.fixture
+def walk(faber, monkeypatch):
+    return walks.Walk(faber, monkeypatch)
+
+
+def request(row):
+    party, _ = walks.outsider()
+    row.request(party)
+
+
+def receive_request(row):
+    party, _ = walks.outsider()
+    body = protocol.request("Phone", "", party, row.message_prefix)
+    row.receive_request(walks.received(body, party.verkey))
+
+
+def receive_response(row):
+    party, _ = walks.outsider()
+    invitation_key = Key.objects.get(verkey=row.invitation["recipientKeys"][0])
+    asked = walks.received(protocol.request("Phone", "", party, row.message_prefix))
+    body = protocol.response(party, invitation_key.secret(), asked)
+    row.receive_response(walks.received(body, party.verkey))
+
+
+@pytest.mark.parametrize(
+    "transition, role, state",
+    [
+        (request, "invitee", "Negotiating"),
+        (request, "invitee", "Connected"),
+        (receive_request, "inviter", "Negotiating"),
+        (receive_request, "inviter", "Connected"),
+        (receive_response, "invitee", "Invited"),
+        (receive_response, "invitee", "Connected"),
+    ],
+)
+def test_a_connection_refuses_a_transition_from_elsewhere(walk, transition, role, state):
+    row = walks.connection(walk, role, state)
+    walks.refuses(lambda: transition(row))
+
+
+@pytest.mark.parametrize(
+    "transition, role, state, target",
+    [
+        (request, "invitee", "Invited", "Negotiating"),
+        (receive_request, "inviter", "Invited", "Negotiating"),
+        (receive_response, "invitee", "Negotiating", "Connected"),
+        (Connection.confirm, "inviter", "Negotiating", "Connected"),
+    ],
+)
+def test_the_same_transition_works_from_its_own_state(walk, transition, role, state, target):
+    row = walks.connection(walk, role, state)
+    with transaction.atomic():
+        transition(row)
+    walks.arrived(row, target)
+
+
+@pytest.mark.parametrize(
+    "role, state", [("inviter", "Invited"), ("inviter", "Connected"), ("invitee", "Negotiating")]
+)
+def test_confirming_anything_but_an_answered_request_does_nothing(walk, role, state):
+    row = walks.connection(walk, role, state)
+    walks.ignores(row.confirm)
+
+
+def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
+    row = walks.connection(walk, "inviter", "Negotiating")
+    stale = walks.fresh(row)
+    with transaction.atomic():
+        row.confirm()
+    walks.ignores(stale.confirm)
+    assert stale.state == "Connected"
+
+
+@pytest.mark.parametrize("role, state", [("inviter", "Invited"), ("inviter", "Connected")])
+def test_a_problem_of_a_settled_connection_changes_nothing(walk, role, state):
+    row = walks.connection(walk, role, state)
+    walks.ignores(lambda: row.receive_problem("too-late"))
+
+
+@pytest.mark.parametrize("role, state", [("inviter", "Invited"), ("inviter", "Negotiating")])
+def test_nothing_is_offered_before_the_connection_stands(walk, role, state):
+    row = walks.connection(walk, role, state)
+    walks.refuses(row.require_connected)
+
+
+def test_a_multi_party_invitation_stays_invited_and_spawns(walk):
+    walk.faber.invites(multiParty=True)
+    row = Connection.objects.get()
+    with transaction.atomic():
+        receive_request(row)
+        receive_request(row)
+    walks.arrived(row, "Invited")
+    states = Connection.objects.exclude(pk=row.pk).values_list("state", flat=True)
+    assert list(states) == ["Negotiating", "Negotiating"]
+
+
+def test_a_deleted_connection_refuses_every_transition(walk):
+    row = walks.connection(walk, "inviter", "Invited")
+    Connection.objects.filter(pk=row.pk).delete()
+    with pytest.raises(WrongState), transaction.atomic():
+        receive_request(row)

@@ -1,0 +1,91 @@
+"""Every transition of a credential from every state it does not start from."""
+
+import pytest
+
+from credentials import protocol
+from credentials.models import Credential
+from tests.states import walks
+from wallets.models import Wallet
+
+OPEN = ("Offered", "Requested")
+CLOSED = ("Issued", "Rejected", "Revoked")
+
+
+@pytest.fixture
+def walk(faber, monkeypatch):
+    return walks.Walk(faber, monkeypatch)
+
+
+def receive_request(row):
+    """A request that came with a good key, but at the wrong time."""
+    body = protocol.request({"cred_def_id": row.definition_id}, row.thread_id, row._prefix)
+    row.receive_request(walks.received(body))
+
+
+def receive_credential(row):
+    body = protocol.issue({"cred_def_id": row.definition_id}, row.thread_id, row._prefix)
+    row.receive_credential(walks.received(body))
+
+
+def receive_problem(row):
+    row.receive_problem("too-late")
+
+
+ACCEPT, ISSUE, DECLINE = Credential.accept, Credential.issue, Credential.decline
+
+
+@pytest.mark.parametrize(
+    "transition, role, state",
+    [
+        *[(ACCEPT, "holder", state) for state in ("Requested", *CLOSED)],
+        *[(receive_credential, "holder", state) for state in ("Offered", *CLOSED)],
+        *[(receive_request, "issuer", state) for state in ("Requested", *CLOSED)],
+        *[(ISSUE, "issuer", state) for state in ("Offered", *CLOSED)],
+        *[(DECLINE, role, state) for role in ("issuer", "holder") for state in CLOSED],
+    ],
+)
+def test_a_credential_refuses_a_transition_from_elsewhere(walk, transition, role, state):
+    row = walks.credential(walk, role, state)
+    walks.refuses(lambda: transition(row))
+
+
+@pytest.mark.parametrize("role", ["issuer", "holder"])
+@pytest.mark.parametrize("state", OPEN)
+def test_either_side_declines_what_is_open(walk, role, state):
+    walks.credential(walk, role, state).decline()
+    assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
+
+
+@pytest.mark.parametrize("role", ["issuer", "holder"])
+@pytest.mark.parametrize("state", CLOSED)
+def test_a_problem_of_a_finished_credential_changes_nothing(walk, role, state):
+    row = walks.credential(walk, role, state)
+    walks.ignores(lambda: receive_problem(row))
+
+
+@pytest.mark.parametrize("transition", [ACCEPT, DECLINE, receive_problem])
+def test_a_stale_copy_is_refused(walk, transition):
+    stale = walks.credential(walk, "holder", "Offered")
+    walks.fresh(stale).decline()
+    walks.refuses(lambda: transition(stale))
+
+
+def test_a_credential_of_a_deleted_wallet_is_refused(walk):
+    row = walks.credential(walk, "holder", "Offered")
+    Wallet.objects.get(wallet_id=walk.alice.wallet_id).remove()
+    walks.refuses(row.accept)
+
+
+@pytest.mark.parametrize("state", OPEN)
+def test_deleting_what_is_open_declines_it_first(walk, state):
+    walks.credential(walk, "holder", state).remove()
+    walks.arrived(Credential.objects.get(), "Rejected")
+
+
+@pytest.mark.parametrize("state", ["Issued", "Rejected"])
+def test_deleting_what_is_finished_tells_nobody(walk, state):
+    row = walks.credential(walk, "holder", state)
+    before = walks.everything()[walks.OutboundMessage]
+    row.remove()
+    assert walks.everything()[walks.OutboundMessage] == before
+    walks.arrived(Credential.objects.get(), state)

@@ -1,0 +1,90 @@
+"""Every transition of a verification from every state it does not start from."""
+
+import pytest
+from django.db import transaction
+
+from tests.states import walks
+from verifications import protocol
+from verifications.models import Verification
+
+EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}
+
+
+@pytest.fixture
+def walk(faber, monkeypatch):
+    return walks.Walk(faber, monkeypatch)
+
+
+def submit(row):
+    row.submit([])
+
+
+def receive_presentation(row):
+    body = protocol.presentation(EMPTY, row.thread_id, row._prefix)
+    row.receive_presentation(walks.received(body))
+
+
+def receive_problem(row):
+    row.receive_problem("too-late")
+
+
+DECLINE, AUTO, ACK = Verification.decline, Verification.auto_select, Verification.receive_ack
+
+
+@pytest.mark.parametrize(
+    "transition, role, state",
+    [
+        *[(AUTO, "prover", state) for state in ("Proposed", "Accepted", "Rejected")],
+        *[(submit, "prover", state) for state in ("Proposed", "Accepted", "Rejected")],
+        *[(receive_presentation, "verifier", s) for s in ("Proposed", "Accepted", "Rejected")],
+        *[(DECLINE, role, s) for role in ("prover", "verifier") for s in ("Accepted", "Rejected")],
+        (ACK, "prover", "Requested"),
+        (ACK, "prover", "Rejected"),
+    ],
+)
+def test_a_verification_refuses_a_transition_from_elsewhere(walk, transition, role, state):
+    row = walks.verification(walk, role, state)
+    walks.refuses(lambda: transition(row))
+
+
+@pytest.mark.parametrize("role", ["prover", "verifier"])
+def test_either_side_declines_what_is_open(walk, role):
+    walks.verification(walk, role, "Requested").decline()
+    assert set(Verification.objects.values_list("state", flat=True)) == {"Rejected"}
+
+
+@pytest.mark.parametrize(
+    "transition, role, state",
+    [
+        (receive_problem, "verifier", "Accepted"),
+        (receive_problem, "verifier", "Rejected"),
+        (receive_problem, "prover", "Accepted"),
+        (receive_problem, "prover", "Rejected"),
+        (ACK, "prover", "Accepted"),
+    ],
+)
+def test_what_comes_after_the_verdict_changes_nothing(walk, transition, role, state):
+    row = walks.verification(walk, role, state)
+    walks.ignores(lambda: transition(row))
+
+
+def test_a_report_before_the_verdict_means_not_valid(walk):
+    row = walk.asks()["prover"]
+    walk.stops_after(1, lambda: row.auto_select())
+    row = walks.arrived(row, "Accepted")
+    with transaction.atomic():
+        receive_problem(row)
+    assert walks.fresh(row).is_valid is False
+
+
+@pytest.mark.parametrize("transition", [AUTO, DECLINE, receive_problem])
+def test_a_stale_copy_is_refused(walk, transition):
+    stale = walks.verification(walk, "prover", "Requested")
+    walks.fresh(stale).decline()
+    walks.refuses(lambda: transition(stale))
+
+
+@pytest.mark.parametrize("role", ["prover", "verifier"])
+def test_deleting_what_is_open_declines_it_first(walk, role):
+    walks.verification(walk, role, "Requested").remove()
+    walks.arrived(Verification.objects.get(), "Rejected")

@@ -1,0 +1,128 @@
+"""Rows in every state, brought there by the steps that lead there, and what a refusal must leave."""
+
+import pytest
+from django.db import transaction
+
+from agency.errors import WrongState
+from connections import protocol
+from connections.didcomm import message, transport
+from connections.models import Connection, InboundMessage, OutboundMessage
+from credentials.models import Credential
+from verifications.models import Verification
+from wallets import keys
+from wallets.models import Key
+
+MODELS = (Connection, Credential, Verification, Key, OutboundMessage, InboundMessage)
+VALUES = {"name": "Alice", "level": "7"}
+ASKED = [{"policyName": "name"}]
+
+
+def everything():
+    """All rows of all models that a transition could touch."""
+    return {model: list(model.objects.order_by("pk").values()) for model in MODELS}
+
+
+def refuses(transition):
+    """Asserts WrongState, and that nothing at all has changed."""
+    before = everything()
+    with pytest.raises(WrongState), transaction.atomic():
+        transition()
+    assert everything() == before
+
+
+def ignores(transition):
+    before = everything()
+    with transaction.atomic():
+        transition()
+    assert everything() == before
+
+
+class Walk:
+    """Faber and Alice, one step at a time."""
+
+    def __init__(self, faber, monkeypatch):
+        self.faber, self.monkeypatch = faber, monkeypatch
+        self.alice = faber.hosts("Alice")
+
+    def offers(self):
+        definition = self.faber.defines("name", "level")
+        offered = self.faber.offers(self.alice, definition, VALUES)
+        issuer = Credential.objects.get(pk=offered["credentialId"])
+        return {"issuer": issuer, "holder": Credential.objects.get(role="holder")}
+
+    def asks(self):
+        asked = self.faber.asks(self.alice, attributes=ASKED)
+        verifier = Verification.objects.get(pk=asked["verificationId"])
+        return {"verifier": verifier, "prover": Verification.objects.get(role="prover")}
+
+    def stops_after(self, messages, step):
+        """As if the process had died when so many messages had been handled."""
+        with self.monkeypatch.context() as stopped:
+            stopped.setattr(transport, "MAX_DRAIN", messages)
+            step()
+        OutboundMessage.objects.filter(status="pending").delete()
+
+
+def credential(walk, role, state):
+    row = walk.offers()[role]
+    other = Credential.objects.exclude(pk=row.pk).get()
+    holder = row if role == "holder" else other
+    issuer = other if role == "holder" else row
+    if state in ("Requested", "Issued", "Revoked"):
+        holder.accept()
+    if state in ("Issued", "Revoked"):
+        fresh(issuer).issue()
+    if state == "Rejected":
+        holder.decline()
+    if state == "Revoked":
+        Credential.objects.filter(pk=row.pk).update(state=state)
+    return arrived(row, state)
+
+
+def verification(walk, role, state):
+    row = walk.asks()[role]
+    prover = Verification.objects.get(role="prover")
+    if state == "Accepted":
+        prover.auto_select()
+    if state == "Rejected":
+        prover.decline()
+    if state == "Proposed":
+        Verification.objects.filter(pk=row.pk).update(state=state)
+    return arrived(row, state)
+
+
+def connection(walk, role, state):
+    invited = walk.faber.invites()
+
+    def accept():
+        walk.alice.accepts_invitation(invited["invitation"])
+
+    if state == "Connected":
+        accept()
+    elif (role, state) != ("inviter", "Invited"):
+        walk.stops_after(1, accept)
+    row = Connection.objects.get(role=role)
+    if (role, state) == ("invitee", "Invited"):
+        Connection.objects.filter(pk=row.pk).update(state=state)
+    return arrived(row, state)
+
+
+def fresh(row):
+    return type(row).objects.get(pk=row.pk)
+
+
+def arrived(row, state):
+    row = fresh(row)
+    assert row.state == state
+    return row
+
+
+def received(body, sender=None):
+    return message.read(body)._replace(sender=sender)
+
+
+def outsider():
+    """A party of another agent, with its seed."""
+    seed = keys.generate_seed()
+    verkey = keys.verkey_of(seed)
+    return protocol.Party(keys.did_of(verkey), verkey, "https://phone.example", []), seed
