@@ -38,21 +38,19 @@ class TenantAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request):
-        token = ApiKey.find(ApiKey.Kind.ACCESS_TOKEN, bearer(request))
-        if not token or not self.has_subscription(request, token.tenant_id):
+        secrets = {ApiKey.Kind.ACCESS_TOKEN: bearer(request)}
+        subscription = subscription_key(request)
+        if subscription is not None:
+            secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
+        elif not request.path_info.startswith(SUBSCRIPTION_OPTIONAL):
             raise exceptions.AuthenticationFailed(UNAUTHORIZED)
-        token.used()
+        keys = ApiKey.find_each(secrets)
+        if set(keys) != set(secrets) or len({key.tenant_id for key in keys.values()}) > 1:
+            raise exceptions.AuthenticationFailed(UNAUTHORIZED)
+        for key in keys.values():
+            key.used()
+        token = keys[ApiKey.Kind.ACCESS_TOKEN]
         return Caller(token.tenant, token), token
-
-    def has_subscription(self, request, tenant_id):
-        secret = subscription_key(request)
-        if secret is None:
-            return request.path_info.startswith(SUBSCRIPTION_OPTIONAL)
-        key = ApiKey.find(ApiKey.Kind.SUBSCRIPTION_KEY, secret)
-        if not key or key.tenant_id != tenant_id:
-            return False
-        key.used()
-        return True
 
     def authenticate_header(self, request):
         return "Bearer"

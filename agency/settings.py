@@ -38,6 +38,9 @@ LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json")
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # Whether anybody may sign up in the studio; without it, only staff create people.
 STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
+# For which numbers of attributes definition keys are made ahead of need, and how many of each.
+KEY_POOL_ATTRIBUTES = env.list("KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8])
+KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 # Bytes of one DIDComm envelope.
@@ -157,6 +160,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "connections.tasks.sweep",
         "schedule": 5.0,
         "options": {"expires": 5},
+    },
+    "fill-key-pool": {
+        "task": "wallets.tasks.fill_key_pool",
+        "schedule": 30.0,
+        "options": {"expires": 30},
     },
 }
 

@@ -11,14 +11,14 @@ class ConnectionAdmin(ReadOnlyAdmin):
     list_display = [
         "connection_id", "tenant", "wallet", "role", "state", "name", "problem", "created_at",
     ]  # fmt: skip
-    list_filter = ["state", "role", "multi_party"]
+    list_filter = ["state", "role", "multi_party", "connectionless"]
     list_select_related = ["tenant", "wallet"]
     search_fields = ["connection_id", "name", "their_did", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "wallet", "connection_id", "role", "state", "multi_party", "name",
-        "image_url", "my_key", "their_did", "their_key", "their_endpoint", "thread_id", "problem",
-        "created_at", "updated_at",
+        "id", "tenant", "wallet", "connection_id", "role", "state", "multi_party",
+        "connectionless", "name", "image_url", "my_key", "their_did", "their_key",
+        "their_endpoint", "thread_id", "problem", "created_at", "updated_at",
     ]  # fmt: skip
 
 

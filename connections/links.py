@@ -82,11 +82,13 @@ def ways(connection):
     """All that the page needs to hand the message to a wallet."""
     name = "d_m" if connection.connectionless else "c_i"
     data = quote(connection.invitation_data, safe="")
+    shared = connection.shared_message
     return {
         "connection": connection,
+        "type": shared["@type"],
         "wallet": connection.wallet,
         "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}",
-        "json": json.dumps(connection.shared_message, indent=2, ensure_ascii=False),
+        "json": json.dumps(shared, indent=2, ensure_ascii=False),
     }
 
 

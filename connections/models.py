@@ -179,9 +179,11 @@ class Connection(Record):
 
     @classmethod
     def _taking(cls, wallet, message, starter):
-        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE)
+        connection = cls(
+            tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE, state=cls.State.CONNECTED
+        )
         connection.connection_id, connection.connectionless = str(connection.pk), True
-        connection.state, connection.my_key = cls.State.CONNECTED, wallet.create_key()
+        connection.my_key = wallet.create_key()
         connection.their_key, connection.their_endpoint = starter.verkey, starter.endpoint
         connection.their_routing_keys, connection.message_prefix = (
             starter.routing_keys,

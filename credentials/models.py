@@ -13,7 +13,7 @@ from connections.models import Connection
 from credentials import protocol, registries
 from tenants import vault
 from tenants.models import Network, Record, Tenant
-from wallets import anoncreds
+from wallets import anoncreds, pool
 from wallets.models import Wallet
 
 
@@ -115,27 +115,33 @@ class CredentialDefinition(Record):
 
     @classmethod
     def create(cls, tenant, schema, schema_id, tag=None, supports_revocation=False):
-        """Makes the keys (1.5 to 15 s), then publishes schema and definition in one transaction.
+        """Takes a key from the pool or makes one (1.5 to 15 s), then publishes in one transaction.
 
         schema: `{"issuerId", "name", "version", "attrNames"}`, published if it is not there yet.
         """
-        registry = registries.registry_of(tenant.network)
         did = organization(tenant).did
-        if tag and registry.has_tag(did, schema_id, tag):
+        if tag and registries.registry_of(tenant.network).has_tag(did, schema_id, tag):
             raise registries.local.tag_taken(tag)
-        made = anoncreds.create_definition(
-            schema_id, schema, did, tag or "default", supports_revocation
-        )
+        wanted = (schema_id, schema, did, tag or "default", supports_revocation)
         with transaction.atomic():
-            if schema["issuerId"] == did:
-                registry.publish_schema(schema)
-            definition_id = registry.publish_definition(made.public, tag)
-            row = cls(tenant=tenant, definition_id=definition_id, tag=made.public["tag"])
-            row.schema = Schema.noted(tenant, schema_id, schema)
-            row.supports_revocation = supports_revocation
-            vault.seal(row, "private_key", made.private)
-            vault.seal(row, "key_proof", made.key_proof)
-            row.save(force_insert=True)
+            made = pool.take(*wanted)
+            if made:
+                return cls.publish(tenant, schema, made, tag)
+        return cls.publish(tenant, schema, anoncreds.create_definition(*wanted), tag)
+
+    @classmethod
+    @transaction.atomic
+    def publish(cls, tenant, schema, made, tag):
+        registry = registries.registry_of(tenant.network)
+        if schema["issuerId"] == made.public["issuerId"]:
+            registry.publish_schema(schema)
+        definition_id = registry.publish_definition(made.public, tag)
+        row = cls(tenant=tenant, definition_id=definition_id, tag=made.public["tag"])
+        row.schema = Schema.noted(tenant, made.public["schemaId"], schema)
+        row.supports_revocation = "revocation" in made.public["value"]
+        vault.seal(row, "private_key", made.private)
+        vault.seal(row, "key_proof", made.key_proof)
+        row.save(force_insert=True)
         return row
 
     def check_values(self, values):
@@ -250,8 +256,8 @@ class Credential(Record):
         names, offer = definition.schema.attribute_names, definition.offer()
         message = protocol.offer(offer, names, values or {}, connection.message_prefix)
         credential = cls(
-            tenant=connection.tenant,
-            wallet=connection.wallet,
+            tenant_id=connection.tenant_id,
+            wallet_id=connection.wallet_id,
             connection=connection,
             role=cls.Role.ISSUER,
             thread_id=message["@id"],
@@ -291,21 +297,21 @@ class Credential(Record):
 
     @classmethod
     def receive_offer(cls, connection, message):
-        """Holder: notes what the issuer offers."""
+        """Holder: notes what the issuer offers; until it is answered, a later offer replaces it."""
         offer, values = attached(message, "offers~attach"), protocol.read_preview(message)
-        credential = cls(
-            tenant=connection.tenant,
-            wallet=connection.wallet,
-            connection=connection,
-            role=cls.Role.HOLDER,
-            thread_id=message.thread_id,
-            schema_id=str(offer.get("schema_id"))[:300],
-            definition_id=str(offer.get("cred_def_id"))[:300],
-            attribute_names=compared(values),
+        place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
+        known = cls.objects.filter(**place).first()
+        if known:
+            move(known, [cls.State.OFFERED], cls.State.OFFERED)
+        credential = known or cls(
+            tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, **place
         )
+        credential.schema_id = str(offer.get("schema_id"))[:300]
+        credential.definition_id = str(offer.get("cred_def_id"))[:300]
+        credential.attribute_names = compared(values)
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
-        credential.save(force_insert=True)
+        credential.save(force_insert=not known)
         return credential
 
     @transaction.atomic

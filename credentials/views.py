@@ -174,7 +174,8 @@ def definition(tenant, definition_id):
 
 
 def with_parties(rows):
-    return rows.select_related("connection__my_key", "wallet__tenant", "tenant__network")
+    """For what acts on a row; to show one, its connection is enough."""
+    return rows.select_related("connection__my_key", "wallet", "tenant__network")
 
 
 def filtered(rows, query):
@@ -192,7 +193,7 @@ class Credentials(View):
     @property
     def rows(self):
         issued = Credential.objects.filter(tenant=self.tenant, wallet__is_organization=True)
-        return with_parties(issued)
+        return issued.select_related("connection")
 
     @extend_schema(
         operation_id="createCredential",
@@ -259,7 +260,7 @@ class Credentials(View):
     )
     def issue(self, request, credentialId):
         values = self.parsed(CredentialValues)
-        find(self.rows, credentialId).issue(values)
+        find(with_parties(self.rows), credentialId).issue(values)
         return Response()
 
 
@@ -269,7 +270,7 @@ class WalletCredentials(WalletView):
 
     @property
     def rows(self):
-        return with_parties(Credential.objects.filter(wallet=self.wallet))
+        return Credential.objects.filter(wallet=self.wallet).select_related("connection")
 
     @extend_schema(
         operation_id="listWalletCredentials",
@@ -306,7 +307,7 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def accept(self, request, walletId, credentialId):
-        find(self.rows, credentialId).accept()
+        find(with_parties(self.rows), credentialId).accept()
         return Response()
 
     @extend_schema(
@@ -317,9 +318,10 @@ class WalletCredentials(WalletView):
         examples=[CREDENTIAL],
     )
     def accept_data(self, request, walletId):
+        wallet = self.wallet
         given = self.parsed(CredentialDataParameters)["credentialData"]
         offer = links.resolve(given, "credentialData", protocol.check_shared)
-        taken = Credential.take(self.wallet, offer)
+        taken = Credential.take(wallet, offer)
         return self.shown(CredentialContract, find(self.rows, taken.pk))
 
     @extend_schema(
@@ -329,7 +331,7 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def decline(self, request, walletId, credentialId):
-        find(self.rows, credentialId).decline()
+        find(with_parties(self.rows), credentialId).decline()
         return Response()
 
     @extend_schema(
@@ -339,5 +341,5 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def destroy(self, request, walletId, credentialId):
-        find(self.rows, credentialId).remove()
+        find(with_parties(self.rows), credentialId).remove()
         return Response()

@@ -20,6 +20,9 @@ class Inline(admin.TabularInline):
     ordering = ["-pk"]
     show_change_link = True
 
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return self.fields
+
     def has_add_permission(self, request: HttpRequest, obj: Any) -> bool:
         return False
 
@@ -80,6 +83,11 @@ class IssueKeyForm(CountsOnce, forms.ModelForm):
             "tenant": "For an access token or a subscription key.",
             "provider": "For a provider key.",
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for owner in ("tenant", "provider"):
+            self.fields[owner].required = False
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()

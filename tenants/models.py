@@ -155,11 +155,21 @@ class ApiKey(Record):
 
     @classmethod
     def find(cls, kind, secret):
-        """The live key of this kind, or None. Garbage is refused without a query."""
-        if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
-            return None
+        """The live key of this kind, or None."""
+        return cls.find_each({kind: secret}).get(kind)
+
+    @classmethod
+    def find_each(cls, secrets):
+        """The live keys of secrets given by kind, by kind, in one query; garbage costs none."""
+        digests = [
+            vault.digest(secret)
+            for kind, secret in secrets.items()
+            if tokens.is_well_formed(secret, tokens.PREFIXES[kind])
+        ]
+        if len(digests) < len(secrets):
+            return {}
         keys = cls.live().select_related("tenant__network", "provider")
-        return keys.filter(kind=kind, digest=vault.digest(secret)).first()
+        return {key.kind: key for key in keys.filter(digest__in=digests)}
 
     @property
     def is_live(self):

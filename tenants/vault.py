@@ -71,7 +71,10 @@ def check_master_key():
 
 @lru_cache(maxsize=10_000)
 def data_key(tenant_id):
-    return unwrap(apps.get_model("tenants", "DataKey").objects.get(tenant_id=tenant_id))
+    rows = apps.get_model("tenants", "DataKey").objects
+    if tenant_id is None:
+        return unwrap(rows.filter(tenant=None).first() or create_data_key(None))
+    return unwrap(rows.get(tenant_id=tenant_id))
 
 
 def unwrap(row):

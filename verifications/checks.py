@@ -16,9 +16,30 @@ that the claim is what was asked; the library comes last and only if all of them
     predicates            attribute, comparison, number and value are those of the sub-proof
     encoding              the shown text is the one that was signed
     restrictions, values  evaluated by us on what we resolved, exact spelling
+    non_revocation        where it is asked for and the definition is revocable: a proof of it, with
+                          its registry and time
+    revocation_registry   the registry is of that definition and of its issuer
+    status_list           the list is the newest one up to the time asked for
     signature             the library's verdict
 
 A rule that fails for an item leaves the later ones for that item out ("skipped").
+
+Where non-revocation is asked for, `signature` fails as "revoked_or_invalid": one challenge binds
+all parts, so nobody can tell which of the two it is. Where it is not asked for, a proof of it may
+be there; it must then fit its registry and some list of it, as the challenge covers it.
+
+What the non-revocation proof is bound to, read in anoncreds-clsignatures 0.3:
+- to the challenge, the nonce and all other parts by its eight T values, which the library computes,
+  and by its seven points, which the library takes as they come: `challenge` requires them there;
+- to the accumulator and the keys of the list and the registry that we resolve, never to their ids:
+  hence `revocation_registry`, for anybody can publish a registry in which nothing is revoked;
+- to the list's moment not at all: an old list with an old witness holds for ever, hence
+  `status_list`, and the library gets the request without its intervals;
+- to the credential by the number m2 only, modulo the order of the curve's groups. Honest proofs
+  mask m2 with 2432 bits, so its size cannot be bounded here, and the holder of two credentials of
+  one definition of which one is revoked is not kept, by this proof alone, from joining the parts.
+  This is a limit of the signature scheme as published that no verifier can see or mend.
+Points are checked to lie on the curve, not in the subgroup of the pairing; no use of that is known.
 """
 
 from collections.abc import Callable, Iterator
@@ -65,11 +86,27 @@ class Failure(NamedTuple):
     message: str
 
 
+NON_REVOCATION_MISSING = Failure(
+    "non_revocation_missing", "It is not shown that the credential has not been revoked."
+)
+NOT_YET_VALID = Failure("not_yet_valid", "At that time nothing was known about the credential.")
+UNKNOWN_TIMESTAMP = Failure(
+    "unknown_timestamp", "No list of revocations that counts here has the time of the answer."
+)
+STALE = Failure("stale", "The answer uses a list of revocations that is too old.")
+
+
 def check(
-    request: dict, presentation: Any, registry: Registry, nonce_used: bool = False
+    request: dict,
+    presentation: Any,
+    registry: Registry,
+    nonce_used: bool = False,
+    judged_at: int | None = None,
 ) -> Outcome:
     """Judge a presentation against the request as we stored it, restrictions and nonce included.
 
+    judged_at: unix seconds that take the place of every time at which the request wants
+    credentials not revoked ("validNow" at receipt); it asks for nothing by itself.
     Nothing in the presentation raises; `registry` may, when a ledger is out of reach.
     `proof` has one entry for each policy item, in the API's field names: what the holder *sent*,
     to be believed only if `is_valid`. An item without an answer has no value. A predicate has the
@@ -77,7 +114,7 @@ def check(
     """
     items = wire.items(request)
     try:
-        case = Case(request, items, reader.read(presentation), registry, nonce_used)
+        case = Case(request, items, reader.read(presentation), registry, nonce_used, judged_at)
     except reader.Malformed:
         failure = Failure("malformed", "The answer does not have the shape of a presentation.")
         checks = [_check(None, "malformed", failure)]
@@ -98,12 +135,15 @@ class Case:
         sent: Presentation,
         registry: Registry,
         nonce_used: bool,
+        judged_at: int | None,
     ):
         self.request = request
         self.items = items
         self.sent = sent
         self.registry = registry
         self.nonce_used = nonce_used
+        self.judged_at = judged_at
+        self._lists: dict[tuple[str, int], dict | None] = {}
 
     def answers(self, item: Item) -> list[Answer]:
         """Those to the item itself."""
@@ -137,6 +177,40 @@ class Case:
         definition = self.registry.definition(definition_id)
         schema = self.registry.schema(definition["schemaId"]) if definition else None
         return (definition, schema) if definition and schema else None
+
+    @cached_property
+    def registries(self) -> list[dict | None]:
+        """For each sub-proof the registry that it names, if we know it."""
+        ids = [one.registry_id for one in self.sent.identifiers]
+        found = {name: self.registry.registry(name) for name in dict.fromkeys(ids) if name}
+        return [found.get(name or "") for name in ids]
+
+    def list_at(self, index: int, time: int | None) -> dict | None:
+        """The newest list up to that time of the registry that a sub-proof names."""
+        name = self.sent.identifiers[index].registry_id
+        if name is None or time is None or self.registries[index] is None:
+            return None
+        if (name, time) not in self._lists:
+            self._lists[name, time] = self.registry.status_list(name, time)
+        return self._lists[name, time]
+
+    def due(self, item: Item) -> int | None:
+        """When the item's credential must not be revoked; None if that is not asked for."""
+        if item.non_revoked is None:
+            return None
+        return wire.end(item.non_revoked) if self.judged_at is None else self.judged_at
+
+    def non_revocations(self, item: Item) -> list[int]:
+        """The sub-proofs for the item that prove non-revocation."""
+        return [index for index, one in self.sub_proofs(item).items() if one.proves_non_revocation]
+
+    def fits_registry(self, index: int) -> bool:
+        """Whether a sub-proof names a registry of its definition, made by the same issuer."""
+        known, found = self.resolved[index], self.registries[index]
+        if known is None or found is None:
+            return False
+        name = self.sent.identifiers[index].definition_id
+        return found["credDefId"] == name and found["issuerId"] == known[0]["issuerId"]
 
     @cached_property
     def shown(self) -> list[dict[str, set[str]]]:
@@ -180,8 +254,7 @@ def nothing_more(case: Case) -> Failure | None:
         sent.attributes.keys() <= case.request["requested_attributes"].keys()
         and sent.predicates.keys() <= case.request["requested_predicates"].keys()
     )
-    used = _pointers(case) == set(range(len(sent.sub_proofs)))
-    if asked and used and not any(one.proves_non_revocation for one in sent.sub_proofs):
+    if asked and _pointers(case) == set(range(len(sent.sub_proofs))):
         return None
     return Failure("unrequested", "The answer holds something that was not asked for.")
 
@@ -294,16 +367,60 @@ def values(case: Case, item: Item) -> Failure | None:
     return None
 
 
+def non_revocation(case: Case, item: Item) -> Failure | None:
+    """The library takes "not proven" for "not asked" where no registry is named."""
+    time = case.due(item)
+    for index, sub_proof in case.sub_proofs(item).items():
+        sent = case.sent.identifiers[index]
+        named = sent.registry_id is not None and sent.timestamp is not None
+        if time is None or not _is_revocable(case, index):
+            continue
+        if not (sub_proof.proves_non_revocation and named):
+            too_early = case.fits_registry(index) and case.list_at(index, time) is None
+            return NOT_YET_VALID if too_early else NON_REVOCATION_MISSING
+    return None
+
+
+def revocation_registry(case: Case, item: Item) -> Failure | None:
+    """Whoever keeps a registry decides what is revoked in it."""
+    if all(case.fits_registry(index) for index in case.non_revocations(item)):
+        return None
+    message = "The registry of revocations is not one of the credential's issuer and definition."
+    return Failure("registry_mismatch", message)
+
+
+def status_list(case: Case, item: Item) -> Failure | None:
+    """A list that was superseded by then does not know of later revocations."""
+    time = case.due(item)
+    for index in case.non_revocations(item):
+        sent = case.sent.identifiers[index].timestamp
+        named = case.list_at(index, sent)
+        newest = named if time is None else case.list_at(index, time)
+        if time is not None and newest is None:
+            return NOT_YET_VALID
+        if named is None or named["timestamp"] != sent:
+            return UNKNOWN_TIMESTAMP
+        if newest and newest["timestamp"] != sent:
+            return STALE if newest["timestamp"] > sent else UNKNOWN_TIMESTAMP
+    return None
+
+
 def signature(case: Case) -> Failure | None:
     pairs = list(zip(case.sent.identifiers, case.resolved, strict=True))
+    registries, lists = _resolved_registries(case)
     referents = [*case.sent.attributes, *case.sent.predicates]
     if anoncreds.verify_presentation(
-        case.sent.body,
-        wire.pruned(case.request, referents, keep_restrictions=False),
+        _for_library(case.sent),
+        wire.pruned(case.request, referents, keep_conditions=False),
         {one.schema_id: known[1] for one, known in pairs if known},
         {one.definition_id: known[0] for one, known in pairs if known},
+        registries,
+        lists,
     ):
         return None
+    if any(case.due(item) is not None and case.non_revocations(item) for item in case.items):
+        message = "The proof does not verify: a credential is revoked, or something was forged."
+        return Failure("revoked_or_invalid", message)
     return Failure("signature", "The proof does not verify.")
 
 
@@ -325,6 +442,9 @@ ITEM_RULES: tuple[Callable[[Case, Item], Failure | None], ...] = (
     encoding,
     restrictions,
     values,
+    non_revocation,
+    revocation_registry,
+    status_list,
 )
 
 
@@ -366,6 +486,31 @@ def _skip(policy_name: str | None, rule: Callable) -> Check:
 def _pointers(case: Case) -> set[int]:
     groups = [*case.sent.attributes.values(), *case.sent.predicates.values()]
     return {one.index for answers in groups for one in answers if one.index is not None}
+
+
+def _resolved_registries(case: Case) -> tuple[dict[str, dict], list[dict]]:
+    """By id, and the lists of the times named, for all sub-proofs that prove non-revocation."""
+    registries: dict[str, dict] = {}
+    lists: list[dict] = []
+    for index, one in enumerate(case.sent.identifiers):
+        known, named = case.registries[index], case.list_at(index, one.timestamp)
+        if case.sent.sub_proofs[index].proves_non_revocation and one.registry_id and known:
+            registries[one.registry_id] = known
+            lists += [named] if named else []
+    return registries, lists
+
+
+def _for_library(sent: Presentation) -> dict:
+    """It asks for every registry that is named, also where nothing is proven about it."""
+    nothing = {"rev_reg_id": None, "timestamp": None}
+    pairs = zip(sent.sub_proofs, sent.body["identifiers"], strict=True)
+    named = [one if proof.proves_non_revocation else one | nothing for proof, one in pairs]
+    return sent.body | {"identifiers": named}
+
+
+def _is_revocable(case: Case, index: int) -> bool:
+    known = case.resolved[index]
+    return known is not None and known[0]["value"].get("revocation") is not None
 
 
 def _places(case: Case, item: Item) -> set[int]:

@@ -9,9 +9,7 @@ from verifications.models import Verification
 
 def in_thread(connection, message, *roles):
     """The exchange of this connection and thread."""
-    rows = Verification.objects.select_related(
-        "connection__my_key", "wallet__tenant", "tenant__network"
-    )
+    rows = Verification.objects.select_related("connection__my_key", "wallet", "tenant__network")
     found = rows.filter(connection=connection, thread_id=message.thread_id, role__in=roles).first()
     if not found:
         raise PeerError(protocol.ABANDONED, "there is no such exchange on this connection")

@@ -4,7 +4,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.errors import Conflict
+from agency.errors import Conflict, PeerError
 from agency.states import move
 from connections.didcomm import transport
 from connections.didcomm.message import attached
@@ -142,12 +142,16 @@ class Verification(Record):
         asked = attached(message, "request_presentations~attach")
         body = request.to_policy(asked)
         row = cls._noted(connection, cls.Role.PROVER, message.thread_id, body, asked)
+        same = {"connection": connection, "thread_id": row.thread_id, "role": row.role}
+        if cls.objects.filter(**same).exists():
+            raise PeerError(protocol.ABANDONED, "this exchange has its request already")
         row.save(force_insert=True)
         return row
 
     @classmethod
     def _noted(cls, connection, role, thread_id, body, asked):
-        row = cls(tenant=connection.tenant, wallet=connection.wallet, connection=connection)
+        row = cls(tenant_id=connection.tenant_id, wallet_id=connection.wallet_id)
+        row.connection = connection
         row.role, row.thread_id = role, thread_id
         vault.seal(row, "policy", body)
         vault.seal(row, "request_body", asked)

@@ -16,6 +16,8 @@ from verifications.request import (
 )
 from wallets.anoncreds import INT32, common_view
 
+SKEW = 60
+
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 
@@ -40,6 +42,29 @@ def normalise(body: dict) -> dict:
     _check_policy_names(found, policy)
     found.refuse()
     return policy
+
+
+def non_revoked_at(policy: dict, now: int) -> int | None:
+    """When credentials must not be revoked, in unix seconds; None if the policy does not ask.
+
+    policy: normalised. now: when the request is sent. "validNow" is now, and judged again when the
+    answer comes (`is_judged_at_receipt`). A policy may name a time to come, but cannot be sent
+    before it: raises Invalid("not_yet_due") for a "validAt" more than a minute ahead.
+    """
+    requirement = policy.get("revocationRequirement", {})
+    if requirement.get("validNow"):
+        return now
+    if requirement.get("validAt") is None:
+        return None
+    time = int(datetime.fromisoformat(requirement["validAt"]).timestamp())
+    if time > now + SKEW:
+        raise Invalid("not_yet_due", "Nobody can prove yet what is valid then; ask at that time.")
+    return max(0, min(time, now))
+
+
+def is_judged_at_receipt(policy: dict) -> bool:
+    """Whether what counts is the time of the answer, not that of the request."""
+    return bool(policy.get("revocationRequirement", {}).get("validNow"))
 
 
 class _Errors(dict[str, list[str]]):
@@ -196,6 +221,8 @@ def _revocation(found: _Errors, value: object) -> dict:
             found.add(f"{path}.validNow", "Give true or false.")
     if not requirement:
         found.add(path, "Give validAt or validNow, or leave it out.")
+    if "validAt" in requirement and requirement.get("validNow"):
+        found.add(path, "Give either validAt or validNow, not both.")
     return requirement
 
 

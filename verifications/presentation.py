@@ -8,6 +8,9 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
+from verifications import curve
+from verifications.request import MAX_TIME
+
 SINGLE = ""
 
 _NUMBER = re.compile(r"-?[0-9]{1,1500}")
@@ -19,6 +22,10 @@ _ATTRIBUTE_FORMS = (
 )
 _U = ("0", "1", "2", "3")
 _T = (*_U, "DELTA")
+_X = ("rho", "r", "r_prime", "r_prime_prime", "r_prime_prime_prime", "o", "o_prime")
+_X += ("m", "m_prime", "t", "t_prime", "s", "c")
+_POINTS = dict.fromkeys("edag", curve.first) | dict.fromkeys("wsu", curve.second)
+_ELEMENT = re.compile("[0-9A-F]{1,64}")
 _MAX_BYTES = 1024
 
 T = TypeVar("T")
@@ -58,7 +65,8 @@ class SubProof(NamedTuple):
     """The statements of one sub-proof and the numbers that the library does not look at.
 
     revealed: label -> encoded value; responses: label -> response `m` of what stays hidden.
-    commitments: A' and all T; roots: the responses for the square roots of each predicate.
+    commitments: A', all T and the points of a non-revocation proof, as numbers.
+    roots: the responses for the square roots of each predicate.
     """
 
     revealed: dict[str, str]
@@ -71,6 +79,11 @@ class SubProof(NamedTuple):
 
 
 class Identifier(NamedTuple):
+    """What the holder says a sub-proof is about.
+
+    registry_id and timestamp mean something only if it proves non-revocation.
+    """
+
     schema_id: str
     definition_id: str
     registry_id: str | None
@@ -112,18 +125,15 @@ def read(value: Any) -> Presentation:
         },
         "identifiers": [_identifier_body(one) for one in _list(whole.get("identifiers"))],
     }
-    return _presentation(body, [part.get("non_revoc_proof") is not None for part in parts])
+    return _presentation(body)
 
 
-def _presentation(body: dict, non_revocation: list[bool]) -> Presentation:
+def _presentation(body: dict) -> Presentation:
     requested, proof = body["requested_proof"], body["proof"]
     return Presentation(
         attributes=_answers(requested, _ATTRIBUTE_FORMS),
         predicates=_answers(requested, ("predicates",)),
-        sub_proofs=[
-            _sub_proof(part["primary_proof"], flag)
-            for part, flag in zip(proof["proofs"], non_revocation, strict=True)
-        ],
+        sub_proofs=[_sub_proof(**part) for part in proof["proofs"]],
         identifiers=[_identifier(one) for one in body["identifiers"]],
         hashed={int.from_bytes(bytes(one), "big") for one in proof["aggregated_proof"]["c_list"]},
         body=body,
@@ -146,8 +156,9 @@ def _answer(form: str, content: Any) -> Answer:
     return Answer(form, content["sub_proof_index"], shown)
 
 
-def _sub_proof(primary: dict, proves_non_revocation: bool) -> SubProof:
-    equality, inequalities = primary["eq_proof"], primary["ge_proofs"]
+def _sub_proof(primary_proof: dict, non_revoc_proof: dict | None) -> SubProof:
+    equality, inequalities = primary_proof["eq_proof"], primary_proof["ge_proofs"]
+    points = non_revoc_proof["c_list"] if non_revoc_proof else {}
     return SubProof(
         revealed=equality["revealed_attrs"],
         responses={label: int(number) for label, number in equality["m"].items()},
@@ -157,8 +168,9 @@ def _sub_proof(primary: dict, proves_non_revocation: bool) -> SubProof:
         commitments=[
             int(equality["a_prime"]),
             *(int(number) for one in inequalities for number in one["t"].values()),
+            *(int.from_bytes(_POINTS[name](text), "big") for name, text in points.items()),
         ],
-        proves_non_revocation=proves_non_revocation,
+        proves_non_revocation=non_revoc_proof is not None,
     )
 
 
@@ -178,8 +190,35 @@ def _proof_body(part: dict) -> dict:
             "eq_proof": _equality_body(_object(primary.get("eq_proof"))),
             "ge_proofs": [_inequality_body(one) for one in _list(primary.get("ge_proofs"))],
         },
-        "non_revoc_proof": None,
+        "non_revoc_proof": _non_revocation_body(part.get("non_revoc_proof")),
     }
+
+
+def _non_revocation_body(value: Any) -> dict | None:
+    """Without the `m2` of older provers: the one of the primary proof takes its place."""
+    if value is None:
+        return None
+    whole = _object(value)
+    responses, points = _object(whole.get("x_list")), _object(whole.get("c_list"))
+    return {
+        "x_list": {name: _element(responses.get(name)) for name in _X},
+        "c_list": {name: _point(name, points.get(name)) for name in _POINTS},
+    }
+
+
+def _element(value: Any) -> str:
+    """A number modulo the order of the curve's groups."""
+    if not isinstance(value, str) or not _ELEMENT.fullmatch(value):
+        raise Malformed("something else than a number of the group")
+    return value
+
+
+def _point(name: str, value: Any) -> str:
+    try:
+        _POINTS[name](_text(value))
+    except ValueError:
+        raise Malformed("something else than a point") from None
+    return value
 
 
 def _equality_body(equality: dict) -> dict:
@@ -240,7 +279,7 @@ def _index_body(value: Any) -> dict:
 def _identifier_body(value: Any) -> dict:
     one = _object(value)
     registry_id, timestamp = one.get("rev_reg_id"), one.get("timestamp")
-    if timestamp is not None and (type(timestamp) is not int or not 0 <= timestamp < 2**63):
+    if timestamp is not None and (type(timestamp) is not int or not 0 <= timestamp <= MAX_TIME):
         raise Malformed("a timestamp that is none")
     return {
         "schema_id": _text(one.get("schema_id")),

@@ -7,11 +7,13 @@ A policy item becomes one or more referents:
     value restriction on an attribute that the item does not reveal itself:
                      <policyName>#value:<attributeName>, the companion that reveals it
 
-`items` folds them back, for our own requests and for those of any other verifier.
+`items` folds them back, for our own requests and for those of any other verifier. Non-revocation is
+asked for the whole request (`non_revoked`) or by an item, whose own interval then counts.
 """
 
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from agency.errors import PeerError
@@ -24,6 +26,7 @@ MAX_ITEMS = 100
 MAX_NAMES = 125
 MAX_RESTRICTIONS = 100
 MAX_REFERENTS = 1000
+MAX_TIME = 253402300799
 
 RESTRICTION_FIELDS = {
     "schemaId": "schema_id",
@@ -43,6 +46,13 @@ _ATTRIBUTE_TAG = re.compile(r"attr::(.+)::(value|marker)", re.DOTALL)
 _NONCE = re.compile(r"[0-9]{1,100}")
 
 
+class Interval(NamedTuple):
+    """When a credential must not be revoked, in unix seconds; end None: now."""
+
+    start: int | None
+    end: int | None
+
+
 class Item(NamedTuple):
     """One policy item as the request asks for it, whatever referents it takes on the wire.
 
@@ -50,6 +60,7 @@ class Item(NamedTuple):
     predicate_type: one of >= > <= < == or None; threshold: int32 or None.
     restrictions: alternatives with the API's field names, [] = none.
     companions: attribute of a value restriction -> referent that reveals it.
+    non_revoked: its own interval or that of the request, None if non-revocation is not asked for.
     """
 
     policy_name: str
@@ -60,6 +71,7 @@ class Item(NamedTuple):
     threshold: int | None
     restrictions: list[dict]
     companions: dict[str, str]
+    non_revoked: Interval | None = None
 
     @property
     def is_predicate(self) -> bool:
@@ -78,8 +90,12 @@ class Item(NamedTuple):
         return not self.is_predicate and _among(name, self.attribute_names)
 
 
-def build(policy: dict, nonce: str) -> dict:
-    """The proof request for a policy as `policy.normalise` returns it; nonce in decimal."""
+def build(policy: dict, nonce: str, non_revoked_at: int | None = None) -> dict:
+    """The proof request for a policy as `policy.normalise` returns it; nonce in decimal.
+
+    non_revoked_at: unix seconds, see `policy.non_revoked_at`; from and to are both that time, as
+    RFC 0441 advises: holders then answer with the newest list up to it.
+    """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
     for item in policy["attributes"]:
@@ -88,13 +104,14 @@ def build(policy: dict, nonce: str) -> dict:
     for item in policy["predicates"]:
         predicates |= _wire_predicates(item)
         attributes |= _wire_companions(item, [])
+    interval = {"from": non_revoked_at, "to": non_revoked_at}
     return {
         "name": policy["name"],
         "version": policy["version"],
         "nonce": nonce,
         "requested_attributes": attributes,
         "requested_predicates": predicates,
-    }
+    } | ({} if non_revoked_at is None else {"non_revoked": interval})
 
 
 def items(request: dict) -> list[Item]:
@@ -104,8 +121,9 @@ def items(request: dict) -> list[Item]:
     "request_too_large", "predicate_unsupported", "restriction_unsupported".
     """
     attributes, predicates = _requested(request)
-    asked = [_attribute(referent, body) for referent, body in attributes.items()]
-    compared = [_predicate(referent, body) for referent, body in predicates.items()]
+    always = _interval(request)
+    asked = [_attribute(referent, body, always) for referent, body in attributes.items()]
+    compared = [_predicate(referent, body, always) for referent, body in predicates.items()]
     folded = _fold_companions(asked + _fold_equalities(compared, set(attributes)))
     if len(folded) > MAX_ITEMS:
         raise PeerError("request_too_large", f"More than {MAX_ITEMS} items are asked for.")
@@ -117,36 +135,49 @@ def items(request: dict) -> list[Item]:
 def to_policy(request: dict) -> dict:
     """Any proof request as a policy with the API's field names, for whoever is asked.
 
+    The requirement that nothing is revoked is the request's own, else the latest of its items.
     Raises PeerError like `items`.
     """
     folded = items(request)
+    interval = _interval(request) or _latest(item.non_revoked for item in folded)
     return {
         "name": request["name"],
         "version": request["version"],
         "attributes": [_attribute_policy(item) for item in folded if not item.is_predicate],
         "predicates": [_predicate_policy(item) for item in folded if item.is_predicate],
-    }
+    } | ({} if interval is None else {"revocationRequirement": _requirement(interval)})
 
 
-def pruned(request: dict, referents: Iterable[str], keep_restrictions: bool = True) -> dict:
-    """The same request asking only for `referents`: the library refuses partial answers."""
+def end(interval: Interval) -> int:
+    """The latest time that counts; now is as late as any list."""
+    return MAX_TIME if interval.end is None else interval.end
+
+
+def pruned(request: dict, referents: Iterable[str], keep_conditions: bool = True) -> dict:
+    """The same request asking only for `referents`: the library refuses partial answers.
+
+    The conditions are the restrictions and the intervals of non-revocation.
+    """
+    dropped = () if keep_conditions else ("restrictions", "non_revoked")
     wanted = set(referents)
     parts = {
         part: {
-            referent: body
-            if keep_restrictions
-            else {name: value for name, value in body.items() if name != "restrictions"}
+            referent: _without(body, dropped)
             for referent, body in (request.get(part) or {}).items()
             if referent in wanted
         }
         for part in ("requested_attributes", "requested_predicates")
     }
-    return request | parts
+    return _without(request, dropped) | parts
 
 
 def meets_names(restriction: dict, facts: dict[str, str]) -> bool:
     """Whether every member but `value` equals, spelled exactly, what is known of a credential."""
     return all(facts.get(field) == text for field, text in restriction.items() if field != "value")
+
+
+def _without(body: dict, names: Iterable[str]) -> dict:
+    return {name: value for name, value in body.items() if name not in names}
 
 
 def _among(name: str, names: Iterable[str]) -> bool:
@@ -220,23 +251,54 @@ def _requested(request: dict) -> tuple[dict, dict]:
     return parts[0], parts[1]
 
 
-def _attribute(referent: str, body: object) -> Item:
+def _interval(body: dict) -> Interval | None:
+    """The interval that a request or one of its items names; an empty one names none."""
+    given = body.get("non_revoked") or {}
+    if not isinstance(given, dict):
+        raise PeerError("request_malformed", "non_revoked is not an interval.")
+    start, end = (given.get(member) for member in ("from", "to"))
+    for time in (start, end):
+        if time is not None and (type(time) is not int or not 0 <= time <= MAX_TIME):
+            raise PeerError("request_malformed", "Times in a request are whole unix seconds.")
+    if start is not None and end is not None and start > end:
+        raise PeerError("request_malformed", "An interval ends before it starts.")
+    return None if start is None and end is None else Interval(start, end)
+
+
+def _latest(intervals: Iterable[Interval | None]) -> Interval | None:
+    asked = [one for one in intervals if one is not None]
+    return max(asked, key=end, default=None)
+
+
+def _requirement(interval: Interval) -> dict:
+    if interval.end is None:
+        return {"validNow": True}
+    time = datetime.fromtimestamp(interval.end, UTC).isoformat(timespec="microseconds")
+    return {"validAt": time.replace("+00:00", "Z")}
+
+
+def _attribute(referent: str, body: object, always: Interval | None) -> Item:
     body = _body(referent, body)
     single, several = body.get("name"), body.get("names")
     names = several if single is None else [single] if several is None else None
     asked = _names(referent, names)
     restrictions = _restrictions(referent, body.get("restrictions"), asked)
-    return Item(referent, "attribute", (referent,), asked, None, None, restrictions, {})
+    interval = _interval(body) or always
+    return Item(referent, "attribute", (referent,), asked, None, None, restrictions, {}, interval)
 
 
-def _predicate(referent: str, body: object) -> Item:
+def _predicate(referent: str, body: object, always: Interval | None) -> Item:
     body = _body(referent, body)
     names = _names(referent, [body.get("name")])
     kind, threshold = body.get("p_type"), body.get("p_value")
     if kind not in PREDICATE_TYPES or type(threshold) is not int or threshold not in INT32:
         raise PeerError("predicate_unsupported", f"The predicate {referent!r} cannot be proven.")
     restrictions = _restrictions(referent, body.get("restrictions"), names)
-    return Item(referent, "predicate", (referent,), names, kind, threshold, restrictions, {})
+    interval = _interval(body) or always
+    referents = (referent,)
+    return Item(
+        referent, "predicate", referents, names, kind, threshold, restrictions, {}, interval
+    )
 
 
 def _body(referent: str, body: object) -> dict:
@@ -340,7 +402,8 @@ def _is_companion(item: Item, base: Item) -> bool:
     name = item.attribute_names[0]
     alternatives = _by_value_name(base.restrictions).get(name)
     single = not item.is_predicate and len(item.attribute_names) == 1
-    return single and not base.reveals(name) and item.restrictions == alternatives
+    same = item.restrictions == alternatives and item.non_revoked == base.non_revoked
+    return single and same and not base.reveals(name)
 
 
 def _attribute_policy(item: Item) -> dict:

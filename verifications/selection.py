@@ -1,17 +1,28 @@
 """The holder's side of a proof request: what fits, what to send, and the presentation itself."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from agency.errors import Invalid
+from agency.errors import Invalid, Unavailable
 from verifications import request as wire
-from verifications.request import Item
+from verifications.request import Interval, Item
 from wallets import anoncreds
 from wallets.anoncreds import INT32, Entry, common_view
 
 
+class Revocation(NamedTuple):
+    """A credential's place in its registry, and whether it is known to be revoked."""
+
+    registry_id: str
+    index: int
+    revoked: bool
+
+
 class Candidate(NamedTuple):
-    """A credential of the wallet: its public names, its raw values and the stored credential."""
+    """A credential of the wallet: its public names, its raw values and the stored credential.
+
+    revocation: None if it has no place in a registry.
+    """
 
     credential_id: str
     definition_id: str
@@ -22,6 +33,11 @@ class Candidate(NamedTuple):
     schema_version: str
     values: dict[str, str]
     credential: dict
+    revocation: Revocation | None = None
+
+    @property
+    def is_revoked(self) -> bool:
+        return self.revocation is not None and self.revocation.revoked
 
 
 class Selection(NamedTuple):
@@ -39,10 +55,17 @@ class Registry(Protocol):
 
     def definition(self, definition_id: str) -> dict | None: ...
 
+    def registry(self, registry_id: str) -> dict | None: ...
+
+    def status_list(self, registry_id: str, timestamp: int) -> dict | None:
+        """The newest list of the registry whose own "timestamp" is not later than this one."""
+        ...
+
 
 def available(request: dict, candidates: Sequence[Candidate]) -> list[tuple[Item, list[str]]]:
     """Every item of the request with the ids of the credentials that satisfy all of it.
 
+    Where non-revocation is asked for, those known to be revoked do not.
     Raises PeerError if the request cannot be read.
     """
     return [
@@ -54,11 +77,13 @@ def available(request: dict, candidates: Sequence[Candidate]) -> list[tuple[Item
 def auto_select(request: dict, candidates: Sequence[Candidate]) -> list[Selection]:
     """The first fitting credential for each item (candidates come oldest first).
 
-    An item that nothing fits is left out. Raises PeerError if the request cannot be read.
+    One that is known to be revoked is never taken, whatever is asked for. An item that nothing fits
+    is left out. Raises PeerError if the request cannot be read.
     """
+    good = [candidate for candidate in candidates if not candidate.is_revoked]
     return [
         Selection(item.policy_name, fitting[0])
-        for item, fitting in available(request, candidates)
+        for item, fitting in available(request, good)
         if fitting
     ]
 
@@ -69,23 +94,31 @@ def present(
     candidates: Sequence[Candidate],
     link_secret: str,
     registry: Registry,
+    tails_path: Callable[[dict], str] | None = None,
 ) -> dict:
     """The presentation of what was selected; items without a selection stay unanswered.
+
+    Where non-revocation is asked for, a credential with a place in a registry is shown with the
+    newest list up to the end of the interval; if there is none yet, without. A revoked one that is
+    chosen all the same is sent as well as it can be: the proof will not verify. `tails_path` gives
+    the local file for a registry's public JSON; without it no registry's file can be had.
 
     An item whose predicate does not hold in the selected credential stays unanswered too. `hidden`
     means nothing for a predicate. With nothing to prove the presentation is an empty one.
     Raises Invalid with the code of the first wrong selection and all of them in `errors`, by
     "[index].member": unknown_policy, unknown_credential, selected_twice, attribute_missing,
-    restriction_not_met, hidden_not_allowed; PeerError if the request cannot be read or answered.
+    restriction_not_met, hidden_not_allowed; Invalid("unknown_definition", "unknown_registry") for
+    what the ledger does not know, Unavailable("tails_unavailable"); PeerError if the request cannot
+    be read or answered.
     """
     choices = _choices(wire.items(request), selections, candidates)
     provable = [choice for choice in choices if _holds(choice.item, choice.candidate)]
     if not provable:
         return _empty()
-    entries = [_entry(part) for part in _pack(provable)]
+    entries = [_entry(part, _not_revoked(part, registry, tails_path)) for part in _pack(provable)]
     used = [choice.candidate for choice in provable]
     return anoncreds.create_presentation(
-        wire.pruned(request, [name for one in entries for name in (*one[1], *one[2])]),
+        _answered(request, entries),
         entries,
         {},
         link_secret,
@@ -121,9 +154,16 @@ class _Choice(NamedTuple):
     def compared(self) -> set[str]:
         return set(map(common_view, self.item.attribute_names if self.item.is_predicate else ()))
 
+    @property
+    def interval(self) -> Interval | None:
+        """When it must be shown that the credential is not revoked, if it can be shown at all."""
+        return self.item.non_revoked if self.candidate.revocation else None
+
 
 def _pack(choices: Iterable[_Choice]) -> list[list[_Choice]]:
-    """As few sub-proofs as possible: one credential each, no attribute both shown and compared."""
+    """As few sub-proofs as possible: one credential and one list of revocations each, no attribute
+    both shown and compared.
+    """
     parts: list[list[_Choice]] = []
     for choice in choices:
         part = next((part for part in parts if _go_together([*part, choice])), None)
@@ -138,16 +178,48 @@ def _go_together(choices: list[_Choice]) -> bool:
     shown = set().union(*(choice.shown for choice in choices))
     compared = set().union(*(choice.compared for choice in choices))
     one_credential = len({choice.candidate.credential_id for choice in choices}) == 1
-    return one_credential and shown.isdisjoint(compared)
+    one_list = len({choice.interval for choice in choices} - {None}) <= 1
+    return one_credential and one_list and shown.isdisjoint(compared)
 
 
-def _entry(part: list[_Choice]) -> Entry:
+def _answered(request: dict, entries: list[Entry]) -> dict:
+    """The request for the library: it uses a revocation state only where an interval is asked for,
+    and does not look for one at items that stay hidden.
+    """
+    asked = wire.pruned(request, [name for one in entries for name in (*one[1], *one[2])])
+    if any(one.revocation_state for one in entries):
+        asked.setdefault("non_revoked", {"from": 0, "to": wire.MAX_TIME})
+    return asked
+
+
+def _not_revoked(
+    part: list[_Choice], registry: Registry, tails_path: Callable[[dict], str] | None
+) -> tuple[int, dict] | None:
+    """Timestamp and revocation state for a sub-proof that needs them, if there is a list yet."""
+    place = part[0].candidate.revocation
+    interval = next((choice.interval for choice in part if choice.interval), None)
+    if place is None or interval is None:
+        return None
+    known = registry.registry(place.registry_id)
+    if known is None:
+        raise Invalid("unknown_registry", "The ledger does not know the credential's registry.")
+    status_list = registry.status_list(place.registry_id, wire.end(interval))
+    if status_list is None:
+        return None
+    if tails_path is None:
+        raise Unavailable("tails_unavailable", "There are no tails files here.")
+    credential, path = part[0].candidate.credential, tails_path(known)
+    state = anoncreds.create_revocation_state(credential, known, status_list, path)
+    return status_list["timestamp"], state
+
+
+def _entry(part: list[_Choice], not_revoked: tuple[int, dict] | None) -> Entry:
     attributes: dict[str, bool] = {}
     predicates: list[str] = []
     for choice in part:
         attributes |= choice.referents
         predicates += choice.item.referents if choice.item.is_predicate else ()
-    return Entry(part[0].candidate.credential, attributes, predicates)
+    return Entry(part[0].candidate.credential, attributes, predicates, *(not_revoked or ()))
 
 
 def _choices(
@@ -212,7 +284,8 @@ class _Problems:
 
 def _fits(item: Item, candidate: Candidate) -> bool:
     return (
-        _has_attributes(item, candidate)
+        not (item.non_revoked and candidate.is_revoked)
+        and _has_attributes(item, candidate)
         and _alternative(item, candidate) is not None
         and _holds(item, candidate)
     )

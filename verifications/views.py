@@ -124,7 +124,8 @@ class VerificationPolicies(View):
 
 
 def with_parties(rows):
-    return rows.select_related("connection__my_key", "wallet__tenant", "tenant__network")
+    """For what acts on a row; to show one, its connection is enough."""
+    return rows.select_related("connection__my_key", "wallet", "tenant__network")
 
 
 def of_connection(rows, connection_id):
@@ -136,7 +137,7 @@ class Verifications(View):
     @property
     def rows(self):
         asked = Verification.objects.filter(tenant=self.tenant, wallet__is_organization=True)
-        return with_parties(asked)
+        return asked.select_related("connection")
 
     def connection(self, connection_id):
         rows = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
@@ -235,7 +236,7 @@ class Verifications(View):
         responses=None,
     )
     def destroy(self, request, verificationId):
-        find(self.rows, verificationId).remove()
+        find(with_parties(self.rows), verificationId).remove()
         return Response()
 
     @extend_schema(
@@ -262,7 +263,7 @@ class WalletVerifications(WalletView):
 
     @property
     def rows(self):
-        return with_parties(Verification.objects.filter(wallet=self.wallet))
+        return Verification.objects.filter(wallet=self.wallet).select_related("connection")
 
     @extend_schema(
         operation_id="listWalletVerifications",
@@ -299,7 +300,7 @@ class WalletVerifications(WalletView):
         responses=VerificationPolicyCredentialContract(many=True),
     )
     def available(self, request, walletId, verificationId):
-        return self.fitting(find(self.rows, verificationId).available())
+        return self.fitting(find(with_parties(self.rows), verificationId).available())
 
     def fitting(self, offered):
         parts = {False: [], True: []}
@@ -328,7 +329,8 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def auto_select_data(self, request, walletId):
-        verification = Verification.take(self.wallet, self.given())
+        wallet = self.wallet
+        verification = Verification.take(wallet, self.given())
         verification.auto_select()
         verification.connection.require_mine(verification)
         return Response()
@@ -347,8 +349,9 @@ class WalletVerifications(WalletView):
         ],
     )
     def submit_data(self, request, walletId):
+        wallet = self.wallet
         body = self.parsed(VerificationDataSelections)
-        verification = Verification.take(self.wallet, self.read(body["verificationData"]))
+        verification = Verification.take(wallet, self.read(body["verificationData"]))
         verification.submit(body.get("parameters", []))
         verification.connection.require_mine(verification)
         return Response()
@@ -366,7 +369,7 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def auto_select(self, request, walletId, verificationId):
-        find(self.rows, verificationId).auto_select()
+        find(with_parties(self.rows), verificationId).auto_select()
         return Response()
 
     @extend_schema(
@@ -385,7 +388,7 @@ class WalletVerifications(WalletView):
     def submit(self, request, walletId, verificationId):
         serializer = SelectionParameters(data=request.data or [], many=True, max_length=100)
         serializer.is_valid(raise_exception=True)
-        find(self.rows, verificationId).submit(serializer.validated_data)
+        find(with_parties(self.rows), verificationId).submit(serializer.validated_data)
         return Response()
 
     @extend_schema(
@@ -395,7 +398,7 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def decline(self, request, walletId, verificationId):
-        find(self.rows, verificationId).decline()
+        find(with_parties(self.rows), verificationId).decline()
         return Response()
 
     @extend_schema(
@@ -405,5 +408,5 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def destroy(self, request, walletId, verificationId):
-        find(self.rows, verificationId).remove()
+        find(with_parties(self.rows), verificationId).remove()
         return Response()

@@ -113,3 +113,15 @@ class Key(Record):
 
     def retire(self) -> None:
         Key.objects.filter(pk=self.pk).update(**self.TOMBSTONE, retired_at=timezone.now())
+
+
+class SpareKey(Record):
+    """A definition key made ahead of need, for so many attributes (see pool.py). Used once."""
+
+    tenant_id = None  # sealed under the system's data key
+
+    attributes = models.PositiveSmallIntegerField(db_index=True)
+    parts = models.BinaryField()
+
+    def __str__(self) -> str:
+        return f"key for {self.attributes} attributes"

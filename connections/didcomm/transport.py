@@ -227,7 +227,7 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
     found: list[Key] = []
 
     def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
-        known = Key.objects.select_related("wallet__tenant").filter(verkey__in=kids).first()
+        known = Key.objects.filter(verkey__in=kids).first()
         if not known:
             return None
         if known.retired_at:
@@ -252,7 +252,7 @@ def accept_envelope(data: bytes) -> None:
 
 def process(row: "models.InboundMessage") -> None:
     """One attempt at a stored message leased to the caller. Never raises."""
-    key = Key.objects.select_related("wallet__tenant").get(verkey=row.recipient_key)
+    key = Key.objects.get(verkey=row.recipient_key)
     received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
     try:
         with transaction.atomic():

@@ -4,6 +4,7 @@ Ids are Indy's: `DID:2:name:version` for a schema, `DID:3:CL:<schema's sequence 
 definition. Every write gets the network's next sequence number, from 1.
 """
 
+from functools import lru_cache
 from typing import Any
 
 from agency.errors import Conflict
@@ -65,10 +66,10 @@ class LocalRegistry:
         return self._find(models.PublishedObject.Kind.DEFINITION, definition_id)
 
     def _find(self, kind: str, object_id: str) -> dict[str, Any] | None:
-        found = models.PublishedObject.objects.filter(
-            network=self.network, kind=kind, object_id=object_id
-        )
-        return found.values_list("body", flat=True).first()
+        try:
+            return published(self.network.pk, kind, object_id)
+        except LookupError:
+            return None
 
     def _tags(self, base: str) -> set[str]:
         published = models.PublishedObject.objects.filter(
@@ -84,6 +85,21 @@ class LocalRegistry:
             sequence=self.network.next_sequence(),
             body=body,
         )
+
+
+@lru_cache(maxsize=2000)
+def published(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
+    """What stands on the network never changes; what is not there yet is not remembered.
+
+    The caller must not change the answer.
+    """
+    found = models.PublishedObject.objects.filter(
+        network_id=network_id, kind=kind, object_id=object_id
+    )
+    body = found.values_list("body", flat=True).first()
+    if body is None:
+        raise LookupError(object_id)
+    return body
 
 
 def tag_taken(tag: str | None) -> Conflict:

@@ -1,0 +1,68 @@
+"""The tables of settings, errors and checks are complete, and name nothing that is not there."""
+
+import ast
+import re
+from pathlib import Path
+
+from agency.api import CODES
+from verifications import checks
+
+ROOT = Path(__file__).parents[2]
+APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
+RAISED = {"Invalid", "NotFound", "Conflict", "Unavailable", "plain_problem", "problem"}
+NOT_FOR_CALLERS = {"endpoint_unavailable", "endpoint_refused"}
+
+
+def sources():
+    for app in APPS:
+        for path in (ROOT / app).rglob("*.py"):
+            if "migrations" not in path.parts:
+                yield ast.parse(path.read_text())
+
+
+def codes_raised():
+    """Every code that stands as a text in the call of an error or of an error's answer."""
+    found = set(CODES.values()) | {"wrong_state", "malformed_json"}
+    for tree in sources():
+        for call in ast.walk(tree):
+            if isinstance(call, ast.Call) and name_of(call.func) in RAISED:
+                found |= {code for code in map(code_in, call.args[:2]) if code}
+    return found - NOT_FOR_CALLERS
+
+
+def name_of(function):
+    return getattr(function, "id", getattr(function, "attr", None))
+
+
+def code_in(argument):
+    is_text = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    return argument.value if is_text and re.fullmatch(r"[a-z]+(_[a-z]+)*", argument.value) else None
+
+
+def table(name):
+    """The first column of every table row in a page of docs/."""
+    return set(re.findall(r"^\| `([\w-]+)`", (ROOT / "docs" / name).read_text(), re.MULTILINE))
+
+
+def test_every_code_stands_in_the_table_of_errors():
+    assert codes_raised() - table("errors.md") == set()
+
+
+def test_the_table_of_errors_names_nothing_that_is_never_raised():
+    text = "".join(ast.unparse(tree) for tree in sources())
+    assert {code for code in table("errors.md") if code not in text} - {
+        f"bad_{field}" for field in ("invitation", "credentialData", "verificationData")
+    } == set()
+
+
+def test_every_setting_stands_in_the_table_of_settings():
+    tree = (ROOT / "agency" / "settings.py").read_text()
+    named = set(re.findall(r'\benv\.\w+\(\s*"([A-Z_]+)"', tree))
+    assert table("settings.md") >= named
+    assert {name for name in table("settings.md") if name.isupper()} == named
+
+
+def test_every_check_stands_in_the_table_of_checks():
+    text = (ROOT / "verifications" / "checks.py").read_text()
+    assert {code for code in table("verification.md") if f'"{code}"' not in text} == set()
+    assert checks.GENERAL_RULES

@@ -1,0 +1,153 @@
+"""The key pool: keys made ahead, each used once, as good as new ones."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from credentials.models import CredentialDefinition
+from tenants import vault
+from tests.fixtures import stored
+from tests.people import Organization
+from tests.races import at_once
+from wallets import anoncreds, pool
+from wallets.models import SpareKey
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"Full Name": "Alice", "level": "7"}
+
+
+@pytest.fixture
+def faber():
+    return Organization("Faber")
+
+
+@pytest.fixture
+def no_new_keys(monkeypatch):
+    """Whoever makes a key instead of taking one fails."""
+
+    def refuse(*args):
+        raise AssertionError("a new key was made")
+
+    monkeypatch.setattr("wallets.anoncreds.create_definition", refuse)
+
+
+def put_in(count=1):
+    """Spare keys for two attributes, made before."""
+    one = stored("badge")
+    for _ in range(count):
+        spare = SpareKey(attributes=2)
+        parts = {"public": one.public, "private": one.private, "key_proof": one.key_proof}
+        vault.seal(spare, "parts", parts)
+        spare.save(force_insert=True)
+
+
+@pytest.mark.parametrize("revocable", [True, False])
+def test_a_definition_takes_a_key_and_its_credentials_verify(faber, no_new_keys, revocable):
+    put_in()
+    definition = faber.defines("Full Name", "level", supportRevocation=revocable)
+    assert SpareKey.objects.count() == 0
+    alice = faber.hosts()
+    if not revocable:
+        alice.receives(faber, definition, VALUES)
+        asked = faber.asks(alice, attributes=[{"policyName": "Full Name"}])
+        alice.auto_selects()
+        assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+    [row] = CredentialDefinition.objects.all()
+    assert row.supports_revocation is revocable
+
+
+def test_each_key_is_taken_once(faber, no_new_keys):
+    put_in(2)
+    answers = at_once(*[lambda: faber.defines("a", "b") for _ in range(2)])
+    [one, other] = [
+        CredentialDefinition.objects.get(definition_id=a["definitionId"]) for a in answers
+    ]
+    assert SpareKey.objects.count() == 0
+    assert vault.unseal(one, "private_key") and vault.unseal(other, "private_key")
+
+
+def test_a_definition_that_fails_leaves_the_key_in_the_pool(faber, no_new_keys, monkeypatch):
+    put_in()
+    monkeypatch.setattr(CredentialDefinition, "publish", lambda *args: 1 / 0)
+    assert (
+        faber.send(
+            "post",
+            "/definitions/credentials",
+            {"name": "a", "version": "1", "attributes": ["a", "b"]},
+        ).status_code
+        == 500
+    )
+    assert SpareKey.objects.count() == 1
+
+
+def test_without_a_key_for_so_many_attributes_one_is_made(faber, stored_keys):
+    put_in()
+    faber.defines("name", "degree", "age")
+    assert SpareKey.objects.count() == 1
+
+
+def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
+    one = stored("badge")
+    made = anoncreds.Definition(one.public, one.private, one.key_proof)
+    monkeypatch.setattr("wallets.anoncreds.create_definition", lambda *args: made)
+    settings.KEY_POOL_SIZE, settings.KEY_POOL_ATTRIBUTES = 2, [1, 2]
+    put_in()
+    assert pool.wanted() == [1, 1, 2]
+    assert pool.fill(report=str) == 3
+    assert pool.wanted() == [] and pool.fill(report=str) == 0
+
+
+def test_only_one_process_makes_keys(settings):
+    settings.KEY_POOL_SIZE = 1
+    from tests.races import elsewhere
+
+    assert pool.claim()
+    try:
+        assert elsewhere(lambda: pool.fill(report=str)) == 0
+    finally:
+        pool.release()
+
+
+def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library():
+    one, names = stored("badge"), ["Größe", "with space and Capitals"]
+    schema = one.schema | {"name": "Other", "attrNames": names}
+    schema_id = f"{one.schema['issuerId']}:2:Other:1.0"
+    parts = json.loads(json.dumps([one.public, one.private, one.key_proof]))
+    made = pool.relabel(
+        anoncreds.Definition(*parts), schema_id, schema, one.schema["issuerId"], "x", False
+    )
+    definition_id = f"{one.schema['issuerId']}:3:CL:9:x"
+    presentation, request = shown(made, schema_id, definition_id, schema, names)
+    script = (
+        "import anoncreds, json, sys\n"
+        "p, r, s, d = json.load(sys.stdin)\n"
+        "load = anoncreds.Presentation.load(p)\n"
+        "print(load.verify(anoncreds.PresentationRequest.load(r), s, d))"
+    )
+    given = json.dumps([presentation, request, {schema_id: schema}, {definition_id: made.public}])
+    ran = subprocess.run(
+        [sys.executable, "-c", script], input=given, capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.strip() == "True", ran.stderr
+
+
+def shown(made, schema_id, definition_id, schema, names):
+    """A presentation that reveals the first name of a fresh credential, and what it answers."""
+    secret = anoncreds.create_link_secret()
+    offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
+    asked, metadata = anoncreds.create_request(offer, made.public, secret, schema["issuerId"])
+    values = dict.fromkeys(names, "7")
+    signed = anoncreds.create_credential(made.public, made.private, offer, asked, values)
+    held = anoncreds.process_credential(signed, metadata, secret, made.public)
+    request = {
+        "name": "r",
+        "version": "1.0",
+        "nonce": anoncreds.generate_nonce(),
+        "requested_attributes": {"x": {"name": names[0]}},
+        "requested_predicates": {},
+    }
+    entries = [anoncreds.Entry(held, {"x": True}, [])]
+    known = ({schema_id: schema}, {definition_id: made.public})
+    return anoncreds.create_presentation(request, entries, {}, secret, *known), request

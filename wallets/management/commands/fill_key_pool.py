@@ -1,0 +1,24 @@
+"""Makes the definition keys that are missing in the pool."""
+
+import os
+
+from django.core.management.base import BaseCommand
+
+from wallets import pool
+from wallets.models import SpareKey
+
+
+class Command(BaseCommand):
+    help = "Make the definition keys that are missing in the pool, one at a time."
+
+    def add_arguments(self, parser):
+        parser.add_argument("--show", action="store_true", help="only count what is there")
+
+    def handle(self, show, **options):
+        if not show:
+            os.nice(19)
+            pool.fill(self.stdout.write)
+        for number in sorted(set(SpareKey.objects.values_list("attributes", flat=True))):
+            count = SpareKey.objects.filter(attributes=number).count()
+            self.stdout.write(f"{number} attributes: {count}")
+        self.stdout.write(f"missing: {len(pool.wanted())}")

@@ -1,0 +1,20 @@
+"""Keeps the key pool full, in a process of its own at the lowest priority."""
+
+import subprocess
+import sys
+
+from celery import shared_task
+from django.conf import settings
+
+from wallets import pool
+
+PATIENCE = 600  # seconds: eight keys on a slow machine
+
+
+@shared_task
+def fill_key_pool():
+    """Starts `manage.py fill_key_pool` when a key is missing, and waits for it."""
+    if not pool.wanted():
+        return
+    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "fill_key_pool"]
+    subprocess.run(command, timeout=PATIENCE, stdout=subprocess.DEVNULL)
