@@ -40,6 +40,7 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 
     list_per_page = 50
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     paginator = BoundedPaginator
     ordering = ["-pk"]
     actions = None
@@ -73,6 +74,14 @@ class MadeOnceAdmin(ReadOnlyAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
         return self.fields if obj else self.form_fields
+
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+    ) -> type[ModelForm]:
+        """The form is for new rows; the page of a row has none."""
+        if obj:
+            kwargs["form"] = ModelForm
+        return super().get_form(request, obj, change, **kwargs)
 
     def make(self, form: ModelForm) -> tuple[Model, dict[str, str]]:
         """Returns the new row and its secrets by label."""

@@ -7,11 +7,13 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from agency.api import CODES
 
 SHOWN_ONCE = re.compile(
-    r"^/(agency|credentials|wallet|management|provider|custodian(?!/v1/))/|^/api/|^/custodian/api"
+    r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/"
 )
 ALIASES = (
     "/definition/schemas",
     "/custodian/v1/health",
+    "/provider/v1/health",
+    "/custodian/v1/api/{walletId}/presentations/connection/{connectionId}",
     "/custodian/v1/api/{walletId}/verification/{verificationId}",
 )
 ERROR = {

@@ -41,6 +41,9 @@ STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
 # For which numbers of attributes definition keys are made ahead of need, and how many of each.
 KEY_POOL_ATTRIBUTES = env.list("KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8])
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
+# Places of the first revocation registry of a definition, made in the call, and of later ones.
+REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
+REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 # Bytes of one DIDComm envelope.
@@ -89,6 +92,7 @@ INSTALLED_APPS = [
     "agency",
     "tenants",
     "wallets",
+    "webhooks",
     "connections",
     "credentials",
     "verifications",
@@ -161,6 +165,16 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "build-registries": {
+        "task": "credentials.tasks.build_registries",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
+    "issue-what-was-left-behind": {
+        "task": "credentials.tasks.issue_what_was_left_behind",
+        "schedule": 30.0,
+        "options": {"expires": 30},
+    },
     "fill-key-pool": {
         "task": "wallets.tasks.fill_key_pool",
         "schedule": 30.0,
@@ -231,6 +245,8 @@ SPECTACULAR_SETTINGS = {
         {"name": "Credentials", "description": "Offer, issue, read."},
         {"name": "Policies", "description": "What a verification asks for."},
         {"name": "Verifications", "description": "Proof requests and their results."},
+        {"name": "Messages", "description": "Texts between the organization and a connection."},
+        {"name": "Webhooks", "description": "Where the organization is told what happened."},
         {"name": "Ledger", "description": "Public objects of the local network."},
         {"name": "Health", "description": "For load balancers."},
     ],
@@ -324,6 +340,7 @@ LOGGING = {
             "agency",
             "tenants",
             "wallets",
+            "webhooks",
             "connections",
             "credentials",
             "verifications",

@@ -9,8 +9,10 @@ from connections import urls as connections
 from credentials import urls as credentials
 from verifications import urls as verifications
 from wallets import urls as wallets
+from webhooks import urls as webhooks
 
 credentials_api = [
+    *webhooks.credentials_api,
     *connections.credentials_api,
     *credentials.credentials_api,
     *verifications.credentials_api,

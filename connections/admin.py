@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
-from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
 
 
 @admin.register(Connection)
@@ -20,6 +20,16 @@ class ConnectionAdmin(ReadOnlyAdmin):
         "connectionless", "name", "image_url", "my_key", "their_did", "their_key",
         "their_endpoint", "thread_id", "problem", "created_at", "updated_at",
     ]  # fmt: skip
+
+
+@admin.register(BasicMessage)
+class BasicMessageAdmin(ReadOnlyAdmin):
+    list_display = ["id", "tenant", "connection", "direction", "sent_at"]
+    list_filter = ["direction"]
+    list_select_related = ["tenant", "connection"]
+    search_fields = ["connection__connection_id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "tenant", "wallet", "connection", "direction", "sent_at", "created_at"]
 
 
 DELIVERY = ["status", "attempts", "due_at", "lease_until", "last_error", "created_at"]

@@ -7,6 +7,7 @@ from connections import protocol
 from connections.didcomm import transport
 from connections.didcomm.message import build, problem_code, problem_report
 from connections.didcomm.router import handles
+from connections.models import BasicMessage
 
 
 @handles(protocol.REQUEST)
@@ -45,3 +46,8 @@ def receive_ping(connection, message):
 @handles(protocol.PING_RESPONSE)
 def receive_ping_response(connection, message):
     """Nothing to do: that the peer spoke has confirmed the connection."""
+
+
+@handles(protocol.BASIC_MESSAGE)
+def receive_basic_message(connection, message):
+    BasicMessage.receive(connection, message)

@@ -1,10 +1,12 @@
 """Connections between two parties, and the rows that carry their messages."""
 
 import secrets
+import time
 
 from django.conf import settings
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 
 from agency.delivery import Delivery
 from agency.errors import Conflict, Invalid, PeerError, WrongState
@@ -341,6 +343,57 @@ def taken():
     return Conflict("offer_taken", "Another wallet has answered this already. Ask for a new one.")
 
 
+class BasicMessage(Record):
+    """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
+
+    class Direction(models.TextChoices):
+        INCOMING = "Incoming"
+        OUTGOING = "Outgoing"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE)
+    connection = models.ForeignKey(Connection, on_delete=models.CASCADE, related_name="messages")
+    direction = models.CharField(max_length=8, choices=Direction.choices)
+    text = models.BinaryField()
+    sent_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "message"
+        indexes = [models.Index(fields=["connection", "-id"])]
+
+    def __str__(self):
+        return str(self.pk)
+
+    @classmethod
+    @transaction.atomic
+    def send(cls, connection, text):
+        """Writes to the peer of a connection."""
+        connection.require_connected()
+        message = cls._noted(connection, cls.Direction.OUTGOING, text, timezone.now())
+        body = protocol.basic_message(text, message.sent_at, connection.message_prefix)
+        transport.send(connection, body)
+        return message
+
+    @classmethod
+    def receive(cls, connection, message):
+        """Notes what the peer wrote."""
+        if connection.connectionless:
+            raise PeerError("unexpected_message", "a connectionless exchange takes no texts")
+        text, sent_at = protocol.read_basic_message(message, timezone.now())
+        return cls._noted(connection, cls.Direction.INCOMING, text, sent_at)
+
+    @classmethod
+    def _noted(cls, connection, direction, text, sent_at):
+        row = cls(tenant=connection.tenant, wallet=connection.wallet, connection=connection)
+        row.direction, row.sent_at = direction, sent_at
+        vault.seal(row, "text", text)
+        row.save(force_insert=True)
+        return row
+
+    def shown_text(self):
+        return vault.unseal(self, "text")
+
+
 class InboundMessage(Record, Delivery):
     """A received message: stored once for each recipient key and message id.
 
@@ -399,14 +452,25 @@ class OutboundMessage(Record, Delivery):
     def __str__(self):
         return f"{self.type} {self.thread_id}"
 
-    def has_elder(self):
-        """Whether an earlier message of this pair of keys still waits: the head goes first."""
+    def elders(self):
+        """Earlier messages of this pair of keys that still wait: the head goes first."""
         return OutboundMessage.objects.filter(
             recipient_key=self.recipient_key,
             my_key=self.my_key_id,
             status=self.Status.PENDING,
             pk__lt=self.pk,
-        ).exists()
+        )
+
+    def is_head(self, patience=2.0):
+        """Whether it is this message's turn. One that another call is just delivering is waited
+        for, as the caller expects his own message to be there when his call returns."""
+        end = time.monotonic() + patience
+        while leases := list(self.elders().values_list("lease_until", flat=True)):
+            in_flight = any(lease and lease > timezone.now() for lease in leases)
+            if not in_flight or time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
 
     @classmethod
     def due(cls):

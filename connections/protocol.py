@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from agency import bounded_json
@@ -16,7 +17,10 @@ PROBLEM = "connections/1.0/problem_report"
 ACK = "notification/1.0/ack"
 PING = "trust_ping/1.0/ping"
 PING_RESPONSE = "trust_ping/1.0/ping_response"
+BASIC_MESSAGE = "basicmessage/1.0/message"
 SIGNATURE = "signature/1.0/ed25519Sha512_single"
+MAX_CONTENT = 20_000  # characters of a basic message
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 SERVICE_TYPES = ("IndyAgent", "did-communication")
 
 
@@ -45,6 +49,25 @@ def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
     """`connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
     return build(RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed})
+
+
+def basic_message(content: str, sent_at: datetime, prefix: str) -> dict:
+    """RFC 0095."""
+    sent_time = sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return build(BASIC_MESSAGE, prefix, content=content, sent_time=sent_time)
+
+
+def read_basic_message(message: Message, now: datetime) -> tuple[str, datetime]:
+    """The text, and when it was sent: `now` if the sender gives no time that can be true."""
+    content = text(message.body, "content")
+    if len(content) > MAX_CONTENT:
+        raise PeerError("message_too_long", f"more than {MAX_CONTENT} characters")
+    try:
+        sent_at = datetime.fromisoformat(str(message.body.get("sent_time")))
+        sent_at = sent_at.replace(tzinfo=UTC) if sent_at.tzinfo is None else sent_at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return content, now
+    return content, sent_at if EARLIEST <= sent_at <= now + timedelta(days=1) else now
 
 
 def service(party: Party) -> dict:

@@ -4,9 +4,11 @@ from rest_framework import serializers
 
 from agency import dialects
 from agency.api import Contract, IdentifierField, Parameters, compact, utc
-from connections.models import Connection
+from connections.models import BasicMessage, Connection
+from connections.protocol import MAX_CONTENT
 
 STATES = [(str(state), str(state)) for state in Connection.State]
+DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 
 
 class ConnectionInvitationParameters(Parameters):
@@ -74,3 +76,50 @@ class ConnectionContract(Contract):
             verkey=dialects.verkey(self.context["request"], connection.their_key),
             uri=connection.their_endpoint or None,
         )
+
+
+class BasicMessageParameters(Parameters):
+    connectionId = serializers.CharField(max_length=128)
+    text = serializers.CharField(max_length=MAX_CONTENT, trim_whitespace=False)
+
+
+class BasicMessageRecord(Contract):
+    """A message in a list."""
+
+    id = serializers.CharField()
+    typeName = serializers.CharField()
+    connectionId = serializers.CharField()
+    sentTime = serializers.DateTimeField()
+    direction = serializers.ChoiceField(DIRECTIONS)
+    text = serializers.CharField()
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
+
+    def to_representation(self, message):
+        return {
+            "id": str(message.pk),
+            "typeName": "BasicMessageRecord",
+            "connectionId": message.connection.connection_id,
+            "sentTime": utc(message.sent_at),
+            "direction": message.direction,
+            "text": message.shown_text(),
+            "createdAtUtc": utc(message.created_at),
+            "updatedAtUtc": utc(message.updated_at),
+        }
+
+
+class BasicMessageContract(Contract):
+    """A message read by its id."""
+
+    connectionId = serializers.CharField()
+    timestamp = serializers.DateTimeField()
+    text = serializers.CharField()
+    direction = serializers.ChoiceField(DIRECTIONS)
+
+    def to_representation(self, message):
+        return {
+            "connectionId": message.connection.connection_id,
+            "timestamp": utc(message.sent_at),
+            "text": message.shown_text(),
+            "direction": message.direction,
+        }

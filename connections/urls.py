@@ -3,7 +3,7 @@
 from django.urls import path, re_path
 
 from connections import inbox, links
-from connections.views import Connections, WalletConnections
+from connections.views import Connections, Messages, WalletConnections
 
 credentials_api = [
     path("connections", Connections.as_view({"get": "list", "post": "create"})),
@@ -11,6 +11,9 @@ credentials_api = [
         "connections/<str:connectionId>",
         Connections.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
+    path("messages", Messages.as_view({"post": "create"})),
+    path("messages/connection/<str:connectionId>", Messages.as_view({"get": "list"})),
+    path("messages/<str:messageId>", Messages.as_view({"get": "retrieve"})),
 ]
 wallet_api = [
     path("<str:walletId>/connections", WalletConnections.as_view({"get": "list"})),

@@ -5,13 +5,16 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency.api import View, found
+from agency.api import View, find, found
 from agency.errors import Conflict
 from agency.json_only import JSONParser
 from connections import links, protocol
-from connections.models import Connection, invitation_used
+from connections.models import BasicMessage, Connection, invitation_used
 from connections.serializers import (
     AcceptInvitationParameters,
+    BasicMessageContract,
+    BasicMessageParameters,
+    BasicMessageRecord,
     ConnectionContract,
     ConnectionInvitationParameters,
     ConnectionQuery,
@@ -61,12 +64,16 @@ def one(wallet, connection_id):
     return found(of(wallet).filter(connection_id=connection_id).first(), Connection)
 
 
-@extend_schema(tags=["Connections"])
-class Connections(View):
+class OrganizationView(View):
+    """A view inside the organization's own wallet."""
+
     @property
     def wallet(self):
         return Wallet.objects.select_related("tenant").get(tenant=self.tenant, is_organization=True)
 
+
+@extend_schema(tags=["Connections"])
+class Connections(OrganizationView):
     @extend_schema(
         operation_id="createConnection",
         summary="Invite somebody",
@@ -116,6 +123,72 @@ class Connections(View):
     def destroy(self, request, connectionId):
         one(self.wallet, connectionId).remove()
         return Response()
+
+
+MESSAGE = {
+    "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+    "text": "Please bring the old licence.",
+    "direction": "Outgoing",
+}
+MOMENT = "2026-01-31T08:00:00.000000Z"
+
+
+@extend_schema(tags=["Messages"])
+class Messages(OrganizationView):
+    @property
+    def rows(self):
+        written = BasicMessage.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        return written.select_related("connection")
+
+    @extend_schema(
+        operation_id="sendMessage",
+        summary="Write to a connection",
+        request=BasicMessageParameters,
+        responses=None,
+        examples=[
+            OpenApiExample(
+                "A text",
+                {"connectionId": MESSAGE["connectionId"], "text": MESSAGE["text"]},
+                request_only=True,
+            )
+        ],
+    )
+    def create(self, request):
+        body = self.parsed(BasicMessageParameters)
+        BasicMessage.send(one(self.wallet, body["connectionId"]), body["text"])
+        return Response()
+
+    @extend_schema(
+        operation_id="listMessages",
+        summary="List the messages of a connection, newest first",
+        responses=BasicMessageRecord(many=True),
+        examples=[
+            OpenApiExample(
+                "A text",
+                {
+                    "id": "0196f3a6-6666-7000-8000-000000000001",
+                    "typeName": "BasicMessageRecord",
+                    "sentTime": MOMENT,
+                    "createdAtUtc": MOMENT,
+                    "updatedAtUtc": MOMENT,
+                    **MESSAGE,
+                },
+                response_only=True,
+            )
+        ],
+    )
+    def list(self, request, connectionId):
+        connection = one(self.wallet, connectionId)
+        return self.listed(BasicMessageRecord, self.rows.filter(connection=connection))
+
+    @extend_schema(
+        operation_id="getMessage",
+        summary="Read a message",
+        responses=BasicMessageContract,
+        examples=[OpenApiExample("A text", {"timestamp": MOMENT, **MESSAGE}, response_only=True)],
+    )
+    def retrieve(self, request, messageId):
+        return self.shown(BasicMessageContract, find(self.rows, messageId))
 
 
 @extend_schema(tags=["Wallet connections"])

@@ -41,6 +41,11 @@ def receive_problem(connection, message):
     in_thread(connection, message, *Credential.Role).receive_problem(problem_code(message))
 
 
+@handles(protocol.REVOKE)
+def receive_revocation(connection, message):
+    Credential.receive_revocation(connection, *protocol.read_revocation(message))
+
+
 @closes
 def decline_open(connection):
     for credential in Credential.objects.filter(connection=connection, state__in=Credential.OPEN):

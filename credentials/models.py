@@ -1,5 +1,8 @@
 """Schemas, credential definitions and credentials, and the public objects behind them."""
 
+import time
+
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.db.models import Q
@@ -11,10 +14,13 @@ from connections.didcomm import transport
 from connections.didcomm.message import attached
 from connections.models import Connection
 from credentials import protocol, registries
+from credentials.revocation import RevocationRegistry, StatusList
 from tenants import vault
 from tenants.models import Network, Record, Tenant
 from wallets import anoncreds, pool
 from wallets.models import Wallet
+
+__all__ = ["RevocationRegistry", "StatusList"]  # models too, though in a file of their own
 
 
 class PublishedObject(Record):
@@ -24,10 +30,11 @@ class PublishedObject(Record):
         DID = "did"
         SCHEMA = "schema"
         DEFINITION = "definition"
+        REGISTRY = "registry"
 
     network = models.ForeignKey(Network, on_delete=models.PROTECT)
     kind = models.CharField(max_length=12, choices=Kind.choices)
-    object_id = models.CharField(max_length=300)
+    object_id = models.CharField(max_length=500)
     sequence = models.BigIntegerField()
     body = models.JSONField()
 
@@ -90,7 +97,7 @@ class CredentialDefinition(Record):
     """What a tenant issues: a schema with the keys that sign it."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    schema = models.ForeignKey(Schema, on_delete=models.PROTECT)
+    schema = models.ForeignKey(Schema, on_delete=models.RESTRICT)
     definition_id = models.CharField(max_length=300)
     tag = models.CharField(max_length=64)
     supports_revocation = models.BooleanField(default=False)
@@ -142,6 +149,8 @@ class CredentialDefinition(Record):
         vault.seal(row, "private_key", made.private)
         vault.seal(row, "key_proof", made.key_proof)
         row.save(force_insert=True)
+        if row.supports_revocation:
+            RevocationRegistry.build(row, settings.REVOCATION_FIRST_REGISTRY_SIZE)
         return row
 
     def check_values(self, values):
@@ -161,10 +170,16 @@ class CredentialDefinition(Record):
             self.schema.schema_id, self.definition_id, vault.unseal(self, "key_proof")
         )
 
-    def sign(self, offer, request, values, public):
-        return anoncreds.create_credential(
-            public, vault.unseal(self, "private_key"), offer, request, values
-        )
+    def sign(self, offer, request, values, place=None):
+        """place: where a revocable credential stands in its registry."""
+        public = registries.registry_of(self.tenant.network).definition(self.definition_id)
+        private = vault.unseal(self, "private_key")
+        return anoncreds.create_credential(public, private, offer, request, values, place)
+
+    def credentials_of_registry(self, registry_id):
+        """The revoked ones."""
+        rows = Credential.objects.filter(revocation_registry_id=registry_id)
+        return rows.filter(role=Credential.Role.ISSUER, state=Credential.State.REVOKED)
 
     def remove(self):
         """Hides it and refuses new offers; what is published and open stays."""
@@ -178,6 +193,7 @@ class Credential(Record):
     issuer   Offered ─receive_request→ Requested ─issue→ Issued
     holder   Offered ─accept→ Requested ─receive_credential→ Issued
     both     Offered | Requested ─decline, receive_problem→ Rejected
+    issuer   Issued ─revoke→ Revoked;   holder   Issued ─receive_revocation→ Revoked
     """
 
     class State(models.TextChoices):
@@ -192,6 +208,7 @@ class Credential(Record):
         HOLDER = "holder"
 
     OPEN = (State.OFFERED, State.REQUESTED)
+    FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="credentials")
@@ -210,12 +227,28 @@ class Credential(Record):
     credential = models.BinaryField(null=True)
     accepted_at = models.DateTimeField(null=True)
     issued_at = models.DateTimeField(null=True)
+    revocation_registry_id = models.CharField(max_length=500, blank=True)
+    revocation_index = models.PositiveIntegerField(null=True)
     problem = models.CharField(max_length=100, blank=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["connection", "thread_id", "role"], name="one_credential_per_thread"
+            ),
+            models.UniqueConstraint(
+                fields=["revocation_registry_id", "revocation_index"],
+                condition=Q(role="issuer", revocation_index__isnull=False),
+                name="one_credential_per_place",
+            ),
+            models.CheckConstraint(
+                condition=Q(revocation_index=None, revocation_registry_id="")
+                | Q(revocation_index__isnull=False) & ~Q(revocation_registry_id=""),
+                name="place_is_whole",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="Revoked") | Q(revocation_index__isnull=False),
+                name="revoked_had_a_place",
             ),
             models.CheckConstraint(
                 condition=Q(state__in=["Issued", "Revoked"], issued_at__isnull=False)
@@ -238,10 +271,10 @@ class Credential(Record):
 
     @classmethod
     def held(cls, wallet):
-        """What a wallet can prove with."""
-        return cls.objects.filter(
-            wallet=wallet, role=cls.Role.HOLDER, state=cls.State.ISSUED
-        ).select_related("connection")
+        """What a wallet can prove with; a revoked one only until the verifier looks."""
+        states = [cls.State.ISSUED, cls.State.REVOKED]
+        rows = cls.objects.filter(wallet=wallet, role=cls.Role.HOLDER, state__in=states)
+        return rows.select_related("connection")
 
     @classmethod
     @transaction.atomic
@@ -338,24 +371,85 @@ class Credential(Record):
             request_body=vault.sealed(self, "request_body", request),
         )
         if self.automatic_issuance:
-            self.issue()
+            transaction.on_commit(self.issue_automatically, robust=True)
 
-    @transaction.atomic
+    def issue_automatically(self):
+        """Issuer: after the request is stored; a request that cannot be signed is declined."""
+        try:
+            self.issue()
+        except PeerError:
+            Credential.objects.get(pk=self.pk).decline()
+
     def issue(self, values=None):
         """Issuer: signs and sends the credential; `values` replace those of the offer."""
-        move(self, [self.State.REQUESTED], self.State.ISSUED, issued_at=timezone.now())
-        definition = CredentialDefinition.objects.select_related("schema").get(
+        definition = CredentialDefinition.objects.select_related("schema", "tenant__network").get(
             tenant=self.tenant, definition_id=self.definition_id
+        )
+        registry, index = None, None
+        if self.state == self.State.REQUESTED and definition.supports_revocation:
+            registry, index = RevocationRegistry.allocate(definition)
+        with transaction.atomic():
+            self._issue(definition, values, registry, index)
+
+    def _issue(self, definition, values, registry, index):
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ISSUED,
+            issued_at=timezone.now(),
+            revocation_registry_id=registry.registry_id if registry else "",
+            revocation_index=index,
         )
         values = self._values_to_issue(definition, values)
         credential = definition.sign(
             vault.unseal(self, "offer_body"),
             vault.unseal(self, "request_body"),
             values,
-            self.public_definition(),
+            registry and registry.place(index),
         )
         self._keep(values=values)
         self._send(protocol.issue(credential, self.thread_id, self._prefix))
+
+    def revoke(self):
+        """Issuer: revoked when this returns: the new list is published, the holder is told."""
+        if self.revocation_index is None:
+            message = "The credential cannot be revoked: its definition does not support it."
+            raise (
+                WrongState(self, [self.State.ISSUED])
+                if self.state != self.State.ISSUED
+                else (Conflict("not_revocable", message))
+            )
+        with transaction.atomic():
+            move(self, [self.State.ISSUED], self.State.REVOKED)
+        RevocationRegistry.objects.select_related("tenant__network", "definition").get(
+            registry_id=self.revocation_registry_id
+        ).publish_revocations()
+        if self.connection:
+            with transaction.atomic():
+                place = (self.revocation_registry_id, self.revocation_index)
+                transport.tell(self.connection, protocol.revocation(*place, self._prefix))
+
+    @classmethod
+    def receive_revocation(cls, connection, registry_id, index):
+        """Holder: the issuer says so, and the published list must say the same."""
+        rows = cls.objects.select_related("tenant__network").filter(
+            wallet_id=connection.wallet_id,
+            role=cls.Role.HOLDER,
+            state=cls.State.ISSUED,
+            revocation_registry_id=registry_id,
+            revocation_index=index,
+        )
+        for credential in rows:
+            if credential.is_listed_as_revoked():
+                move(credential, [cls.State.ISSUED], cls.State.REVOKED)
+
+    def is_listed_as_revoked(self):
+        """Whether the newest list of its registry says so."""
+        if self.revocation_index is None:
+            return False
+        registry = registries.registry_of(self.tenant.network)
+        newest = registry.status_list(self.revocation_registry_id, int(time.time()))
+        return bool(newest and newest["revocationList"][self.revocation_index])
 
     def _values_to_issue(self, definition, values):
         offered = vault.unseal(self, "values")
@@ -378,11 +472,14 @@ class Credential(Record):
             raise PeerError(protocol.ABANDONED, "the credential is of another definition")
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
+        registry_id = credential.get("rev_reg_id") or ""
+        registry = registries.registry_of(self.tenant.network)
         stored = anoncreds.process_credential(
             credential,
             vault.unseal(self, "request_metadata"),
             self.wallet.secret(),
             self.public_definition(),
+            registry.registry(registry_id) if registry_id else None,
         )
         values = {name: value["raw"] for name, value in stored["values"].items()}
         move(
@@ -394,6 +491,8 @@ class Credential(Record):
             values=vault.sealed(self, "values", values),
             credential=vault.sealed(self, "credential", stored),
             request_metadata=None,
+            revocation_registry_id=registry_id,
+            revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
         )
         self._send(protocol.ack(self.thread_id, self._prefix))
 
@@ -411,12 +510,39 @@ class Credential(Record):
 
     @transaction.atomic
     def remove(self):
-        """Deletes the row; what is open is declined first."""
+        """Deletes the row and revokes nothing; what is open is declined first."""
         if self.state in self.OPEN:
             self.decline()
+        if self.state == self.State.REVOKED:
+            self.publish_waiting(Credential.objects.filter(pk=self.pk))
         self.delete()
         if self.connection and self.connection.connectionless:
             self.connection.remove()
+
+    @classmethod
+    @transaction.atomic
+    def purge(cls, wallet, definition_id):
+        """Issuer: deletes what is finished of a definition, and revokes nothing."""
+        rows = cls.objects.filter(
+            wallet=wallet,
+            role=cls.Role.ISSUER,
+            definition_id=definition_id,
+            state__in=cls.FINISHED,
+        )
+        cls.publish_waiting(rows)
+        shared = list(Connection.objects.filter(connectionless=True, credential__in=rows))
+        rows.delete()
+        for connection in shared:
+            connection.remove()
+
+    @classmethod
+    def publish_waiting(cls, rows):
+        """Before revoked rows go, their registries list what they have not listed yet."""
+        revoked = rows.filter(role=cls.Role.ISSUER, state=cls.State.REVOKED)
+        registries_of = revoked.values("revocation_registry_id").distinct()
+        waiting = RevocationRegistry.objects.filter(registry_id__in=registries_of)
+        for registry in waiting.select_related("tenant__network", "definition"):
+            registry.publish_revocations()
 
     def public_definition(self):
         body = registries.registry_of(self.tenant.network).definition(self.definition_id)

@@ -1,7 +1,7 @@
 """issue-credential/1.0 (RFC 0036) on the wire."""
 
 from agency.errors import PeerError
-from connections.didcomm.message import Message, attach, attached, build
+from connections.didcomm.message import Message, attach, attached, build, text
 from connections.protocol import read_service
 
 OFFER = "issue-credential/1.0/offer-credential"
@@ -9,6 +9,7 @@ REQUEST = "issue-credential/1.0/request-credential"
 ISSUE = "issue-credential/1.0/issue-credential"
 ACK = "issue-credential/1.0/ack"
 PROBLEM = "issue-credential/1.0/problem-report"
+REVOKE = "revocation_notification/1.0/revoke"
 PREVIEW = "issue-credential/1.0/credential-preview"
 ABANDONED = "issuance-abandoned"
 
@@ -39,6 +40,19 @@ def ack(thread_id: str, prefix: str) -> dict:
 def abandon(thread_id: str, prefix: str) -> dict:
     description = {"code": ABANDONED, "en": "The credential is not wanted."}
     return build(PROBLEM, prefix, thread_id, description=description)
+
+
+def revocation(registry_id: str, index: int, prefix: str) -> dict:
+    """Revocation notification 1.0 (RFC 0183), naming the credential by its place."""
+    return build(REVOKE, prefix, thread_id=f"indy::{registry_id}::{index}", comment="")
+
+
+def read_revocation(message: Message) -> tuple[str, int]:
+    """Registry and index of `indy::<registry id>::<index>`."""
+    parts = text(message.body, "thread_id").split("::")
+    if len(parts) != 3 or not parts[2].isdecimal() or len(parts[2]) > 9:
+        raise PeerError("message_parse_failure", "thread_id names no credential")
+    return parts[1], int(parts[2])
 
 
 def check_shared(message: Message) -> None:

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from credentials.ledger import Ledger
+from credentials.ledger import Ledger, tails
 from credentials.views import CredentialDefinitions, Credentials, Schemas, WalletCredentials
 
 credentials_api = [
@@ -18,8 +18,11 @@ credentials_api = [
         ),
     ),
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
+    path("credentials/delete/<str:credentialId>", Credentials.as_view({"delete": "destroy"})),
+    path("credentials/purge/<str:definitionId>", Credentials.as_view({"delete": "purge"})),
     path(
-        "credentials/<str:credentialId>", Credentials.as_view({"get": "retrieve", "put": "issue"})
+        "credentials/<str:credentialId>",
+        Credentials.as_view({"get": "retrieve", "put": "issue", "delete": "revoke"}),
     ),
 ]
 wallet_api = [
@@ -42,6 +45,15 @@ wallet_api = [
     ),
 ]
 public = [
+    path("tails/<str:tailsHash>", tails),
+    path(
+        "ledger/<str:networkId>/revocation-registries/<str:objectId>",
+        Ledger.as_view({"get": "read_registry"}),
+    ),
+    path(
+        "ledger/<str:networkId>/revocation-registries/<str:objectId>/status-list",
+        Ledger.as_view({"get": "read_status_list"}),
+    ),
     path("ledger/<str:networkId>/schemas/<str:objectId>", Ledger.as_view({"get": "read_schema"})),
     path(
         "ledger/<str:networkId>/credential-definitions/<str:objectId>",

@@ -263,6 +263,39 @@ class Credentials(View):
         find(with_parties(self.rows), credentialId).issue(values)
         return Response()
 
+    @extend_schema(
+        operation_id="revokeCredential",
+        summary="Revoke an issued credential",
+        request=None,
+        responses=None,
+    )
+    def revoke(self, request, credentialId):
+        find(with_parties(self.rows), credentialId).revoke()
+        return Response()
+
+
+    @extend_schema(
+        operation_id="deleteCredential",
+        summary="Delete a record without revoking; an open offer is withdrawn first",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request, credentialId):
+        find(with_parties(self.rows), credentialId).remove()
+        return Response()
+
+    @extend_schema(
+        operation_id="purgeCredentials",
+        summary="Delete all finished records of a definition without revoking",
+        request=None,
+        responses=None,
+    )
+    def purge(self, request, definitionId):
+        definitions = CredentialDefinition.objects.filter(tenant=self.tenant)
+        found(definitions.filter(definition_id=definitionId).first(), CredentialDefinition)
+        Credential.purge(organization(self.tenant), definitionId)
+        return Response()
+
 
 @extend_schema(tags=["Wallet credentials"])
 class WalletCredentials(WalletView):

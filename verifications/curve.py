@@ -11,7 +11,7 @@ _PARAMETER = -(2**62 + 2**55 + 1)
 PRIME = 36 * _PARAMETER**4 + 36 * _PARAMETER**3 + 24 * _PARAMETER**2 + 6 * _PARAMETER + 1
 SIZE = 32
 
-_COORDINATE = r"[1-9][0-9]{0,2} ([0-9A-F]{1,68})"
+_COORDINATE = r"[1-9][0-9]{0,2} ([0-9A-F]{1,66})"
 _FIRST = re.compile(" ".join([_COORDINATE] * 3))
 _SECOND = re.compile(" ".join([_COORDINATE] * 6))
 

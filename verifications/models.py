@@ -1,5 +1,7 @@
 """Verification policies, and verifications: a proof asked for and answered."""
 
+import time
+
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -11,6 +13,7 @@ from connections.didcomm.message import attached
 from connections.models import Connection
 from credentials.models import Credential
 from credentials.registries import registry_of
+from credentials.revocation import tails_path
 from tenants import vault
 from tenants.models import Record, Tenant
 from verifications import checks, policy, protocol, request, selection
@@ -106,7 +109,8 @@ class Verification(Record):
     def send(cls, connection, body, policy_id=None):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
-        asked = request.build(body, anoncreds.generate_nonce())
+        not_revoked_at = policy.non_revoked_at(body, int(time.time()))
+        asked = request.build(body, anoncreds.generate_nonce(), not_revoked_at)
         message = protocol.request(asked, connection.message_prefix)
         verification = cls._noted(connection, cls.Role.VERIFIER, message["@id"], body, asked)
         verification.policy_id = policy_id
@@ -176,7 +180,12 @@ class Verification(Record):
     def _submit(self, selections, candidates):
         move(self, [self.State.REQUESTED], self.State.ACCEPTED)
         presentation = selection.present(
-            self.asked(), selections, candidates, self.wallet.secret(), self._registry
+            self.asked(),
+            selections,
+            candidates,
+            self.wallet.secret(),
+            self._registry,
+            tails_path,
         )
         sealed = vault.sealed(self, "presentation", presentation)
         Verification.objects.filter(pk=self.pk).update(presentation=sealed)
@@ -185,7 +194,9 @@ class Verification(Record):
     def receive_presentation(self, message):
         """Verifier: judges what came, and says so to the prover."""
         presentation = attached(message, "presentations~attach")
-        outcome = checks.check(self.asked(), presentation, self._registry)
+        outcome = checks.check(
+            self.asked(), presentation, self._registry, judged_at=self._judged_at()
+        )
         move(
             self,
             [self.State.REQUESTED],
@@ -197,6 +208,10 @@ class Verification(Record):
             checks=vault.sealed(self, "checks", [check._asdict() for check in outcome.checks]),
         )
         self._send(self._verdict())
+
+    def _judged_at(self):
+        """`validNow` means now, when the proof is here; any other time stands in the request."""
+        return int(time.time()) if policy.is_judged_at_receipt(self.shown_policy()) else None
 
     def _verdict(self):
         if self.is_valid:
@@ -290,4 +305,14 @@ def candidate(row, schema, definition):
         schema_version=schema["version"],
         values={name: value["raw"] for name, value in stored["values"].items()},
         credential=stored,
+        revocation=revocation_of(row),
+    )
+
+
+def revocation_of(row):
+    """A credential's place, and what the newest list says of it."""
+    if row.revocation_index is None:
+        return None
+    return selection.Revocation(
+        row.revocation_registry_id, row.revocation_index, row.is_listed_as_revoked()
     )

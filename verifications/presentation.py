@@ -22,8 +22,8 @@ _ATTRIBUTE_FORMS = (
 )
 _U = ("0", "1", "2", "3")
 _T = (*_U, "DELTA")
-_X = ("rho", "r", "r_prime", "r_prime_prime", "r_prime_prime_prime", "o", "o_prime")
-_X += ("m", "m_prime", "t", "t_prime", "s", "c")
+_PRIMED = ("r_prime", "r_prime_prime", "r_prime_prime_prime", "o_prime", "m_prime", "t_prime")
+_X = ("rho", "r", "o", "m", "t", "s", "c", *_PRIMED)
 _POINTS = dict.fromkeys("edag", curve.first) | dict.fromkeys("wsu", curve.second)
 _ELEMENT = re.compile("[0-9A-F]{1,64}")
 _MAX_BYTES = 1024
@@ -48,7 +48,7 @@ class Answer(NamedTuple):
     """
 
     form: str
-    index: int | None
+    index: int | None  # type: ignore[assignment]
     values: dict[str, Value]
 
 

@@ -14,7 +14,7 @@ class Revocation(NamedTuple):
     """A credential's place in its registry, and whether it is known to be revoked."""
 
     registry_id: str
-    index: int
+    index: int  # type: ignore[assignment]
     revoked: bool
 
 
@@ -188,7 +188,7 @@ def _answered(request: dict, entries: list[Entry]) -> dict:
     """
     asked = wire.pruned(request, [name for one in entries for name in (*one[1], *one[2])])
     if any(one.revocation_state for one in entries):
-        asked.setdefault("non_revoked", {"from": 0, "to": wire.MAX_TIME})
+        asked["non_revoked"] = asked.get("non_revoked") or {"from": 0, "to": wire.MAX_TIME}
     return asked
 
 

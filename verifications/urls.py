@@ -35,6 +35,10 @@ wallet_api = [
         WalletVerifications.as_view({"get": "list_of_connection"}),
     ),
     path(
+        "<str:walletId>/presentations/connection/<str:connectionId>",
+        WalletVerifications.as_view({"get": "list_of_connection"}),
+    ),
+    path(
         "<str:walletId>/verifications/fromData",
         WalletVerifications.as_view({"put": "submit_data"}),
     ),

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
-from wallets.models import Key, Wallet
+from wallets.models import Key, SpareKey, Wallet
 
 
 @admin.register(Wallet)
@@ -26,3 +26,10 @@ class KeyAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant", "wallet"]
     search_fields = ["verkey", "tenant__name"]
     fields = ["id", "tenant", "wallet", "verkey", "did", "retired_at", "created_at"]
+
+
+@admin.register(SpareKey)
+class SpareKeyAdmin(ReadOnlyAdmin):
+    list_display = ["id", "attributes", "created_at"]
+    list_filter = ["attributes"]
+    fields = ["id", "attributes", "created_at"]

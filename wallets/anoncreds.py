@@ -53,7 +53,7 @@ class RevocationInfo(NamedTuple):
     registry_public: dict
     registry_private: dict
     status_list: dict
-    index: int
+    index: int  # type: ignore[assignment]
 
 
 class Entry(NamedTuple):

@@ -133,7 +133,7 @@ def leave(row: "models.OutboundMessage") -> None:
 def deliver(row: "models.OutboundMessage") -> None:
     """One attempt for a row leased to the caller. Never raises."""
     try:
-        if row.has_elder():
+        if not row.is_head():
             leave(row)
         elif row.is_hosted:
             _carry(row)

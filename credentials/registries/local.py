@@ -20,7 +20,7 @@ class LocalRegistry:
         """409 `did_taken` if the DID stands on the network already."""
         kind = models.PublishedObject.Kind.DID
         Network.objects.select_for_update().get(pk=self.network.pk)
-        if self._find(kind, did):
+        if read(self.network.pk, kind, did):
             raise Conflict("did_taken", f"The DID {did} is on the network already.")
         self._write(kind, did, {"did": did, "verkey": verkey})
 
@@ -28,7 +28,7 @@ class LocalRegistry:
         """The schema's id. The same schema again is found; other attributes are a 409."""
         schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
         Network.objects.select_for_update().get(pk=self.network.pk)
-        known = self.schema(schema_id)
+        known = read(self.network.pk, models.PublishedObject.Kind.SCHEMA, schema_id)
         if known and sorted(known["attrNames"]) != sorted(schema["attrNames"]):
             raise Conflict(
                 "schema_exists",
@@ -50,6 +50,20 @@ class LocalRegistry:
         self._write(kind, base + definition["tag"], definition)
         return base + definition["tag"]
 
+    def publish_registry(self, public: dict[str, Any]) -> str:
+        """The registry's id, `DID:4:<definition id>:CL_ACCUM:<tag>`."""
+        registry_id = f"{public['issuerId']}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
+        self._write(models.PublishedObject.Kind.REGISTRY, registry_id, public)
+        return registry_id
+
+    def publish_status_list(self, status_list: dict[str, Any]) -> None:
+        models.StatusList.objects.create(
+            network=self.network,
+            registry_id=status_list["revRegDefId"],
+            timestamp=status_list["timestamp"],
+            body=status_list,
+        )
+
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
         """Whether the tag is taken: asked before a key is made, decided when it is published."""
         known = self.schema(schema_id) is not None
@@ -64,6 +78,15 @@ class LocalRegistry:
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
         return self._find(models.PublishedObject.Kind.DEFINITION, definition_id)
+
+    def registry(self, registry_id: str) -> dict[str, Any] | None:
+        return self._find(models.PublishedObject.Kind.REGISTRY, registry_id)
+
+    def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+        """The newest list that is not later than `timestamp` (unix seconds)."""
+        lists = models.StatusList.objects.filter(network=self.network, registry_id=registry_id)
+        newest = lists.filter(timestamp__lte=timestamp).order_by("-timestamp")
+        return newest.values_list("body", flat=True).first()
 
     def _find(self, kind: str, object_id: str) -> dict[str, Any] | None:
         try:
@@ -93,13 +116,18 @@ def published(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
 
     The caller must not change the answer.
     """
-    found = models.PublishedObject.objects.filter(
-        network_id=network_id, kind=kind, object_id=object_id
-    )
-    body = found.values_list("body", flat=True).first()
+    body = read(network_id, kind, object_id)
     if body is None:
         raise LookupError(object_id)
     return body
+
+
+def read(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
+    """What stands on the network now: to decide by before a write, which a cache cannot."""
+    found = models.PublishedObject.objects.filter(
+        network_id=network_id, kind=kind, object_id=object_id
+    )
+    return found.values_list("body", flat=True).first()
 
 
 def tag_taken(tag: str | None) -> Conflict:

@@ -31,9 +31,7 @@ def forms(invited):
     }
 
 
-@pytest.mark.parametrize(
-    "form", ["data", "json", "base64url", "base64", "link", "qr", "deep link"]
-)
+@pytest.mark.parametrize("form", ["data", "json", "base64url", "base64", "link", "qr", "deep link"])
 def test_an_invitation_is_read_in_every_form(faber, alice, form):
     invited = faber.invites(name="Grüße > ?")
     assert alice.accepts_invitation(forms(invited)[form])["state"] == "Connected"

@@ -10,7 +10,15 @@ from verifications import checks
 ROOT = Path(__file__).parents[2]
 APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
 RAISED = {"Invalid", "NotFound", "Conflict", "Unavailable", "plain_problem", "problem"}
-NOT_FOR_CALLERS = {"endpoint_unavailable", "endpoint_refused"}
+NOT_FOR_CALLERS = {
+    "endpoint_unavailable",
+    "endpoint_refused",
+    "invalid_registry",
+    "invalid_status_list",
+    "unknown_index",
+    "already_revoked",
+    "timestamp_not_later",
+}
 
 
 def sources():

@@ -44,8 +44,8 @@ class Walk:
         self.faber, self.monkeypatch = faber, monkeypatch
         self.alice = faber.hosts("Alice")
 
-    def offers(self):
-        definition = self.faber.defines("name", "level")
+    def offers(self, revocable=False):
+        definition = self.faber.defines("name", "level", supportRevocation=revocable)
         offered = self.faber.offers(self.alice, definition, VALUES)
         issuer = Credential.objects.get(pk=offered["credentialId"])
         return {"issuer": issuer, "holder": Credential.objects.get(role="holder")}
@@ -64,7 +64,7 @@ class Walk:
 
 
 def credential(walk, role, state):
-    row = walk.offers()[role]
+    row = walk.offers(revocable=state == "Revoked")[role]
     other = Credential.objects.exclude(pk=row.pk).get()
     holder = row if role == "holder" else other
     issuer = other if role == "holder" else row
@@ -75,7 +75,7 @@ def credential(walk, role, state):
     if state == "Rejected":
         holder.decline()
     if state == "Revoked":
-        Credential.objects.filter(pk=row.pk).update(state=state)
+        fresh(issuer).revoke()
     return arrived(row, state)
 
 

@@ -1,7 +1,7 @@
 """Acme asks, Alice answers: short words for the tests of verifications."""
 
 from tests import fixtures
-from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger
+from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
 from verifications import checks, policy, selection
 from verifications import request as wire
 from verifications.checks import Outcome
@@ -26,15 +26,15 @@ def predicate(name: str, kind: str, value: int, *restrictions: dict, **more: obj
     } | more
 
 
-def ask(*items: dict, nonce: str | None = None) -> dict:
-    """The request for a policy of these items."""
+def ask(*items: dict, nonce: str | None = None, at: int | None = None) -> dict:
+    """The request for a policy of these items; at: when nothing must be revoked."""
     body = {
         "name": "Proof",
         "version": "1.0",
         "attributes": [item for item in items if "predicateType" not in item],
         "predicates": [item for item in items if "predicateType" in item],
     }
-    return wire.build(policy.normalise(body), nonce or anoncreds.generate_nonce())
+    return wire.build(policy.normalise(body), nonce or anoncreds.generate_nonce(), at)
 
 
 def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) -> dict:
@@ -44,15 +44,17 @@ def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) 
         one._replace(hidden=one.policy_name in hidden)
         for one in selection.auto_select(request, held)
     ]
-    return selection.present(request, chosen, held, ALICE_LINK_SECRET, ledger())
+    return selection.present(request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path)
 
 
 def select(request: dict, held: list[Candidate], *chosen: Selection) -> dict:
-    return selection.present(request, list(chosen), held, ALICE_LINK_SECRET, ledger())
+    return selection.present(request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path)
 
 
-def judge(request: dict, presentation: object, known: Ledger | None = None) -> Outcome:
-    return checks.check(request, presentation, known or ledger())
+def judge(
+    request: dict, presentation: object, known: Ledger | None = None, at: int | None = None
+) -> Outcome:
+    return checks.check(request, presentation, known or ledger(), judged_at=at)
 
 
 def codes(outcome: Outcome) -> set[str]:

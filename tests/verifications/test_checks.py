@@ -105,13 +105,6 @@ def test_a_hidden_answer_is_legal_where_no_value_is_required():
     assert judge(asked, answer(asked, hidden=("who",))).is_valid
 
 
-def test_a_revoked_or_not_revocable_credential_is_asked_for_no_more_than_the_request_does():
-    asked = ask(attribute("level"))
-    presentation = answer(asked, candidate("badge"))
-    presentation["proof"]["proofs"][0]["non_revoc_proof"] = {}
-    assert codes(judge(asked, presentation)) == {"unrequested"}
-
-
 def test_a_ledger_out_of_reach_is_nobodys_failure():
     class Down:
         def definition(self, definition_id):

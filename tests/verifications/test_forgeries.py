@@ -6,11 +6,24 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.fixtures import Ledger, candidate, issue, ledger, stored
+from tests.fixtures import (
+    ALICE_LINK_SECRET,
+    DAY,
+    FIRST_LIST,
+    Ledger,
+    badge,
+    candidate,
+    issue,
+    ledger,
+    stored,
+    stored_registry,
+    tails_path,
+)
 from tests.verifications import prover
 from tests.verifications.alice import FABER, answer, ask, attribute, codes, judge, predicate
-from verifications import checks
+from verifications import checks, selection
 from verifications import request as wire
+from verifications.selection import Selection
 from wallets import anoncreds
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
@@ -295,6 +308,156 @@ def a_proof_that_leaves_its_commitment_out_of_the_challenge():
     return Case(asked, prover.prove(degree, asked, VALUES, signed, bind=False), ledger())
 
 
+REVOKED = badge(2)
+SECOND_LIST, NOW = FIRST_LIST + DAY, FIRST_LIST + DAY + 100
+WIDE = {"non_revoked": {"from": 0, "to": NOW}}
+MINE = f"V4SGRU86Z58d6TV7PBUe6f:4:{stored('badge').definition_id}:CL_ACCUM:mine"
+
+
+def use(held, at: int, shown_at: int, known: Ledger | None = None) -> Case:
+    """An answer with the list of another moment; the request names a wide interval."""
+    known = known or ledger()
+    asked = ask(attribute("level"), at=at) | {"non_revoked": {"from": 0, "to": at}}
+    other = asked | {"non_revoked": {"from": 0, "to": shown_at}}
+    chosen = [Selection("level", held.credential_id)]
+    sent = selection.present(other, chosen, [held], ALICE_LINK_SECRET, known, tails_path)
+    return Case(asked, sent, known)
+
+
+@forgery("stale", "status_list")
+def the_list_from_before_the_revocation():
+    return use(REVOKED, NOW, FIRST_LIST)
+
+
+@forgery("not_yet_valid", "status_list")
+def a_list_from_after_the_moment_when_there_was_none():
+    return use(badge(3), FIRST_LIST - 1, SECOND_LIST)
+
+
+@forgery("unknown_timestamp", "status_list")
+def a_list_from_after_the_moment():
+    return use(badge(3), FIRST_LIST, SECOND_LIST)
+
+
+@forgery("unknown_timestamp", None)
+def a_list_that_was_never_published():
+    case = use(badge(3), NOW, NOW)
+    case.presentation["identifiers"][0]["timestamp"] += 1
+    return case
+
+
+@forgery("unknown_timestamp", None)
+def a_list_of_times_to_come():
+    case = use(badge(3), NOW, NOW)
+    case.presentation["identifiers"][0]["timestamp"] = NOW + 10 * DAY
+    return case
+
+
+@forgery("stale", None)
+def another_time_beside_the_list():
+    case = use(badge(3), NOW, NOW)
+    case.presentation["identifiers"][0]["timestamp"] = FIRST_LIST
+    return case
+
+
+@forgery("non_revocation_missing", "non_revocation")
+def a_revoked_credential_without_its_registry():
+    asked = ask(attribute("level"), at=NOW)
+    sent = answer(ask(attribute("level"), nonce=asked["nonce"]), badge(2))
+    sent["identifiers"][0] |= {"rev_reg_id": None, "timestamp": None}
+    return Case(asked | WIDE, sent, ledger())
+
+
+@forgery("non_revocation_missing", "non_revocation")
+def a_registry_and_a_time_without_a_proof():
+    case = a_revoked_credential_without_its_registry()
+    registry_id = stored_registry("first").registry_id
+    case.presentation["identifiers"][0] |= {"rev_reg_id": registry_id, "timestamp": SECOND_LIST}
+    return case
+
+
+@forgery("non_revocation_missing", "non_revocation")
+def a_revocable_credential_that_never_had_a_place():
+    asked = ask(attribute("level"), at=NOW)
+    return Case(asked, answer(asked, candidate("badge")), ledger())
+
+
+@forgery("non_revocation_missing", None)
+def a_proof_of_non_revocation_without_its_registry():
+    case = use(badge(3), NOW, NOW)
+    case.presentation["identifiers"][0] |= {"rev_reg_id": None, "timestamp": None}
+    return case
+
+
+def registry_of_my_own(**said: str) -> Case:
+    """Faber's registry once more, where nobody revokes anything."""
+    known, one = ledger(), stored_registry("first")
+    known.registries[MINE] = one.public | said
+    mine = one.status_lists[0] | {"revRegDefId": MINE, "timestamp": SECOND_LIST}
+    known.status_lists[MINE] = [mine]
+    held = badge(2)
+    place = held.revocation._replace(registry_id=MINE)
+    credential = held.credential | {"rev_reg_id": MINE}
+    return use(held._replace(credential=credential, revocation=place), NOW, NOW, known)
+
+
+@forgery("registry_mismatch", "revocation_registry")
+def a_registry_of_another_definition():
+    return registry_of_my_own(credDefId=stored("degree").definition_id)
+
+
+@forgery("registry_mismatch", "revocation_registry")
+def a_registry_of_another_issuer():
+    return registry_of_my_own(issuerId="V4SGRU86Z58d6TV7PBUe6f")
+
+
+@forgery("registry_mismatch", None)
+def a_registry_that_nobody_published():
+    case = use(badge(3), NOW, NOW)
+    case.known.registries.clear()
+    return case
+
+
+@forgery("revoked_or_invalid", None)
+def a_swapped_registry_of_the_same_definition():
+    case = use(badge(3), NOW, NOW)
+    second = stored_registry("second")
+    timestamp = second.status_lists[0]["timestamp"]
+    named = {"rev_reg_id": second.registry_id, "timestamp": timestamp}
+    case.presentation["identifiers"][0] |= named
+    return case
+
+
+@forgery("revoked_or_invalid", None)
+def a_revoked_credential_with_the_list_that_says_so():
+    return use(REVOKED, NOW, NOW)
+
+
+@forgery("revoked_or_invalid", None)
+def the_witness_of_before_beside_the_list_of_now():
+    case = use(REVOKED, NOW, FIRST_LIST)
+    case.presentation["identifiers"][0]["timestamp"] = SECOND_LIST
+    return case
+
+
+@forgery("revoked_or_invalid", None)
+def the_non_revocation_proof_of_another_credential():
+    case, other = use(REVOKED, NOW, NOW), use(badge(3), NOW, NOW)
+    own, borrowed = (one.presentation["proof"]["proofs"][0] for one in (case, other))
+    own["non_revoc_proof"] = borrowed["non_revoc_proof"]
+    hashed = other.presentation["proof"]["aggregated_proof"]["c_list"][:7]
+    case.presentation["proof"]["aggregated_proof"]["c_list"][:7] = hashed
+    return case
+
+
+@forgery("challenge_incomplete", "challenge")
+def points_of_a_non_revocation_proof_that_the_challenge_does_not_name():
+    case = use(badge(3), NOW, NOW)
+    hashed = case.presentation["proof"]["aggregated_proof"]["c_list"]
+    hashed[:2] = [hashed[0] + hashed[1]]
+    return case
+
+
 @forgery("malformed", None)
 def something_that_is_no_presentation():
     return Case(ask(attribute("name")), {"proof": "trust me"}, ledger())
@@ -304,6 +467,7 @@ def outcome_of(case: Case) -> checks.Outcome:
     return checks.check(case.request, case.presentation, case.known, case.nonce_used)
 
 
+NOT_EVEN_IN_A_WIDE_INTERVAL = {"not_yet_valid", "unknown_timestamp"}
 STOPPED_BY_A_RULE = {name: one for name, one in FORGERIES.items() if one.rule}
 
 
@@ -318,8 +482,13 @@ def test_the_library_alone_accepts_it(forgery):
     request, presentation, known, _ = forgery.make()
     sent = presentation["requested_proof"]
     referents = [name for one in sent.values() for name in one]
-    asked = wire.pruned(request, referents, keep_restrictions=False)
-    assert anoncreds.verify_presentation(presentation, asked, known.schemas, known.definitions)
+    asked = wire.pruned(request, referents, keep_conditions=False)
+    if forgery.code not in NOT_EVEN_IN_A_WIDE_INTERVAL and "non_revoked" in request:
+        asked["non_revoked"] = request["non_revoked"]
+    lists = [one for lists in known.status_lists.values() for one in lists]
+    assert anoncreds.verify_presentation(
+        presentation, asked, known.schemas, known.definitions, known.registries, lists
+    )
 
 
 @pytest.mark.parametrize("forgery", STOPPED_BY_A_RULE.values(), ids=STOPPED_BY_A_RULE)

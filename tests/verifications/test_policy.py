@@ -45,7 +45,7 @@ def test_a_normalised_policy_stays_as_it_is():
     first = normalise(
         attributes=[attribute("who", {"schemaName": "Degree"}, attributeNames=["name", "degree"])],
         predicates=[predicate("age", "==", 18, policyName="eighteen")],
-        revocationRequirement={"validAt": "2030-01-31T12:00:00+02:00", "validNow": True},
+        revocationRequirement={"validAt": "2030-01-31T12:00:00+02:00", "validNow": False},
     )
     assert policy.normalise(first) == first
     assert first["revocationRequirement"]["validAt"] == "2030-01-31T10:00:00.000000Z"
@@ -195,6 +195,7 @@ def test_restrictions_are_bounded():
         ({"validAt": 5}, ".validAt"),
         ({"validAt": "0001-01-01T00:00:00+14:00"}, ".validAt"),
         ({"validNow": "yes"}, ".validNow"),
+        ({"validNow": True, "validAt": "2030-01-31T12:00:00Z"}, ""),
     ],
 )
 def test_a_revocation_requirement_says_when(given, path):
@@ -207,6 +208,38 @@ def test_a_time_without_a_zone_is_utc_and_may_have_seven_decimals():
         attributes=[NAME], revocationRequirement={"validAt": "2020-06-16T06:54:43.3524115"}
     )
     assert given["revocationRequirement"] == {"validAt": "2020-06-16T06:54:43.352411Z"}
+
+
+NOON = 1_700_000_000
+
+
+def requiring(**requirement):
+    return normalise(attributes=[NAME], revocationRequirement=requirement or None)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "time"),
+    [
+        ({}, None),
+        ({"validNow": False}, None),
+        ({"validNow": True}, NOON),
+        ({"validAt": "2023-11-14T22:13:19.9Z"}, NOON - 1),
+        ({"validAt": "2023-11-14T22:14:20Z", "validNow": False}, NOON),
+        ({"validAt": "1969-12-31T23:59:59Z"}, 0),
+    ],
+)
+def test_a_requirement_becomes_a_moment_when_it_is_sent(requirement, time):
+    written = requiring(**requirement)
+    assert policy.non_revoked_at(written, NOON) == time
+    assert policy.is_judged_at_receipt(written) is bool(requirement.get("validNow"))
+
+
+def test_a_moment_to_come_can_be_kept_but_not_sent():
+    written = requiring(validAt="2023-11-14T22:14:21Z")
+    with pytest.raises(Invalid) as refused:
+        policy.non_revoked_at(written, NOON)
+    assert refused.value.code == "not_yet_due"
+    assert policy.non_revoked_at(written, NOON + 1) == NOON + 1
 
 
 def test_all_errors_are_told_at_once():

@@ -120,6 +120,69 @@ def test_the_policy_is_read_back_from_its_request():
     assert request.to_policy(request.build(written, "5")) == written
 
 
+def test_non_revocation_is_asked_for_at_one_moment():
+    asked = ask(attribute("name"), predicate("age", "==", 18), at=1_700_000_000)
+    assert asked["non_revoked"] == {"from": 1_700_000_000, "to": 1_700_000_000}
+    moment = request.Interval(1_700_000_000, 1_700_000_000)
+    assert [item.non_revoked for item in request.items(asked)] == [moment, moment]
+    required = request.to_policy(asked)["revocationRequirement"]
+    assert required == {"validAt": "2023-11-14T22:13:20.000000Z"}
+
+
+def test_without_a_moment_non_revocation_is_not_asked_for():
+    asked = ask(attribute("name"))
+    assert "non_revoked" not in asked and only(request.items(asked)).non_revoked is None
+    assert "revocationRequirement" not in request.to_policy(asked)
+
+
+def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
+    asked = foreign(
+        {"a": {"name": "a", "non_revoked": {"to": 7}}, "b": {"name": "b", "non_revoked": {}}},
+        {"p": compare(non_revoked={"from": 3})},
+        non_revoked={"from": 1, "to": 9},
+    )
+    found = {item.policy_name: item.non_revoked for item in request.items(asked)}
+    assert found == {"a": (None, 7), "b": (1, 9), "p": (3, None)}
+    assert request.to_policy(asked)["revocationRequirement"]["validAt"].endswith("00:09.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("intervals", "shown"),
+    [
+        ([{"to": 7}, {"to": 8}], {"validAt": "1970-01-01T00:00:08.000000Z"}),
+        ([{"to": 7}, {"from": 3}], {"validNow": True}),
+        ([None, {"to": 7}], {"validAt": "1970-01-01T00:00:07.000000Z"}),
+    ],
+)
+def test_the_latest_interval_of_the_items_is_shown(intervals, shown):
+    items = {str(n): {"name": "a", "non_revoked": one} for n, one in enumerate(intervals)}
+    assert request.to_policy(foreign(items))["revocationRequirement"] == shown
+
+
+@pytest.mark.parametrize("member", ["request", "item"])
+@pytest.mark.parametrize(
+    "interval",
+    ["now", [5], {"to": "5"}, {"to": 5.0}, {"to": True}, {"from": -1}, {"to": 10**12}]
+    + [{"from": 6, "to": 5}],
+)
+def test_an_interval_that_is_none_is_the_peers_fault(member, interval):
+    item, head = {"name": "name"}, {}
+    (head if member == "request" else item)["non_revoked"] = interval
+    with pytest.raises(PeerError) as refused:
+        request.items(foreign({"n": item}, **head))
+    assert refused.value.code == "request_malformed"
+
+
+def test_items_of_different_intervals_are_not_folded():
+    later = {"non_revoked": {"to": 9}}
+    pair = {"x#min": compare(">="), "x#max": compare("<=", **later)}
+    assert [one.policy_name for one in request.items(foreign({}, pair))] == ["x#min", "x#max"]
+    restrictions = {"restrictions": [{"attr::degree::value": "Maths"}]}
+    shown = {"n": {"name": "name"} | restrictions, "n#value:degree": {"name": "degree"}}
+    shown["n#value:degree"] |= restrictions | later
+    assert len(request.items(foreign(shown))) == 2
+
+
 NAMES = st.text("ab #:", min_size=1, max_size=4)
 RESTRICTIONS = st.lists(
     st.fixed_dictionaries(
@@ -325,6 +388,7 @@ def test_a_request_is_pruned_to_what_is_answered():
     kept = request.pruned(asked, ["name", "p"])
     assert list(kept["requested_attributes"]) == ["name"]
     assert kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
-    bare = request.pruned(asked, ["name", "p"], keep_restrictions=False)
+    bare = request.pruned(asked | {"non_revoked": {"to": 5}}, ["p", "name"], keep_conditions=False)
+    assert "non_revoked" not in bare
     assert bare["requested_attributes"] == {"name": {"name": "name"}}
     assert bare["nonce"] == asked["nonce"] and list(bare["requested_predicates"]) == ["p"]

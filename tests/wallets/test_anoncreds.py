@@ -1,10 +1,23 @@
+from hashlib import sha256
+from pathlib import Path
+
 import anoncreds as library
+import base58
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.errors import Invalid, PeerError
-from tests.fixtures import ALICE_LINK_SECRET, issue, ledger, stored
+from agency.errors import Invalid, PeerError, Unavailable
+from tests.fixtures import (
+    ALICE_LINK_SECRET,
+    FIRST_LIST,
+    issue,
+    ledger,
+    revocation_info,
+    stored,
+    stored_registry,
+    tails_path,
+)
 from wallets import anoncreds
 from wallets.anoncreds import Entry
 
@@ -117,6 +130,147 @@ def test_a_credential_is_of_no_use_with_another_link_secret():
     credential = anoncreds.create_credential(one.public, one.private, offer, request, VALUES)
     with pytest.raises(PeerError):
         anoncreds.process_credential(credential, metadata, "1", one.public)
+
+
+BADGE = {"Full Name": "Alice", "level": "7"}
+
+
+def test_a_new_registry_revokes_one_of_its_credentials(tmp_path):
+    one, secret = stored("badge"), ALICE_LINK_SECRET
+    registry_id = f"{FABER}:4:{one.definition_id}:CL_ACCUM:new"
+    registry = anoncreds.create_registry(
+        one.definition_id, one.public, FABER, "new", 4, str(tmp_path)
+    )
+    keys = registry.public, registry.private
+    first = anoncreds.create_status_list(one.public, registry_id, *keys, FABER, 100)
+    assert first["revRegDefId"] == registry_id and first["revocationList"] == [0, 0, 0, 0]
+    place = anoncreds.RevocationInfo(*keys, first, 3)
+    offer, request, metadata = offer_and_request("badge")
+    sent = anoncreds.create_credential(one.public, one.private, offer, request, BADGE, place)
+    assert sent["rev_reg_id"] == registry_id and anoncreds.revocation_index(sent) == 3
+    held = anoncreds.process_credential(sent, metadata, secret, one.public, registry.public)
+    second = anoncreds.update_status_list(one.public, *keys, first, [3], 200)
+    assert second["revocationList"] == [0, 0, 0, 1] and second["timestamp"] == 200
+    public = {registry_id: registry.public}, [first, second]
+    assert shows_not_revoked(held, registry.public, first, registry.tails_path, public)
+    assert not shows_not_revoked(held, registry.public, second, registry.tails_path, public)
+
+
+def shows_not_revoked(held, registry_public, status_list, path, public):
+    known, at = ledger(), status_list["timestamp"]
+    asked = proof_request({"level": {"name": "level"}}) | {"non_revoked": {"from": at, "to": at}}
+    state = anoncreds.create_revocation_state(held, registry_public, status_list, path)
+    shown = anoncreds.create_presentation(
+        asked,
+        [Entry(held, {"level": True}, [], at, state)],
+        {},
+        ALICE_LINK_SECRET,
+        known.schemas,
+        known.definitions,
+    )
+    return anoncreds.verify_presentation(shown, asked, known.schemas, known.definitions, *public)
+
+
+def test_a_tails_file_is_named_by_its_hash(tmp_path):
+    one = stored("badge")
+    made = anoncreds.create_registry(one.definition_id, one.public, FABER, "t", 4, str(tmp_path))
+    path = Path(made.tails_path)
+    content = path.read_bytes()
+    assert path.parent == tmp_path and len(content) == (2 * 4 + 1) * 128 + 2
+    assert path.name == made.public["value"]["tailsHash"]
+    assert path.name == base58.b58encode(sha256(content).digest()).decode()
+
+
+@pytest.mark.parametrize(("name", "size"), [("degree", 8), ("badge", 1), ("badge", -1)])
+def test_a_registry_needs_a_definition_with_revocation_and_a_place(name, size, tmp_path):
+    one = stored(name)
+    with pytest.raises(Invalid) as refused:
+        anoncreds.create_registry(one.definition_id, one.public, FABER, "t", size, str(tmp_path))
+    assert refused.value.code == "invalid_registry" and not list(tmp_path.iterdir())
+
+
+def test_a_tails_file_that_cannot_be_written_is_not_the_callers_mistake(tmp_path):
+    one, nowhere = stored("badge"), str(tmp_path / "nowhere")
+    with pytest.raises(Unavailable):
+        anoncreds.create_registry(one.definition_id, one.public, FABER, "t", 4, nowhere)
+
+
+def update(revoked, timestamp=FIRST_LIST + 10**6):
+    one = stored_registry("first")
+    lists = one.status_lists[1]
+    return anoncreds.update_status_list(
+        stored("badge").public, one.public, one.private, lists, revoked, timestamp
+    )
+
+
+@pytest.mark.parametrize(
+    ("revoked", "code"),
+    [
+        ([0], "unknown_index"),
+        ([8], "unknown_index"),
+        ([-1], "unknown_index"),
+        ([2], "already_revoked"),
+        ([3, 2], "already_revoked"),
+        ([3, 3], "already_revoked"),
+    ],
+)
+def test_a_place_is_revoked_once_and_only_if_there_is_one(revoked, code):
+    with pytest.raises(Invalid) as refused:
+        update(revoked)
+    assert refused.value.code == code
+
+
+@pytest.mark.parametrize("earlier", [0, 1])
+def test_a_list_is_later_than_the_one_before(earlier):
+    last = stored_registry("first").status_lists[1]["timestamp"]
+    with pytest.raises(Invalid) as refused:
+        update([3], last - earlier)
+    assert refused.value.code == "timestamp_not_later"
+
+
+def test_many_places_are_revoked_at_once_and_a_list_can_be_made_anew():
+    assert update([1, 7, 4])["revocationList"] == [0, 1, 1, 0, 1, 0, 0, 1]
+    before, after = stored_registry("first").status_lists[1], update([])
+    assert after == before | {"timestamp": FIRST_LIST + 10**6}
+
+
+@pytest.mark.parametrize(
+    ("index", "code"),
+    [(0, "unknown_index"), (8, "unknown_index"), (-1, "unknown_index"), (2, "already_revoked")],
+)
+def test_a_credential_gets_no_place_that_cannot_be_used(index, code):
+    one, (offer, request, _) = stored("badge"), offer_and_request("badge")
+    newest = stored_registry("first").status_lists[-1]
+    place = revocation_info("first", index)._replace(status_list=newest)
+    with pytest.raises(Invalid) as refused:
+        anoncreds.create_credential(one.public, one.private, offer, request, BADGE, place)
+    assert refused.value.code == code
+
+
+def test_a_holder_needs_the_registry_that_the_credential_names():
+    one, (offer, request, metadata) = stored("badge"), offer_and_request("badge")
+    place = revocation_info("first", 3)
+    sent = anoncreds.create_credential(one.public, one.private, offer, request, BADGE, place)
+    for registry in (None, stored_registry("second").public):
+        with pytest.raises(PeerError) as refused:
+            anoncreds.process_credential(sent, metadata, ALICE_LINK_SECRET, one.public, registry)
+        assert refused.value.code == "credential_refused"
+
+
+def test_a_credential_without_a_place_has_no_index_and_no_state():
+    held, one = issue(stored("badge"), BADGE), stored_registry("first")
+    assert anoncreds.revocation_index(held) is None
+    with pytest.raises(Invalid) as refused:
+        anoncreds.create_revocation_state(held, one.public, one.status_lists[0], "")
+    assert refused.value.code == "not_revocable"
+
+
+def test_the_state_for_a_revoked_place_is_made_and_worthless():
+    held, one = issue(stored("badge"), BADGE, place=("first", 2)), stored_registry("first")
+    public = {one.registry_id: one.public}, one.status_lists
+    path = tails_path(one.public)
+    assert shows_not_revoked(held, one.public, one.status_lists[0], path, public)
+    assert not shows_not_revoked(held, one.public, one.status_lists[1], path, public)
 
 
 def proof_request(attributes=None, predicates=None):

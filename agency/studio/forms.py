@@ -1,0 +1,94 @@
+"""The studio's forms. Each counts once: a reload or a double click makes nothing twice."""
+
+from typing import Any
+from uuid import uuid4
+
+from django import forms
+from django.contrib.auth import get_user_model
+from django.core.validators import URLValidator
+from django.db import transaction
+from django.http import HttpRequest
+
+from tenants.models import ApiKey, Network, Tenant
+from tenants.provisioning import LOCAL
+
+MAX_LIVE_KEYS = 20
+SENT, REMEMBERED = "forms_sent", 100
+SENT_BEFORE = (
+    "That form was sent before and counts once. Keys are shown only in the first answer: "
+    "if you lost one, create another and revoke the lost one."
+)
+
+
+def is_sent_again(request: HttpRequest) -> bool:
+    """Whether the session saw this form's token before; notes it. Holds the person's row."""
+    with transaction.atomic():
+        get_user_model().objects.select_for_update().get(pk=request.user.pk)
+        sent = request.session.load().get(SENT, [])
+        token = request.POST.get("form_token")
+        again = not token or token in sent
+        request.session[SENT] = sent if again else [*sent, token][-REMEMBERED:]
+        request.session.save()
+    return again
+
+
+class NewEachTime(forms.HiddenInput):
+    """A hidden input that shows a fresh token, also when the form is shown again with errors."""
+
+    def format_value(self, value: Any) -> str:
+        return str(uuid4())
+
+
+class CountsOnce(forms.Form):
+    form_token = forms.CharField(max_length=36, required=False, widget=NewEachTime)
+
+
+class OrganizationForm(CountsOnce, forms.ModelForm):
+    name = forms.CharField(
+        max_length=200, help_text="Holders see it in invitations, offers and requests."
+    )
+    image_url = forms.URLField(
+        label="Logo address",
+        max_length=2000,
+        required=False,
+        assume_scheme="https",
+        validators=[URLValidator(["https"])],
+        error_messages={"invalid": "Give an address that begins with https://."},
+        help_text="A square picture that is served over https.",
+    )
+    network_id = forms.ChoiceField(
+        label="Network",
+        help_text="Where your DID, schemas and definitions are published. This cannot be changed.",
+    )
+
+    class Meta:
+        model = Tenant
+        fields = ["name", "image_url"]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        networks = {LOCAL: "Local network (built in)"}
+        networks |= dict(Network.objects.exclude(pk=LOCAL).values_list("pk", "name"))
+        self.fields["network_id"].choices = list(networks.items())
+
+
+class KeyForm(CountsOnce):
+    kind = forms.ChoiceField(label="Kind of key")
+    name = forms.CharField(
+        max_length=100, help_text="Where it will be used, for example “Production server”."
+    )
+
+    def __init__(self, *args: Any, kinds: list[str], live: dict[str, int], **kwargs: Any) -> None:
+        """kinds: the kinds to choose from. live: how many live keys of each kind there are."""
+        super().__init__(*args, **kwargs)
+        self.live = live
+        self.fields["kind"].choices = [(kind, ApiKey.Kind(kind).label) for kind in kinds]
+
+    def clean_kind(self) -> str:
+        kind = self.cleaned_data["kind"]
+        if self.live.get(kind, 0) >= MAX_LIVE_KEYS:
+            raise forms.ValidationError(
+                f"There are {MAX_LIVE_KEYS} live keys of this kind, which is the most. "
+                "Revoke one that is not used."
+            )
+        return kind

@@ -1,0 +1,36 @@
+"""Sue supports: staff who may see everything. More permissions come one by one."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+
+from tests.pages import Browser, pages
+
+__all__ = ["pages"]
+OURS = ("tenants", "wallets", "connections", "credentials", "verifications")
+
+
+@pytest.fixture
+def sue(db):
+    user = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
+    views = Permission.objects.filter(codename__startswith="view_")
+    user.user_permissions.add(*views)
+    return user
+
+
+@pytest.fixture
+def browser(sue):
+    browser = Browser()
+    browser.force_login(sue)
+    return browser
+
+
+@pytest.fixture
+def allow(sue):
+    """Gives Sue a permission, as `app.codename`."""
+
+    def give(name):
+        app, codename = name.split(".")
+        permission = Permission.objects.get(content_type__app_label=app, codename=codename)
+        sue.user_permissions.add(permission)
+
+    return give

@@ -1,0 +1,107 @@
+"""Rules of issuing between hosted parties that are easy to get wrong."""
+
+import pytest
+
+from credentials.models import Credential
+from tests.people import ApiError
+
+VALUES = {"name": "Alice", "level": "7"}
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+@pytest.fixture
+def badge(faber):
+    return faber.defines("name", "level")
+
+
+def status(call, *arguments):
+    with pytest.raises(ApiError) as refused:
+        call(*arguments)
+    return refused.value.status, refused.value.code
+
+
+def test_an_offer_on_an_open_invitation_is_409(faber, badge):
+    body = {"definitionId": badge["definitionId"], "connectionId": faber.invites()["connectionId"]}
+    assert status(faber.post, "/credentials", body) == (409, "wrong_state")
+
+
+@pytest.mark.parametrize(
+    "values", [{"name": "A"}, VALUES | {"more": "x"}, {"Name": "A", "level": "7"}, {}]
+)
+def test_values_must_name_each_attribute_in_the_schemas_spelling(faber, alice, badge, values):
+    assert status(faber.offers, alice, badge, values) == (400, "wrong_attributes")
+    assert not Credential.objects.exists()
+
+
+def test_an_offer_without_values_shows_every_name_with_an_empty_text(faber, alice, badge):
+    faber.offers(alice, badge)
+    assert alice.newest("credentials")["values"] == {"name": "", "level": ""}
+
+
+def test_values_are_needed_at_the_latest_when_it_is_issued(faber, alice, badge):
+    path = f"/credentials/{faber.offers(alice, badge)['credentialId']}"
+    alice.accepts_offer()
+    assert status(faber.put, path) == (400, "values_missing")
+    faber.put(path, VALUES)
+    assert alice.newest("credentials")["values"] == VALUES
+
+
+def test_automatic_issuance_needs_values(faber, alice, badge):
+    with pytest.raises(ApiError) as refused:
+        faber.offers(alice, badge, automaticIssuance=True)
+    assert (refused.value.status, refused.value.code) == (400, "values_missing")
+
+
+def test_values_replaced_at_issue_reach_a_hosted_holder(faber, alice, badge):
+    path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
+    alice.accepts_offer()
+    faber.put(path, VALUES | {"level": "8"})
+    assert alice.newest("credentials")["values"]["level"] == "8"
+    assert faber.get(path)["values"]["level"] == "8"
+
+
+def test_wrong_values_at_issue_leave_it_requested(faber, alice, badge):
+    path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
+    alice.accepts_offer()
+    assert status(faber.put, path, {"name": "A"}) == (400, "wrong_attributes")
+    assert faber.get(path)["state"] == "Requested"
+
+
+@pytest.mark.parametrize("value", ["", " ", "Zoë 😀", "x" * 10_000, "-0", "00", "٣", "2147483648"])
+def test_any_text_is_issued_as_it_is(faber, alice, badge, value):
+    alice.receives(faber, badge, {"name": value, "level": "7"})
+    assert alice.newest("credentials")["values"]["name"] == value
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    alice.auto_selects()
+    assert faber.get("/verifications")[0]["proof"]["name"]["value"] == value
+    assert faber.get("/verifications")[0]["isValid"] is True
+
+
+def test_a_deleted_definition_refuses_new_offers_and_finishes_open_ones(faber, alice, badge):
+    path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
+    faber.delete(f"/definitions/credentials/{badge['definitionId']}")
+    assert status(faber.offers, alice, badge, VALUES) == (404, "not_found")
+    alice.accepts_offer()
+    faber.put(path)
+    assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_a_credential_without_a_connection_any_more_cannot_be_issued(faber, alice, badge):
+    path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
+    alice.accepts_offer()
+    faber.delete(f"/connections/{alice.known_as(faber)}")
+    assert status(faber.put, path) == (409, "wrong_state")
+    assert faber.get(path)["state"] == "Rejected"
+    assert alice.newest("credentials")["state"] == "Rejected"
+
+
+def test_issuing_and_accepting_answer_the_state_they_led_to(faber, alice, badge):
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    mine = alice.accepts_offer()
+    assert alice.get(f"/credentials/{mine}")["state"] == "Issued"
+    assert status(alice.post, f"/credentials/{mine}") == (409, "wrong_state")
+    assert status(faber.put, f"/credentials/{offered['credentialId']}") == (409, "wrong_state")

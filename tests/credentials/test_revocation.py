@@ -1,0 +1,168 @@
+"""Revocation, from the registry to the verifier."""
+
+import time
+
+import pytest
+from django.conf import settings as product
+
+from credentials.models import Credential, CredentialDefinition
+from credentials.revocation import RevocationRegistry, StatusList
+from credentials.tasks import build_registries
+from tests.people import ApiError
+from tests.races import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"Full Name": "Alice", "level": "7"}
+POLICY = {"attributes": [{"policyName": "level"}]}
+NOW = POLICY | {"revocationRequirement": {"validNow": True}}
+
+
+@pytest.fixture
+def small(settings, tmp_path, monkeypatch):
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = settings.REVOCATION_REGISTRY_SIZE = 4
+    return settings
+
+
+@pytest.fixture
+def badge(faber, small):
+    return faber.defines("Full Name", "level", supportRevocation=True)
+
+
+def revoke(organization, credential):
+    organization.delete(f"/credentials/{credential['credentialId']}")
+
+
+def verdict(organization, holder, policy=NOW, select=True):
+    asked = organization.asks(holder, **policy)
+    holder.auto_selects()
+    return organization.get(f"/verifications/{asked['verificationId']}")["isValid"]
+
+
+def code_of(call, *args):
+    with pytest.raises(ApiError) as raised:
+        call(*args)
+    return raised.value.status, raised.value.code
+
+
+def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    assert verdict(faber, alice) is True
+    [credential] = faber.get("/credentials")
+    revoke(faber, credential)
+    assert faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
+    assert alice.newest("credentials")["state"] == "Revoked"
+    assert verdict(faber, alice) is False
+
+
+def test_a_revoked_credential_that_is_chosen_all_the_same_is_not_valid(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    revoke(faber, faber.get("/credentials")[0])
+    asked = faber.asks(alice, **NOW)
+    chosen = {"policyName": "level", "credentialId": alice.newest("credentials")["credentialId"]}
+    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}", [chosen])
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is False
+
+
+def test_a_later_unrevoked_credential_serves(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    revoke(faber, faber.get("/credentials")[0])
+    alice.receives(faber, badge, VALUES | {"level": "8"})
+    assert verdict(faber, alice) is True
+
+
+def test_it_was_valid_before_it_was_revoked(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    before = time.time()
+    revoke(faber, faber.get("/credentials")[0])
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(before))
+    policy = POLICY | {"revocationRequirement": {"validAt": moment}}
+    held = alice.newest("credentials")["credentialId"]
+    asked = faber.asks(alice, **policy)
+    seen = alice.newest("verifications")["verificationId"]
+    alice.put(f"/verifications/{seen}", [{"policyName": "level", "credentialId": held}])
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+
+
+def test_only_an_issued_revocable_credential_is_revoked(faber, badge, small):
+    alice = faber.hosts()
+    offered = faber.offers(alice, badge, VALUES)
+    assert code_of(revoke, faber, offered) == (409, "wrong_state")
+    alice.accepts_offer()
+    faber.put(f"/credentials/{offered['credentialId']}")
+    revoke(faber, offered)
+    assert code_of(revoke, faber, offered) == (409, "wrong_state")
+    plain = faber.defines("name", "degree", "age")
+    alice.receives(faber, plain, {"name": "A", "degree": "B", "age": "1"})
+    assert code_of(revoke, faber, faber.get("/credentials")[0]) == (409, "not_revocable")
+
+
+def test_revocations_at_once_go_into_one_list(faber, badge):
+    alice = faber.hosts()
+    for _ in range(3):
+        alice.receives(faber, badge, VALUES)
+    credentials = faber.get("/credentials")
+    revoke(faber, credentials[0])
+    lists = StatusList.objects.count()
+    at_once(*[lambda c=credential: revoke(faber, c) for credential in credentials[1:]])
+    assert StatusList.objects.count() == lists + 1
+    newest = StatusList.objects.order_by("-timestamp")[0]
+    assert newest.body["revocationList"] == [0, 1, 1, 1]
+    assert {c["state"] for c in alice.get("/credentials")} == {"Revoked"}
+
+
+def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(faber, badge):
+    holders = [faber.hosts(f"Holder {number}") for number in range(8)]
+    for holder in holders:
+        holder.known_as(faber)
+    answers = at_once(*[lambda h=holder: h.receives(faber, badge, VALUES) for holder in holders])
+    assert [answer for answer in answers if isinstance(answer, Exception)] == []
+    issued = Credential.objects.filter(role="issuer", state="Issued")
+    places = set(issued.values_list("revocation_registry_id", "revocation_index"))
+    assert len(places) == 8
+    assert RevocationRegistry.objects.count() >= 3
+
+
+def test_the_next_registry_is_built_before_it_is_needed(faber, badge, small):
+    small.REVOCATION_REGISTRY_SIZE = 6
+    alice = faber.hosts()
+    build_registries()
+    assert RevocationRegistry.objects.count() == 1
+    for _ in range(3):
+        alice.receives(faber, badge, VALUES)
+    build_registries()
+    build_registries()
+    assert list(RevocationRegistry.objects.order_by("pk").values_list("size", flat=True)) == [4, 6]
+
+
+def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
+    [row] = CredentialDefinition.objects.select_related("tenant__network")
+    first, second = (RevocationRegistry.allocate(row)[1] for _ in range(2))
+    assert (first, second) == (1, 2)
+
+
+def test_registry_list_and_tails_are_public_and_immutable(faber, badge, client):
+    [registry] = RevocationRegistry.objects.all()
+    path = f"/ledger/local/revocation-registries/{registry.registry_id}"
+    public = client.get(path).json()
+    assert public["value"]["maxCredNum"] == 4
+    assert client.get(f"{path}/status-list").json()["revocationList"] == [0, 0, 0, 0]
+    assert client.get(f"{path}/status-list?timestamp=5").status_code == 404
+    assert client.get(f"{path}/status-list?timestamp=x").status_code == 400
+    tails = client.get(public["value"]["tailsLocation"].removeprefix(product.PUBLIC_URL))
+    assert "immutable" in tails["Cache-Control"]
+    assert len(b"".join(tails.streaming_content)) == (2 * 4 + 1) * 128 + 2
+    assert client.get("/tails/" + "x" * 44).status_code == 404
+    assert client.get("/tails/..%2f..%2fsettings").status_code == 404
+
+
+def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    held = Credential.objects.select_related("connection").get(role="holder")
+    place = (held.revocation_registry_id, held.revocation_index)
+    Credential.receive_revocation(held.connection, *place)
+    assert alice.newest("credentials")["state"] == "Issued"

@@ -1,0 +1,90 @@
+"""Who may see and do what in the studio."""
+
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from tenants.models import ApiKey, Tenant
+
+ACTS = ("keys", "keys/{key}/rotate", "keys/{key}/revoke")
+
+
+@pytest.fixture
+def acts(college, url):
+    """The addresses that change something in the organization."""
+    key = college.tenant.keys.get(kind="access_token")
+    return [f"{url}/{act.format(key=key.pk)}" for act in ACTS]
+
+
+def unchanged():
+    return ApiKey.live().filter(expires_at=None).count() == ApiKey.objects.count() == 3
+
+
+@pytest.mark.parametrize("path", ["/studio/", "/studio/organizations/new"])
+def test_without_an_account_one_is_asked_to_sign_in(client, db, path):
+    response = client.get(path)
+    assert response.status_code == 302
+    assert response["Location"] == f"/accounts/login/?next={path}"
+
+
+def test_a_strange_organization_is_not_there(stranger, url, acts):
+    assert stranger.get(url).status_code == 404
+    assert [stranger.send(act).status_code for act in acts] == [404, 404, 404]
+    assert unchanged()
+
+
+def test_an_unknown_organization_is_not_there(browser):
+    assert browser.get(f"/studio/organizations/{uuid4()}").status_code == 404
+
+
+def test_a_key_of_another_organization_is_not_there(stranger, acts, college):
+    stranger.send("/studio/organizations/new", name="Acme", network_id="local")
+    acme = Tenant.objects.exclude(pk=college.tenant.pk).get()
+    for act in acts[1:]:
+        path = act.replace(str(college.tenant.pk), str(acme.pk))
+        assert stranger.send(path).status_code == 404
+    assert all(key.is_live for key in college.tenant.keys.all())
+
+
+def test_a_viewer_reads(viewer, url):
+    page = viewer.get(url).content.decode()
+    assert "Faber College" in page
+    assert "vic@faber.example" in page
+    assert "Revoke" not in page
+    assert "New key" not in page
+
+
+def test_a_viewer_manages_no_keys(viewer, acts):
+    assert [viewer.send(act).status_code for act in acts] == [403, 403, 403]
+    assert unchanged()
+
+
+def test_forms_from_other_sites_are_refused(fay, acts):
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(fay)
+    for path in (*acts, "/studio/organizations/new", "/accounts/logout/"):
+        response = browser.post(path, {"name": "Forged", "network_id": "local", "form_token": "1"})
+        assert response.status_code == 403
+    assert unchanged()
+
+
+def test_reading_changes_nothing(browser, acts):
+    assert [browser.get(act).status_code for act in acts] == [405, 200, 200]
+    assert unchanged()
+
+
+def test_no_page_of_the_studio_is_kept(browser, url, acts):
+    for path in ("/studio/", url, "/studio/organizations/new", *acts[1:]):
+        assert "no-store" in browser.get(path)["Cache-Control"]
+    created = browser.send(f"{url}/keys", kind="access_token", name="Shown once")
+    assert "no-store" in created["Cache-Control"]
+
+
+def test_pages_run_only_our_own_scripts(browser, url):
+    for path in ("/studio/", url, "/accounts/password/change/"):
+        response = browser.get(path)
+        assert "default-src 'self'" in response["Content-Security-Policy"]
+        assert b"<style" not in response.content
+        assert b"<script>" not in response.content
+        assert b" style=" not in response.content

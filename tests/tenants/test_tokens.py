@@ -1,0 +1,211 @@
+"""Access tokens, subscription keys and provider keys: form, lookup, rotation, end."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tenants import tokens, vault
+from tenants.models import ApiKey
+from tests.people import Api
+
+Kind = ApiKey.Kind
+
+
+@pytest.mark.parametrize("kind, prefix", tokens.PREFIXES.items())
+def test_a_token_has_prefix_random_part_and_checksum(kind, prefix):
+    secret = tokens.generate(prefix)
+    assert re.fullmatch(rf"{prefix}_[0-9A-Za-z]{{38}}", secret)
+    assert tokens.is_well_formed(secret, prefix)
+    assert tokens.hint(secret) == secret[:8]
+
+
+def test_every_token_is_another_one():
+    assert len({tokens.generate("agt") for _ in range(100)}) == 100
+
+
+@pytest.mark.parametrize("place", range(42))
+def test_one_wrong_character_breaks_the_checksum(place):
+    secret = tokens.generate("agt")
+    wrong = "0" if secret[place] != "0" else "1"
+    assert not tokens.is_well_formed(secret[:place] + wrong + secret[place + 1 :], "agt")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: "",
+        lambda s: s[:-1],
+        lambda s: s + "0",
+        lambda s: " " + s,
+        lambda s: s + "\n",
+        lambda s: s.replace("agt", "ags"),
+        lambda s: s.upper(),
+        lambda s: "agt_" + "ü" * 38,
+    ],
+)
+def test_what_is_not_exactly_a_token_is_refused(change):
+    assert not tokens.is_well_formed(
+        change("agt_" + "a" * 32 + tokens.checksum("agt", "a" * 32)), "agt"
+    )
+
+
+def test_garbage_is_refused_without_a_look_into_the_database(db):
+    with CaptureQueriesContext(connection) as queries:
+        assert ApiKey.find(Kind.ACCESS_TOKEN, "agt_" + "x" * 38) is None
+    assert len(queries) == 0
+
+
+def test_only_a_digest_is_kept(faber):
+    key = ApiKey.objects.get(tenant=faber.tenant, kind=Kind.ACCESS_TOKEN)
+    assert bytes(key.digest) == vault.digest(faber.made.access_token)
+    assert len(key.digest) == 32 and faber.made.access_token.startswith(key.hint)
+
+
+def test_the_digest_depends_on_the_master_key(settings):
+    before = vault.digest("secret")
+    settings.MASTER_KEY = bytes(32)
+    vault.derived.cache_clear()
+    try:
+        assert vault.digest("secret") != before
+    finally:
+        vault.derived.cache_clear()
+
+
+def test_a_key_of_one_kind_is_no_key_of_another(faber):
+    secret = faber.made.access_token
+    assert ApiKey.find(Kind.ACCESS_TOKEN, secret)
+    assert not ApiKey.find(Kind.SUBSCRIPTION_KEY, secret)
+    assert not ApiKey.find(Kind.PROVIDER_KEY, secret)
+
+
+def token_of(organization):
+    return ApiKey.objects.get(tenant=organization.tenant, kind=Kind.ACCESS_TOKEN)
+
+
+def status(token, subscription):
+    return Api(token, subscription).send("get", "/connections").status_code
+
+
+def test_a_rotated_key_and_its_successor_both_work_until_the_overlap_ends(faber):
+    successor, secret = token_of(faber).rotate(timedelta(hours=1))
+    made = faber.made
+    assert status(made.access_token, made.subscription_key) == 200
+    assert status(secret, made.subscription_key) == 200
+    old = ApiKey.objects.exclude(pk=successor.pk).get(kind=Kind.ACCESS_TOKEN)
+    assert timedelta(minutes=59) < old.expires_at - timezone.now() <= timedelta(hours=1)
+    assert (successor.owner, successor.expires_at) == (faber.tenant, None)
+    ApiKey.objects.filter(pk=old.pk).update(expires_at=timezone.now())
+    assert status(made.access_token, made.subscription_key) == 401
+    assert status(secret, made.subscription_key) == 200
+
+
+def test_rotation_does_not_lengthen_the_life_of_a_key(faber):
+    soon = timezone.now() + timedelta(minutes=5)
+    ApiKey.objects.filter(pk=token_of(faber).pk).update(expires_at=soon)
+    old = token_of(faber)
+    old.rotate(timedelta(hours=24))
+    old.refresh_from_db()
+    assert old.expires_at == soon
+
+
+def test_rotation_does_not_revive_a_revoked_key(faber):
+    old = token_of(faber)
+    old.revoke()
+    old.rotate()
+    old.refresh_from_db()
+    assert old.revoked_at and old.expires_at is None and not old.is_live
+    assert status(faber.made.access_token, faber.made.subscription_key) == 401
+
+
+def test_revoking_again_keeps_the_first_time(faber):
+    key = token_of(faber)
+    key.revoke()
+    first = token_of(faber).revoked_at
+    key.revoke()
+    assert token_of(faber).revoked_at == first
+
+
+@pytest.mark.parametrize("kind", [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY])
+@pytest.mark.parametrize("ended", ["revoked_at", "expires_at"])
+def test_a_revoked_or_expired_key_is_401(faber, kind, ended):
+    keys = ApiKey.objects.filter(tenant=faber.tenant, kind=kind)
+    keys.update(**{ended: timezone.now()})
+    assert faber.send("get", "/connections").status_code == 401
+    assert not keys.get().is_live
+
+
+def test_the_keys_of_two_organizations_do_not_go_together(faber, acme):
+    assert status(faber.made.access_token, acme.made.subscription_key) == 401
+    assert status(acme.made.access_token, faber.made.subscription_key) == 401
+
+
+def test_the_provider_key_does_not_open_the_api(faber):
+    assert status(faber.made.provider_key, faber.made.subscription_key) == 401
+
+
+def test_every_refusal_reads_the_same(faber, acme):
+    made = faber.made
+    pairs = [
+        ("", ""),
+        ("x", made.subscription_key),
+        (tokens.generate("agt"), made.subscription_key),
+        (made.access_token, "x"),
+        (made.access_token, tokens.generate("ags")),
+        (made.access_token, acme.made.subscription_key),
+        (made.subscription_key, made.access_token),
+    ]
+    answers = {Api(*pair).send("get", "/connections").content for pair in pairs}
+    assert len(answers) == 1
+
+
+def test_the_use_of_a_key_is_noted_at_most_once_a_minute(faber):
+    faber.get("/connections")
+    first = token_of(faber).last_used_at
+    faber.get("/connections")
+    assert first and token_of(faber).last_used_at == first
+    earlier = timezone.now() - timedelta(seconds=61)
+    ApiKey.objects.update(last_used_at=earlier)
+    faber.get("/connections")
+    used = ApiKey.objects.filter(tenant=faber.tenant, last_used_at__gt=first)
+    assert used.count() == 2, "the access token and the subscription key"
+
+
+@pytest.mark.parametrize(
+    "header, expected",
+    [
+        ("Bearer {}", 200),
+        ("bearer {}", 200),
+        ("BEARER   {}", 200),
+        ("{}", 200),
+        ("Basic {}", 401),
+        ("Bearer {} x", 401),
+        ("Bearer", 401),
+        ("", 401),
+        ("Bearer {}\u00fc", 401),
+    ],
+)
+def test_the_scheme_is_bearer_in_any_case(faber, header, expected):
+    value = header.format(faber.made.access_token)
+    assert faber.send("get", "/connections", Authorization=value).status_code == expected
+
+
+@pytest.mark.parametrize("prefix", ["/credentials/v1", "/wallet/v1/api"])
+def test_the_later_clients_need_no_subscription_key_but_a_wrong_one_is_refused(faber, acme, prefix):
+    path = f"{prefix}/{'wallets' if prefix.endswith('api') else 'connections'}"
+    faber.headers.pop("X-Streetcred-Subscription-Key")
+    assert faber.send("get", path).status_code == 200
+    wrong = {"X-Streetcred-Subscription-Key": acme.made.subscription_key}
+    assert faber.send("get", path, **wrong).status_code == 401
+    assert faber.send("get", path, **{"X-Streetcred-Subscription-Key": ""}).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "path", ["/connections", "/agency/v1/connections", "/custodian/v1/api/wallets"]
+)
+def test_everywhere_else_the_subscription_key_is_needed(faber, path):
+    faber.headers.pop("X-Streetcred-Subscription-Key")
+    assert faber.send("get", path).status_code == 401

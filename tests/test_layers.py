@@ -1,0 +1,187 @@
+"""The rules that hold for every module: who may import whom, and who may do what."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = (
+    "agency",
+    "tenants",
+    "wallets",
+    "webhooks",
+    "connections",
+    "credentials",
+    "verifications",
+)
+LAYERS = [
+    (
+        "agency",
+        "agency.bounded_json",
+        "agency.celery",
+        "agency.delivery",
+        "agency.errors",
+        "agency.http",
+        "agency.logs",
+        "agency.settings",
+        "agency.states",
+    ),
+    ("tenants", "tenants.models", "tenants.vault", "tenants.tokens"),
+    ("agency.api", "agency.authentication", "agency.dialects", "agency.json_only"),
+    ("wallets",),
+    ("webhooks",),
+    ("connections",),
+    ("credentials",),
+    ("verifications",),
+    ("tenants.provisioning", "tenants.views"),
+]
+EXACT = {"agency", "tenants"}  # the packages themselves; their modules stand in several layers
+WIRING = {"admin", "apps", "urls"}  # found by Django or the root's routes, imported by nobody else
+WHEELS = {
+    "nacl": {"wallets/keys.py"},
+    "base58": {"wallets/keys.py"},
+    "anoncreds": {"wallets/anoncreds.py"},
+    "cryptography": {"tenants/vault.py"},
+    "requests": {"agency/http.py", "agency/management/commands/demo.py"},
+    "requests_hardened": {"agency/http.py"},
+    "qrcode": {"connections/links.py"},
+}
+CATCH_ALL = {
+    "agency/health.py": {"probe"},  # whatever breaks is what it reports
+    "connections/didcomm/transport.py": {"wake", "deliver", "process"},  # the worker's loop
+}
+
+
+def modules() -> dict[str, ast.Module]:
+    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return {
+        name_of(path): ast.parse(path.read_text())
+        for path in paths
+        if "migrations" not in path.parts
+    }
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def file_of(module: str) -> str:
+    path = Path(*module.split("."))
+    return str(path / "__init__.py" if (ROOT / path).is_dir() else path.with_suffix(".py"))
+
+
+MODULES = modules()
+
+
+def layer_of(module: str) -> int:
+    """The number of the layer; what is only wiring stands right of all."""
+    package, *rest = module.split(".")
+    if package != "agency" and rest and rest[0] in WIRING - {"urls"}:
+        return len(LAYERS)
+    for number, names in enumerate(LAYERS):
+        if module in names or (package in names and package not in EXACT):
+            return number
+    return len(LAYERS)
+
+
+def imported(tree: ast.Module) -> Iterator[str]:
+    """Every module that is imported, also inside functions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if inner in MODULES else node.module
+
+
+def functions_with(tree: ast.Module, found) -> set[str]:
+    """The functions that hold a node for which `found` is true; `` for the module itself."""
+    names = set()
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef) and any(found(n) for n in ast.walk(function)):
+            names.add(function.name)
+    return names or ({""} if any(found(node) for node in ast.walk(tree)) else set())
+
+
+def assigns_state(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr == "state" and isinstance(node.ctx, ast.Store)
+    if not isinstance(node, ast.Call):
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    called = node.func.id if isinstance(node.func, ast.Name) else called
+    keywords = {keyword.arg for keyword in node.keywords}
+    texts = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
+    by_keyword = called in ("update", "update_or_create") and "state" in keywords
+    return by_keyword or (called in ("setattr", "bulk_update") and "state" in texts)
+
+
+def catches_all(node: ast.AST) -> bool:
+    """Whether it catches every exception and does not raise it on."""
+    if not isinstance(node, ast.ExceptHandler) or isinstance(node.body[-1], ast.Raise):
+        return False
+    if node.type is None:
+        return True
+    kinds = {inner.id for inner in ast.walk(node.type) if isinstance(inner, ast.Name)}
+    return not kinds.isdisjoint({"Exception", "BaseException"})
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_module_imports_only_what_stands_to_its_left(module):
+    mine = layer_of(module)
+    ours = {name for name in imported(MODULES[module]) if name.split(".")[0] in PACKAGES}
+    assert [name for name in sorted(ours) if layer_of(name) > mine] == []
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_each_wheel_with_a_boundary_is_imported_behind_it_only(module):
+    wheels = {name.split(".")[0] for name in imported(MODULES[module])}
+    beyond = [
+        name for name in sorted(wheels & WHEELS.keys()) if file_of(module) not in WHEELS[name]
+    ]
+    assert beyond == []
+
+
+def test_every_boundary_is_where_it_is_said_to_be():
+    for wheel, files in WHEELS.items():
+        named = {file_of(m) for m, tree in MODULES.items() if wheel in heads(tree)}
+        assert named == files, wheel
+
+
+def heads(tree):
+    return {name.split(".")[0] for name in imported(tree)}
+
+
+@pytest.mark.parametrize("module", sorted(set(MODULES) - {"agency.states"}))
+def test_nothing_but_move_assigns_a_state(module):
+    assert functions_with(MODULES[module], assigns_state) == set()
+
+
+def test_only_the_worker_loop_and_the_health_check_catch_everything():
+    found = {file_of(m): functions_with(tree, catches_all) for m, tree in MODULES.items()}
+    assert {file: names for file, names in found.items() if names} == CATCH_ALL
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "a.state = 1",
+        "a.state, b = 1, 2",
+        "a.state: int = 1",
+        "setattr(a, 'state', 1)",
+        "rows.update(state=1)",
+        "rows.bulk_update(x, ['state'])",
+    ],
+)
+def test_the_search_for_assignments_finds_each_kind(code):
+    assert functions_with(ast.parse(code), assigns_state) == {""}
+
+
+@pytest.mark.parametrize("code", ["a = b.state", "rows.filter(state=1).update(problem=2)"])
+def test_the_search_for_assignments_leaves_reading_alone(code):
+    assert functions_with(ast.parse(code), assigns_state) == set()

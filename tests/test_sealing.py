@@ -1,0 +1,268 @@
+"""Nothing secret is readable in the database, in envelopes, in logs or at the broker.
+
+A story with values that occur nowhere else is run; then everything that was written is searched.
+"""
+
+import base64
+import json
+import logging
+
+import pytest
+import redis
+from cryptography.exceptions import InvalidTag
+from django.conf import settings as django_settings
+from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connection as database
+from django.test.utils import CaptureQueriesContext
+
+from connections.didcomm import envelope
+from connections.models import Connection, InboundMessage, OutboundMessage
+from credentials.models import CredentialDefinition
+from tenants import vault
+from tenants.models import DataKey
+from tests import queues
+from tests.connections.outside import Agent
+from verifications.models import VerificationPolicy
+from wallets import keys
+from wallets.models import Key, Wallet
+
+NAME, CITY = "Zenobia Quillfeather", "Ulthar-upon-Skai"
+OTHER_NAME, WANTED = "Balthazar Nightingale", "Unobtainium-4711"
+OPEN_NAME, AGE = "Cassiopeia Wintergreen", "731946"
+WORDS = (NAME, CITY, OTHER_NAME, WANTED, OPEN_NAME, AGE)
+
+
+@pytest.fixture
+def envelopes(monkeypatch):
+    """Every envelope that is packed."""
+    packed, pack = [], envelope.pack
+
+    def recorded(*arguments):
+        packed.append(pack(*arguments))
+        return packed[-1]
+
+    monkeypatch.setattr(envelope, "pack", recorded)
+    return packed
+
+
+@pytest.fixture
+def broker():
+    client = redis.Redis.from_url(django_settings.REDIS_URL)
+    client.flushdb()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def story(faber, monkeypatch):
+    """Faber and Alice do all there is to do; some messages are still on their way at the end."""
+    alice, definition = faber.hosts("Alice"), faber.defines("name", "city", "age")
+    values = {"name": NAME, "city": CITY, "age": AGE}
+    alice.receives(faber, definition, values)
+    restricted = [{"value": {"attributeName": "city", "attributeValue": CITY}}]
+    faber.asks(alice, attributes=[{"policyName": "name", "restrictions": restricted}])
+    alice.auto_selects()
+    assert alice.newest("verifications")["isValid"] is True
+    wanted = [{"value": {"attributeName": "city", "attributeValue": WANTED}}]
+    attributes = [{"policyName": "name", "restrictions": wanted}]
+    policy = {"name": "Policy", "version": "1.0", "attributes": attributes}
+    faber.post("/verificationPolicies", policy)
+    by_link = {"definitionId": definition["definitionId"], "credentialValues": values}
+    faber.post("/credentials", by_link)
+    queues.crash_before_the_drain(monkeypatch)
+    faber.offers(alice, definition, values | {"name": OPEN_NAME})
+    from_outside(faber)
+    return faber
+
+
+def from_outside(faber):
+    """A message of another agent that no worker has seen yet."""
+    invited = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    agent = Agent()
+    request = {"@type": agent.prefix + "connections/1.0/request", "label": OTHER_NAME}
+    data = agent.pack(request | {"@id": "12345678"}, to=invited.invitation["recipientKeys"][0])
+    assert agent.post(data).status_code == 202
+
+
+def secrets(faber):
+    """Everything that must not be found: texts, and bytes."""
+    made, [definition] = faber.made, CredentialDefinition.objects.all()
+    private = vault.unseal(definition, "private_key")
+    seeds = [key.secret() for key in Key.objects.filter(retired_at=None)]
+    texts = [keys.encode(seed) for seed in seeds]
+    texts += [*WORDS, made.access_token, made.subscription_key, made.provider_key]
+    texts += [wallet.secret() for wallet in Wallet.objects.all()]
+    texts += [number for number in numbers(private) if len(number) > 30]
+    data_keys = [vault.unwrap(row) for row in DataKey.objects.all()]
+    return [text.encode() for text in texts] + seeds + data_keys + [django_settings.MASTER_KEY]
+
+
+def numbers(value):
+    if isinstance(value, dict):
+        for inner in value.values():
+            yield from numbers(inner)
+    elif isinstance(value, str):
+        yield value
+
+
+def forms(secret):
+    """A secret as it is, in hexadecimal, and in base64 at each of the three offsets."""
+    yield secret
+    yield secret.hex().encode()
+    for offset in range(3):
+        text = base64.b64encode(bytes(offset) + secret + bytes(3))
+        end = offset + len(secret)
+        inner = text[-(-offset * 8 // 6) : end * 8 // 6]  # what the secret alone determines
+        yield inner
+        yield inner.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def found(faber, haystack):
+    """The secrets that stand in `haystack` in any form."""
+    return {one for one in secrets(faber) if any(form in haystack for form in forms(one))}
+
+
+def as_bytes(value):
+    if isinstance(value, bytes | memoryview):
+        return bytes(value)
+    return (value if isinstance(value, str) else json.dumps(value, default=str)).encode()
+
+
+def everything_stored():
+    """`{"table.column": all its values}` of every table of the database."""
+    with database.cursor() as cursor:
+        cursor.execute(
+            "SELECT table_name, column_name FROM information_schema.columns "
+            "WHERE table_schema = 'public'"
+        )
+        columns = cursor.fetchall()
+        stored = {}
+        for table, column in columns:
+            cursor.execute(f'SELECT "{column}" FROM "{table}"')
+            stored[f"{table}.{column}"] = b"\n".join(as_bytes(row[0]) for row in cursor.fetchall())
+    return stored
+
+
+def test_no_secret_is_readable_in_any_column(story):
+    leaks = {place: found(story, data) for place, data in everything_stored().items()}
+    assert {place: secrets for place, secrets in leaks.items() if secrets} == {}
+
+
+def test_the_search_does_see_what_is_there(story):
+    stored = everything_stored()
+    assert b"Alice" in stored["wallets_wallet.owner_name"]
+    assert len(stored["credentials_credential.values"]) > 200
+    assert OutboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
+    assert InboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
+    assert Connection.objects.exclude(shared=None).count() == 1
+    for secret in secrets(story):
+        for form in (secret, secret.hex().encode(), base64.b64encode(b"xx" + secret + b"yy")):
+            assert secret in found(story, b"<" + form + b">")
+
+
+def test_what_is_handled_leaves_no_body_behind(story):
+    for queue in (OutboundMessage, InboundMessage):
+        done = queue.objects.filter(status="done")
+        assert done.exists() and not done.filter(body__isnull=False).exists()
+
+
+def test_no_envelope_shows_what_is_in_it(envelopes, story):
+    assert len(envelopes) > 10
+    for packed in envelopes:
+        header = base64.urlsafe_b64decode(json.loads(packed)["protected"])
+        assert found(story, packed + header) == set()
+        assert b"issue-credential" not in packed + header
+
+
+def test_no_log_line_says_a_secret_even_at_the_lowest_level(caplog, faber, request):
+    for name in ("", "agency", "connections", "credentials", "verifications", "django.db.backends"):
+        caplog.set_level(logging.DEBUG, logger=name)
+    with CaptureQueriesContext(database):
+        request.getfixturevalue("story")
+        queues.worker_catches_up()
+    lines = "\n".join(
+        f"{record.getMessage()} {record.args} {record.__dict__}" for record in caplog.records
+    )
+    assert "INSERT INTO" in lines and "POST" in lines
+    assert found(faber, lines.encode()) == set()
+
+
+def test_the_broker_sees_the_bell_and_nothing_else(broker, faber, request):
+    request.getfixturevalue("story")
+    messages = [json.loads(message) for message in broker.lrange("celery", 0, -1)]
+    assert messages
+    for message in messages:
+        arguments, keywords, _ = json.loads(base64.b64decode(message["body"]))
+        assert (arguments, keywords) == ([], {})
+        assert found(faber, json.dumps(message).encode()) == set()
+
+
+def test_a_sealed_value_opens_in_its_own_place_only(faber, acme):
+    alice, bob = (Wallet.objects.get(wallet_id=faber.hosts(n).wallet_id) for n in ("A", "B"))
+    elsewhere = Wallet.objects.get(tenant=acme.tenant)
+    for row in (bob, elsewhere):
+        row.link_secret = alice.link_secret
+        with pytest.raises(InvalidTag):
+            row.secret()
+    alice.seed = alice.link_secret
+    with pytest.raises(InvalidTag):
+        vault.unseal(alice, "seed")
+
+
+def test_a_sealed_value_of_another_table_does_not_open(faber):
+    wallet = Wallet.objects.get(tenant=faber.tenant)
+    policy = VerificationPolicy(id=wallet.pk, tenant=faber.tenant, body=wallet.link_secret)
+    policy.link_secret = wallet.link_secret
+    with pytest.raises(InvalidTag):
+        vault.unseal(policy, "link_secret")
+
+
+@pytest.mark.parametrize("place", [0, 1, 12, 13, -1])
+def test_a_sealed_value_with_one_changed_byte_does_not_open(faber, place):
+    wallet = Wallet.objects.get(tenant=faber.tenant)
+    changed = bytearray(wallet.link_secret)
+    changed[place] ^= 1
+    wallet.link_secret = bytes(changed)
+    with pytest.raises(InvalidTag):
+        wallet.secret()
+
+
+def test_a_sealed_value_looks_different_each_time(faber):
+    wallet = Wallet.objects.get(tenant=faber.tenant)
+    assert vault.sealed(wallet, "link_secret", "7") != vault.sealed(wallet, "link_secret", "7")
+
+
+@pytest.fixture
+def another_master_key(settings):
+    settings.MASTER_KEY = bytes(32)
+    clear_caches()
+    yield
+    clear_caches()
+
+
+def clear_caches():
+    vault.derived.cache_clear()
+    vault.data_key.cache_clear()
+
+
+def test_the_wrong_master_key_gives_one_clear_sentence(faber, request):
+    vault.check_master_key()
+    request.getfixturevalue("another_master_key")
+    with pytest.raises(ImproperlyConfigured) as refused:
+        vault.check_master_key()
+    assert str(refused.value).startswith("AGENCY_MASTER_KEY is not the key this database was")
+    assert refused.value.__cause__ is None, "without a traceback of the cipher"
+
+
+def test_the_check_at_start_reports_the_wrong_master_key(faber, request):
+    vault.check_master_key()
+    request.getfixturevalue("another_master_key")
+    found = checks.run_checks(tags=[checks.Tags.database], databases=["default"])
+    assert [error.id for error in found] == ["agency.E001"]
+
+
+def test_the_wrong_master_key_opens_nothing_and_knows_no_token(faber, another_master_key):
+    with pytest.raises(ImproperlyConfigured):
+        Wallet.objects.get(tenant=faber.tenant).secret()
+    assert faber.send("get", "/connections").status_code == 401
