@@ -259,6 +259,11 @@ class Verification(Record):
     def shown_policy(self):
         return vault.unseal(self, "policy")
 
+    def shown_checks(self):
+        """What the verifier's checklist found, in the API's words."""
+        found = vault.unseal(self, "checks")
+        return found and [shown_check(**check) for check in found]
+
     def shown_proof(self):
         return vault.unseal(self, "proof")
 
@@ -307,6 +312,11 @@ def candidate(row, schema, definition):
         credential=stored,
         revocation=revocation_of(row),
     )
+
+
+def shown_check(policy_name, rule, status, code, message):
+    shown = {"policyName": policy_name, "rule": rule, "status": status, "code": code}
+    return {name: value for name, value in (shown | {"message": message}).items() if value}
 
 
 def revocation_of(row):

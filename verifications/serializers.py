@@ -78,11 +78,13 @@ class ProofAttribute(serializers.Serializer):
 
 
 class Check(serializers.Serializer):
-    policyName = serializers.CharField(required=False)
+    """One line of the verifier's checklist: docs/verification.md."""
+
+    policyName = serializers.CharField(required=False, help_text="None: the whole answer.")
     rule = serializers.CharField()
     status = serializers.ChoiceField([(word, word) for word in ("pass", "fail", "skipped")])
-    code = serializers.CharField()
-    message = serializers.CharField()
+    code = serializers.CharField(required=False, help_text="Of a failure; stable.")
+    message = serializers.CharField(required=False)
 
 
 class VerificationContract(Contract):
@@ -95,6 +97,7 @@ class VerificationContract(Contract):
     isValid = serializers.BooleanField(required=False)
     verifiedAtUtc = serializers.DateTimeField(required=False)
     proof = serializers.DictField(child=ProofAttribute(), required=False)
+    checks = Check(many=True, required=False, help_text="Why the proof is valid or not.")
     policy = VerificationPolicyParameters()
     verificationRequestData = serializers.CharField(required=False, help_text="Of one by link.")
     verificationRequestUrl = serializers.CharField(required=False)
@@ -113,6 +116,7 @@ class VerificationContract(Contract):
             isValid=verification.is_valid,
             verifiedAtUtc=utc(verification.verified_at),
             proof=verification.shown_proof(),
+            checks=verification.shown_checks(),
             policy=verification.shown_policy(),
             verificationRequestData=connection.invitation_data if url else None,
             verificationRequestUrl=url,
