@@ -47,10 +47,11 @@ class Delivery(models.Model):
         return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
 
     @classmethod
-    def claim(cls, limit=10, duration=LEASE):
+    def claim(cls, limit=10, duration=LEASE, **wanted):
         """Up to `limit` due rows, oldest first, now leased to the caller."""
         with transaction.atomic():
-            rows = list(cls.due().select_for_update(skip_locked=True).order_by("pk")[:limit])
+            due = cls.due().filter(**wanted).select_for_update(skip_locked=True)
+            rows = list(due.order_by("pk")[:limit])
             for row in rows:
                 row.lease(duration)
             cls.objects.bulk_update(rows, ["lease_owner", "lease_until"])

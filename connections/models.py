@@ -424,10 +424,11 @@ class InboundMessage(Record, Delivery):
 class OutboundMessage(Record, Delivery):
     """A message on its way. Sealed until it is sent, then erased.
 
-    `envelope` is filled only when the sender's key is about to go before the message went.
+    `envelope` is filled only when the sender's key is about to go before the message went; such a
+    message outlives even its organization.
     """
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     my_key = models.ForeignKey(Key, on_delete=models.CASCADE)
     recipient_key = models.CharField(max_length=44)
@@ -471,6 +472,12 @@ class OutboundMessage(Record, Delivery):
                 return False
             time.sleep(0.01)
         return True
+
+    def claim_next(self):
+        """What another call sent meanwhile behind this message and left to whoever comes next."""
+        pair = {"recipient_key": self.recipient_key, "my_key": self.my_key_id, "is_hosted": True}
+        waits = OutboundMessage.objects.filter(**pair, status=self.Status.PENDING).exists()
+        return OutboundMessage.claim(limit=1, **pair) if waits else []
 
     @classmethod
     def due(cls):

@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
 from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
+from credentials.revocation import RevocationRegistry, StatusList
 
 
 @admin.register(PublishedObject)
@@ -54,3 +55,21 @@ class CredentialAdmin(ReadOnlyAdmin):
         "definition_id", "automatic_issuance", "accepted_at", "issued_at", "problem", "created_at",
         "updated_at",
     ]  # fmt: skip
+
+
+@admin.register(RevocationRegistry)
+class RevocationRegistryAdmin(ReadOnlyAdmin):
+    list_display = ["registry_id", "tenant", "size", "next_index", "created_at"]
+    list_select_related = ["tenant"]
+    search_fields = ["registry_id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "tenant", "definition", "registry_id", "size", "next_index", "created_at"]
+
+
+@admin.register(StatusList)
+class StatusListAdmin(ReadOnlyAdmin):
+    list_display = ["registry_id", "timestamp", "network", "created_at"]
+    list_select_related = ["network"]
+    search_fields = ["registry_id"]
+    date_hierarchy = "created_at"
+    fields = ["id", "network", "registry_id", "timestamp", "created_at"]

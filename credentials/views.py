@@ -273,7 +273,6 @@ class Credentials(View):
         find(with_parties(self.rows), credentialId).revoke()
         return Response()
 
-
     @extend_schema(
         operation_id="deleteCredential",
         summary="Delete a record without revoking; an open offer is withdrawn first",

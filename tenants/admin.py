@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 
 from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
 from agency.studio.forms import CountsOnce, OrganizationForm
-from tenants.models import ApiKey, DataKey, Membership, Network, Provider, Tenant
+from tenants.models import ApiKey, Asset, DataKey, Membership, Network, Provider, Tenant
 from tenants.provisioning import create_organization
 
 
@@ -169,6 +169,15 @@ class MembershipAdmin(ReadOnlyAdmin):
 class NetworkAdmin(ReadOnlyAdmin):
     list_display = ["id", "name", "kind", "sequence"]
     fields = ["id", "name", "kind", "sequence"]
+
+
+@admin.register(Asset)
+class AssetAdmin(ReadOnlyAdmin):
+    list_display = ["name", "provider", "size", "created_at"]
+    list_select_related = ["provider"]
+    search_fields = ["name", "provider__name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "name", "provider", "size", "created_at"]
 
 
 @admin.register(DataKey)

@@ -38,6 +38,7 @@ LAYERS = [
     ("tenants.provisioning", "tenants.views"),
 ]
 EXACT = {"agency", "tenants"}  # the packages themselves; their modules stand in several layers
+LAST = {"tenants": len(LAYERS) - 1}  # where those of their modules stand that are not named
 WIRING = {"admin", "apps", "urls"}  # found by Django or the root's routes, imported by nobody else
 WHEELS = {
     "nacl": {"wallets/keys.py"},
@@ -84,7 +85,7 @@ def layer_of(module: str) -> int:
     for number, names in enumerate(LAYERS):
         if module in names or (package in names and package not in EXACT):
             return number
-    return len(LAYERS)
+    return LAST.get(package, len(LAYERS))
 
 
 def imported(tree: ast.Module) -> Iterator[str]:

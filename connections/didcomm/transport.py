@@ -117,7 +117,9 @@ def drain(row: "models.OutboundMessage") -> None:
     try:
         for _ in range(MAX_DRAIN):
             if waiting:
-                deliver(waiting.popleft())
+                row = waiting.popleft()
+                deliver(row)
+                waiting.extend(row.claim_next())
         for left in waiting:
             leave(left)
     finally:

@@ -1,12 +1,16 @@
 """Sue supports: staff who may see everything. More permissions come one by one."""
 
+from pathlib import Path
+
 import pytest
+from django.apps import apps
+from django.conf import settings
 from django.contrib.auth.models import Permission, User
 
 from tests.pages import Browser, pages
 
 __all__ = ["pages"]
-OURS = ("tenants", "wallets", "connections", "credentials", "verifications")
+OURS = [app.label for app in apps.get_app_configs() if Path(app.path).parent == settings.BASE_DIR]
 
 
 @pytest.fixture

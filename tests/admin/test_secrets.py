@@ -11,7 +11,9 @@ from connections.models import Connection
 from tests.admin.conftest import OURS
 from wallets.models import Key, Wallet
 
-MAY_BE_EMPTY = {"BasicMessage", "Membership", "SpareKey"}
+MAY_BE_EMPTY = {
+    "BasicMessage", "Membership", "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
+}  # fmt: skip
 VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36000001"}
 
 

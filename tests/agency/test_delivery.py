@@ -55,14 +55,14 @@ def test_a_claimed_row_is_claimed_again_when_its_lease_has_run_out(rows):
 @pytest.mark.parametrize(
     "fields",
     [
-        {"status": Status.DONE},
-        {"status": Status.EXHAUSTED},
-        {"due_at": past(-60)},
-        {"lease_until": past(-60), "lease_owner": uuid7()},
+        lambda: {"status": Status.DONE},
+        lambda: {"status": Status.EXHAUSTED},
+        lambda: {"due_at": past(-60)},
+        lambda: {"lease_until": past(-60), "lease_owner": uuid7()},
     ],
 )
 def test_what_is_done_or_not_due_or_leased_is_not_claimed(rows, fields):
-    InboundMessage.objects.update(**fields)
+    InboundMessage.objects.update(**fields())
     assert InboundMessage.claim() == []
 
 

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from datetime import timedelta
 from functools import partial
 
 import pytest
@@ -15,8 +16,9 @@ from connections import tasks
 from connections.didcomm import transport
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition
+from credentials.tasks import issue_what_was_left_behind
 from tests import queues
-from tests.races import elsewhere
+from tests.races import at_once, elsewhere
 
 VALUES = {"name": "Alice", "level": "7"}
 
@@ -72,11 +74,25 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
 ):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
-        broken.setattr("credentials.protocol.issue", fails_with(RuntimeError("broken")))
+        broken.setattr("credentials.models.attached", fails_with(RuntimeError("broken")))
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Offered"
     assert held_by(alice) == ["Requested"]
     queues.worker_catches_up()
+    assert issuers_state(faber, offered) == "Issued"
+    assert held_by(alice) == ["Issued"]
+
+
+def test_an_automatic_issue_that_breaks_is_made_up_for(faber, alice, badge, monkeypatch):
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    with monkeypatch.context() as broken:
+        broken.setattr("credentials.protocol.issue", fails_with(RuntimeError("broken")))
+        alice.accepts_offer()
+    assert issuers_state(faber, offered) == "Requested"
+    issue_what_was_left_behind()
+    assert issuers_state(faber, offered) == "Requested"
+    monkeypatch.setattr("credentials.tasks.LEFT_BEHIND", timedelta(0))
+    issue_what_was_left_behind()
     assert issuers_state(faber, offered) == "Issued"
     assert held_by(alice) == ["Issued"]
 
@@ -248,3 +264,10 @@ def test_a_whole_story_survives_a_crash_after_every_commit(faber, monkeypatch):
     after(alice.auto_selects())
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
     assert alice.newest("verifications")["isValid"] is True
+
+
+def test_offers_to_one_peer_at_once_all_arrive_without_a_worker(faber, alice, badge):
+    offers = at_once(*[lambda: faber.offers(alice, badge, VALUES)] * 8)
+    assert [one["state"] for one in offers] == ["Offered"] * 8
+    assert held_by(alice) == ["Offered"] * 8
+    assert not queues.pending().exists()

@@ -43,7 +43,7 @@ def with_header(data, **members):
 
 
 def with_entry(data, **members):
-    """The envelope with another first recipient; `header` replaces members of the entry's header."""
+    """The envelope with another first recipient; `header` replaces members of its header."""
     [entry] = json.loads(decode_bytes(data["protected"]))["recipients"]
     header = entry["header"] | members.pop("header", {})
     return with_header(data, recipients=[entry | members | {"header": header}])

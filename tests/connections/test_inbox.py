@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 
 from connections import protocol
-from connections.didcomm import envelope, message
+from connections.didcomm import envelope, message, transport
 from connections.models import Connection, InboundMessage
 from tests import queues
 from tests.connections.outside import Agent
@@ -176,8 +176,6 @@ def test_one_message_of_two_wallets_reaches_both(faber, phone):
 
 def test_a_slow_worker_that_lost_its_lease_refuses_nothing(row, phone):
     """Its successor has answered already: what fails now fails because it is done."""
-    from connections.didcomm import transport
-
     phone.post(phone.pack(phone.build("issue-credential/1.0/request-credential")))
     [slow] = InboundMessage.claim()
     queues.worker_catches_up()

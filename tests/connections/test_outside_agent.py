@@ -6,11 +6,11 @@ import json
 import pytest
 
 from connections import protocol
-from connections.didcomm import message
+from connections.didcomm import envelope, message, transport
 from connections.didcomm.message import attach, attached
 from connections.models import Connection, OutboundMessage
 from tests import queues
-from wallets import anoncreds
+from wallets import anoncreds, keys
 from wallets.anoncreds import Entry
 
 ISSUE, PROVE = "issue-credential/1.0/", "present-proof/1.0/"
@@ -186,9 +186,6 @@ def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(faber, phon
 
 
 def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
-    from connections.didcomm import envelope, transport
-    from wallets import keys
-
     row = phone.connects(faber)
     mediator = keys.generate_seed()
     Connection.objects.filter(pk=row.pk).update(their_routing_keys=[keys.verkey_of(mediator)])

@@ -1,4 +1,4 @@
-"""Rows in every state, brought there by the steps that lead there, and what a refusal must leave."""
+"""Rows in every state, brought there by the steps that lead there, and what refusals leave."""
 
 import pytest
 from django.db import transaction
