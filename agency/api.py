@@ -79,13 +79,13 @@ def utc(moment):
     return moment and moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def find(rows, identifier):
+def find(rows, identifier, column="pk"):
     """The row with this UUID, or 404."""
     try:
         identifier = uuid.UUID(str(identifier))
     except ValueError:
         identifier = None
-    row = rows.filter(pk=identifier).first() if identifier else None
+    row = rows.filter(**{column: identifier}).first() if identifier else None
     return found(row, rows.model)
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
 
-from tenants.models import ApiKey, Tenant
+from tenants.models import ApiKey, Provider, Tenant
 
 SUBSCRIPTION_HEADERS = (
     "X-Service-Subscription-Key",
@@ -19,6 +19,11 @@ UNAUTHORIZED = (
     "The access token or the subscription key is missing, wrong or revoked. Send both as "
     "`Authorization: bearer <token>` and `X-Service-Subscription-Key: <key>`; the studio shows "
     "and renews them."
+)
+
+NO_PROVIDER = (
+    "The provider key is missing, wrong or revoked. Send it as `Authorization: bearer <key>`; "
+    "access tokens do not open the provider API."
 )
 
 
@@ -51,6 +56,28 @@ class TenantAuthentication(BaseAuthentication):
             key.used()
         token = keys[ApiKey.Kind.ACCESS_TOKEN]
         return Caller(token.tenant, token), token
+
+    def authenticate_header(self, request):
+        return "Bearer"
+
+
+class ProviderCaller(NamedTuple):
+    """Who calls the provider API: a provider account, by one of its keys."""
+
+    provider: Provider
+    key: ApiKey
+    is_authenticated: bool = True
+
+
+class ProviderAuthentication(BaseAuthentication):
+    """The provider key as the bearer; no other header counts."""
+
+    def authenticate(self, request):
+        key = ApiKey.find(ApiKey.Kind.PROVIDER_KEY, bearer(request))
+        if not key:
+            raise exceptions.AuthenticationFailed(NO_PROVIDER)
+        key.used()
+        return ProviderCaller(key.provider, key), key
 
     def authenticate_header(self, request):
         return "Bearer"

@@ -14,6 +14,7 @@ from agency import logs
 logger = logging.getLogger("agency.requests")
 SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
 QUIET = ("/health", "/static/")
+FORM_BYTES = 16 * 1024  # around a picture in a form
 PAGE_POLICY = (
     "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
@@ -55,8 +56,7 @@ def bounded_body(get_response):
     """Refuses a body over its limit (413) and reads chunked ones, which WSGI shows as empty."""
 
     def middleware(request):
-        didcomm = request.path_info == "/didcomm"
-        limit = settings.MAX_ENVELOPE_BYTES if didcomm else settings.MAX_BODY_BYTES
+        limit = limit_of(request.path_info)
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > limit:
             return too_large(limit)
@@ -72,6 +72,15 @@ def bounded_body(get_response):
         return get_response(request)
 
     return middleware
+
+
+def limit_of(path):
+    """Bytes that a body may have at this address."""
+    if path == "/didcomm":
+        return settings.MAX_ENVELOPE_BYTES
+    if path.endswith(("/common/upload", "/assets")):
+        return settings.MAX_IMAGE_BYTES + FORM_BYTES
+    return settings.MAX_BODY_BYTES
 
 
 def too_large(limit):

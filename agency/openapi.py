@@ -6,12 +6,11 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 from agency.api import CODES
 
-SHOWN_ONCE = re.compile(
-    r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/"
-)
+SHOWN_ONCE = re.compile(r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/")
 ALIASES = (
     "/definition/schemas",
     "/custodian/v1/health",
+    "/custodian/v1/",
     "/provider/v1/health",
     "/custodian/v1/api/{walletId}/presentations/connection/{connectionId}",
     "/custodian/v1/api/{walletId}/verification/{verificationId}",
@@ -48,6 +47,14 @@ class TwoKeys(OpenApiAuthenticationExtension):
 
     def get_security_requirement(self, auto_schema):
         return {name: [] for name in self.name}
+
+
+class ProviderKey(OpenApiAuthenticationExtension):
+    target_class = "agency.authentication.ProviderAuthentication"
+    name = "providerKey"
+
+    def get_security_definition(self, auto_schema):
+        return {"type": "http", "scheme": "bearer"}
 
 
 def one_path_each(endpoints):

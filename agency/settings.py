@@ -36,6 +36,10 @@ STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage")
 LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+# Whether a provider may read the keys of organizations it made again, as the provider API promises.
+PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
+# The regions that the provider API lists: Name=Text, by comma.
+REGIONS = env.dict("REGIONS", default={"UnitedStates": "United States"})
 # Whether anybody may sign up in the studio; without it, only staff create people.
 STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
 # For which numbers of attributes definition keys are made ahead of need, and how many of each.
@@ -46,6 +50,8 @@ REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", defau
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
+# Bytes of one uploaded picture.
+MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
 # Bytes of one DIDComm envelope.
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine itself; other private addresses are always refused.
@@ -102,6 +108,7 @@ MIDDLEWARE = [
     "agency.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agency.middleware.content_security_policy",
     "agency.middleware.bounded_body",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -219,6 +226,9 @@ SPECTACULAR_SETTINGS = {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
         "VerificationState": "verifications.models.Verification.State",
+        "EndorserType": "tenants.models.Tenant.Endorser",
+        "WebhookType": "webhooks.models.Webhook.Type",
+        "MessageDirection": "connections.models.BasicMessage.Direction",
     },
     "TAGS": [
         {
@@ -247,6 +257,14 @@ SPECTACULAR_SETTINGS = {
         {"name": "Verifications", "description": "Proof requests and their results."},
         {"name": "Messages", "description": "Texts between the organization and a connection."},
         {"name": "Webhooks", "description": "Where the organization is told what happened."},
+        {
+            "name": "Organizations",
+            "description": "The organization itself, the networks, public pictures.",
+        },
+        {
+            "name": "Provider",
+            "description": "Organizations made and kept by a provider account, with its key.",
+        },
         {"name": "Ledger", "description": "Public objects of the local network."},
         {"name": "Health", "description": "For load balancers."},
     ],

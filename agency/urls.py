@@ -7,11 +7,13 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
 from agency import api, health
 from connections import urls as connections
 from credentials import urls as credentials
+from tenants import urls as tenants
 from verifications import urls as verifications
 from wallets import urls as wallets
 from webhooks import urls as webhooks
 
 credentials_api = [
+    *tenants.credentials_api,
     *webhooks.credentials_api,
     *connections.credentials_api,
     *credentials.credentials_api,
@@ -19,6 +21,7 @@ credentials_api = [
     path("health", health.Health.as_view({"get": "live"})),
 ]
 wallet_api = [
+    *tenants.wallet_api,
     *wallets.wallet_api,
     *connections.wallet_api,
     *credentials.wallet_api,
@@ -28,7 +31,11 @@ wallet_family = [
     path("api/", include(wallet_api)),
     path("health", health.Health.as_view({"get": "live"})),
 ]
-provider_api = [path("health", health.Health.as_view({"get": "live"}))]
+custodian = [path("", health.Health.as_view({"get": "live"})), *wallet_family]
+provider_api = [
+    *tenants.provider_api,
+    path("health", health.Health.as_view({"get": "live"})),
+]
 
 urlpatterns = [
     path("", include("agency.studio.urls")),
@@ -39,13 +46,14 @@ urlpatterns = [
     path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,
     *credentials.public,
+    *tenants.public,
     path("", include(credentials_api)),
     path("agency/v1/", include(credentials_api)),
     path("credentials/v1/", include(credentials_api)),
     path("", include(wallet_family)),
-    path("custodian/", include(wallet_family)),
-    path("custodian/v1/", include(wallet_family)),
-    path("wallet/v1/", include(wallet_family)),
+    path("custodian/v1/", include(custodian)),
+    path("custodian/", include(custodian)),
+    path("wallet/v1/", include(custodian)),
     path("management/v1/", include(provider_api)),
     path("provider/v1/", include(provider_api)),
 ]

@@ -1,0 +1,130 @@
+"""Registering, listing, switching and deleting webhooks."""
+
+import pytest
+
+from tenants import vault
+from tests import races
+from tests.people import ApiError
+from webhooks.models import Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+URL = "https://office.example/events"
+
+
+def registers(organization, **body):
+    return organization.post("/webhooks", {"url": URL, "type": "Notification"} | body)
+
+
+def refused(call, *args, **kwargs):
+    with pytest.raises(ApiError) as raised:
+        call(*args, **kwargs)
+    return raised.value
+
+
+def test_it_is_registered_and_listed(faber):
+    made = registers(faber)
+    assert made == {"id": made["id"], "url": URL, "type": "Notification", "enabled": True}
+    assert faber.get("/webhooks") == [made]
+
+
+def test_the_newest_comes_first(faber):
+    ids = [registers(faber)["id"] for _ in range(3)]
+    assert [one["id"] for one in faber.get("/webhooks")] == ids[::-1]
+
+
+@pytest.mark.parametrize(
+    "given, kept",
+    [
+        ("Notification", "Notification"),
+        ("DelegatedEndorser", "DelegatedEndorser"),
+        ("Endorser", "DelegatedEndorser"),
+        ("DelegatedSigning", "DelegatedEndorser"),
+        ("Zapier", "Zapier"),
+        (None, "Notification"),
+    ],
+)
+def test_each_type_is_kept_under_its_name(faber, given, kept):
+    assert registers(faber, type=given)["type"] == kept
+
+
+def test_it_is_disabled_and_enabled(faber):
+    made = registers(faber)
+    for word, enabled in (("disable", False), ("disable", False), ("enable", True)):
+        assert faber.put(f"/webhooks/{made['id']}/{word}") is None
+        assert faber.get("/webhooks") == [made | {"enabled": enabled}]
+
+
+def test_it_is_deleted(faber):
+    made = registers(faber)
+    faber.delete(f"/webhooks/{made['id']}")
+    assert faber.get("/webhooks") == []
+    assert refused(faber.delete, f"/webhooks/{made['id']}").status == 404
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        None,
+        "",
+        "office.example/events",
+        "ftp://office.example",
+        "https://",
+        "https:///events",
+        "https://user:secret@office.example/",
+        "https://office.example@evil.example/",
+        "https://office.example:99999/",
+        "https://[::1/",
+        "https://office.example/a b",
+        "https://office.example/\u202e",
+        "https://office.example\\@evil.example/",
+        "https://office.example/" + "x" * 2000,
+        7,
+        ["https://office.example"],
+    ],
+)
+def test_an_address_that_cannot_be_called_is_400(faber, url):
+    error = refused(registers, faber, url=url)
+    assert (error.status, error.code) == (400, "invalid_request")
+    assert "url" in error.body["errors"]
+    assert faber.get("/webhooks") == []
+
+
+@pytest.mark.parametrize("kind", ["Other", "notification", 1, {}, ["Notification"], ""])
+def test_an_unknown_type_is_400(faber, kind):
+    assert "type" in refused(registers, faber, type=kind).body["errors"]
+
+
+def test_the_sixth_notification_webhook_is_409(faber, acme):
+    made = [registers(faber) for _ in range(5)]
+    faber.put(f"/webhooks/{made[0]['id']}/disable")
+    error = refused(registers, faber)
+    assert (error.status, error.code) == (409, "webhook_limit")
+    registers(acme)
+    registers(faber, type="Zapier")
+    faber.delete(f"/webhooks/{made[0]['id']}")
+    registers(faber)
+
+
+def test_the_limit_holds_when_all_come_at_once(faber):
+    for _ in range(3):
+        registers(faber)
+    answers = races.at_once(*[lambda: registers(faber)] * 6)
+    assert races.refused(answers) == ["webhook_limit"] * 4
+    assert len(faber.get("/webhooks")) == 5
+
+
+def test_the_dialect_of_the_registration_is_kept(faber):
+    registers(faber)
+    faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
+    registers(faber)
+    dialects = Webhook.objects.order_by("pk").values_list("dialect", flat=True)
+    assert list(dialects) == ["client", "literal"]
+
+
+def test_parameters_and_secret_are_sealed_and_never_shown(faber):
+    made = registers(faber, parameters="zap=4711")
+    assert set(made) == {"id", "url", "type", "enabled"}
+    row = Webhook.objects.get()
+    assert b"4711" not in bytes(row.parameters)
+    assert vault.unseal(row, "parameters") == "zap=4711"
+    assert vault.unseal(row, "secret").startswith("whsec_")
