@@ -52,7 +52,10 @@ class TenantAdmin(MadeOnceAdmin):
     list_select_related = ["network", "provider"]
     search_fields = ["name", "wallets__did"]
     date_hierarchy = "created_at"
-    fields = ["id", "name", "image_url", "network", "did", "provider", "created_at", "updated_at"]
+    fields = [
+        "id", "public_id", "name", "image_url", "network", "did", "endorser", "region", "provider",
+        "made_by_provider", "created_at", "updated_at",
+    ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "form_token"]
 
     def get_inlines(self, request: HttpRequest, obj: Tenant | None) -> list[type[Inline]]:

@@ -53,12 +53,21 @@ class Provider(Record):
 
 
 class Tenant(Record):
-    """An organization."""
+    """An organization. `public_id` is its id in the API, which its maker may choose."""
 
+    class Endorser(models.TextChoices):
+        SHARED = "Shared"
+        DEDICATED = "Dedicated"
+        DELEGATED = "Delegated"
+
+    public_id = models.UUIDField(unique=True, default=uuid7, editable=False)
     name = models.CharField(max_length=200)
     image_url = models.URLField(max_length=2000, blank=True)
     network = models.ForeignKey(Network, on_delete=models.PROTECT)
     provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="tenants")
+    made_by_provider = models.BooleanField(default=False)
+    region = models.CharField(max_length=100, blank=True)
+    endorser = models.CharField(max_length=9, choices=Endorser.choices, default=Endorser.SHARED)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
 
     def __str__(self):
@@ -110,7 +119,8 @@ class ApiKey(Record):
     """An access token, subscription key or provider key: kept as a digest, shown once.
 
     Live while it is neither revoked nor past `expires_at`. Rotation makes a successor and lets the
-    old key live on for an overlap.
+    old key live on for an overlap. Keys of organizations that a provider made are kept sealed too,
+    where PROVIDER_KEYS_READABLE says so: the provider API must show them again.
     """
 
     class Kind(models.TextChoices):
@@ -123,6 +133,7 @@ class ApiKey(Record):
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, null=True, related_name="keys")
     name = models.CharField(max_length=100)
     digest = models.BinaryField(unique=True)
+    sealed = models.BinaryField(null=True)
     hint = models.CharField(max_length=16)
     last_used_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -142,11 +153,15 @@ class ApiKey(Record):
 
     @classmethod
     def issue(cls, kind, owner, name):
-        """Returns (row, secret); the secret cannot be read again."""
+        """Returns (row, secret)."""
         secret = tokens.generate(tokens.PREFIXES[kind])
-        who = {"provider" if kind == cls.Kind.PROVIDER_KEY else "tenant": owner}
-        digest, hint = vault.digest(secret), tokens.hint(secret)
-        return cls.objects.create(kind=kind, name=name, digest=digest, hint=hint, **who), secret
+        of_provider = kind == cls.Kind.PROVIDER_KEY
+        row = cls(kind=kind, name=name, digest=vault.digest(secret), hint=tokens.hint(secret))
+        row.tenant, row.provider = (None, owner) if of_provider else (owner, None)
+        if not of_provider and owner.made_by_provider and settings.PROVIDER_KEYS_READABLE:
+            vault.seal(row, "sealed", secret)
+        row.save(force_insert=True)
+        return row, secret
 
     @classmethod
     def live(cls):
@@ -195,3 +210,16 @@ class ApiKey(Record):
         keys = ApiKey.live().filter(pk=self.pk)
         keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)
         return ApiKey.issue(self.kind, self.owner, self.name)
+
+
+class Asset(Record):
+    """A picture that is served publicly, under a random name."""
+
+    LIMIT = 1000
+
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="assets")
+    name = models.CharField(max_length=40, unique=True)
+    size = models.PositiveIntegerField()
+
+    def __str__(self):
+        return self.name

@@ -1,10 +1,10 @@
-"""The only way to make an organization: its wallet, public DID, data key and keys."""
+"""The only way to make an organization (its wallet, public DID, data key and keys) or delete it."""
 
 from typing import NamedTuple
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from agency.errors import Invalid
+from agency.errors import Conflict, Invalid
 from credentials.registries import registry_of
 from tenants import vault
 from tenants.models import ApiKey, Membership, Network, Provider, Tenant
@@ -12,6 +12,8 @@ from wallets import keys
 from wallets.models import Wallet
 
 LOCAL = "local"
+FIRST = "First key"
+TENANT_KINDS = (ApiKey.Kind.ACCESS_TOKEN, ApiKey.Kind.SUBSCRIPTION_KEY)
 
 
 class Organization(NamedTuple):
@@ -28,22 +30,55 @@ def create_organization(name, *, owner=None, image_url="", network_id=None, seed
     """Makes everything or nothing. `owner`: the person who gets the role owner. `seed`: 32 bytes
     of the issuer's key; 409 if its DID stands on the network already."""
     provider = Provider.objects.create(name=name)
-    network = find_network(network_id or LOCAL)
-    tenant = Tenant.objects.create(
-        name=name, image_url=image_url, network=network, provider=provider
-    )
-    vault.create_data_key(tenant)
-    create_organization_wallet(tenant, seed)
+    tenant = create_tenant(provider, name, network_id, seed, image_url=image_url)
     if owner:
         Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
-    Kind = ApiKey.Kind
-    owners = {
-        Kind.ACCESS_TOKEN: tenant,
-        Kind.SUBSCRIPTION_KEY: tenant,
-        Kind.PROVIDER_KEY: provider,
-    }
-    secrets = [ApiKey.issue(kind, who, "First key")[1] for kind, who in owners.items()]
-    return Organization(tenant, *secrets)
+    secrets = [ApiKey.issue(kind, tenant, FIRST)[1] for kind in TENANT_KINDS]
+    provider_key = ApiKey.issue(ApiKey.Kind.PROVIDER_KEY, provider, FIRST)[1]
+    return Organization(tenant, *secrets, provider_key)
+
+
+@transaction.atomic
+def create_organization_of(provider, name, *, network_id=None, seed=None, public_id=None, **fields):
+    """A further organization of a provider account, which reaches it; everything or nothing.
+
+    409 `tenant_id_taken` for a chosen `public_id` that another organization has.
+    """
+    if public_id:
+        fields["public_id"] = public_id
+    tenant = create_tenant(provider, name, network_id, seed, made_by_provider=True, **fields)
+    for kind in TENANT_KINDS:
+        ApiKey.issue(kind, tenant, FIRST)
+    return tenant
+
+
+def create_tenant(provider, name, network_id, seed, **fields):
+    """The organization with its data key and its wallet, and no keys yet."""
+    network = find_network(network_id or LOCAL)
+    tenant = Tenant(name=name, network=network, provider=provider)
+    for field, value in ({"public_id": tenant.pk} | fields).items():
+        setattr(tenant, field, value)
+    try:
+        with transaction.atomic():
+            tenant.save(force_insert=True)
+    except IntegrityError:
+        message = f"The tenantId {tenant.public_id} is taken."
+        raise Conflict("tenant_id_taken", message) from None
+    vault.create_data_key(tenant)
+    create_organization_wallet(tenant, seed)
+    return tenant
+
+
+@transaction.atomic
+def remove_organization(tenant):
+    """Deletes an organization with all that is its own.
+
+    Its public objects stay, and the tombstones of its keys: peers are told `connection_gone`.
+    """
+    Tenant.objects.select_for_update(of=["self"]).get(pk=tenant.pk)
+    for wallet in Wallet.objects.filter(tenant=tenant):
+        wallet.remove()
+    tenant.delete()
 
 
 def create_organization_wallet(tenant, seed=None):

@@ -98,6 +98,22 @@ class Organization(Api):
         return self.post(f"/verifications/policy/connections/{holder.known_as(self)}", policy)
 
 
+class Provider(Api):
+    """The provider account that came with an organization, by its key."""
+
+    def __init__(self, organization):
+        super().__init__(organization.made.provider_key, "", "/provider/v1")
+        self.account = organization.tenant.provider
+
+    def makes(self, name="Branch", **body):
+        return self.post("/tenants", {"name": name} | body)
+
+    def opens(self, made):
+        """The API of an organization that was made."""
+        keys = self.get(f"/tenants/{made['tenantId']}/keys")
+        return Api(keys["accessToken"], keys["subscriptionKey"])
+
+
 class Holder(Api):
     """Alice: a hosted wallet, acting through the wallet API."""
 

@@ -74,11 +74,12 @@ class Wallet(Record):
 
 
 class Key(Record):
-    """A signing key of a wallet. Retired, it stays as a tombstone: no seed, no wallet."""
+    """A signing key of a wallet. Retired, it stays as a tombstone: no seed, no wallet, and in the
+    end no tenant."""
 
     TOMBSTONE = {"wallet": None, "seed": None}
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
     wallet = models.ForeignKey(Wallet, on_delete=models.SET_NULL, null=True, related_name="keys")
     verkey = models.CharField(max_length=44, unique=True)
     seed = models.BinaryField(null=True)

@@ -1,0 +1,221 @@
+"""Shapes of organizations, networks and usage in the API."""
+
+import re
+import uuid
+
+from rest_framework import serializers
+
+from agency import dialects
+from agency.api import Contract, Parameters, compact, utc
+from agency.errors import PeerError
+from connections.didcomm import transport
+from connections.didcomm.message import decode_bytes
+from connections.serializers import AgentEndpoint
+from tenants.models import Tenant
+from webhooks.serializers import WebAddressField
+
+ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+
+
+class SeedField(serializers.CharField):
+    """The 32 bytes of an issuer's seed, as 32 ASCII characters or as base64."""
+
+    def __init__(self, **options):
+        super().__init__(max_length=64, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if len(text) == 32 and text.isascii():
+            return text.encode()
+        try:
+            seed = decode_bytes(text)
+        except PeerError:
+            seed = b""
+        if len(seed) != 32:
+            raise serializers.ValidationError("Give 32 ASCII characters or the base64 of 32 bytes.")
+        return seed
+
+
+class EndorserField(serializers.ChoiceField):
+    """The oldest clients send the number of the choice."""
+
+    def to_internal_value(self, data):
+        if type(data) is int and 0 <= data < len(ENDORSERS):
+            data = ENDORSERS[data][0]
+        return super().to_internal_value(data)
+
+
+class TenantIdField(serializers.CharField):
+    """An id that the caller may choose: a UUID in its usual form."""
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if not UUID.fullmatch(text):
+            raise serializers.ValidationError("Give a UUID, or leave it out.")
+        return uuid.UUID(text)
+
+
+class TenantParameters(Parameters):
+    aliases = {
+        "issuer_seed": "issuerSeed",
+        "image_url": "imageUrl",
+        "network_id": "networkId",
+        "endorser_type": "endorserType",
+    }
+
+    name = serializers.CharField(max_length=200)
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+    networkId = serializers.CharField(required=False, max_length=50)
+    issuerSeed = SeedField(required=False)
+    endorserType = EndorserField(ENDORSERS, required=False)
+    tenantId = TenantIdField(required=False)
+    region = serializers.CharField(required=False, max_length=100, allow_blank=True)
+
+
+class TenantUpdateParameters(Parameters):
+    """What is absent stays; an empty imageUrl takes the picture away."""
+
+    aliases = {"image_url": "imageUrl"}
+
+    name = serializers.CharField(required=False, max_length=200)
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+
+
+class NetworkContract(Contract):
+    networkId = serializers.CharField()
+    networkName = serializers.CharField()
+    genesisTransactions = serializers.CharField(required=False, help_text="Of an Indy network.")
+    poolProtocolVersion = serializers.IntegerField(required=False, help_text="Of an Indy network.")
+
+    def to_representation(self, network):
+        return {"networkId": network.pk, "networkName": network.name}
+
+
+class TenantExtendedInformation(serializers.Serializer):
+    issuerDid = serializers.CharField()
+    issuerKey = serializers.CharField()
+    agentDid = serializers.CharField()
+    agentKey = serializers.CharField()
+    agentServiceEndpoint = serializers.CharField()
+    transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+
+
+class TenantContract(Contract):
+    """An organization, of rows that `with_issuer` has annotated. Seeds are never shown."""
+
+    tenantId = serializers.CharField()
+    name = serializers.CharField()
+    imageUrl = serializers.CharField(required=False)
+    network = NetworkContract()
+    region = serializers.CharField(required=False)
+    extendedInformation = TenantExtendedInformation()
+
+    def to_representation(self, tenant):
+        return compact(
+            tenantId=str(tenant.public_id),
+            name=tenant.name,
+            imageUrl=tenant.image_url or None,
+            network=NetworkContract(tenant.network).data,
+            region=tenant.region or None,
+            extendedInformation={
+                "issuerDid": tenant.issuer_did,
+                "issuerKey": tenant.issuer_key,
+                "agentDid": tenant.issuer_did,
+                "agentKey": tenant.issuer_key,
+                "agentServiceEndpoint": transport.endpoint(),
+                "transactionEndorsement": tenant.endorser,
+            },
+        )
+
+
+class TenantKeysContract(Contract):
+    accessToken = serializers.CharField()
+    subscriptionKey = serializers.CharField()
+
+    def to_representation(self, keys):
+        return keys
+
+
+class IssuerStatusContract(Contract):
+    """No network here asks for an agreement, and every DID writes for itself."""
+
+    acceptanceText = serializers.CharField(required=False)
+    acceptanceVersion = serializers.CharField(required=False)
+    acceptanceDigest = serializers.CharField(required=False)
+    acceptanceTime = serializers.IntegerField(required=False)
+    requireAcceptance = serializers.BooleanField()
+    transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+    issuerCanEndorse = serializers.BooleanField()
+
+    def to_representation(self, tenant):
+        return {
+            "requireAcceptance": False,
+            "transactionEndorsement": tenant.endorser,
+            "issuerCanEndorse": True,
+        }
+
+
+class NetworkAgreementContract(Contract):
+    """Empty: no network here has an agreement of transaction authors."""
+
+    text = serializers.CharField(required=False)
+    version = serializers.CharField(required=False)
+    acceptanceMethods = serializers.DictField(child=serializers.CharField(), required=False)
+
+    def to_representation(self, network):
+        return {}
+
+
+class ProvisioningInfo(Contract):
+    issuerDid = serializers.CharField()
+    name = serializers.CharField()
+    imageUrl = serializers.CharField(required=False)
+    endpoint = AgentEndpoint()
+
+    def to_representation(self, tenant):
+        verkey = dialects.verkey(self.context["request"], tenant.issuer_key)
+        did, uri = tenant.issuer_did, transport.endpoint()
+        return compact(
+            issuerDid=did,
+            name=tenant.name,
+            imageUrl=tenant.image_url or None,
+            endpoint={"did": did, "verkey": verkey, "uri": uri},
+        )
+
+
+class PictureParameters(serializers.Serializer):
+    uploadedFiles = serializers.FileField(help_text="A PNG, JPEG, WebP or GIF.")
+    filename = serializers.CharField(required=False, help_text="Ignored.")
+    contentType = serializers.CharField(
+        required=False, help_text="Ignored: the content decides what it is."
+    )
+
+
+class AssetContract(Contract):
+    publicUri = serializers.CharField()
+
+    def to_representation(self, address):
+        return {"publicUri": address}
+
+
+class CloudWalletAnalyticsContract(Contract):
+    total = serializers.IntegerField()
+
+    def to_representation(self, total):
+        return {"total": total}
+
+
+class UsageContract(Contract):
+    periodStart = serializers.DateTimeField()
+    periodEnd = serializers.DateTimeField()
+    credentialCount = serializers.IntegerField()
+    verificationCount = serializers.IntegerField()
+
+    def to_representation(self, usage):
+        return {
+            "periodStart": utc(usage.start),
+            "periodEnd": utc(usage.end),
+            "credentialCount": usage.credentials,
+            "verificationCount": usage.verifications,
+        }

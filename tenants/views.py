@@ -1,0 +1,229 @@
+"""The organization itself, the networks and public pictures, in the credentials API."""
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agency.api import View, find
+from agency.errors import NotFound
+from agency.json_only import JSONParser
+from tenants import assets
+from tenants.models import Network, Provider, Tenant
+from tenants.provisioning import (
+    LOCAL,
+    create_organization_of,
+    find_network,
+    remove_organization,
+)
+from tenants.serializers import (
+    IssuerStatusContract,
+    NetworkAgreementContract,
+    NetworkContract,
+    PictureParameters,
+    ProvisioningInfo,
+    TenantContract,
+    TenantParameters,
+)
+from wallets.models import Key, Wallet
+
+DID, VERKEY = "2NW27jTLopL5zrDKb1Mmx5", "kLAQgihHxLWfmSWgbKTqb99Cn6t2nsiA8SULbA1mLi1"
+ENDPOINT = "https://agency.example/didcomm"
+NETWORK_OBJECT = {"networkId": "local", "networkName": "Local network"}
+NETWORK = OpenApiExample("The local network", NETWORK_OBJECT, response_only=True)
+TENANT = OpenApiExample(
+    "An organization",
+    {
+        "tenantId": "0196f3a7-7777-7000-8000-000000000001",
+        "name": "Registry office",
+        "network": NETWORK_OBJECT,
+        "extendedInformation": {
+            "issuerDid": DID,
+            "issuerKey": VERKEY,
+            "agentDid": DID,
+            "agentKey": VERKEY,
+            "agentServiceEndpoint": ENDPOINT,
+            "transactionEndorsement": "Shared",
+        },
+    },
+    response_only=True,
+)
+WANTED = OpenApiExample(
+    "Another organization", {"name": "Registry office", "networkId": "local"}, request_only=True
+)
+STATUS = OpenApiExample(
+    "It may write",
+    {"requireAcceptance": False, "transactionEndorsement": "Shared", "issuerCanEndorse": True},
+    response_only=True,
+)
+CONFIGURATION = OpenApiExample(
+    "The organization",
+    {
+        "issuerDid": DID,
+        "name": "Registry office",
+        "endpoint": {"did": DID, "verkey": [VERKEY], "uri": ENDPOINT},
+    },
+    response_only=True,
+)
+
+
+def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
+    """Organizations with their network and, of their own wallet, DID and verkey."""
+    wallets = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
+    keys = Key.objects.filter(wallet__tenant=OuterRef("pk"), wallet__is_organization=True)
+    return rows.select_related("network").annotate(
+        issuer_did=Subquery(wallets.values("did")[:1]),
+        issuer_key=Subquery(keys.order_by("pk").values("verkey")[:1]),
+    )
+
+
+def make(provider: Provider, wanted: dict) -> Tenant:
+    """A further organization of the account, from validated TenantParameters."""
+    fields = {
+        "image_url": wanted.get("imageUrl"),
+        "region": wanted.get("region"),
+        "endorser": wanted.get("endorserType"),
+    }
+    return create_organization_of(
+        provider,
+        wanted["name"],
+        network_id=wanted.get("networkId"),
+        seed=wanted.get("issuerSeed"),
+        public_id=wanted.get("tenantId"),
+        **{name: value for name, value in fields.items() if value},
+    )
+
+
+def networks() -> QuerySet[Network]:
+    find_network(LOCAL)
+    return Network.objects.all()
+
+
+@extend_schema(tags=["Organizations"])
+class Tenants(View):
+    @property
+    def rows(self) -> QuerySet[Tenant]:
+        """A token reaches its own organization only."""
+        return with_issuer(Tenant.objects.filter(pk=self.tenant.pk))
+
+    @extend_schema(
+        operation_id="listTenants",
+        summary="List the organization of the token",
+        responses=TenantContract(many=True),
+        examples=[TENANT],
+    )
+    def list(self, request: Request) -> Response:
+        return self.listed(TenantContract, self.rows)
+
+    @extend_schema(
+        operation_id="createTenant",
+        summary="Make another organization; the provider key of this one reaches it",
+        request=TenantParameters,
+        responses=TenantContract,
+        examples=[WANTED, TENANT],
+    )
+    def create(self, request: Request) -> Response:
+        made = make(self.tenant.provider, self.parsed(TenantParameters))
+        return self.shown(TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get())
+
+    @extend_schema(
+        operation_id="getTenant",
+        summary="Read the organization of the token",
+        responses=TenantContract,
+        examples=[TENANT],
+    )
+    def retrieve(self, request: Request, tenantId: str) -> Response:
+        return self.shown(TenantContract, find(self.rows, tenantId, "public_id"))
+
+    @extend_schema(
+        operation_id="deleteTenant",
+        summary="Delete the organization of the token with all that is in it",
+        description="Ends its keys at once. What is published on the network stays.",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request: Request, tenantId: str) -> Response:
+        remove_organization(find(self.rows, tenantId, "public_id"))
+        return Response()
+
+    @extend_schema(
+        operation_id="getIssuerStatus",
+        summary="Whether the organization may write to its network",
+        responses=IssuerStatusContract,
+        examples=[STATUS],
+    )
+    def status(self, request: Request) -> Response:
+        return self.shown(IssuerStatusContract, self.tenant)
+
+
+@extend_schema(tags=["Organizations"])
+class Networks(View):
+    @extend_schema(
+        operation_id="listNetworks",
+        summary="List the networks",
+        responses=NetworkContract(many=True),
+        examples=[NETWORK],
+    )
+    def list(self, request: Request) -> Response:
+        return self.listed(NetworkContract, networks())
+
+    @extend_schema(
+        operation_id="getTransactionAuthorAgreement",
+        summary="The agreement of a network; empty where there is none",
+        responses=NetworkAgreementContract,
+    )
+    def agreement(self, request: Request, networkId: str) -> Response:
+        network = networks().filter(pk=networkId).first()
+        if not network:
+            raise NotFound("not_found", "There is no such network.")
+        return self.shown(NetworkAgreementContract, network)
+
+    @extend_schema(
+        operation_id="acceptTransactionAuthorAgreement",
+        summary="Accept the agreement of the organization's network, if it has one",
+        description="The path takes the id of the organization, or of its network.",
+        request=None,
+        responses=None,
+    )
+    def accept(self, request: Request, networkId: str) -> Response:
+        tenant = self.tenant
+        if networkId.lower() not in (str(tenant.public_id), tenant.network_id):
+            raise NotFound("not_found", "That is neither your organization nor its network.")
+        return Response()
+
+
+@extend_schema(tags=["Organizations"])
+class Pictures(View):
+    parser_classes = [assets.PictureFormParser, JSONParser]
+
+    @extend_schema(
+        operation_id="uploadImage",
+        summary="Publish a picture; answers its address as a JSON string",
+        request={"multipart/form-data": PictureParameters},
+        responses={(200, "application/json"): OpenApiTypes.STR},
+        examples=[
+            OpenApiExample(
+                "Its address",
+                "https://agency.example/assets/3q2-7wAbCdEfGhIjKlMnOp.png",
+                response_only=True,
+            )
+        ],
+    )
+    def create(self, request: Request) -> Response:
+        data = assets.uploaded(request.data)
+        return Response(assets.store(self.tenant.provider, data))
+
+
+@extend_schema(tags=["Wallets"])
+class Configuration(View):
+    @extend_schema(
+        operation_id="getConfiguration",
+        summary="The organization that hosts the wallets",
+        deprecated=True,
+        responses=ProvisioningInfo,
+        examples=[CONFIGURATION],
+    )
+    def retrieve(self, request: Request) -> Response:
+        return self.shown(
+            ProvisioningInfo, with_issuer(Tenant.objects.filter(pk=self.tenant.pk)).get()
+        )

@@ -1,0 +1,197 @@
+"""Uploading pictures by both clients' ways, and serving them to everybody."""
+
+import io
+import random
+
+import pytest
+from django.test.client import BOUNDARY, MULTIPART_CONTENT
+from PIL import Image
+
+from agency.errors import Invalid
+from tenants import images
+from tenants.models import Asset
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.STORAGES = settings.STORAGES | {
+        "default": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": tmp_path},
+        }
+    }
+    return tmp_path
+
+
+def picture(kind="PNG", mode="RGB", size=(8, 6), **options):
+    out = io.BytesIO()
+    Image.effect_noise(size, 90).convert(mode).save(out, kind, **options)
+    return out.getvalue()
+
+
+def form(data, filename=None):
+    """The field as the clients send it: without a file name, unless a real file is given."""
+    name = 'name="uploadedFiles"' + (f'; filename="{filename}"' if filename else "")
+    head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; {name}\r\n"
+    head += "Content-Type: application/octet-stream\r\n\r\n"
+    return head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+def uploads(api, data, path="/common/upload", filename=None):
+    where = api.prefix + path
+    body = form(data, filename)
+    return api.client.generic("POST", where, body, MULTIPART_CONTENT, headers=api.headers)
+
+
+def served(client, url, settings):
+    return client.get(url.removeprefix(settings.PUBLIC_URL))
+
+
+@pytest.mark.parametrize("filename", [None, "logo.exe"])
+@pytest.mark.parametrize(
+    "kind, content_type",
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")],
+)
+def test_a_picture_is_published_by_what_it_is(
+    faber, client, settings, kind, content_type, filename
+):
+    answer = uploads(faber, picture(kind), filename=filename)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/json")
+    url = answer.json()
+    assert url.startswith(f"{settings.PUBLIC_URL}/assets/")
+    response = served(client, url, settings)
+    assert response["Content-Type"] == content_type
+    with Image.open(io.BytesIO(response.content)) as shown:
+        assert (shown.format, shown.size) == (kind, (8, 6))
+
+
+def test_what_is_served_can_do_nothing(faber, client, settings):
+    response = served(client, uploads(faber, picture()).json(), settings)
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"] == "default-src 'none'; sandbox"
+    assert response["Cache-Control"] == "public, max-age=31536000, immutable"
+
+
+def test_a_provider_publishes_too_whatever_the_query_says(provider):
+    path = "/assets?filename=a.svg&contentType=image/svg%2Bxml"
+    answer = uploads(provider, picture(), path)
+    assert answer.json().keys() == {"publicUri"}
+    assert Asset.objects.get().provider == provider.account
+
+
+def test_nothing_but_the_pixels_is_kept():
+    exif = Image.Exif()
+    exif[0x010E], exif[0x0112] = "Secret place 4711", 6
+    written, _ = images.rewrite(picture("JPEG", exif=exif) + b"<script>alert(1)</script>")
+    assert b"4711" not in written and b"script" not in written
+    with Image.open(io.BytesIO(written)) as shown:
+        assert (shown.size, dict(shown.getexif())) == ((6, 8), {})
+
+
+def test_transparency_is_kept():
+    written, _ = images.rewrite(picture("PNG", "RGBA"))
+    with Image.open(io.BytesIO(written)) as shown:
+        assert shown.mode == "RGBA"
+
+
+def test_of_a_moving_picture_the_first_frame_stays():
+    frames = [Image.new("RGB", (4, 4), colour) for colour in ("red", "blue", "green")]
+    out = io.BytesIO()
+    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
+    written, _ = images.rewrite(out.getvalue())
+    with Image.open(io.BytesIO(written)) as shown:
+        assert getattr(shown, "n_frames", 1) == 1
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "CMYK", "I;16"])
+def test_other_colours_are_turned_into_ours(mode):
+    out = io.BytesIO()
+    Image.new(mode, (4, 4)).save(out, "JPEG" if mode == "CMYK" else "PNG")
+    assert images.rewrite(out.getvalue())[0]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"x",
+        SVG,
+        b"GIF89a",
+        b"\x89PNG\r\n\x1a\n" + b"\x00" * 100,
+        picture()[:60],
+        picture("JPEG")[:40],
+        picture("BMP"),
+        picture("TIFF"),
+        picture("ICO", size=(16, 16)),
+    ],
+)
+def test_what_is_no_picture_is_400_and_says_what_to_do(faber, data, storage):
+    answer = uploads(faber, data)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_image")
+    assert "PNG, JPEG, WebP or GIF" in answer.json()["errors"]["uploadedFiles"][0]
+    assert not Asset.objects.exists() and not list(storage.iterdir())
+
+
+def test_a_picture_with_too_many_pixels_is_refused_before_it_is_decoded(monkeypatch):
+    monkeypatch.setattr(images, "write", None)
+    with pytest.raises(Invalid, match="2001 x 2000"):
+        images.rewrite(flat((2001, 2000)))
+
+
+def flat(size):
+    out = io.BytesIO()
+    Image.new("1", size).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def test_a_bomb_is_refused():
+    with pytest.raises(Invalid, match="30000 x 30000"):
+        images.rewrite(flat((30000, 30000)))
+
+
+def test_a_picture_may_be_as_large_as_the_setting_and_no_larger(faber, settings):
+    settings.MAX_IMAGE_BYTES = len(picture(size=(60, 60)))
+    assert uploads(faber, picture(size=(60, 60))).status_code == 200
+    assert uploads(faber, picture(size=(61, 61))).json()["code"] == "bad_image"
+
+
+def test_a_body_far_over_the_limit_is_413(faber, settings):
+    assert settings.MAX_IMAGE_BYTES == settings.MAX_BODY_BYTES == 256 * 1024
+    assert uploads(faber, b"x" * settings.MAX_IMAGE_BYTES).status_code == 400
+    assert uploads(faber, b"x" * (settings.MAX_IMAGE_BYTES + 20_000)).status_code == 413
+
+
+def test_random_damage_is_never_more_than_a_400():
+    chance = random.Random(4711)
+    for kind in ("PNG", "JPEG", "WEBP", "GIF"):
+        whole = picture(kind)
+        for _ in range(150):
+            data = bytearray(whole)
+            for _ in range(chance.randint(1, 6)):
+                data[chance.randrange(len(data))] = chance.randrange(256)
+            try:
+                images.rewrite(bytes(data))
+            except Invalid as error:
+                assert error.code == "bad_image"
+
+
+@pytest.mark.parametrize("body", [{}, [], {"uploadedFiles": "x"}, {"uploadedFiles": ["x"]}, None])
+def test_json_instead_of_a_form_is_400(faber, refused, body):
+    assert refused(faber.post, "/common/upload", body).code == "bad_image"
+
+
+def test_an_account_has_a_limit(faber, monkeypatch, refused):
+    monkeypatch.setattr(Asset, "LIMIT", 2)
+    answers = [uploads(faber, picture()) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200, 200, 409]
+    assert answers[-1].json()["code"] == "asset_limit"
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 22 + ".png", "../../etc/passwd", "x" * 22 + ".svg", "x.png", "é" * 22 + ".png"]
+)
+def test_any_other_name_is_404(client, name):
+    assert client.get(f"/assets/{name}").status_code == 404

@@ -1,0 +1,164 @@
+"""An organization as its own token sees it; networks; what the wallet API tells of its host."""
+
+import base64
+import uuid
+
+import pytest
+
+from credentials.models import PublishedObject
+from tenants.models import Tenant
+from wallets import keys
+from wallets.models import Wallet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SEED = "testseed0000000000000000000000C1"
+UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
+
+
+def did_of(tenant):
+    return Wallet.objects.get(tenant=tenant, is_organization=True).did
+
+
+def test_a_token_lists_its_own_organization_only(faber, acme):
+    [mine] = faber.get("/tenants")
+    assert mine["name"] == "Faber College"
+    assert mine["network"] == {"networkId": "local", "networkName": "Local network"}
+    assert "imageUrl" not in mine and "region" not in mine
+    assert faber.get(f"/tenants/{mine['tenantId']}") == mine
+    assert [one["name"] for one in acme.get("/tenants")] == ["Acme Corp"]
+
+
+def test_the_extended_information_names_the_public_did_and_no_seed(faber, settings):
+    [mine] = faber.get("/tenants")
+    published = PublishedObject.objects.get(object_id=did_of(faber.tenant)).body
+    assert mine["extendedInformation"] == {
+        "issuerDid": published["did"],
+        "issuerKey": published["verkey"],
+        "agentDid": published["did"],
+        "agentKey": published["verkey"],
+        "agentServiceEndpoint": f"{settings.PUBLIC_URL}/didcomm",
+        "transactionEndorsement": "Shared",
+    }
+
+
+def test_another_organization_is_404(faber, acme, refused):
+    path = f"/tenants/{acme.tenant.public_id}"
+    for call in (faber.get, faber.delete):
+        error = refused(call, path)
+        assert (error.status, error.code) == (404, "not_found")
+    assert len(acme.get("/tenants")) == 1
+
+
+def test_what_it_makes_belongs_to_the_provider_account_and_not_to_its_token(
+    faber, provider, refused
+):
+    made = faber.post("/tenants", {"name": "Branch", "imageUrl": "https://b.example/logo.png"})
+    assert made["imageUrl"] == "https://b.example/logo.png"
+    assert [one["name"] for one in faber.get("/tenants")] == ["Faber College"]
+    assert refused(faber.get, f"/tenants/{made['tenantId']}").status == 404
+    assert provider.get("/tenants") == [made]
+    branch = provider.opens(made)
+    assert [one["name"] for one in branch.get("/tenants")] == ["Branch"]
+    assert branch.get("/connections") == []
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [SEED, base64.b64encode(SEED.encode()).decode(), base64.b64encode(SEED.encode()).decode()[:43]],
+)
+def test_a_seed_makes_the_did(faber, seed):
+    made = faber.post("/tenants", {"name": "Branch", "issuerSeed": seed})
+    expected = keys.did_of(keys.verkey_of(SEED.encode()))
+    assert made["extendedInformation"]["issuerDid"] == expected
+    assert SEED not in str(made)
+
+
+def test_a_seed_whose_did_is_taken_is_409_and_leaves_nothing(faber, refused):
+    faber.post("/tenants", {"name": "Branch", "issuerSeed": SEED})
+    count = Tenant.objects.count()
+    assert refused(faber.post, "/tenants", {"name": "B", "issuerSeed": SEED}).code == "did_taken"
+    assert Tenant.objects.count() == count
+
+
+def test_the_old_spellings_are_read(faber):
+    made = faber.post(
+        "/tenants",
+        {
+            "name": "Branch",
+            "issuer_seed": SEED,
+            "image_url": "http://b.example/a",
+            "network_id": "local",
+            "endorser_type": 1,
+        },
+    )
+    assert made["imageUrl"] == "http://b.example/a"
+    assert made["extendedInformation"]["transactionEndorsement"] == "Dedicated"
+
+
+def test_a_chosen_id_and_a_region_are_kept(faber, refused):
+    chosen = str(uuid.uuid4())
+    made = faber.post("/tenants", {"name": "B", "tenantId": chosen, "region": "Moon"})
+    assert (made["tenantId"], made["region"]) == (chosen, "Moon")
+    again = {"name": "C", "tenantId": chosen.upper()}
+    error = refused(faber.post, "/tenants", again)
+    assert (error.status, error.code) == (409, "tenant_id_taken")
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({}, "name"),
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"name": ["x"]}, "name"),
+        ({"name": "B", "imageUrl": "javascript:alert(1)"}, "imageUrl"),
+        ({"name": "B", "networkId": "nowhere"}, "networkId"),
+        ({"name": "B", "issuerSeed": "short"}, "issuerSeed"),
+        ({"name": "B", "issuerSeed": "é" * 32}, "issuerSeed"),
+        ({"name": "B", "issuerSeed": "A" * 40}, "issuerSeed"),
+        ({"name": "B", "endorserType": "Nobody"}, "endorserType"),
+        ({"name": "B", "endorserType": 3}, "endorserType"),
+        ({"name": "B", "endorserType": True}, "endorserType"),
+        ({"name": "B", "tenantId": "chosen"}, "tenantId"),
+        ({"name": "B", "tenantId": 7}, "tenantId"),
+        ({"name": "B", "region": "x" * 101}, "region"),
+    ],
+)
+def test_a_bad_organization_is_400_and_names_the_field(faber, refused, body, field):
+    count = Tenant.objects.count()
+    error = refused(faber.post, "/tenants", body)
+    assert (error.status, list(error.body["errors"])) == (400, [field])
+    assert Tenant.objects.count() == count
+
+
+def test_the_issuer_status_is_no_id(faber):
+    assert faber.get("/tenants/issuerStatus") == {
+        "requireAcceptance": False,
+        "transactionEndorsement": "Shared",
+        "issuerCanEndorse": True,
+    }
+
+
+def test_networks_are_listed_and_ask_for_no_agreement(faber, acme, refused):
+    assert faber.get("/common/networks") == [{"networkId": "local", "networkName": "Local network"}]
+    assert faber.get("/common/networks/local/txnAuthorAgreement") == {}
+    assert refused(faber.get, "/common/networks/moon/txnAuthorAgreement").status == 404
+    for mine in (faber.tenant.public_id, "local"):
+        assert faber.put(f"/common/networks/{mine}/txnAuthorAgreement") is None
+    for other in (acme.tenant.public_id, "moon", UNKNOWN):
+        assert refused(faber.put, f"/common/networks/{other}/txnAuthorAgreement").status == 404
+
+
+def test_the_wallet_api_tells_who_hosts(faber, settings):
+    [mine] = faber.get("/tenants")
+    known = mine["extendedInformation"]
+    info = faber.get("/api/config")
+    assert (info["issuerDid"], info["name"]) == (known["issuerDid"], "Faber College")
+    assert info["endpoint"]["verkey"] == [known["issuerKey"]]
+    faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
+    assert faber.get("/custodian/v1/api/config")["endpoint"]["verkey"] == known["issuerKey"]
+
+
+def test_the_root_of_the_wallet_api_answers_anybody(client):
+    for path in ("/custodian/v1/", "/wallet/v1/", "/custodian/"):
+        assert client.get(path).status_code == 200
