@@ -48,6 +48,7 @@ WHEELS = {
     "requests": {"agency/http.py", "agency/management/commands/demo.py"},
     "requests_hardened": {"agency/http.py"},
     "qrcode": {"connections/links.py"},
+    "PIL": {"tenants/images.py"},
 }
 CATCH_ALL = {
     "agency/health.py": {"probe"},  # whatever breaks is what it reports

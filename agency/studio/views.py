@@ -195,22 +195,18 @@ def held(tenant: Tenant) -> Tenant:
 
 
 def keys_of(tenant: Tenant) -> QuerySet[ApiKey]:
-    """Newest first. Provider keys stand at the first organization of their provider account only,
-    as they reach all of its organizations."""
+    """Newest first. Provider keys reach all organizations of their account, so they do not stand
+    at those that were made with them."""
     owners = Q(tenant=tenant)
-    if is_first_of_provider(tenant):
+    if not tenant.made_by_provider:
         owners |= Q(provider=tenant.provider)
     return ApiKey.objects.filter(owners).select_related("tenant", "provider").order_by("-pk")
-
-
-def is_first_of_provider(tenant: Tenant) -> bool:
-    return tenant.provider.tenants.order_by("pk").values_list("pk", flat=True)[0] == tenant.pk
 
 
 def key_form(tenant: Tenant, data: Any = None) -> KeyForm:
     Kind = ApiKey.Kind
     kinds = [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY]
-    if is_first_of_provider(tenant):
+    if not tenant.made_by_provider:
         kinds.append(Kind.PROVIDER_KEY)
     live = Counter(key.kind for key in keys_of(tenant) if key.is_live)
     return KeyForm(data, kinds=kinds, live=live)

@@ -12,7 +12,8 @@ from tests.admin.conftest import OURS
 from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
-    "BasicMessage", "Membership", "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
+    "Asset", "BasicMessage", "Membership", "RevocationRegistry", "SpareKey", "StatusList",
+    "Webhook",
 }  # fmt: skip
 VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36000001"}
 

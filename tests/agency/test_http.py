@@ -90,7 +90,8 @@ def test_what_cannot_be_called_means_unavailable(url):
 @pytest.mark.parametrize(
     "host",
     ["10.0.0.1", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0",
-     "[fe80::1]", "[fd00::1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "2852039166", "0xa9fea9fe", "224.0.0.1"],
+     "[fe80::1]", "[fd00::1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "2852039166",
+     "0xa9fea9fe", "224.0.0.1"],
 )  # fmt: skip
 def test_an_address_inside_is_refused_before_it_is_connected_to(host, monkeypatch):
     def connects(*arguments, **options):

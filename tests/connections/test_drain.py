@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 from kombu import Connection as Broker
 from uuid_utils.compat import uuid7
 
@@ -207,6 +208,7 @@ def test_an_earlier_message_to_the_same_peer_goes_first(faber, alice, badge, mon
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
         first = faber.offers(alice, badge, VALUES | {"level": "1"})
+    queues.pending().update(due_at=timezone.now() + timedelta(hours=1), lease_until=None)
     second = faber.offers(alice, badge, VALUES | {"level": "2"})
     assert held_by(alice) == [], "the second waits behind the first"
     queues.worker_catches_up()

@@ -92,9 +92,11 @@ def test_a_form_sent_twice_makes_one_key(browser, college, url):
     assert college.tenant.keys.filter(name="Twice").count() == 1
 
 
-def test_provider_keys_stand_at_the_first_organization_only(browser, college, fay):
+def test_an_organization_that_a_provider_made_has_no_provider_keys(browser, college, fay):
     first = college.tenant
-    second = Tenant.objects.create(name="B", network=first.network, provider=first.provider)
+    second = Tenant(name="B", network=first.network, provider=first.provider)
+    second.made_by_provider = True
+    second.save(force_insert=True)
     second.wallets.create(is_organization=True, wallet_id="b", link_secret=b"")
     second.memberships.create(user=fay)
     url = f"/studio/organizations/{second.pk}"

@@ -5,8 +5,10 @@ import subprocess
 import pytest
 from django.test import Client
 
+from tenants.models import Tenant
 from tests.pages import Browser, secrets_on
 from tests.people import Api, ApiError
+from tests.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PASSWORD = "correct horse battery"
@@ -73,3 +75,17 @@ def test_a_reload_of_the_keys_makes_no_second_organization():
     assert not secrets_on(response)
     assert len(response.context["memberships"]) == 1
     assert "counts once" in response.content.decode()
+
+
+def test_a_double_click_makes_one_organization():
+    browser = signed_up()
+    form = {"name": "Faber College", "network_id": "local", "form_token": "1"}
+
+    def click():
+        again = Browser()
+        again.cookies = browser.cookies
+        return again.post("/studio/organizations/new", form)
+
+    answers = at_once(click, click, click)
+    assert sorted(len(secrets_on(answer)) for answer in answers) == [0, 0, 3]
+    assert Tenant.objects.count() == 1
