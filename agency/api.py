@@ -9,6 +9,7 @@ import uuid
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
 from django.http import Http404, JsonResponse
+from django.shortcuts import render
 from rest_framework import exceptions, serializers, viewsets
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -146,12 +147,20 @@ def sentence(fields):
 
 def not_found(request, exception=None):
     """404 outside of any view; people who browse get a page."""
+    if browses(request):
+        return render(request, "404.html", status=404)
     return plain_problem(404, "not_found", f"There is nothing at {request.path[:200]}.")
 
 
 def server_error(request):
+    if browses(request):
+        return render(request, "500.html", status=500)
     message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
     return plain_problem(500, "internal_error", message)
+
+
+def browses(request):
+    return "text/html" in request.headers.get("Accept", "")
 
 
 def bad_request(request, exception=None):

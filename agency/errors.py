@@ -37,12 +37,12 @@ class Conflict(AgencyError):
 class WrongState(Conflict):
     """409: the object is elsewhere in its life."""
 
-    def __init__(self, obj, sources):
+    def __init__(self, obj, sources, state=None):
         name = type(obj).__name__
         expected = " or ".join(str(source) for source in sources)
         super().__init__(
             "wrong_state",
-            f"The {name.lower()} is {obj.state}; this needs {expected}. Read it again.",
+            f"The {name.lower()} is {state or obj.state}; this needs {expected}. Read it again.",
         )
 
 

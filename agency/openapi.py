@@ -3,6 +3,7 @@
 import re
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from agency.api import CODES
 
@@ -55,6 +56,14 @@ class ProviderKey(OpenApiAuthenticationExtension):
 
     def get_security_definition(self, auto_schema):
         return {"type": "http", "scheme": "bearer"}
+
+
+def base_classes():
+    """Their docstrings are for us, not for descriptions of operations."""
+    from agency.api import View
+    from wallets.api import WalletView
+
+    return [*get_lib_doc_excludes(), View, WalletView]
 
 
 def one_path_each(endpoints):

@@ -58,6 +58,8 @@ MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=DEBUG)
 # Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
 EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
+# The sender of the studio's mail.
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Set when a proxy that sets X-Forwarded-Proto stands in front.
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
 
@@ -217,6 +219,7 @@ SPECTACULAR_SETTINGS = {
     },
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "GET_LIB_DOC_EXCLUDES": "agency.openapi.base_classes",
     "PREPROCESSING_HOOKS": ["agency.openapi.one_path_each"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",

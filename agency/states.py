@@ -16,6 +16,7 @@ def move(obj, sources, target, **changes):
     changes |= {"state": target, "updated_at": timezone.now()}
     rows = type(obj).objects.filter(pk=obj.pk, state__in=sources)
     if obj.state not in sources or not rows.update(**changes):
-        raise WrongState(obj, sources)
+        current = type(obj).objects.filter(pk=obj.pk).values_list("state", flat=True).first()
+        raise WrongState(obj, sources, current or "gone")
     for field, value in changes.items():
         setattr(obj, field, value)

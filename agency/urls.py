@@ -2,7 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from agency import api, health
 from connections import urls as connections
@@ -41,7 +41,7 @@ urlpatterns = [
     path("", include("agency.studio.urls")),
     path("accounts/", include("allauth.urls")),
     path("admin/", admin.site.urls),
-    path("docs", SpectacularSwaggerView.as_view(url_name="openapi"), name="docs"),
+    path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
     path("openapi.json", SpectacularAPIView.as_view(), name="openapi"),
     path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,

@@ -140,6 +140,7 @@ class ApiKey(Record):
     revoked_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "API key"
         constraints = [
             models.CheckConstraint(
                 condition=Q(kind="provider_key", provider__isnull=False, tenant=None)

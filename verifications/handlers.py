@@ -16,6 +16,11 @@ def in_thread(connection, message, *roles):
     return found
 
 
+@handles(protocol.PROPOSAL)
+def receive_proposal(connection, message):
+    Verification.receive_proposal(connection, message)
+
+
 @handles(protocol.REQUEST)
 def receive_request(connection, message):
     Verification.receive_request(connection, message)

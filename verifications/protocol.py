@@ -5,6 +5,8 @@ from connections.didcomm.message import Message, attach, attached, build
 from connections.protocol import read_service
 from verifications import request as wire
 
+PROPOSAL = "present-proof/1.0/propose-presentation"
+PREVIEW = "present-proof/1.0/presentation-preview"
 REQUEST = "present-proof/1.0/request-presentation"
 PRESENTATION = "present-proof/1.0/presentation"
 ACK = "present-proof/1.0/ack"
@@ -13,9 +15,15 @@ ABANDONED = "abandoned"
 NOT_VALID = "proof-not-valid"
 
 
-def request(request: dict, prefix: str) -> dict:
+def proposal(preview: dict, comment: str, prefix: str) -> dict:
+    preview = {"@type": prefix + PREVIEW} | preview
+    return build(PROPOSAL, prefix, comment=comment, presentation_proposal=preview)
+
+
+def request(request: dict, prefix: str, thread_id: str | None = None) -> dict:
+    """thread_id: of the proposal that it answers."""
     attachments = [attach("libindy-request-presentation-0", request)]
-    message = build(REQUEST, prefix, comment="")
+    message = build(REQUEST, prefix, thread_id, comment="")
     return message | {"request_presentations~attach": attachments}
 
 

@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from verifications.definitions import OldVerifications, VerificationDefinitions
 from verifications.views import VerificationPolicies, Verifications, WalletVerifications
 
 credentials_api = [
@@ -10,7 +11,15 @@ credentials_api = [
         "verificationPolicies/<str:policyId>",
         VerificationPolicies.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
-    path("verifications", Verifications.as_view({"get": "list"})),
+    path("verifications", OldVerifications.as_view({"get": "list", "post": "create"})),
+    path(
+        "definitions/verifications",
+        VerificationDefinitions.as_view({"get": "list", "post": "create"}),
+    ),
+    path(
+        "definitions/verifications/<str:verificationDefinitionId>",
+        VerificationDefinitions.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
     path("verifications/policy", Verifications.as_view({"post": "share_parameters"})),
     path("verifications/policy/<str:policyId>", Verifications.as_view({"put": "share_policy"})),
     path(

@@ -126,8 +126,8 @@ def attached(message: Message, member: str) -> dict:
 
 
 def encode_url(content: dict) -> str:
-    """Base64 of JSON that reads the same in both alphabets and needs no padding."""
-    data = json.dumps(content).translate(NOT_IN_BOTH_ALPHABETS)
+    """Base64 of JSON, the same text each time and in both alphabets, without padding."""
+    data = json.dumps(content, sort_keys=True).translate(NOT_IN_BOTH_ALPHABETS)
     return base64.b64encode((data + " " * (-len(data) % 3)).encode()).decode()
 
 

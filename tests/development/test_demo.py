@@ -32,7 +32,7 @@ def test_the_demo_goes_from_a_wallet_to_a_valid_proof(demo_file: Path, live_serv
         *("Organization", "Wallet", "Invitation", "Connection", "Schema", "Definition"),
         *("Offer", "Request", "Credential", "Policy", "Verification", "Proof", "Result"),
     ]
-    assert lines[-3].startswith("Verified in ")
+    assert lines[-3].startswith("The credential is verified in ")
     assert f"{live_server.url}/studio/" in lines[-2]
 
 

@@ -34,7 +34,7 @@ class Command(BaseCommand):
         DEMO.unlink(missing_ok=True)
         DEMO.parent.mkdir(exist_ok=True)
         remembered(DEMO, lambda: json.dumps({"tenant": str(organization.tenant.pk)}))
-        self.say(f"Verified in {time.monotonic() - started:.1f} s.")
+        self.say(f"The credential is verified in {time.monotonic() - started:.1f} s.")
         self.say(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
         self.say(f"Sign in as {EMAIL} with the password {password} (not shown again).")
 
