@@ -139,6 +139,8 @@ class CredentialValues(Parameters):
     """The body of an issue call is the map itself."""
 
     def to_internal_value(self, data):
+        if not isinstance(data, dict):
+            raise serializers.ValidationError({"body": ["Give an object: name to text."]})
         return values_field().run_validation(data)
 
 

@@ -6,7 +6,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.errors import Conflict, PeerError
+from agency.errors import Conflict, PeerError, WrongState
 from agency.states import move
 from connections.didcomm import transport
 from connections.didcomm.message import attached
@@ -16,7 +16,7 @@ from credentials.registries import registry_of
 from credentials.revocation import tails_path
 from tenants import vault
 from tenants.models import Record, Tenant
-from verifications import checks, policy, protocol, request, selection
+from verifications import checks, policy, proposal, protocol, request, selection
 from wallets import anoncreds
 from wallets.models import Wallet
 
@@ -51,9 +51,11 @@ class VerificationPolicy(Record):
 class Verification(Record):
     """One party's view of a proof; the other party has a row (or software) of its own.
 
-    verifier   Requested ─receive_presentation→ Accepted (valid or not: is_valid tells)
-    prover     Requested ─submit→ Accepted (is_valid once the verifier has said)
-    both       Requested ─decline, receive_problem→ Rejected
+    verifier   Proposed ─answer→ Requested ─receive_presentation→ Accepted (valid or not:
+               is_valid tells)
+    prover     Proposed ─receive_request→ Requested ─submit→ Accepted (is_valid once the verifier
+               has said)
+    both       Proposed | Requested ─decline, receive_problem→ Rejected
     """
 
     class State(models.TextChoices):
@@ -76,7 +78,8 @@ class Verification(Record):
     thread_id = models.CharField(max_length=128)
     policy_id = models.UUIDField(null=True)
     policy = models.BinaryField()
-    request_body = models.BinaryField()
+    proposal = models.BinaryField(null=True)
+    request_body = models.BinaryField(null=True)
     presentation = models.BinaryField(null=True)
     proof = models.BinaryField(null=True)
     checks = models.BinaryField(null=True)
@@ -98,6 +101,10 @@ class Verification(Record):
                 condition=~Q(role="verifier", state="Accepted") | Q(is_valid__isnull=False),
                 name="accepted_proof_has_a_verdict",
             ),
+            models.CheckConstraint(
+                condition=Q(state__in=["Proposed", "Rejected"]) | Q(request_body__isnull=False),
+                name="past_proposed_has_its_request",
+            ),
         ]
         indexes = [models.Index(fields=["wallet", "-id"])]
 
@@ -109,8 +116,7 @@ class Verification(Record):
     def send(cls, connection, body, policy_id=None):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
-        not_revoked_at = policy.non_revoked_at(body, int(time.time()))
-        asked = request.build(body, anoncreds.generate_nonce(), not_revoked_at)
+        asked = asked_now(body)
         message = protocol.request(asked, connection.message_prefix)
         verification = cls._noted(connection, cls.Role.VERIFIER, message["@id"], body, asked)
         verification.policy_id = policy_id
@@ -145,16 +151,81 @@ class Verification(Record):
         """Prover: notes what the verifier asks for."""
         asked = attached(message, "request_presentations~attach")
         body = request.to_policy(asked)
+        known = cls._in_thread(connection, message.thread_id, cls.Role.PROVER)
+        if known:
+            known._receive_answer(body, asked)
+            return known
         row = cls._noted(connection, cls.Role.PROVER, message.thread_id, body, asked)
-        same = {"connection": connection, "thread_id": row.thread_id, "role": row.role}
-        if cls.objects.filter(**same).exists():
-            raise PeerError(protocol.ABANDONED, "this exchange has its request already")
         row.save(force_insert=True)
         return row
 
     @classmethod
-    def _noted(cls, connection, role, thread_id, body, asked):
-        row = cls(tenant_id=connection.tenant_id, wallet_id=connection.wallet_id)
+    @transaction.atomic
+    def propose(cls, connection, body):
+        """Prover: offers to prove a (normalised) policy, if the verifier asks for it."""
+        connection.require_connected()
+        preview = proposal.build(body)
+        message = protocol.proposal(preview, body["name"], connection.message_prefix)
+        place = (connection, cls.Role.PROVER, message["@id"])
+        row = cls._noted(*place, body, None, cls.State.PROPOSED)
+        vault.seal(row, "proposal", preview | {"comment": body["name"]})
+        row.save(force_insert=True)
+        transport.send(connection, message)
+        return row
+
+    @classmethod
+    def receive_proposal(cls, connection, message):
+        """Verifier: notes what the prover offers; until it is answered, a later one replaces it."""
+        if connection.connectionless:
+            raise PeerError(protocol.ABANDONED, "a connectionless exchange takes no proposals")
+        preview, body = proposal.read(message)
+        preview["comment"] = str(message.body.get("comment") or "")[:200]
+        known = cls._in_thread(connection, message.thread_id, cls.Role.VERIFIER)
+        place = (connection, cls.Role.VERIFIER, message.thread_id)
+        row = known or cls._noted(*place, body, None, cls.State.PROPOSED)
+        vault.seal(row, "policy", body)
+        vault.seal(row, "proposal", preview)
+        if known:
+            proposed = cls.State.PROPOSED
+            move(row, [proposed], proposed, policy=row.policy, proposal=row.proposal)
+        else:
+            row.save(force_insert=True)
+
+    @transaction.atomic
+    def answer(self, body=None, policy_id=None):
+        """Verifier: asks for what was proposed, or for a (normalised) policy instead."""
+        body = body or self.shown_policy()
+        asked = asked_now(body)
+        self._move_to_requested(body, asked, policy_id=policy_id)
+        self._send(protocol.request(asked, self._prefix, self.thread_id))
+
+    def _receive_answer(self, body, asked):
+        """Prover: the verifier asks, maybe for something else than was proposed."""
+        if self.state != self.State.PROPOSED:
+            raise PeerError(protocol.ABANDONED, "this exchange has its request already")
+        self._move_to_requested(body, asked)
+
+    def _move_to_requested(self, body, asked, **changes):
+        move(
+            self,
+            [self.State.PROPOSED],
+            self.State.REQUESTED,
+            policy=vault.sealed(self, "policy", body),
+            request_body=vault.sealed(self, "request_body", asked),
+            **changes,
+        )
+
+    @classmethod
+    def _in_thread(cls, connection, thread_id, role):
+        """The row of this thread, if any. PeerError if we have another part in it."""
+        row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
+        if row and row.role != role:
+            raise PeerError(protocol.ABANDONED, "the parts in this exchange are taken")
+        return row
+
+    @classmethod
+    def _noted(cls, connection, role, thread_id, body, asked, state=State.REQUESTED):
+        row = cls(tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, state=state)
         row.connection = connection
         row.role, row.thread_id = role, thread_id
         vault.seal(row, "policy", body)
@@ -254,7 +325,15 @@ class Verification(Record):
             self.connection.remove()
 
     def asked(self):
+        """The proof request; WrongState before there is one."""
+        if self.request_body is None:
+            raise WrongState(self, [self.State.REQUESTED])
         return vault.unseal(self, "request_body")
+
+    def shown_proposal(self):
+        """What was proposed, with the API's field names, or None."""
+        preview = vault.unseal(self, "proposal")
+        return preview and {"comment": preview["comment"], **proposal.shown(preview)}
 
     def shown_policy(self):
         return vault.unseal(self, "policy")
@@ -296,6 +375,12 @@ class Verification(Record):
     @property
     def _prefix(self):
         return self.connection.message_prefix if self.connection else ""
+
+
+def asked_now(body):
+    """The proof request of a (normalised) policy, as it is sent at this moment."""
+    not_revoked_at = policy.non_revoked_at(body, int(time.time()))
+    return request.build(body, anoncreds.generate_nonce(), not_revoked_at)
 
 
 def candidate(row, schema, definition):

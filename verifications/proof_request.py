@@ -65,8 +65,8 @@ def _restriction(one: dict) -> dict:
 
 def _requirement(intervals: list[dict]) -> dict:
     """The latest time that is asked for; an interval without end means now."""
-    ends = [interval.get("to") for interval in intervals]
-    if None in ends:
+    ends = [interval["to"] for interval in intervals if "to" in interval]
+    if len(ends) < len(intervals):
         return {"validNow": True}
     return {"validAt": datetime.fromtimestamp(max(ends), UTC).isoformat()}
 

@@ -41,7 +41,7 @@ def _wire(item: dict) -> dict:
 
 
 def _wire_restriction(item: dict) -> dict:
-    restriction = next(iter(item.get("restrictions", [])), {})
+    restriction: dict = next(iter(item.get("restrictions", [])), {})
     return {RESTRICTION[name]: text for name, text in restriction.items()}
 
 

@@ -87,6 +87,32 @@ class Check(serializers.Serializer):
     message = serializers.CharField(required=False)
 
 
+class ProposedAttribute(serializers.Serializer):
+    name = serializers.CharField()
+    credentialDefinitionId = serializers.CharField(required=False)
+    schemaId = serializers.CharField(required=False)
+    issuerDid = serializers.CharField(required=False)
+    mimeType = serializers.CharField(required=False)
+    value = serializers.CharField(required=False)
+    referent = serializers.CharField(required=False)
+
+
+class ProposedPredicate(serializers.Serializer):
+    name = serializers.CharField()
+    credentialDefinitionId = serializers.CharField(required=False)
+    schemaId = serializers.CharField(required=False)
+    issuerDid = serializers.CharField(required=False)
+    predicate = serializers.CharField()
+    threshold = serializers.IntegerField()
+    referent = serializers.CharField(required=False)
+
+
+class ProofProposal(serializers.Serializer):
+    comment = serializers.CharField(required=False)
+    proposedAttributes = ProposedAttribute(many=True)
+    proposedPredicates = ProposedPredicate(many=True)
+
+
 class VerificationContract(Contract):
     verificationId = serializers.CharField()
     connectionId = serializers.CharField(required=False)
@@ -99,6 +125,7 @@ class VerificationContract(Contract):
     proof = serializers.DictField(child=ProofAttribute(), required=False)
     checks = Check(many=True, required=False, help_text="Why the proof is valid or not.")
     policy = VerificationPolicyParameters()
+    proposal = ProofProposal(required=False)
     verificationRequestData = serializers.CharField(required=False, help_text="Of one by link.")
     verificationRequestUrl = serializers.CharField(required=False)
     verificationUrl = serializers.CharField(required=False)
@@ -118,6 +145,7 @@ class VerificationContract(Contract):
             proof=verification.shown_proof(),
             checks=verification.shown_checks(),
             policy=verification.shown_policy(),
+            proposal=verification.shown_proposal(),
             verificationRequestData=connection.invitation_data if url else None,
             verificationRequestUrl=url,
             verificationUrl=url,

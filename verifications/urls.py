@@ -20,6 +20,10 @@ credentials_api = [
         "definitions/verifications/<str:verificationDefinitionId>",
         VerificationDefinitions.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
+    path(
+        "verifications/proposal/<str:policyId>/connections/<str:connectionId>",
+        Verifications.as_view({"put": "answer_proposal"}),
+    ),
     path("verifications/policy", Verifications.as_view({"post": "share_parameters"})),
     path("verifications/policy/<str:policyId>", Verifications.as_view({"put": "share_policy"})),
     path(
@@ -46,6 +50,10 @@ wallet_api = [
     path(
         "<str:walletId>/presentations/connection/<str:connectionId>",
         WalletVerifications.as_view({"get": "list_of_connection"}),
+    ),
+    path(
+        "<str:walletId>/verifications/propose/<str:connectionId>",
+        WalletVerifications.as_view({"put": "propose"}),
     ),
     path(
         "<str:walletId>/verifications/fromData",

@@ -8,6 +8,7 @@ from rest_framework.response import Response
 
 from agency import dialects
 from agency.api import View, find, found
+from agency.errors import Conflict
 from agency.json_only import JSONParser
 from connections import links
 from connections.models import Connection
@@ -181,6 +182,27 @@ class Verifications(View):
         return self.send_parameters(request, connectionId)
 
     @extend_schema(
+        operation_id="sendVerificationFromProposal",
+        summary="Ask for what a connection has proposed to prove",
+        description="`policyId` is the id of the proposed verification. The id of a stored policy "
+        "answers the newest proposal of the connection with that policy instead.",
+        request=None,
+        responses=VerificationContract,
+        examples=[VERIFICATION],
+    )
+    def answer_proposal(self, request, policyId, connectionId):
+        connection = self.connection(connectionId)
+        proposals = with_parties(self.rows).filter(connection=connection, role="verifier")
+        proposed = proposals.filter(pk=as_uuid(policyId)).first()
+        if proposed:
+            proposed.answer()
+        else:
+            stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policyId)
+            proposed = newest_proposal(proposals)
+            proposed.answer(stored.shown(), stored.pk)
+        return self.shown(VerificationContract, find(self.rows, proposed.pk))
+
+    @extend_schema(
         operation_id="createVerificationFromPolicy",
         summary="Ask for a stored policy by a link",
         request=None,
@@ -249,6 +271,13 @@ class Verifications(View):
         return self.shown(VerificationResult, find(self.rows, verificationId))
 
 
+def newest_proposal(rows):
+    proposed = rows.filter(state=Verification.State.PROPOSED).order_by("-pk").first()
+    if not proposed:
+        raise Conflict("no_proposal", "This connection has no proposal that waits for an answer.")
+    return proposed
+
+
 def as_uuid(text):
     """The UUID, or one that nothing has."""
     try:
@@ -282,6 +311,21 @@ class WalletVerifications(WalletView):
     )
     def list_of_connection(self, request, walletId, connectionId):
         return self.listed(VerificationContract, of_connection(self.rows, connectionId))
+
+    @extend_schema(
+        operation_id="proposeVerification",
+        summary="Offer a connection to prove something, if it asks for it",
+        request=VerificationPolicyParameters,
+        responses=VerificationContract,
+        examples=[WANTED, VERIFICATION],
+    )
+    def propose(self, request, walletId, connectionId):
+        wallet = self.wallet
+        connections = wallet.connections.filter(connectionless=False).select_related("my_key")
+        connection = found(connections.filter(connection_id=connectionId).first(), Connection)
+        body = policy.normalise(self.parsed(VerificationPolicyParameters))
+        proposed = Verification.propose(connection, body)
+        return self.shown(VerificationContract, find(self.rows, proposed.pk))
 
     @extend_schema(
         operation_id="getWalletVerification",

@@ -280,6 +280,7 @@ def receive(key: Key, received: Message) -> None:
 
 def _store(key: Key, received: Message, status: str) -> "models.InboundMessage | None":
     """The new row, or None for a message that this key has had already."""
+    assert key.tenant_id, "nothing is stored for a tombstone"
     row = models.InboundMessage(
         tenant_id=key.tenant_id,
         recipient_key=key.verkey,

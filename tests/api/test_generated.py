@@ -1,6 +1,7 @@
 """Tests made from the OpenAPI schema: a new route is covered on the day it is added."""
 
 import json
+import re
 
 import pytest
 from django.db import connection
@@ -8,12 +9,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from drf_spectacular.generators import SchemaGenerator
 
-from tests.people import Holder, Organization
+from tests.people import Holder, Organization, Provider
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PUBLIC = {"Health", "Ledger"}
 SPARE = "0196f3a2-2222-7000-8000-000000000001"
 WALLET = "/api/{walletId}"
+PROVIDER = "/provider/v1/"
+SHARED = "{networkId}"  # of no one organization
+LISTS = (
+    "/connections", "/credentials", "/verifications", "/verificationPolicies", "/webhooks",
+    "/definitions/verifications", "/provider/v1/tenants",
+)  # fmt: skip
 HOSTILE = [
     "[" * 5000,
     "{",
@@ -54,12 +61,22 @@ def ids(faber):
     credential = faber.offers(alice, definition, values)
     policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
     asked = faber.asks(alice, attributes=policy["attributes"])
+    policy_id = faber.post("/verificationPolicies", policy)["policyId"]
+    connection_id = alice.known_as(faber)
+    faber.post("/messages", {"connectionId": connection_id, "text": "Hello"})
+    webhook = faber.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
     return {
+        "webhookId": webhook["id"],
+        "messageId": faber.get(f"/messages/connection/{connection_id}")[0]["id"],
+        "tenantId": str(faber.tenant.public_id),
+        "networkId": "local",
+        "verificationDefinitionId": policy_id,
+        PROVIDER: {"tenantId": Provider(faber).makes()["tenantId"]},
         "walletId": alice.wallet_id,
-        "connectionId": alice.known_as(faber),
+        "connectionId": connection_id,
         "definitionId": definition["definitionId"],
         "credentialId": credential["credentialId"],
-        "policyId": faber.post("/verificationPolicies", policy)["policyId"],
+        "policyId": policy_id,
         "verificationId": asked["verificationId"],
         WALLET: {
             "walletId": alice.wallet_id,
@@ -71,13 +88,23 @@ def ids(faber):
 
 
 def filled(path, ids):
-    """The path with ids, inside a wallet with those of the wallet's side."""
-    inside = ids.get(WALLET, {}) if WALLET in path else {}
-    for name, value in (ids | inside).items():
-        if name != WALLET:
+    """The path with ids, inside a wallet or the provider API with those of that side."""
+    for part in (WALLET, PROVIDER):
+        ids = ids | (ids.get(part, {}) if part in path else {})
+    for name, value in ids.items():
+        if isinstance(value, str):
             path = path.replace(f"{{{name}}}", value)
     assert "{" not in path, f"no object for {path}"
     return path
+
+
+def caller(organization, path):
+    """Who calls this path with an organization's keys."""
+    if not path.startswith(PROVIDER):
+        return organization
+    provider = Provider(organization)
+    provider.prefix = ""
+    return provider
 
 
 def example_of(operation):
@@ -87,11 +114,7 @@ def example_of(operation):
 
 @pytest.mark.parametrize(("method", "path", "operation"), PRIVATE)
 def test_without_keys_every_operation_is_401(method, path, operation):
-    ids = dict.fromkeys(
-        ["walletId", "connectionId", "definitionId", "credentialId", "policyId", "verificationId"],
-        SPARE,
-    )
-    response = getattr(Client(), method)(filled(path, ids))
+    response = getattr(Client(), method)(re.sub(r"\{\w+\}", SPARE, path))
     assert response.status_code == 401
     assert response.json()["code"] == "unauthorized"
     assert "401" in operation["responses"]
@@ -102,13 +125,14 @@ def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothi
     before = snapshot(faber, ids)
     for row in PRIVATE:
         method, path, operation = row.values
-        if "{" in path:
-            response = acme.send(method, filled(path, ids), example_of(operation))
+        if "{" in path.replace(SHARED, ""):
+            asking = caller(acme, path)
+            response = asking.send(method, filled(path, ids), example_of(operation))
             assert response.status_code == 404, f"{method} {path}: {response.content}"
             assert "404" in operation["responses"]
     assert snapshot(faber, ids) == before
-    for path in ("/connections", "/credentials", "/verifications", "/verificationPolicies"):
-        assert acme.get(path) == []
+    for path in LISTS:
+        assert caller(acme, path).get(path) == []
 
 
 def snapshot(faber, ids):
@@ -118,7 +142,7 @@ def snapshot(faber, ids):
         row.values[1] for row in PRIVATE if row.values[0] == "get" and "{" not in row.values[1]
     ]
     paths += [f"{wallet}/{kind}" for kind in ("connections", "credentials", "verifications")]
-    return {path: faber.get(path) for path in paths}
+    return {path: caller(faber, path).get(path) for path in paths}
 
 
 def test_ids_of_another_organization_in_a_body_are_404(ids):
@@ -138,7 +162,7 @@ def test_hostile_bodies_and_queries_are_never_a_server_error(faber, ids):
                     filled(path, ids),
                     data=body,
                     content_type="application/json",
-                    headers=faber.headers,
+                    headers=caller(faber, path).headers,
                 )
                 assert response.status_code < 500, f"{method} {path} {body!r:.80}"
         elif method == "get":
@@ -148,7 +172,7 @@ def test_hostile_bodies_and_queries_are_never_a_server_error(faber, ids):
                 "?connectionId=%ff",
                 "?definitionId=" + "x" * 900,
             ):
-                response = faber.send("get", filled(path, ids) + query)
+                response = caller(faber, path).send("get", filled(path, ids) + query)
                 assert response.status_code < 500, f"{method} {path} {query}"
 
 
@@ -175,11 +199,15 @@ def test_the_number_of_queries_of_a_list_does_not_grow(faber, ids):
             "/verificationPolicies",
             {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]},
         )
+        faber.post("/messages", {"connectionId": ids["connectionId"], "text": "Hello"})
+        faber.post("/webhooks", {"url": "https://office.example"})
+        Provider(faber).makes()
     assert {path: queries(faber, path) for path in paths} == before
 
 
 def queries(faber, path):
-    faber.get(path)
+    asking = caller(faber, path)
+    asking.get(path)
     with CaptureQueriesContext(connection) as captured:
-        faber.get(path)
+        asking.get(path)
     return len(captured)

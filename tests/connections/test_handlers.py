@@ -18,11 +18,13 @@ HANDLED = {
     "notification/1/ack",
     "trust_ping/1/ping",
     "trust_ping/1/ping-response",
+    "basicmessage/1/message",
     "issue-credential/1/offer-credential",
     "issue-credential/1/request-credential",
     "issue-credential/1/issue-credential",
     "issue-credential/1/ack",
     "issue-credential/1/problem-report",
+    "present-proof/1/propose-presentation",
     "present-proof/1/request-presentation",
     "present-proof/1/presentation",
     "present-proof/1/ack",
@@ -32,7 +34,14 @@ IN_A_THREAD = sorted(
     kind
     for kind in HANDLED
     if kind.startswith(("issue-credential", "present-proof"))
-    and not kind.endswith(("offer-credential", "request-presentation", "issue-credential/1/ack"))
+    and not kind.endswith(
+        (
+            "offer-credential",
+            "propose-presentation",
+            "request-presentation",
+            "issue-credential/1/ack",
+        )
+    )
 )
 ATTACHED = ("offers", "requests", "credentials", "request_presentations", "presentations")
 JUNK = [
@@ -145,7 +154,15 @@ def test_a_hostile_body_is_handled_once_and_breaks_nothing(faber, row, phone, ca
     offered_to(phone, faber, row)
     thread = Credential.objects.get().thread_id
     members = [f"{name}~attach" for name in ATTACHED]
-    members += ["credential_preview", "connection", "connection~sig", "description", "status"]
+    members += [
+        "credential_preview",
+        "presentation_proposal",
+        "content",
+        "connection",
+        "connection~sig",
+        "description",
+        "status",
+    ]
     for junk in JUNK:
         body = phone.build(kind(family), thread, **dict.fromkeys(members, junk))
         assert phone.post(phone.pack(body)).status_code == 202

@@ -5,6 +5,8 @@ import pytest
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, PublishedObject
 from tenants.models import ApiKey, DataKey, Membership, Tenant
+from tests import queues
+from tests.connections.outside import Agent, listening
 from tests.people import Provider
 from verifications.models import Verification
 from wallets.models import Key, Wallet
@@ -68,13 +70,9 @@ def test_a_peer_is_told_and_its_next_word_is_409(faber, acme, refused):
     faber.offers(bob, definition, VALUES)
     faber.delete(path_of(faber))
     assert [one["state"] for one in bob.get("/credentials")] == ["Rejected", "Issued"]
-    carol = acme.hosts("Carol")
-    carol.meets(acme)
-    acme.delete(f"/api/wallets/{carol.wallet_id}")
     row = Connection.objects.get(wallet__wallet_id=bob.wallet_id)
     assert Key.objects.get(verkey=row.their_key).tenant is None
-    text = {"policyName": "name"}
-    body = {"name": "P", "version": "1", "attributes": [text]}
+    body = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
     error = refused(bob.put, f"/verifications/propose/{row.connection_id}", body)
     assert error.code == "connection_gone"
 
@@ -88,8 +86,6 @@ def test_the_keys_stay_as_tombstones_without_seeds(faber):
 
 
 def test_a_message_to_another_agent_still_goes_out(faber, settings):
-    from tests import queues
-    from tests.connections.outside import Agent, listening
 
     settings.OUTGOING_ALLOW_LOOPBACK = True
     with listening(Agent()) as phone:

@@ -1,0 +1,114 @@
+"""Deleting records without revoking, and purging what is finished of a definition."""
+
+import pytest
+
+from connections.models import Connection
+from credentials.models import Credential
+from tests.people import ApiError
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Ann", "level": "7"}
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts()
+
+
+@pytest.fixture
+def definition(faber):
+    return faber.defines("name", "level")
+
+
+def refused(call, *args, **kwargs):
+    with pytest.raises(ApiError) as raised:
+        call(*args, **kwargs)
+    return raised.value
+
+
+def states(organization):
+    return [one["state"] for one in organization.get("/credentials")]
+
+
+def newest_id(organization):
+    return organization.get("/credentials")[0]["credentialId"]
+
+
+def test_an_issued_credential_is_deleted_and_stays_with_its_holder(faber, alice, definition):
+    alice.receives(faber, definition, VALUES)
+    assert faber.delete(f"/credentials/delete/{newest_id(faber)}") is None
+    assert states(faber) == []
+    assert states(alice) == ["Issued"]
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    alice.auto_selects()
+    assert alice.newest("verifications")["isValid"] is True
+
+
+def test_an_open_offer_is_withdrawn(faber, alice, definition):
+    faber.offers(alice, definition, VALUES)
+    faber.delete(f"/credentials/delete/{newest_id(faber)}")
+    assert (states(faber), states(alice)) == ([], ["Rejected"])
+
+
+def test_an_offer_by_link_takes_its_link_along(faber, client, definition):
+    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    made = faber.post("/credentials", body)
+    faber.delete(f"/credentials/delete/{made['credentialId']}")
+    assert not Connection.objects.filter(connectionless=True).exists()
+
+
+def test_deleting_twice_or_elsewhere_is_404(faber, acme, alice, definition):
+    alice.receives(faber, definition, VALUES)
+    path = f"/credentials/delete/{newest_id(faber)}"
+    assert refused(acme.delete, path).status == 404
+    faber.delete(path)
+    assert refused(faber.delete, path).status == 404
+
+
+def test_a_purge_deletes_what_is_finished_of_one_definition(faber, alice, definition):
+    other = faber.defines("name", "level")
+    alice.receives(faber, definition, VALUES)
+    alice.receives(faber, other, VALUES)
+    faber.offers(alice, definition, VALUES)
+    alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}/decline")
+    faber.offers(alice, definition, VALUES)
+    assert faber.delete(f"/credentials/purge/{definition['definitionId']}") is None
+    left = [(one["definitionId"], one["state"]) for one in faber.get("/credentials")]
+    assert left == [(definition["definitionId"], "Offered"), (other["definitionId"], "Issued")]
+    assert len(states(alice)) == 4
+
+
+def test_a_purge_takes_links_along(faber, alice, definition):
+    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    made = faber.post("/credentials", body | {"automaticIssuance": True})
+    alice.put_form("/credentials/fromData", credentialData=made["offerData"])
+    faber.delete(f"/credentials/purge/{definition['definitionId']}")
+    assert not Connection.objects.filter(connectionless=True, wallet__is_organization=True).exists()
+    assert states(alice) == ["Issued"]
+
+
+def test_a_deleted_definition_can_still_be_purged(faber, alice, definition):
+    alice.receives(faber, definition, VALUES)
+    faber.delete(f"/definitions/credentials/{definition['definitionId']}")
+    faber.delete(f"/credentials/purge/{definition['definitionId']}")
+    assert not Credential.objects.filter(role="issuer").exists()
+
+
+def test_another_organizations_definition_is_404(faber, acme, alice, definition):
+    alice.receives(faber, definition, VALUES)
+    path = f"/credentials/purge/{definition['definitionId']}"
+    assert refused(acme.delete, path).status == 404
+    assert refused(faber.delete, "/credentials/purge/nothing").status == 404
+    assert states(faber) == ["Issued"]
+
+
+def test_the_words_delete_and_purge_are_no_ids(faber):
+    for word in ("delete", "purge"):
+        assert refused(faber.delete, f"/credentials/{word}").status == 404
+
+
+def test_presentations_is_an_old_name_of_verifications(faber, alice):
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    connection = alice.newest("connections")["connectionId"]
+    old = alice.get(f"/presentations/connection/{connection}")
+    assert old == alice.get(f"/verifications/connection/{connection}") != []
