@@ -12,7 +12,7 @@ PATIENCE = 600  # seconds: eight keys on a slow machine
 
 
 @shared_task
-def fill_key_pool():
+def fill_key_pool() -> None:
     """Starts `manage.py fill_key_pool` when a key is missing, and waits for it."""
     if not pool.wanted():
         return

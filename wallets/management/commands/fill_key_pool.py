@@ -1,8 +1,9 @@
 """Makes the definition keys that are missing in the pool."""
 
 import os
+from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 
 from wallets import pool
 from wallets.models import SpareKey
@@ -11,10 +12,10 @@ from wallets.models import SpareKey
 class Command(BaseCommand):
     help = "Make the definition keys that are missing in the pool, one at a time."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--show", action="store_true", help="only count what is there")
 
-    def handle(self, show, **options):
+    def handle(self, show: bool, **options: Any) -> None:
         if not show:
             os.nice(19)
             pool.fill(self.stdout.write)
