@@ -179,8 +179,8 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 10},
     },
-    "issue-what-was-left-behind": {
-        "task": "credentials.tasks.issue_what_was_left_behind",
+    "finish-what-was-left-behind": {
+        "task": "credentials.tasks.finish_what_was_left_behind",
         "schedule": 30.0,
         "options": {"expires": 30},
     },

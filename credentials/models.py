@@ -229,6 +229,7 @@ class Credential(Record):
     issued_at = models.DateTimeField(null=True)
     revocation_registry_id = models.CharField(max_length=500, blank=True)
     revocation_index = models.PositiveIntegerField(null=True)
+    revocation_published_at = models.DateTimeField(null=True)
     problem = models.CharField(max_length=100, blank=True)
 
     class Meta:
@@ -421,11 +422,17 @@ class Credential(Record):
             )
         with transaction.atomic():
             move(self, [self.State.ISSUED], self.State.REVOKED)
+        self.publish_revocation()
+
+    def publish_revocation(self):
+        """Issuer: publishes the list, then tells the holder, who looks at it. May be repeated."""
         RevocationRegistry.objects.select_related("tenant__network", "definition").get(
             registry_id=self.revocation_registry_id
         ).publish_revocations()
-        if self.connection:
-            with transaction.atomic():
+        with transaction.atomic():
+            rows = Credential.objects.filter(pk=self.pk)
+            rows.update(revocation_published_at=timezone.now())
+            if self.connection:
                 place = (self.revocation_registry_id, self.revocation_index)
                 transport.tell(self.connection, protocol.revocation(*place, self._prefix))
 

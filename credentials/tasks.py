@@ -16,20 +16,26 @@ LEFT_BEHIND = timedelta(seconds=60)
 
 
 @shared_task
-def issue_what_was_left_behind():
-    """Automatic issues whose process ended between the holder's request and the issue."""
+def finish_what_was_left_behind():
+    """Automatic issues and publications of revocations whose process ended in the middle."""
+    for credential in left_behind(state=Credential.State.REQUESTED, automatic_issuance=True):
+        finish(credential, credential.issue_automatically)
+    for credential in left_behind(state=Credential.State.REVOKED, revocation_published_at=None):
+        finish(credential, credential.publish_revocation)
+
+
+def left_behind(**where):
     rows = Credential.objects.select_related("connection__my_key", "wallet", "tenant__network")
-    left = rows.filter(
-        role=Credential.Role.ISSUER,
-        state=Credential.State.REQUESTED,
-        automatic_issuance=True,
-        updated_at__lt=timezone.now() - LEFT_BEHIND,
-    )
-    for credential in left.order_by("updated_at")[:100]:
-        try:
-            credential.issue_automatically()
-        except AgencyError as error:
-            logger.warning("credential %s was not issued: %s", credential.pk, error.code)
+    before = timezone.now() - LEFT_BEHIND
+    left = rows.filter(role=Credential.Role.ISSUER, updated_at__lt=before, **where)
+    return left.order_by("updated_at")[:100]
+
+
+def finish(credential, step):
+    try:
+        step()
+    except AgencyError as error:
+        logger.warning("credential %s is still left behind: %s", credential.pk, error.code)
 
 
 @shared_task

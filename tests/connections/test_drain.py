@@ -17,7 +17,7 @@ from connections import tasks
 from connections.didcomm import transport
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition
-from credentials.tasks import issue_what_was_left_behind
+from credentials.tasks import finish_what_was_left_behind
 from tests import queues
 from tests.races import at_once, elsewhere
 
@@ -90,10 +90,10 @@ def test_an_automatic_issue_that_breaks_is_made_up_for(faber, alice, badge, monk
         broken.setattr("credentials.protocol.issue", fails_with(RuntimeError("broken")))
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Requested"
-    issue_what_was_left_behind()
+    finish_what_was_left_behind()
     assert issuers_state(faber, offered) == "Requested"
     monkeypatch.setattr("credentials.tasks.LEFT_BEHIND", timedelta(0))
-    issue_what_was_left_behind()
+    finish_what_was_left_behind()
     assert issuers_state(faber, offered) == "Issued"
     assert held_by(alice) == ["Issued"]
 

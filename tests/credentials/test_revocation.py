@@ -1,13 +1,14 @@
 """Revocation, from the registry to the verifier."""
 
 import time
+from datetime import timedelta
 
 import pytest
 from django.conf import settings as product
 
 from credentials.models import Credential, CredentialDefinition
 from credentials.revocation import RevocationRegistry, StatusList
-from credentials.tasks import build_registries
+from credentials.tasks import build_registries, finish_what_was_left_behind
 from tests.people import ApiError
 from tests.races import at_once
 
@@ -76,9 +77,9 @@ def test_a_later_unrevoked_credential_serves(faber, badge):
 def test_it_was_valid_before_it_was_revoked(faber, badge):
     alice = faber.hosts()
     alice.receives(faber, badge, VALUES)
-    before = time.time()
+    first = StatusList.objects.get().timestamp
     revoke(faber, faber.get("/credentials")[0])
-    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(before))
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first))
     policy = POLICY | {"revocationRequirement": {"validAt": moment}}
     held = alice.newest("credentials")["credentialId"]
     asked = faber.asks(alice, **policy)
@@ -166,3 +167,18 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
     place = (held.revocation_registry_id, held.revocation_index)
     Credential.receive_revocation(held.connection, *place)
     assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_a_revocation_whose_process_ended_is_published_later(faber, badge, monkeypatch):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    credential = faber.get("/credentials")[0]
+    with monkeypatch.context() as killed:
+        killed.setattr(RevocationRegistry, "publish_revocations", lambda self: 1 / 0)
+        assert faber.send("delete", f"/credentials/{credential['credentialId']}").status_code == 500
+    assert faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
+    assert alice.newest("credentials")["state"] == "Issued"
+    monkeypatch.setattr("credentials.tasks.LEFT_BEHIND", timedelta(0))
+    finish_what_was_left_behind()
+    assert alice.newest("credentials")["state"] == "Revoked"
+    assert verdict(faber, alice) is False
