@@ -75,7 +75,8 @@ def remove_organization(tenant):
 
     Its public objects stay, and the tombstones of its keys: peers are told `connection_gone`.
     """
-    Tenant.objects.select_for_update(of=["self"]).get(pk=tenant.pk)
+    if not Tenant.objects.select_for_update(of=["self"]).filter(pk=tenant.pk).first():
+        return  # somebody else was faster
     for wallet in Wallet.objects.filter(tenant=tenant):
         wallet.remove()
     tenant.delete()

@@ -4,6 +4,7 @@ import base64
 import os
 
 from django.db import models, transaction
+from django.utils import timezone
 
 from agency.errors import Conflict
 from tenants import vault
@@ -67,8 +68,7 @@ class Webhook(Record):
         self._switch(False)
 
     def _switch(self, is_enabled: bool) -> None:
-        self.is_enabled = is_enabled
-        self.save(update_fields=["is_enabled"])
+        Webhook.objects.filter(pk=self.pk).update(is_enabled=is_enabled, updated_at=timezone.now())
 
 
 def new_secret() -> str:

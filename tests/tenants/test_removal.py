@@ -5,7 +5,7 @@ import pytest
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, PublishedObject
 from tenants.models import ApiKey, DataKey, Membership, Tenant
-from tests import queues
+from tests import queues, races
 from tests.connections.outside import Agent, listening
 from tests.people import Provider
 from verifications.models import Verification
@@ -105,3 +105,11 @@ def test_the_provider_account_and_its_other_organizations_stay(faber, acme):
     faber.delete(path_of(faber))
     assert provider.get("/tenants") == [made]
     assert acme.get("/connections") == []
+
+
+def test_of_two_deletions_at_once_both_succeed_or_find_nothing(faber):
+    provider = Provider(faber)
+    path = f"/tenants/{provider.makes()['tenantId']}"
+    answers = races.at_once(*[lambda: provider.delete(path)] * 3)
+    assert set(races.refused(answers)) <= {"not_found"}
+    assert provider.get("/tenants") == []

@@ -7,6 +7,7 @@ from connections import protocol as connecting
 from connections.didcomm import message as didcomm
 from tests import queues, races
 from tests.people import ApiError
+from tests.states import walks
 from verifications import policy, proposal, protocol
 from verifications.models import Verification
 
@@ -271,3 +272,16 @@ def test_the_proposal_is_sealed(faber):
 def test_a_bad_policy_raises_before_anything_is_sent():
     with pytest.raises(Invalid):
         proposal.build(policy.normalise(POLICY | {"revocationRequirement": {"validNow": True}}))
+
+
+@pytest.mark.parametrize("state", ["Requested", "Accepted", "Rejected"])
+def test_only_what_is_proposed_can_be_answered(faber, monkeypatch, state):
+    row = walks.verification(walks.Walk(faber, monkeypatch), "verifier", state)
+    walks.refuses(lambda: row.answer())
+
+
+def test_a_stale_copy_is_refused(faber):
+    proposes(faber.hosts(), faber)
+    stale = Verification.objects.get(role="verifier")
+    walks.fresh(stale).decline()
+    walks.refuses(lambda: stale.answer())

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         except AgencyError as error:
             raise CommandError(error.message) from None
         shown = {
-            "tenantId": str(made.tenant.pk),
+            "tenantId": str(made.tenant.public_id),
             "accessToken": made.access_token,
             "subscriptionKey": made.subscription_key,
             "providerKey": made.provider_key,
