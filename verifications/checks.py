@@ -1,4 +1,4 @@
-"""The verifier's checklist (design.md section 6): what makes a presentation an answer to a request.
+"""The verifier's checklist (docs/verification.md): what makes a presentation an answer.
 
 `anoncreds` proves only what the presentation itself claims. These rules, in this order, see to it
 that the claim is what was asked; the library comes last and only if all of them pass:
