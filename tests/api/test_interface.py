@@ -13,10 +13,11 @@ from tenants.provisioning import create_organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CREDENTIALS_PREFIXES = ["", "/agency/v1", "/credentials/v1"]
-WALLET_PREFIXES = ["", "/custodian", "/custodian/v1", "/wallet/v1"]
-PREFIXES = [
-    (credentials, wallet) for credentials in CREDENTIALS_PREFIXES for wallet in WALLET_PREFIXES
+PREFIXES = [  # of the credentials API and of the wallet API
+    ("", ""),
+    ("", "/custodian/v1"),
+    ("/agency/v1", "/custodian"),
+    ("/credentials/v1", "/wallet/v1"),
 ]
 POLICY = {
     "name": "Licence check",
@@ -142,7 +143,7 @@ class Caller:
             self.kept[name] = value
 
 
-@pytest.mark.parametrize(("credentials", "wallet"), PREFIXES[::5] + PREFIXES[1::7])
+@pytest.mark.parametrize(("credentials", "wallet"), PREFIXES)
 def test_every_path_answers_as_the_specification_says(stored_keys, credentials, wallet):
     caller = Caller(credentials, wallet)
     for method, path, body, wanted in STORY:
