@@ -357,8 +357,15 @@ class Verification(Record):
         schemas = {row.schema_id: self._registry.schema(row.schema_id) for row in held.values()}
         definitions = {row.definition_id for row in held.values()}
         issuers = {name: self._registry.definition(name) for name in definitions}
+        now, registry_ids = int(time.time()), {row.revocation_registry_id for row in held.values()}
+        newest = {name: self._registry.status_list(name, now) for name in registry_ids if name}
         return [
-            candidate(row, schemas[row.schema_id], issuers[row.definition_id])
+            candidate(
+                row,
+                schemas[row.schema_id],
+                issuers[row.definition_id],
+                newest.get(row.revocation_registry_id),
+            )
             for row in held.values()
             if schemas[row.schema_id] and issuers[row.definition_id]
         ]
@@ -383,7 +390,7 @@ def asked_now(body):
     return request.build(body, anoncreds.generate_nonce(), not_revoked_at)
 
 
-def candidate(row, schema, definition):
+def candidate(row, schema, definition, newest_list):
     stored = vault.unseal(row, "credential")
     return selection.Candidate(
         credential_id=str(row.pk),
@@ -395,7 +402,7 @@ def candidate(row, schema, definition):
         schema_version=schema["version"],
         values={name: value["raw"] for name, value in stored["values"].items()},
         credential=stored,
-        revocation=revocation_of(row),
+        revocation=revocation_of(row, newest_list),
     )
 
 
@@ -404,10 +411,9 @@ def shown_check(policy_name, rule, status, code, message):
     return {name: value for name, value in (shown | {"message": message}).items() if value}
 
 
-def revocation_of(row):
-    """A credential's place, and what the newest list says of it."""
+def revocation_of(row, newest_list):
+    """A credential's place, and what the newest list of its registry says of it."""
     if row.revocation_index is None:
         return None
-    return selection.Revocation(
-        row.revocation_registry_id, row.revocation_index, row.is_listed_as_revoked()
-    )
+    is_revoked = bool(newest_list and newest_list["revocationList"][row.revocation_index])
+    return selection.Revocation(row.revocation_registry_id, row.revocation_index, is_revoked)

@@ -5,6 +5,8 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings as product
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from credentials.models import Credential, CredentialDefinition
 from credentials.revocation import RevocationRegistry, StatusList
@@ -139,10 +141,39 @@ def test_the_next_registry_is_built_before_it_is_needed(faber, badge, small):
     assert list(RevocationRegistry.objects.order_by("pk").values_list("size", flat=True)) == [4, 6]
 
 
-def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
+def test_a_place_is_given_out_once(faber, badge):
     [row] = CredentialDefinition.objects.select_related("tenant__network")
     first, second = (RevocationRegistry.allocate(row)[1] for _ in range(2))
     assert (first, second) == (1, 2)
+
+
+def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
+    alice = faber.hosts()
+    offered = faber.offers(alice, badge, VALUES)
+    alice.accepts_offer()
+    path = f"/credentials/{offered['credentialId']}"
+    with monkeypatch.context() as broken:
+        broken.setattr("credentials.protocol.issue", lambda *args: 1 / 0)
+        assert faber.send("put", path).status_code == 500
+    assert faber.get(path)["state"] == "Requested"
+    faber.put(path)
+    assert Credential.objects.get(role="issuer").revocation_index == 2
+
+
+def test_the_lists_are_read_once_for_all_credentials_of_a_registry(faber, badge):
+    alice = faber.hosts()
+
+    def lists_read():
+        faber.asks(alice, **POLICY)
+        seen = alice.newest("verifications")["verificationId"]
+        with CaptureQueriesContext(connection) as captured:
+            alice.get(f"/verifications/{seen}/availableCredentials")
+        return sum("credentials_statuslist" in query["sql"] for query in captured)
+
+    alice.receives(faber, badge, VALUES)
+    assert lists_read() == 1
+    alice.receives(faber, badge, VALUES)
+    assert lists_read() == 1
 
 
 def test_registry_list_and_tails_are_public_and_immutable(faber, badge, client):
