@@ -313,7 +313,6 @@ class Credential(Record):
         if values is None:
             message = "An offer without a connection needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
-        definition.check_values(values)
         connection = Connection.for_exchange(wallet)
         return cls.offer(connection, definition, values, automatic_issuance)
 
