@@ -1,4 +1,4 @@
-"""What received messages of issue-credential/1.0 do."""
+"""What received messages of issue-credential and revocation notification do, in both versions."""
 
 from agency.errors import PeerError
 from connections.didcomm.message import problem_code
@@ -16,32 +16,38 @@ def in_thread(connection, message, *roles):
     return found
 
 
-@handles(protocol.OFFER)
+@handles("issue-credential/1.0/offer-credential")
+@handles("issue-credential/2.0/offer-credential")
 def receive_offer(connection, message):
     Credential.receive_offer(connection, message)
 
 
-@handles(protocol.REQUEST)
+@handles("issue-credential/1.0/request-credential")
+@handles("issue-credential/2.0/request-credential")
 def receive_request(connection, message):
     in_thread(connection, message, Credential.Role.ISSUER).receive_request(message)
 
 
-@handles(protocol.ISSUE)
+@handles("issue-credential/1.0/issue-credential")
+@handles("issue-credential/2.0/issue-credential")
 def receive_credential(connection, message):
     in_thread(connection, message, Credential.Role.HOLDER).receive_credential(message)
 
 
-@handles(protocol.ACK)
+@handles("issue-credential/1.0/ack")
+@handles("issue-credential/2.0/ack")
 def receive_ack(connection, message):
     """The issuer does not wait for it: the credential is issued when it is signed."""
 
 
-@handles(protocol.PROBLEM)
+@handles("issue-credential/1.0/problem-report")
+@handles("issue-credential/2.0/problem-report")
 def receive_problem(connection, message):
     in_thread(connection, message, *Credential.Role).receive_problem(problem_code(message))
 
 
-@handles(protocol.REVOKE)
+@handles("revocation_notification/1.0/revoke")
+@handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection, message):
     Credential.receive_revocation(connection, *protocol.read_revocation(message))
 

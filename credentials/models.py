@@ -10,8 +10,9 @@ from django.utils import timezone
 
 from agency.errors import Conflict, Invalid, PeerError, WrongState
 from agency.states import move
-from connections.didcomm import transport
-from connections.didcomm.message import attached
+from connections.didcomm import exchange, transport
+from connections.didcomm.exchange import enclosed
+from connections.exchanges import Exchange, as_written
 from connections.models import Connection
 from credentials import protocol, registries
 from credentials.revocation import RevocationRegistry, StatusList
@@ -187,7 +188,7 @@ class CredentialDefinition(Record):
         CredentialDefinition.objects.filter(pk=self.pk).update(deleted_at=now, updated_at=now)
 
 
-class Credential(Record):
+class Credential(Exchange):
     """One party's view of an issuance; the other party has a row (or software) of its own.
 
     issuer   Offered ─receive_request→ Requested ─issue→ Issued
@@ -212,10 +213,8 @@ class Credential(Record):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="credentials")
-    connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     role = models.CharField(max_length=6, choices=Role.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
-    thread_id = models.CharField(max_length=128)
     schema_id = models.CharField(max_length=300)
     definition_id = models.CharField(max_length=300)
     attribute_names = ArrayField(models.CharField(max_length=256))  # as proofs compare them
@@ -288,7 +287,8 @@ class Credential(Record):
             message = "automaticIssuance needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
         names, offer = definition.schema.attribute_names, definition.offer()
-        message = protocol.offer(offer, names, values or {}, connection.message_prefix)
+        wire = connection.wire_for(protocol.ISSUE_CREDENTIAL)
+        message = protocol.offer(offer, names, values or {}, wire)
         credential = cls(
             tenant_id=connection.tenant_id,
             wallet_id=connection.wallet_id,
@@ -299,6 +299,8 @@ class Credential(Record):
             definition_id=definition.definition_id,
             attribute_names=compared(names),
             automatic_issuance=automatic_issuance,
+            wire_version=wire.version,
+            wire_format=wire.format,
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
@@ -331,13 +333,14 @@ class Credential(Record):
     @classmethod
     def receive_offer(cls, connection, message):
         """Holder: notes what the issuer offers; until it is answered, a later offer replaces it."""
-        offer, values = attached(message, "offers~attach"), protocol.read_preview(message)
+        offer, values = enclosed(message, exchange.OFFER), protocol.read_preview(message)
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
         known = cls.objects.filter(**place).first()
+        written = as_written(message)
         if known:
-            move(known, [cls.State.OFFERED], cls.State.OFFERED)
+            move(known, [cls.State.OFFERED], cls.State.OFFERED, **written)
         credential = known or cls(
-            tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, **place
+            tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, **place, **written
         )
         credential.schema_id = str(offer.get("schema_id"))[:300]
         credential.definition_id = str(offer.get("cred_def_id"))[:300]
@@ -358,17 +361,18 @@ class Credential(Record):
             self.connection.my_key.did,
         )
         self._keep(request_body=request, request_metadata=metadata)
-        self._send(protocol.request(request, self.thread_id, self._prefix))
+        self._send(protocol.request(request, self.thread_id, self.wire))
 
     def receive_request(self, message):
         """Issuer: the holder accepted; issues at once if that was agreed."""
-        request = attached(message, "requests~attach")
+        request = enclosed(message, exchange.REQUEST)
         move(
             self,
             [self.State.OFFERED],
             self.State.REQUESTED,
             accepted_at=timezone.now(),
             request_body=vault.sealed(self, "request_body", request),
+            **as_written(message),
         )
         if self.automatic_issuance:
             transaction.on_commit(self.issue_automatically, robust=True)
@@ -408,7 +412,7 @@ class Credential(Record):
             registry and registry.place(index),
         )
         self._keep(values=values)
-        self._send(protocol.issue(credential, self.thread_id, self._prefix))
+        self._send(protocol.issue(credential, self.thread_id, self.wire))
 
     def revoke(self):
         """Issuer: revoked when this returns: the new list is published, the holder is told."""
@@ -433,7 +437,7 @@ class Credential(Record):
             rows.update(revocation_published_at=timezone.now())
             if self.connection:
                 place = (self.revocation_registry_id, self.revocation_index)
-                transport.tell(self.connection, protocol.revocation(*place, self._prefix))
+                transport.tell(self.connection, protocol.revocation(*place, self.wire))
 
     @classmethod
     def receive_revocation(cls, connection, registry_id, index):
@@ -473,7 +477,7 @@ class Credential(Record):
 
     def receive_credential(self, message):
         """Holder: checks, stores and acknowledges the credential."""
-        credential = attached(message, "credentials~attach")
+        credential = enclosed(message, exchange.CREDENTIAL)
         if credential.get("cred_def_id") != self.definition_id:
             raise PeerError(protocol.ABANDONED, "the credential is of another definition")
         if self.state != self.State.REQUESTED:
@@ -500,14 +504,14 @@ class Credential(Record):
             revocation_registry_id=registry_id,
             revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
         )
-        self._send(protocol.ack(self.thread_id, self._prefix))
+        self._send(protocol.ack(self.thread_id, self.wire))
 
     @transaction.atomic
     def decline(self):
         """Either side: ends an open exchange and says so."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
-            transport.tell(self.connection, protocol.abandon(self.thread_id, self._prefix))
+            transport.tell(self.connection, protocol.abandon(self.thread_id, self.wire))
 
     def receive_problem(self, code):
         """The other side ended the exchange; a report about a finished one changes nothing."""
@@ -566,15 +570,6 @@ class Credential(Record):
         """Seals what a transition made."""
         sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
         Credential.objects.filter(pk=self.pk).update(**sealed)
-
-    def _send(self, message):
-        if self.connection is None:
-            raise Conflict("connection_gone", "The connection of this credential was deleted.")
-        transport.send(self.connection, message)
-
-    @property
-    def _prefix(self):
-        return self.connection.message_prefix if self.connection else ""
 
 
 def compared(names):

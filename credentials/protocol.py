@@ -1,67 +1,78 @@
-"""issue-credential/1.0 (RFC 0036) on the wire."""
+"""issue-credential 1.0 and 2.0 (RFCs 0036, 0453), revocation notification (RFCs 0183, 0721)."""
 
 from agency.errors import PeerError
-from connections.didcomm.message import Message, attach, attached, build, text
+from connections.didcomm import exchange
+from connections.didcomm.exchange import Wire, enclose, enclosed
+from connections.didcomm.message import Message, build, text
 from connections.protocol import read_service
 
-OFFER = "issue-credential/1.0/offer-credential"
-REQUEST = "issue-credential/1.0/request-credential"
-ISSUE = "issue-credential/1.0/issue-credential"
-ACK = "issue-credential/1.0/ack"
-PROBLEM = "issue-credential/1.0/problem-report"
-REVOKE = "revocation_notification/1.0/revoke"
-PREVIEW = "issue-credential/1.0/credential-preview"
+ISSUE_CREDENTIAL = "issue-credential"
 ABANDONED = "issuance-abandoned"
 
 
-def offer(offer: dict, names: list[str], values: dict[str, str], prefix: str) -> dict:
+def offer(offer: dict, names: list[str], values: dict[str, str], wire: Wire) -> dict:
     """Without a value a name is previewed as an empty text."""
     attributes = [{"name": name, "value": values.get(name, "")} for name in names]
-    preview = {"@type": prefix + PREVIEW, "attributes": attributes}
-    attachments = [attach("libindy-cred-offer-0", offer)]
-    message = build(OFFER, prefix, comment="", credential_preview=preview)
-    return message | {"offers~attach": attachments}
+    kind = wire.prefix + wire.type(ISSUE_CREDENTIAL, "credential-preview")
+    message = _build("offer-credential", wire, comment="")
+    message["credential_preview"] = {"@type": kind, "attributes": attributes}
+    return message | enclose(wire, exchange.OFFER, offer)
 
 
-def request(request: dict, thread_id: str, prefix: str) -> dict:
-    attachments = [attach("libindy-cred-request-0", request)]
-    return build(REQUEST, prefix, thread_id, comment="") | {"requests~attach": attachments}
+def request(request: dict, thread_id: str, wire: Wire) -> dict:
+    message = _build("request-credential", wire, thread_id, comment="")
+    return message | enclose(wire, exchange.REQUEST, request)
 
 
-def issue(credential: dict, thread_id: str, prefix: str) -> dict:
-    attachments = [attach("libindy-cred-0", credential)]
-    return build(ISSUE, prefix, thread_id, comment="") | {"credentials~attach": attachments}
+def issue(credential: dict, thread_id: str, wire: Wire) -> dict:
+    message = _build("issue-credential", wire, thread_id, comment="")
+    return message | enclose(wire, exchange.CREDENTIAL, credential)
 
 
-def ack(thread_id: str, prefix: str) -> dict:
-    return build(ACK, prefix, thread_id, status="OK")
+def ack(thread_id: str, wire: Wire) -> dict:
+    return _build("ack", wire, thread_id, status="OK")
 
 
-def abandon(thread_id: str, prefix: str) -> dict:
+def abandon(thread_id: str, wire: Wire) -> dict:
     description = {"code": ABANDONED, "en": "The credential is not wanted."}
-    return build(PROBLEM, prefix, thread_id, description=description)
+    return _build("problem-report", wire, thread_id, description=description)
 
 
-def revocation(registry_id: str, index: int, prefix: str) -> dict:
-    """Revocation notification 1.0 (RFC 0183), naming the credential by its place."""
-    return build(REVOKE, prefix, thread_id=f"indy::{registry_id}::{index}", comment="")
+def _build(name: str, wire: Wire, thread_id: str | None = None, **members: object) -> dict:
+    return build(wire.type(ISSUE_CREDENTIAL, name), wire.prefix, thread_id, **members)
+
+
+def revocation(registry_id: str, index: int, wire: Wire) -> dict:
+    """Names the credential by its place, in the version of its issuance."""
+    if wire.version == "1.0":
+        thread_id = f"indy::{registry_id}::{index}"
+        return _revoke(wire, thread_id=thread_id, comment="")
+    form = "indy-anoncreds" if wire.format == exchange.HLINDY else "anoncreds"
+    return _revoke(wire, revocation_format=form, credential_id=f"{registry_id}::{index}")
+
+
+def _revoke(wire: Wire, **members: str) -> dict:
+    return build(wire.type("revocation_notification", "revoke"), wire.prefix, **members)
 
 
 def read_revocation(message: Message) -> tuple[str, int]:
-    """Registry and index of `indy::<registry id>::<index>`."""
-    parts = text(message.body, "thread_id").split("::")
-    if len(parts) != 3 or not parts[2].isdecimal() or len(parts[2]) > 9:
-        raise PeerError("message_parse_failure", "thread_id names no credential")
-    return parts[1], int(parts[2])
+    """Registry and index of `[indy::]<registry id>::<index>`, in either version's member."""
+    is_first = message.type.split("/")[1].startswith("1.")
+    place = text(message.body, "thread_id" if is_first else "credential_id")
+    registry_id, _, index = place.removeprefix("indy::").rpartition("::")
+    if not registry_id or not index.isdecimal() or len(index) > 9:
+        raise PeerError("message_parse_failure", "the notification names no credential")
+    return registry_id, int(index)
 
 
 def check_shared(message: Message) -> None:
     """PeerError unless this is an offer that can be taken without a connection."""
-    if message.family != "issue-credential/1/offer-credential":
+    protocol, _, name = message.family.split("/")
+    if (protocol, name) != (ISSUE_CREDENTIAL, "offer-credential"):
         raise PeerError("bad_offer", f"{message.type} is not a credential offer")
     read_service(message)
     read_preview(message)
-    attached(message, "offers~attach")
+    enclosed(message, exchange.OFFER)
 
 
 def read_preview(message: Message) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What received messages of present-proof/1.0 do."""
+"""What received messages of present-proof do, in both versions."""
 
 from agency.errors import PeerError
 from connections.didcomm.message import problem_code
@@ -16,27 +16,32 @@ def in_thread(connection, message, *roles):
     return found
 
 
-@handles(protocol.PROPOSAL)
+@handles("present-proof/1.0/propose-presentation")
+@handles("present-proof/2.0/propose-presentation")
 def receive_proposal(connection, message):
     Verification.receive_proposal(connection, message)
 
 
-@handles(protocol.REQUEST)
+@handles("present-proof/1.0/request-presentation")
+@handles("present-proof/2.0/request-presentation")
 def receive_request(connection, message):
     Verification.receive_request(connection, message)
 
 
-@handles(protocol.PRESENTATION)
+@handles("present-proof/1.0/presentation")
+@handles("present-proof/2.0/presentation")
 def receive_presentation(connection, message):
     in_thread(connection, message, Verification.Role.VERIFIER).receive_presentation(message)
 
 
-@handles(protocol.ACK)
+@handles("present-proof/1.0/ack")
+@handles("present-proof/2.0/ack")
 def receive_ack(connection, message):
     in_thread(connection, message, Verification.Role.PROVER).receive_ack()
 
 
-@handles(protocol.PROBLEM)
+@handles("present-proof/1.0/problem-report")
+@handles("present-proof/2.0/problem-report")
 def receive_problem(connection, message):
     in_thread(connection, message, *Verification.Role).receive_problem(problem_code(message))
 

@@ -6,10 +6,11 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.errors import Conflict, PeerError, WrongState
+from agency.errors import PeerError, WrongState
 from agency.states import move
-from connections.didcomm import transport
-from connections.didcomm.message import attached
+from connections.didcomm import exchange, transport
+from connections.didcomm.exchange import enclosed
+from connections.exchanges import Exchange, as_written
 from connections.models import Connection
 from credentials.models import Credential
 from credentials.registries import registry_of
@@ -48,7 +49,7 @@ class VerificationPolicy(Record):
         return vault.unseal(self, "body")
 
 
-class Verification(Record):
+class Verification(Exchange):
     """One party's view of a proof; the other party has a row (or software) of its own.
 
     verifier   Proposed ─answer→ Requested ─receive_presentation→ Accepted (valid or not:
@@ -72,10 +73,8 @@ class Verification(Record):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="verifications")
-    connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     role = models.CharField(max_length=8, choices=Role.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.REQUESTED)
-    thread_id = models.CharField(max_length=128)
     policy_id = models.UUIDField(null=True)
     policy = models.BinaryField()
     proposal = models.BinaryField(null=True)
@@ -117,8 +116,10 @@ class Verification(Record):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
         asked = asked_now(body)
-        message = protocol.request(asked, connection.message_prefix)
-        verification = cls._noted(connection, cls.Role.VERIFIER, message["@id"], body, asked)
+        wire = connection.wire_for(protocol.PRESENT_PROOF)
+        message = protocol.request(asked, wire)
+        place = (connection, cls.Role.VERIFIER, message["@id"], wire)
+        verification = cls._noted(*place, body, asked)
         verification.policy_id = policy_id
         verification.save(force_insert=True)
         connection.begin(message)
@@ -142,20 +143,22 @@ class Verification(Record):
     def look_at(cls, wallet, message):
         """Prover: an unsaved row of a shared request, to see what would fit; takes nothing."""
         connection = Connection(tenant=wallet.tenant, wallet=wallet)
-        asked = attached(message, "request_presentations~attach")
+        asked = enclosed(message, exchange.PROOF_REQUEST)
         body = request.to_policy(asked)
-        return cls._noted(connection, cls.Role.PROVER, message.thread_id, body, asked)
+        place = (connection, cls.Role.PROVER, message.thread_id, exchange.wire_of(message))
+        return cls._noted(*place, body, asked)
 
     @classmethod
     def receive_request(cls, connection, message):
         """Prover: notes what the verifier asks for."""
-        asked = attached(message, "request_presentations~attach")
+        asked = enclosed(message, exchange.PROOF_REQUEST)
         body = request.to_policy(asked)
         known = cls._in_thread(connection, message.thread_id, cls.Role.PROVER)
         if known:
-            known._receive_answer(body, asked)
+            known._receive_answer(body, asked, as_written(message))
             return known
-        row = cls._noted(connection, cls.Role.PROVER, message.thread_id, body, asked)
+        place = (connection, cls.Role.PROVER, message.thread_id, exchange.wire_of(message))
+        row = cls._noted(*place, body, asked)
         row.save(force_insert=True)
         return row
 
@@ -164,9 +167,9 @@ class Verification(Record):
     def propose(cls, connection, body):
         """Prover: offers to prove a (normalised) policy, if the verifier asks for it."""
         connection.require_connected()
-        preview = proposal.build(body)
-        message = protocol.proposal(preview, body["name"], connection.message_prefix)
-        place = (connection, cls.Role.PROVER, message["@id"])
+        preview, wire = proposal.build(body), connection.wire_for(protocol.PRESENT_PROOF)
+        message = protocol.proposal(preview, body, wire)
+        place = (connection, cls.Role.PROVER, message["@id"], wire)
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "proposal", preview | {"comment": body["name"]})
         row.save(force_insert=True)
@@ -181,13 +184,14 @@ class Verification(Record):
         preview, body = proposal.read(message)
         preview["comment"] = str(message.body.get("comment") or "")[:200]
         known = cls._in_thread(connection, message.thread_id, cls.Role.VERIFIER)
-        place = (connection, cls.Role.VERIFIER, message.thread_id)
+        place = (connection, cls.Role.VERIFIER, message.thread_id, exchange.wire_of(message))
         row = known or cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "policy", body)
         vault.seal(row, "proposal", preview)
         if known:
             proposed = cls.State.PROPOSED
-            move(row, [proposed], proposed, policy=row.policy, proposal=row.proposal)
+            changes = {"policy": row.policy, "proposal": row.proposal, **as_written(message)}
+            move(row, [proposed], proposed, **changes)
         else:
             row.save(force_insert=True)
 
@@ -197,13 +201,13 @@ class Verification(Record):
         body = body or self.shown_policy()
         asked = asked_now(body)
         self._move_to_requested(body, asked, policy_id=policy_id)
-        self._send(protocol.request(asked, self._prefix, self.thread_id))
+        self._send(protocol.request(asked, self.wire, self.thread_id))
 
-    def _receive_answer(self, body, asked):
+    def _receive_answer(self, body, asked, written):
         """Prover: the verifier asks, maybe for something else than was proposed."""
         if self.state != self.State.PROPOSED:
             raise PeerError(protocol.ABANDONED, "this exchange has its request already")
-        self._move_to_requested(body, asked)
+        self._move_to_requested(body, asked, **written)
 
     def _move_to_requested(self, body, asked, **changes):
         move(
@@ -224,10 +228,10 @@ class Verification(Record):
         return row
 
     @classmethod
-    def _noted(cls, connection, role, thread_id, body, asked, state=State.REQUESTED):
+    def _noted(cls, connection, role, thread_id, wire, body, asked, state=State.REQUESTED):
         row = cls(tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, state=state)
-        row.connection = connection
-        row.role, row.thread_id = role, thread_id
+        row.connection, row.role, row.thread_id = connection, role, thread_id
+        row.wire_version, row.wire_format = wire.version, wire.format
         vault.seal(row, "policy", body)
         vault.seal(row, "request_body", asked)
         return row
@@ -260,11 +264,11 @@ class Verification(Record):
         )
         sealed = vault.sealed(self, "presentation", presentation)
         Verification.objects.filter(pk=self.pk).update(presentation=sealed)
-        self._send(protocol.presentation(presentation, self.thread_id, self._prefix))
+        self._send(protocol.presentation(presentation, self.thread_id, self.wire))
 
     def receive_presentation(self, message):
         """Verifier: judges what came, and says so to the prover."""
-        presentation = attached(message, "presentations~attach")
+        presentation = enclosed(message, exchange.PRESENTATION)
         outcome = checks.check(
             self.asked(), presentation, self._registry, judged_at=self._judged_at()
         )
@@ -274,6 +278,7 @@ class Verification(Record):
             self.State.ACCEPTED,
             is_valid=outcome.is_valid,
             verified_at=timezone.now(),
+            **as_written(message),
             presentation=vault.sealed(self, "presentation", presentation),
             proof=vault.sealed(self, "proof", outcome.proof),
             checks=vault.sealed(self, "checks", [check._asdict() for check in outcome.checks]),
@@ -286,9 +291,9 @@ class Verification(Record):
 
     def _verdict(self):
         if self.is_valid:
-            return protocol.ack(self.thread_id, self._prefix)
+            return protocol.ack(self.thread_id, self.wire)
         explanation = "The proof is not valid."
-        return protocol.problem(protocol.NOT_VALID, explanation, self.thread_id, self._prefix)
+        return protocol.problem(protocol.NOT_VALID, explanation, self.thread_id, self.wire)
 
     def receive_ack(self):
         """Prover: the verifier found the proof valid."""
@@ -312,7 +317,7 @@ class Verification(Record):
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             explanation = "The proof is not wanted."
-            report = protocol.problem(protocol.ABANDONED, explanation, self.thread_id, self._prefix)
+            report = protocol.problem(protocol.ABANDONED, explanation, self.thread_id, self.wire)
             transport.tell(self.connection, report)
 
     @transaction.atomic
@@ -370,18 +375,9 @@ class Verification(Record):
             if schemas[row.schema_id] and issuers[row.definition_id]
         ]
 
-    def _send(self, message):
-        if self.connection is None:
-            raise Conflict("connection_gone", "The connection of this verification was deleted.")
-        transport.send(self.connection, message)
-
     @property
     def _registry(self):
         return registry_of(self.tenant.network)
-
-    @property
-    def _prefix(self):
-        return self.connection.message_prefix if self.connection else ""
 
 
 def asked_now(body):

@@ -1,14 +1,16 @@
-"""What a prover offers to show (RFC 0037, presentation-preview): from a policy, to one, and shown.
+"""What a prover offers to show (RFCs 0037, 0454): from a policy, to one, and shown.
 
-A preview knows no alternatives and no `==`, and restricts by definition, schema and issuer only.
+In 1.0 it is a preview, in 2.0 a whole request. A preview knows no alternatives and no `==`, and
+restricts by definition, schema and issuer only.
 """
 
 from typing import Any
 
 from agency.errors import Invalid, PeerError
+from connections.didcomm.exchange import PROOF_PROPOSAL, enclosed, wire_of
 from connections.didcomm.message import Message
 from verifications import policy as rules
-from verifications.request import MAX_REFERENTS, PREDICATE_TYPES
+from verifications.request import MAX_REFERENTS, PREDICATE_TYPES, to_policy
 
 RESTRICTION = {
     "credentialDefinitionId": "cred_def_id",
@@ -23,6 +25,10 @@ MAX_TEXT = 10_000
 def build(policy: dict) -> dict:
     """The preview of a (normalised) policy. 400 `invalid_policy` for what a preview cannot say."""
     _check_sayable(policy)
+    return _preview(policy)
+
+
+def _preview(policy: dict) -> dict:
     attributes = [
         {"name": name, "referent": item["policyName"]} | _wire_restriction(item)
         for item in policy["attributes"]
@@ -42,7 +48,7 @@ def _wire(item: dict) -> dict:
 
 def _wire_restriction(item: dict) -> dict:
     restriction: dict = next(iter(item.get("restrictions", [])), {})
-    return {RESTRICTION[name]: text for name, text in restriction.items()}
+    return {RESTRICTION[name]: text for name, text in restriction.items() if name in RESTRICTION}
 
 
 def _check_sayable(policy: dict) -> None:
@@ -66,6 +72,9 @@ def _check_sayable(policy: dict) -> None:
 
 def read(message: Message) -> tuple[dict, dict]:
     """(preview, policy) of a received proposal. PeerError if it cannot be read or asked for."""
+    if wire_of(message).version != "1.0":
+        policy = to_policy(enclosed(message, PROOF_PROPOSAL))
+        return _preview(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):
         raise PeerError("bad_proposal", "presentation_proposal is missing")

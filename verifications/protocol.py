@@ -1,50 +1,58 @@
-"""present-proof/1.0 (RFC 0037) on the wire."""
+"""present-proof 1.0 and 2.0 on the wire (RFCs 0037, 0454)."""
 
 from agency.errors import PeerError
-from connections.didcomm.message import Message, attach, attached, build
+from connections.didcomm import exchange
+from connections.didcomm.exchange import Wire, enclose, enclosed
+from connections.didcomm.message import Message, build
 from connections.protocol import read_service
-from verifications import request as wire
+from verifications import request as wire_request
+from wallets import anoncreds
 
-PROPOSAL = "present-proof/1.0/propose-presentation"
-PREVIEW = "present-proof/1.0/presentation-preview"
-REQUEST = "present-proof/1.0/request-presentation"
-PRESENTATION = "present-proof/1.0/presentation"
-ACK = "present-proof/1.0/ack"
-PROBLEM = "present-proof/1.0/problem-report"
+PRESENT_PROOF = "present-proof"
 ABANDONED = "abandoned"
 NOT_VALID = "proof-not-valid"
 
 
-def proposal(preview: dict, comment: str, prefix: str) -> dict:
-    preview = {"@type": prefix + PREVIEW} | preview
-    return build(PROPOSAL, prefix, comment=comment, presentation_proposal=preview)
+def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
+    """In 1.0 the preview, in 2.0 the request that the verifier may send back."""
+    message = _build("propose-presentation", wire, comment=policy["name"])
+    if wire.version == "1.0":
+        kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
+        return message | {"presentation_proposal": {"@type": kind} | preview}
+    asked = wire_request.build(policy, anoncreds.generate_nonce(), None)
+    return message | enclose(wire, exchange.PROOF_PROPOSAL, asked)
 
 
-def request(request: dict, prefix: str, thread_id: str | None = None) -> dict:
+def request(request: dict, wire: Wire, thread_id: str | None = None) -> dict:
     """thread_id: of the proposal that it answers."""
-    attachments = [attach("libindy-request-presentation-0", request)]
-    message = build(REQUEST, prefix, thread_id, comment="")
-    return message | {"request_presentations~attach": attachments}
+    message = _build("request-presentation", wire, thread_id, comment="")
+    if wire.version != "1.0":
+        message["will_confirm"] = True
+    return message | enclose(wire, exchange.PROOF_REQUEST, request)
 
 
 def check_shared(message: Message) -> None:
     """PeerError unless this is a request that can be answered without a connection."""
-    if message.family != "present-proof/1/request-presentation":
+    protocol, _, name = message.family.split("/")
+    if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
         raise PeerError("bad_request", f"{message.type} is not a proof request")
     read_service(message)
-    wire.items(attached(message, "request_presentations~attach"))
+    wire_request.items(enclosed(message, exchange.PROOF_REQUEST))
 
 
-def presentation(presentation: dict, thread_id: str, prefix: str) -> dict:
-    attachments = [attach("libindy-presentation-0", presentation)]
-    message = build(PRESENTATION, prefix, thread_id, comment="")
-    return message | {"presentations~attach": attachments}
+def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:
+    message = _build("presentation", wire, thread_id, comment="")
+    return message | enclose(wire, exchange.PRESENTATION, presentation)
 
 
-def ack(thread_id: str, prefix: str) -> dict:
-    return build(ACK, prefix, thread_id, status="OK")
+def ack(thread_id: str, wire: Wire) -> dict:
+    return _build("ack", wire, thread_id, status="OK")
 
 
-def problem(code: str, explanation: str, thread_id: str, prefix: str) -> dict:
+def problem(code: str, explanation: str, thread_id: str, wire: Wire) -> dict:
     description = {"code": code, "en": explanation}
-    return build(PROBLEM, prefix, thread_id, description=description)
+    return _build("problem-report", wire, thread_id, description=description)
+
+
+def _build(name: str, wire: Wire, thread_id: str | None = None, **members: object) -> dict:
+    return build(wire.type(PRESENT_PROOF, name), wire.prefix, thread_id, **members)

@@ -110,11 +110,15 @@ def attach(identifier: str, content: dict) -> dict:
     return {"@id": identifier, "mime-type": "application/json", "data": {"base64": data}}
 
 
-def attached(message: Message, member: str) -> dict:
-    """The JSON object in the first attachment of `member`, given as base64 or json."""
-    attachments = message.body.get(member)
-    first = attachments[0] if isinstance(attachments, list) and attachments else None
-    data = first.get("data") if isinstance(first, dict) else None
+def attached(message: Message, member: str, identifier: str | None = None) -> dict:
+    """The JSON object attached as `member`: the one with this id, or else the first."""
+    listed = message.body.get(member)
+    attachments = (
+        [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    )
+    named = [one for one in attachments if one.get("@id") == identifier]
+    first = next(iter(named or attachments), None)
+    data = first.get("data") if first else None
     if not isinstance(data, dict):
         raise PeerError("message_parse_failure", f"{member} holds no attachment")
     content = data.get("json")

@@ -18,12 +18,12 @@ def walk(faber, monkeypatch):
 
 def receive_request(row):
     """A request that came with a good key, but at the wrong time."""
-    body = protocol.request({"cred_def_id": row.definition_id}, row.thread_id, row._prefix)
+    body = protocol.request({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
     row.receive_request(walks.received(body))
 
 
 def receive_credential(row):
-    body = protocol.issue({"cred_def_id": row.definition_id}, row.thread_id, row._prefix)
+    body = protocol.issue({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
     row.receive_credential(walks.received(body))
 
 

@@ -20,7 +20,7 @@ def submit(row):
 
 
 def receive_presentation(row):
-    body = protocol.presentation(EMPTY, row.thread_id, row._prefix)
+    body = protocol.presentation(EMPTY, row.thread_id, row.wire)
     row.receive_presentation(walks.received(body))
 
 

@@ -5,6 +5,7 @@ import pytest
 from agency.errors import Invalid, PeerError, WrongState
 from connections import protocol as connecting
 from connections.didcomm import message as didcomm
+from connections.didcomm.exchange import Wire
 from tests import queues, races
 from tests.people import ApiError
 from tests.states import walks
@@ -24,6 +25,7 @@ POLICY = {
     "attributes": [{"policyName": "Who", "attributeNames": ["name", "degree"]}],
     "predicates": [PREDICATE],
 }
+PROPOSAL = "present-proof/1.0/propose-presentation"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 
 
@@ -129,7 +131,7 @@ def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
 def test_a_presentation_before_the_request_changes_nothing(faber):
     proposes(faber.hosts(), faber)
     row = Verification.objects.get(role="verifier")
-    body = protocol.presentation({}, row.thread_id, row._prefix)
+    body = protocol.presentation({}, row.thread_id, row.wire)
     with pytest.raises(WrongState):
         row.receive_presentation(didcomm.read(body))
 
@@ -177,7 +179,7 @@ def test_what_cannot_be_proposed_is_400(faber, changes, path):
 def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     row = any_phone.connects(faber)
     preview = {"attributes": [{"name": "name", "cred_def_id": "X:3:CL:1:t"}], "predicates": []}
-    sent = any_phone.says(protocol.proposal(preview, "", any_phone.prefix))
+    sent = any_phone.says(protocol.proposal(preview, {"name": ""}, Wire(any_phone.prefix)))
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"] == [
         {
@@ -189,7 +191,7 @@ def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     path = f"{seen['verificationId']}/connections/{row.connection_id}"
     faber.put(f"/verifications/proposal/{path}")
     queues.worker_catches_up()
-    asked = any_phone.newest(protocol.REQUEST)
+    asked = any_phone.newest("present-proof/1.0/request-presentation")
     assert asked.thread_id == sent["@id"]
 
 
@@ -208,7 +210,7 @@ def test_a_later_proposal_in_the_thread_replaces_the_first_until_it_is_answered(
 
 def proposing(phone, name, thread=None):
     preview = {"attributes": [{"name": name}]}
-    return phone.build(protocol.PROPOSAL, thread, presentation_proposal=preview)
+    return phone.build(PROPOSAL, thread, presentation_proposal=preview)
 
 
 @pytest.mark.parametrize(
@@ -233,14 +235,14 @@ def proposing(phone, name, thread=None):
     ],
 )
 def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
-    body = didcomm.build(protocol.PROPOSAL, presentation_proposal=preview)
+    body = didcomm.build(PROPOSAL, presentation_proposal=preview)
     with pytest.raises(PeerError):
         proposal.read(didcomm.read(body))
 
 
 def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
     phone.connects(faber)
-    sent = phone.says(phone.build(protocol.PROPOSAL, presentation_proposal=7))
+    sent = phone.says(phone.build(PROPOSAL, presentation_proposal=7))
     report = phone.inbox[-1]
     assert (report.is_problem_report, report.thread_id) == (True, sent["@id"])
     assert not Verification.objects.exists()
@@ -251,7 +253,7 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
     row = phone.connects(faber)
     request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
-    asked = phone.says(protocol.request(request, phone.prefix))
+    asked = phone.says(protocol.request(request, Wire(phone.prefix)))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
 
@@ -259,7 +261,7 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
 def test_a_preview_and_its_policy_are_the_same():
     restricted = [{"credentialDefinitionId": "c", "schemaId": "s", "issuerDid": "i"}]
     body = policy.normalise(POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]})
-    sent = protocol.proposal(proposal.build(body), body["name"], didcomm.PREFIX)
+    sent = protocol.proposal(proposal.build(body), body, Wire(didcomm.PREFIX))
     assert proposal.read(didcomm.read(sent))[1] == body
 
 

@@ -1,0 +1,164 @@
+"""The rows that carry messages: texts as people see them, the inbox, the outbox."""
+
+import time
+
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agency.delivery import Delivery
+from agency.errors import PeerError
+from connections import protocol
+from connections.didcomm import transport
+from tenants import vault
+from tenants.models import Record, Tenant
+from wallets.models import Key, Wallet
+
+
+class BasicMessage(Record):
+    """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
+
+    class Direction(models.TextChoices):
+        INCOMING = "Incoming"
+        OUTGOING = "Outgoing"
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE)
+    connection = models.ForeignKey(
+        "connections.Connection", on_delete=models.CASCADE, related_name="messages"
+    )
+    direction = models.CharField(max_length=8, choices=Direction.choices)
+    text = models.BinaryField()
+    sent_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "message"
+        indexes = [models.Index(fields=["connection", "-id"])]
+
+    def __str__(self):
+        return str(self.pk)
+
+    @classmethod
+    @transaction.atomic
+    def send(cls, connection, text):
+        """Writes to the peer of a connection."""
+        connection.require_connected()
+        message = cls._noted(connection, cls.Direction.OUTGOING, text, timezone.now())
+        body = protocol.basic_message(text, message.sent_at, connection.message_prefix)
+        transport.send(connection, body)
+        return message
+
+    @classmethod
+    def receive(cls, connection, message):
+        """Notes what the peer wrote."""
+        if connection.connectionless:
+            raise PeerError("unexpected_message", "a connectionless exchange takes no texts")
+        text, sent_at = protocol.read_basic_message(message, timezone.now())
+        return cls._noted(connection, cls.Direction.INCOMING, text, sent_at)
+
+    @classmethod
+    def _noted(cls, connection, direction, text, sent_at):
+        row = cls(tenant=connection.tenant, wallet=connection.wallet, connection=connection)
+        row.direction, row.sent_at = direction, sent_at
+        vault.seal(row, "text", text)
+        row.save(force_insert=True)
+        return row
+
+    def shown_text(self):
+        return vault.unseal(self, "text")
+
+
+class InboundMessage(Record, Delivery):
+    """A received message: stored once for each recipient key and message id.
+
+    The body is kept sealed until it is processed, then erased; the row stays against replays.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    recipient_key = models.CharField(max_length=44)
+    sender_key = models.CharField(max_length=44, blank=True)
+    message_id = models.CharField(max_length=128)
+    type = models.CharField(max_length=100)
+    body = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["recipient_key", "message_id"], name="one_message_per_recipient"
+            )
+        ]
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(status="pending"), name="inbound_due")
+        ]
+
+    def __str__(self):
+        return f"{self.type} {self.message_id}"
+
+
+class OutboundMessage(Record, Delivery):
+    """A message on its way. Sealed until it is sent, then erased.
+
+    `envelope` is filled only when the sender's key is about to go before the message went; such a
+    message outlives even its organization.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
+    connection = models.ForeignKey("connections.Connection", on_delete=models.SET_NULL, null=True)
+    my_key = models.ForeignKey(Key, on_delete=models.CASCADE)
+    recipient_key = models.CharField(max_length=44)
+    routing_keys = models.JSONField(default=list)
+    endpoint = models.CharField(max_length=2000, blank=True)
+    is_hosted = models.BooleanField()
+    type = models.CharField(max_length=100)
+    thread_id = models.CharField(max_length=128)
+    body = models.BinaryField(null=True)
+    envelope = models.BinaryField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_at"], condition=Q(status="pending"), name="outbound_due"),
+            models.Index(
+                fields=["recipient_key", "id"],
+                condition=Q(status="pending"),
+                name="outbound_order",
+            ),
+        ]
+
+    def __str__(self):
+        return f"{self.type} {self.thread_id}"
+
+    def elders(self):
+        """Earlier messages of this pair of keys that still wait: the head goes first."""
+        return OutboundMessage.objects.filter(
+            recipient_key=self.recipient_key,
+            my_key=self.my_key_id,
+            status=self.Status.PENDING,
+            pk__lt=self.pk,
+        )
+
+    def is_head(self, patience=2.0):
+        """Whether it is this message's turn. One that another call is just delivering is waited
+        for, as the caller expects his own message to be there when his call returns."""
+        end = time.monotonic() + patience
+        while leases := list(self.elders().values_list("lease_until", flat=True)):
+            in_flight = any(lease and lease > timezone.now() for lease in leases)
+            if not in_flight or time.monotonic() > end:
+                return False
+            time.sleep(0.01)
+        return True
+
+    def claim_next(self):
+        """What another call sent meanwhile behind this message and left to whoever comes next."""
+        pair = {"recipient_key": self.recipient_key, "my_key": self.my_key_id, "is_hosted": True}
+        waits = OutboundMessage.objects.filter(**pair, status=self.Status.PENDING).exists()
+        return OutboundMessage.claim(limit=1, **pair) if waits else []
+
+    @classmethod
+    def due(cls):
+        elder = cls.objects.filter(
+            recipient_key=models.OuterRef("recipient_key"),
+            my_key=models.OuterRef("my_key"),
+            status=cls.Status.PENDING,
+            pk__lt=models.OuterRef("pk"),
+        )
+        return super().due().filter(~models.Exists(elder))
