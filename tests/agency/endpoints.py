@@ -1,0 +1,104 @@
+"""Endpoints of others on loopback, well and badly behaved, as raw sockets."""
+
+import contextlib
+import datetime
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: "
+
+
+@contextlib.contextmanager
+def serving(
+    *behave: Callable[[socket.socket], None], context: ssl.SSLContext | None = None
+) -> Iterator[str]:
+    """The authority of a server whose connections are met by these functions, one each."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            for meet in behave:
+                with contextlib.suppress(OSError):
+                    client, _ = server.accept()
+                    with context.wrap_socket(client, True) if context else client as connection:
+                        meet(connection)
+
+        thread = Thread(target=serve, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        server.close()
+        thread.join(5)
+
+
+def answers(data: bytes) -> Callable[[socket.socket], None]:
+    """Reads the request, sends these bytes, hangs up."""
+
+    def meet(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(data)
+
+    return meet
+
+
+def trickles(data: bytes, then: bytes = b"x") -> Callable[[socket.socket], None]:
+    """Reads the request, sends these bytes and then one more every 20th of a second."""
+
+    def meet(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(data)
+        while connection.send(then):
+            time.sleep(0.05)
+
+    return meet
+
+
+def floods(data: bytes, piece: bytes) -> Callable[[socket.socket], None]:
+    """Reads the request, sends these bytes and then the piece, for ever."""
+
+    def meet(connection: socket.socket) -> None:
+        connection.recv(65536)
+        connection.sendall(data)
+        while True:
+            connection.sendall(piece)
+
+    return meet
+
+
+def sleeps(connection: socket.socket) -> None:
+    """Neither reads nor answers."""
+    time.sleep(1.6)
+
+
+def hangs(connection: socket.socket) -> None:
+    """Reads, and never answers."""
+    while connection.recv(65536):
+        pass
+
+
+def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
+    """A self-signed certificate for a host, as the file to trust and as the server's side."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
+    now = datetime.datetime.now(datetime.UTC)
+    made = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem, private = serialization.Encoding.PEM, folder / "key.pem"
+    (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
+    private.write_bytes(
+        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "certificate.pem", private)
+    return folder / "certificate.pem", context
