@@ -125,6 +125,13 @@ def check(
     return Outcome(is_valid, checks, proof)
 
 
+def proof_of(request: dict, presentation: dict, registry: Registry) -> dict[str, dict]:
+    """The `proof` of a presentation of our own: what it shows of each policy item."""
+    items = wire.items(request)
+    case = Case(request, items, reader.read(presentation), registry, False, None)
+    return {item.policy_name: _shown(item, case.answers(item), True) for item in items}
+
+
 class Case:
     """What is judged, and what is known about it."""
 
@@ -543,14 +550,7 @@ def _met(case: Case, item: Item, index: int) -> list[dict]:
     known, name = case.resolved[index], case.sent.identifiers[index].definition_id
     if known is None:
         return []
-    facts = {
-        "schemaId": known[0]["schemaId"],
-        "schemaIssuerDid": known[1]["issuerId"],
-        "schemaName": known[1]["name"],
-        "schemaVersion": known[1]["version"],
-        "issuerDid": known[0]["issuerId"],
-        "credentialDefinitionId": name,
-    }
+    facts = wire.facts(name, *known)
     return [one for one in item.restrictions if wire.meets_names(one, facts)]
 
 

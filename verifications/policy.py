@@ -51,15 +51,20 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
     answer comes (`is_judged_at_receipt`). A policy may name a time to come, but cannot be sent
     before it: raises Invalid("not_yet_due") for a "validAt" more than a minute ahead.
     """
-    requirement = policy.get("revocationRequirement", {})
-    if requirement.get("validNow"):
+    if is_judged_at_receipt(policy):
         return now
-    if requirement.get("validAt") is None:
+    time = valid_at(policy)
+    if time is None:
         return None
-    time = int(datetime.fromisoformat(requirement["validAt"]).timestamp())
     if time > now + SKEW:
         raise Invalid("not_yet_due", "Nobody can prove yet what is valid then; ask at that time.")
     return max(0, min(time, now))
+
+
+def valid_at(policy: dict) -> int | None:
+    """The moment that a (normalised) policy names, in unix seconds."""
+    moment = policy.get("revocationRequirement", {}).get("validAt")
+    return None if moment is None else int(datetime.fromisoformat(moment).timestamp())
 
 
 def is_judged_at_receipt(policy: dict) -> bool:

@@ -171,6 +171,24 @@ def pruned(request: dict, referents: Iterable[str], keep_conditions: bool = True
     return _without(request, dropped) | parts
 
 
+def facts(definition_id: str, definition: dict, schema: dict) -> dict[str, str]:
+    """What the ledger's JSON says of every credential of a definition, by restriction member."""
+    return {
+        "credentialDefinitionId": definition_id,
+        "issuerDid": definition["issuerId"],
+    } | schema_facts(definition["schemaId"], schema)
+
+
+def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
+    """What it says of every credential of a schema."""
+    return {
+        "schemaId": schema_id,
+        "schemaIssuerDid": schema["issuerId"],
+        "schemaName": schema["name"],
+        "schemaVersion": schema["version"],
+    }
+
+
 def meets_names(restriction: dict, facts: dict[str, str]) -> bool:
     """Whether every member but `value` equals, spelled exactly, what is known of a credential."""
     return all(facts.get(field) == text for field, text in restriction.items() if field != "value")

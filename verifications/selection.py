@@ -69,9 +69,24 @@ def available(request: dict, candidates: Sequence[Candidate]) -> list[tuple[Item
     Raises PeerError if the request cannot be read.
     """
     return [
-        (item, [one.credential_id for one in candidates if _fits(item, one)])
+        (item, [one.credential_id for one in candidates if not refusal(item, one)])
         for item in wire.items(request)
     ]
+
+
+def refusal(item: Item, candidate: Candidate) -> str | None:
+    """Why a credential does not satisfy all of an item, or None if it does.
+
+    The first that applies of "attribute_not_in_schema", "restriction", "value_restriction",
+    "not_a_number", "predicate_not_met", "predicate_out_of_range" and "revoked_or_invalid": known to
+    be revoked where non-revocation is asked for.
+    """
+    if not _has_attributes(item, candidate):
+        return "attribute_not_in_schema"
+    if _alternative(item, candidate) is None:
+        return "value_restriction" if _met_by_name(item, candidate) else "restriction"
+    revoked = "revoked_or_invalid" if item.non_revoked and candidate.is_revoked else None
+    return _not_held(item, candidate) or revoked
 
 
 def auto_select(request: dict, candidates: Sequence[Candidate]) -> list[Selection]:
@@ -112,7 +127,7 @@ def present(
     be read or answered.
     """
     choices = _choices(wire.items(request), selections, candidates)
-    provable = [choice for choice in choices if _holds(choice.item, choice.candidate)]
+    provable = [choice for choice in choices if not _not_held(choice.item, choice.candidate)]
     if not provable:
         return _empty()
     entries = [_entry(part, _not_revoked(part, registry, tails_path)) for part in _pack(provable)]
@@ -282,15 +297,6 @@ class _Problems:
             raise Invalid(self.codes[0], self.SENTENCES[self.codes[0]], errors=self.errors)
 
 
-def _fits(item: Item, candidate: Candidate) -> bool:
-    return (
-        not (item.non_revoked and candidate.is_revoked)
-        and _has_attributes(item, candidate)
-        and _alternative(item, candidate) is not None
-        and _holds(item, candidate)
-    )
-
-
 def _has_attributes(item: Item, candidate: Candidate) -> bool:
     views = set(map(common_view, candidate.values))
     return views.issuperset(map(common_view, item.attribute_names))
@@ -298,6 +304,12 @@ def _has_attributes(item: Item, candidate: Candidate) -> bool:
 
 def _alternative(item: Item, candidate: Candidate) -> dict | None:
     """The restriction that the credential meets: one without a value if there is one."""
+    met = [one for one in _met_by_name(item, candidate) if _has_value(one, candidate)]
+    return min(met, key=lambda restriction: "value" in restriction, default=None)
+
+
+def _met_by_name(item: Item, candidate: Candidate) -> list[dict]:
+    """The restrictions that the credential meets, whatever values they require."""
     facts = {
         "schemaId": candidate.schema_id,
         "schemaIssuerDid": candidate.schema_issuer_did,
@@ -306,12 +318,7 @@ def _alternative(item: Item, candidate: Candidate) -> dict | None:
         "issuerDid": candidate.issuer_did,
         "credentialDefinitionId": candidate.definition_id,
     }
-    met = [
-        restriction
-        for restriction in item.restrictions or [{}]
-        if wire.meets_names(restriction, facts) and _has_value(restriction, candidate)
-    ]
-    return min(met, key=lambda restriction: "value" in restriction, default=None)
+    return [one for one in item.restrictions or [{}] if wire.meets_names(one, facts)]
 
 
 def _has_value(restriction: dict, candidate: Candidate) -> bool:
@@ -329,15 +336,17 @@ def _companion(item: Item, alternative: dict) -> str | None:
     return next((name for name in item.companions if common_view(name) == view), None)
 
 
-def _holds(item: Item, candidate: Candidate) -> bool:
-    """Whether the comparisons hold; the library computes the differences in 32 bits."""
+def _not_held(item: Item, candidate: Candidate) -> str | None:
+    """Why a predicate cannot be proven; the library computes the differences in 32 bits."""
     if not item.is_predicate:
-        return True
-    value = _integer(candidate, item.attribute_names[0])
-    return value is not None and all(
-        0 <= _difference(value, predicate_type, threshold) in INT32
-        for predicate_type, threshold in item.bounds
-    )
+        return None
+    value = number(candidate, item.attribute_names[0])
+    if value is None:
+        return "not_a_number"
+    differences = [_difference(value, *bound) for bound in item.bounds]
+    if any(difference < 0 for difference in differences):
+        return "predicate_not_met"
+    return None if all(one in INT32 for one in differences) else "predicate_out_of_range"
 
 
 def _difference(value: int, predicate_type: str, threshold: int) -> int:
@@ -345,7 +354,7 @@ def _difference(value: int, predicate_type: str, threshold: int) -> int:
     return difference if predicate_type.endswith("=") else difference - 1
 
 
-def _integer(candidate: Candidate, name: str) -> int | None:
+def number(candidate: Candidate, name: str) -> int | None:
     """The signed number, if it is one that can be compared."""
     encoded = _get(candidate.credential["values"], name)["encoded"]
     return int(encoded) if len(encoded) <= 11 and int(encoded) in INT32 else None

@@ -3,10 +3,12 @@
 from django.urls import path
 
 from verifications.definitions import OldVerifications, VerificationDefinitions
+from verifications.trial_api import PolicyTrials
 from verifications.views import VerificationPolicies, Verifications, WalletVerifications
 
 credentials_api = [
     path("verificationPolicies", VerificationPolicies.as_view({"get": "list", "post": "create"})),
+    path("verificationPolicies/try", PolicyTrials.as_view({"post": "create"})),
     path(
         "verificationPolicies/<str:policyId>",
         VerificationPolicies.as_view({"get": "retrieve", "delete": "destroy"}),

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from agency.api import CODES
 from verifications import checks
+from verifications.lint import RULES
+from verifications.trial import REASONS
 
 ROOT = Path(__file__).parents[2]
 APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
-RAISED = {"Invalid", "NotFound", "Conflict", "Unavailable", "plain_problem", "problem"}
+RAISED = {"Invalid", "NotFound", "Conflict", "Unavailable", "CallFailed", "failing", "plain_problem", "problem"}
 NOT_FOR_CALLERS = {
-    "endpoint_unavailable",
-    "endpoint_refused",
     "invalid_registry",
     "invalid_status_list",
     "unknown_index",
@@ -72,5 +72,18 @@ def test_every_setting_stands_in_the_table_of_settings():
 
 def test_every_check_stands_in_the_table_of_checks():
     text = (ROOT / "verifications" / "checks.py").read_text()
-    assert {code for code in table("verification.md") if f'"{code}"' not in text} == set()
+    [codes, _, _] = tables("verification.md")
+    assert {code for code in codes if f'"{code}"' not in text} == set()
     assert checks.GENERAL_RULES
+
+
+def test_every_finding_about_a_policy_and_every_reason_stand_in_their_tables_in_order():
+    [_, reasons, findings] = tables("verification.md")
+    assert reasons == list(REASONS)
+    assert findings == [rule.__name__ for rule in RULES]
+
+
+def tables(name):
+    """The first columns of the tables of codes in a page, one by one."""
+    parts = (ROOT / "docs" / name).read_text().split("| code |")[1:]
+    return [re.findall(r"^\| `([\w-]+)`", part, re.MULTILINE) for part in parts]

@@ -1,0 +1,229 @@
+"""Each finding about a policy: one that has it, and the nearest one that does not."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.fixtures import FIRST_LIST, ledger, stored
+from verifications import lint, policy, trial
+
+NOW = FIRST_LIST
+DEGREE, BADGE = stored("degree"), stored("badge")
+DEGREES = {"credentialDefinitionId": DEGREE.definition_id}
+BADGES = {"credentialDefinitionId": BADGE.definition_id}
+PERSON = {"name": "Alice", "degree": "Maths", "age": "28"}
+
+
+def attribute(name, *restrictions, **more):
+    return {"policyName": name, "restrictions": list(restrictions)} | more
+
+
+def predicate(name, kind, *restrictions):
+    compared = {"policyName": f"{name}?", "predicateType": kind, "predicateValue": 5}
+    return {"attributeName": name, "restrictions": list(restrictions)} | compared
+
+
+def found(*items, samples=(), **more):
+    """[(code, path)] for a policy of these items."""
+    body = {
+        "name": "Proof",
+        "version": "1.0",
+        "attributes": [item for item in items if "predicateType" not in item],
+        "predicates": [item for item in items if "predicateType" in item],
+    }
+    body, known = policy.normalise(body | more), ledger()
+    tried = trial.try_on(body, samples, known, NOW)
+    return [(one.code, one.path) for one in lint.lint(body, tried, known, NOW)]
+
+
+def degree(**values):
+    return {"definitionId": DEGREE.definition_id, "values": PERSON | values}
+
+
+def asked(**requirement):
+    return {"revocationRequirement": requirement}
+
+
+def test_a_good_policy_has_no_finding():
+    items = attribute("name", DEGREES), predicate("age", ">=", DEGREES)
+    assert found(*items, samples=[degree()]) == []
+
+
+def test_an_item_without_restrictions():
+    assert found(attribute("name"), predicate("level", ">")) == [
+        ("no_restriction", "attributes[0]"),
+        ("no_restriction", "predicates[0]"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("restriction", "codes"),
+    [
+        ({"schemaId": DEGREE.schema_id}, ["no_issuer"]),
+        ({"schemaName": "Degree"}, ["no_issuer"]),
+        ({"value": {"attributeName": "name", "attributeValue": "A"}}, ["no_issuer"]),
+        ({"schemaName": "Degree", "issuerDid": "anybody"}, []),
+    ],
+)
+def test_a_restriction_without_an_issuer(restriction, codes):
+    place = "attributes[0].restrictions[1]"
+    items = [attribute("name", {"issuerDid": "Faber"}, restriction)]
+    assert found(*items) == [(code, place) for code in codes]
+
+
+def test_a_definition_or_a_schema_that_is_nowhere():
+    nowhere = {"credentialDefinitionId": "none"}, {"schemaId": "none", "issuerDid": "Faber"}
+    assert found(predicate("age", ">", DEGREES, *nowhere)) == [
+        ("unknown_definition", "predicates[0].restrictions[1].credentialDefinitionId"),
+        ("unknown_schema", "predicates[0].restrictions[2].schemaId"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("more", "is_wrong"),
+    [
+        ({"issuerDid": "Acme"}, True),
+        ({"schemaVersion": "2.0"}, True),
+        ({"schemaId": BADGE.schema_id}, True),
+        ({"schemaId": DEGREE.schema_id, "schemaName": "Degree"}, False),
+    ],
+)
+def test_a_restriction_that_contradicts_itself(more, is_wrong):
+    place = ("restriction_never_met", "attributes[0].restrictions[0]")
+    assert found(attribute("name", DEGREES | more)) == ([place] if is_wrong else [])
+
+
+def test_a_schema_and_a_name_that_is_not_its_own():
+    wrong = {"issuerDid": "Faber", "schemaId": DEGREE.schema_id, "schemaName": "Badge"}
+    place = "attributes[0].restrictions[0]"
+    assert found(attribute("name", wrong)) == [("restriction_never_met", place)]
+
+
+@pytest.mark.parametrize(
+    ("item", "place"),
+    [
+        (attribute("salutation", DEGREES), "attributes[0].restrictions[0]"),
+        (
+            attribute("two", DEGREES, attributeNames=["name", "level"]),
+            "attributes[0].restrictions[0]",
+        ),
+        (predicate("level", ">", {"issuerDid": "x"}, DEGREES), "predicates[0].restrictions[1]"),
+        (
+            attribute("name", DEGREES | {"value": {"attributeName": "b", "attributeValue": "c"}}),
+            "attributes[0].restrictions[0]",
+        ),
+        (attribute("N a m e", DEGREES), None),
+    ],
+)
+def test_an_attribute_that_the_allowed_credentials_do_not_have(item, place):
+    assert found(item) == ([("attribute_not_in_schema", place)] if place else [])
+
+
+def test_a_predicate_on_text():
+    item = predicate("degree", ">", DEGREES)
+    assert found(item, samples=[degree()]) == [("predicate_on_text", "predicates[0]")]
+    assert found(item, samples=[degree(degree="7")]) == []
+    others = {"schemaName": "Other", "values": {"degree": "Maths"}}
+    assert found(item, samples=[others]) == []
+
+
+def test_an_equality():
+    assert found(predicate("age", "==", DEGREES)) == [("equality_predicate", "predicates[0]")]
+
+
+def test_an_attribute_that_is_compared_and_shown():
+    shown = attribute("d", DEGREES, attributeNames=["name", "DEGREE"])
+    assert found(shown, predicate("degree", ">", DEGREES)) == [
+        ("compared_and_revealed", "predicates[0]")
+    ]
+    assert found(shown, predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "is_found"),
+    [
+        ("degree", "Maths", False),
+        ("degree", "7", True),
+        ("degree", "2147483648", False),
+        ("age", "old", True),
+        ("name", "Age", False),
+    ],
+)
+def test_a_number_that_is_shown(name, value, is_found):
+    findings = found(attribute(name, DEGREES), samples=[degree(**{name: value})])
+    assert findings == ([("revealed_number", "attributes[0]")] if is_found else [])
+
+
+@pytest.mark.parametrize(
+    ("name", "is_found"),
+    [
+        ("dateOfBirth", True),
+        ("Birth Date", True),
+        ("minimumAge", True),
+        ("AGE", True),
+        ("dob", True),
+        ("net income", True),
+        ("language", False),
+        ("Image", False),
+        ("packages", False),
+        ("doberman", False),
+    ],
+)
+def test_a_name_that_speaks_of_age_or_money(name, is_found):
+    findings = found(attribute(name, {"issuerDid": "Faber"}))
+    assert findings == ([("revealed_number", "attributes[0]")] if is_found else [])
+
+
+def test_a_number_that_a_restriction_requires_is_shown_anyway():
+    required = DEGREES | {"value": {"attributeName": "AGE", "attributeValue": "28"}}
+    assert found(attribute("age", required), samples=[degree()]) == []
+
+
+def test_revocation_that_is_not_asked_for():
+    place = ("no_revocation_requirement", "revocationRequirement")
+    assert found(attribute("Full Name", BADGES)) == [place]
+    assert found(attribute("Full Name", BADGES), **asked(validNow=False)) == [place]
+    assert found(attribute("Full Name", BADGES), **asked(validNow=True)) == []
+    assert found(attribute("name", DEGREES)) == []
+
+
+def test_revocation_that_is_not_asked_of_what_a_sample_is():
+    values = {"Full Name": "A", "level": "x"}
+    sample = {"definitionId": BADGE.definition_id, "values": values}
+    anyone = {"issuerDid": BADGE.public["issuerId"]}
+    place = ("no_revocation_requirement", "revocationRequirement")
+    assert found(attribute("Full Name", anyone), samples=[sample]) == [place]
+    assert found(attribute("Full Name", {"issuerDid": "Acme"}), samples=[sample]) == []
+
+
+def test_a_requirement_without_effect():
+    now = asked(validNow=True)
+    assert found(attribute("name", DEGREES), **now) == [
+        ("requirement_without_effect", "attributes[0]")
+    ]
+    assert found(attribute("name", DEGREES, {"issuerDid": "Acme"}), **now) == []
+    both = attribute("Full Name", BADGES), predicate("level", ">", BADGES)
+    assert found(*both, **now) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "code"),
+    [(-86_401, "valid_at_past"), (-86_400, None), (0, None), (60, None), (61, "not_yet_due")],
+)
+def test_a_moment_far_in_the_past_or_to_come(seconds, code):
+    moment = datetime.fromtimestamp(NOW + seconds, UTC).isoformat()
+    findings = found(attribute("Full Name", BADGES), **asked(validAt=moment))
+    assert findings == ([(code, "revocationRequirement.validAt")] if code else [])
+
+
+def test_a_policy_that_names_very_much_is_looked_up_in_bounds():
+    names = [{"credentialDefinitionId": f"none {number}"} for number in range(100)]
+    items = [attribute(f"a{number}", *names[number:]) for number in range(5)]
+    items += [attribute("b", *({"credentialDefinitionId": f"more {n}"} for n in range(100)))]
+    calls, known = [], ledger()
+    known.definition = lambda name: calls.append(name)
+    body = policy.normalise({"name": "P", "version": "1", "attributes": items})
+    tried = trial.try_on(body, [], known, NOW)
+    findings = lint.lint(body, tried, known, NOW)
+    assert len(calls) == lint.MAX_LOOKUPS
+    assert len([one for one in findings if one.code == "unknown_definition"]) == 490

@@ -1,0 +1,174 @@
+"""Trying a policy on samples: what it answers, and what it refuses."""
+
+import pytest
+
+from tests.people import ApiError
+from verifications.trial_api import ANSWER, MAX_SAMPLES, SAMPLES
+from verifications.views import POLICY
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DEGREE = {"name": "Alice", "degree": "Maths", "age": "28"}
+NAME = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+
+
+def tried(organization, *credentials, **policy):
+    body = NAME | policy | {"credentials": list(credentials)}
+    return organization.post("/verificationPolicies/try", body)
+
+
+def refused(organization, *credentials, **policy):
+    with pytest.raises(ApiError) as raised:
+        tried(organization, *credentials, **policy)
+    return raised.value
+
+
+def codes(answer):
+    """By sample, why it does not satisfy the one item."""
+    [item] = answer["items"]
+    return [one.get("code") for one in item["credentials"]]
+
+
+def restricted(**restriction):
+    return {"attributes": [{"policyName": "name", "restrictions": [restriction]}]}
+
+
+def compared(value):
+    one = {"attributeName": "age", "predicateType": ">", "predicateValue": value}
+    return {"attributes": [], "predicates": [one]}
+
+
+def test_the_example_in_the_documentation_is_what_it_answers(faber):
+    body = POLICY | {"credentials": SAMPLES}
+    assert faber.post("/verificationPolicies/try", body) == ANSWER
+
+
+def test_a_stored_policy_is_tried_by_its_id(faber, acme):
+    stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+    body = {"policyId": stored, "credentials": SAMPLES}
+    assert faber.post("/verificationPolicies/try", body) == ANSWER
+    with pytest.raises(ApiError) as raised:
+        acme.post("/verificationPolicies/try", body)
+    assert raised.value.status == 404
+
+
+def test_a_policy_and_the_id_of_one_are_refused_together(faber):
+    stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+    assert "policyId" in refused(faber, policyId=stored).body["errors"]
+
+
+def test_nothing_is_kept(faber):
+    tried(faber, {"values": {"name": "Alice"}})
+    assert faber.get("/verificationPolicies") == faber.get("/verifications") == []
+
+
+def test_without_samples_nothing_is_satisfied_and_the_lint_is_there(faber):
+    answer = tried(faber)
+    assert (answer["satisfied"], answer["selections"]) == (False, [])
+    assert answer["items"] == [{"policyName": "name", "credentials": []}]
+    assert [one["code"] for one in answer["lint"]] == ["no_restriction"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "values", "code"),
+    [
+        ({}, {"shoe": "40"}, "attribute_not_in_schema"),
+        (restricted(schemaName="Degree"), {"name": "A"}, "restriction"),
+        (
+            restricted(value={"attributeName": "name", "attributeValue": "a"}),
+            {"name": "A"},
+            "value_restriction",
+        ),
+        (compared(17), {"age": "old"}, "not_a_number"),
+        (compared(17), {"age": "17"}, "predicate_not_met"),
+        (compared(-2), {"age": 2**31 - 1}, "predicate_out_of_range"),
+        (compared(17), {"age": 18}, None),
+        ({}, {"N A M E": ""}, None),
+    ],
+)
+def test_it_says_why_a_sample_does_not_satisfy_an_item(faber, policy, values, code):
+    assert codes(tried(faber, {"values": values}, **policy)) == [code]
+
+
+def test_a_revoked_sample_satisfies_only_where_nothing_is_asked_and_is_not_selected(faber):
+    revoked = {"values": {"name": "A"}, "revoked": True}
+    asked = tried(faber, revoked, revocationRequirement={"validNow": True})
+    assert codes(asked) == ["revoked_or_invalid"]
+    unasked = tried(faber, revoked)
+    [shown] = unasked["items"][0]["credentials"]
+    assert shown["satisfies"] and "autoSelect does not" in shown["message"]
+    assert not unasked["satisfied"]
+    assert tried(faber, revoked, revoked | {"revoked": False})["selections"] == [
+        {"policyName": "name", "credential": 1}
+    ]
+
+
+@pytest.mark.parametrize("moment", ["2020-01-01T00:00:00Z", "2100-01-01T00:00:00Z"])
+def test_a_policy_is_tried_at_its_moment_also_ahead_of_it(faber, moment):
+    revoked = {"values": {"name": "A"}, "revoked": True}
+    answer = tried(faber, revoked, revocationRequirement={"validAt": moment})
+    assert codes(answer) == ["revoked_or_invalid"]
+
+
+def test_the_network_says_what_a_definition_is(faber):
+    degree = faber.defines("name", "degree", "age", name="Degree")
+    sample = {"definitionId": degree["definitionId"], "values": DEGREE}
+    wanted = restricted(
+        schemaName="Degree",
+        schemaVersion="1.0",
+        schemaId=degree["schemaId"],
+        issuerDid=degree["definitionId"].split(":")[0],
+        credentialDefinitionId=degree["definitionId"],
+    )
+    assert codes(tried(faber, sample, **wanted)) == [None]
+    by_schema = {"schemaId": degree["schemaId"], "values": DEGREE}
+    assert codes(tried(faber, by_schema, **wanted)) == ["restriction"]
+    assert codes(tried(faber, by_schema, **restricted(schemaName="Degree"))) == [None]
+
+
+def test_a_definition_that_is_nowhere_satisfies_nothing(faber):
+    unknown = {"definitionId": "nobody's", "values": {"name": "A"}}
+    assert codes(tried(faber, unknown, {"values": {"name": "A"}})) == ["unknown_definition", None]
+
+
+@pytest.mark.parametrize(
+    ("change", "path"),
+    [
+        ({"values": {"name": "Alice"}}, "values"),
+        ({"values": DEGREE | {"shoe": "40"}}, "values"),
+        ({"values": {"Name": "A", "degree": "B", "age": "1"}}, "values"),
+        ({"revoked": True}, "revoked"),
+        ({"schemaName": "Other"}, "schemaName"),
+        ({"schemaId": "Other"}, "schemaId"),
+        ({"issuerDid": "Other"}, "issuerDid"),
+    ],
+)
+def test_what_cannot_be_a_credential_is_400_and_names_the_place(faber, change, path):
+    degree = faber.defines("name", "degree", "age")
+    sample = {"definitionId": degree["definitionId"], "values": DEGREE}
+    error = refused(faber, sample, sample | change)
+    assert (error.status, error.code) == (400, "invalid_sample")
+    assert list(error.body["errors"]) == [f"credentials[1].{path}"]
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        ({"version": "one"}, "version"),
+        ({"name": None}, "name"),
+        ({"attributes": [{"policyName": "a", "restrictions": [{}]}]}, "attributes[0]"),
+        ({"credentials": [{}]}, "credentials[0].values"),
+        ({"credentials": [{"values": {}}] * (MAX_SAMPLES + 1)}, "credentials"),
+        ({"credentials": {}}, "credentials"),
+    ],
+)
+def test_a_bad_body_names_the_field(faber, body, path):
+    with pytest.raises(ApiError) as raised:
+        faber.post("/verificationPolicies/try", NAME | {"credentials": []} | body)
+    assert raised.value.status == 400
+    assert any(name.startswith(path) for name in raised.value.body["errors"])
+
+
+def test_the_values_of_samples_are_not_logged(faber, caplog):
+    caplog.set_level("DEBUG")
+    tried(faber, {"values": {"name": "Liddell"}})
+    assert "Liddell" not in caplog.text

@@ -1,0 +1,144 @@
+"""What `try` says of samples is what a real wallet with these credentials does."""
+
+import pytest
+
+from tests.people import ApiError
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def attribute(name, *restrictions, **more):
+    return {"policyName": name, "restrictions": list(restrictions)} | more
+
+
+def predicate(name, kind, value, *restrictions):
+    compared = {"predicateType": kind, "predicateValue": value}
+    return {"attributeName": name, "restrictions": list(restrictions)} | compared
+
+
+def required(name, value):
+    return {"value": {"attributeName": name, "attributeValue": value}}
+
+
+def policies(faber, degree, badge):
+    """Items of policies, by what they are about."""
+    degrees, badges = ({"credentialDefinitionId": one["definitionId"]} for one in (degree, badge))
+    issuer = {"issuerDid": badge["definitionId"].split(":")[0]}
+    return {
+        "a name": [attribute("name")],
+        "two credentials": [attribute("name"), attribute("level")],
+        "a group": [attribute("who", attributeNames=["NAME", "De gree"])],
+        "a group of two credentials": [attribute("who", attributeNames=["name", "level"])],
+        "nobody's attribute": [attribute("name"), attribute("salary")],
+        "a definition": [attribute("name", degrees), attribute("Full Name", badges)],
+        "the wrong definition": [attribute("name", badges)],
+        "one of two": [attribute("name", badges, issuer | {"schemaVersion": "1.0"})],
+        "all of two": [attribute("name", issuer | {"schemaVersion": "2.0"})],
+        "a value": [attribute("name", degrees | required("degree", "Maths"))],
+        "another value": [attribute("name", degrees | required("degree", "maths"))],
+        "old enough": [predicate("age", ">=", 28, degrees)],
+        "too young": [predicate("age", ">", 28, degrees)],
+        "equal": [predicate("age", "==", 28)],
+        "text": [predicate("degree", ">", 1)],
+        "too far apart": [predicate("age", ">=", -(2**31))],
+        "shown and compared": [
+            attribute("age"),
+            predicate("age", "<", 90) | {"policyName": "below"},
+        ],
+        "the second of two": [predicate("level", "<", 7, badges)],
+        "the revoked one alone": [predicate("level", ">", 8, badges)],
+    }
+
+
+@pytest.fixture
+def world(faber):
+    """Alice holds a degree, a revoked badge of level 9 and badges of the levels 7 and 5."""
+    alice = faber.hosts()
+    degree = faber.defines("name", "degree", "age")
+    badge = faber.defines("Full Name", "level", supportRevocation=True)
+    alice.receives(faber, degree, {"name": "Alice", "degree": "Maths", "age": "28"})
+    for level in ("9", "7", "5"):
+        alice.receives(faber, badge, {"Full Name": "Alice Liddell", "level": level})
+    nine = faber.get("/credentials")[2]
+    assert nine["values"]["level"] == "9"
+    faber.delete(f"/credentials/{nine['credentialId']}")
+    return alice, policies(faber, degree, badge)
+
+
+@pytest.mark.parametrize("requirement", [None, {"validNow": True}])
+def test_a_trial_says_what_a_wallet_and_the_verdict_say(faber, world, requirement):
+    alice, wanted = world
+    held = list(reversed(alice.get("/credentials")))
+    for about, items in wanted.items():
+        policy = body(items, requirement)
+        tried = faber.post("/verificationPolicies/try", policy | {"credentials": samples(held)})
+        asked = faber.asks(alice, **policy)
+        seen = alice.newest("verifications")
+        path = f"/verifications/{seen['verificationId']}"
+        fitting = {
+            one["policyName"]: {each["credentialId"] for each in one["availableCredentials"]}
+            for one in alice.get(f"{path}/availableCredentials")
+        }
+        assert satisfying(tried, held) == fitting, about
+        alice.put(f"{path}/autoSelect")
+        verdict = faber.get(f"/verifications/{asked['verificationId']}")
+        assert tried["satisfied"] is verdict["isValid"], about
+
+
+@pytest.mark.parametrize("requirement", [None, {"validNow": True}])
+def test_no_choice_makes_valid_what_a_trial_refuses(faber, world, requirement):
+    alice, wanted = world
+    held = list(reversed(alice.get("/credentials")))
+    codes = set()
+    for about in (
+        "the wrong definition",
+        "another value",
+        "too young",
+        "text",
+        "the revoked one alone",
+    ):
+        policy = body(wanted[about], requirement)
+        tried = faber.post("/verificationPolicies/try", policy | {"credentials": samples(held)})
+        [item] = tried["items"]
+        for one in item["credentials"]:
+            choice = {"policyName": item["policyName"]}
+            choice["credentialId"] = held[one["credential"]]["credentialId"]
+            assert chosen(faber, alice, policy, choice) is one["satisfies"], (about, one)
+            codes.add(one.get("code"))
+    assert len(codes - {None}) == (6 if requirement else 5)
+
+
+def body(items, requirement):
+    parts = {
+        "attributes": [item for item in items if "predicateType" not in item],
+        "predicates": [item for item in items if "predicateType" in item],
+    }
+    return {"name": "Policy", "version": "1.0", "revocationRequirement": requirement} | parts
+
+
+def samples(held):
+    return [one | {"revoked": one["state"] == "Revoked"} for one in held]
+
+
+def satisfying(tried, held):
+    """Item -> the ids of the credentials that satisfy it."""
+    return {
+        item["policyName"]: {
+            held[one["credential"]]["credentialId"]
+            for one in item["credentials"]
+            if one["satisfies"]
+        }
+        for item in tried["items"]
+    }
+
+
+def chosen(faber, alice, policy, choice):
+    """The verdict when the holder chooses this, False if the wallet does not even send it."""
+    asked = faber.asks(alice, **policy)
+    seen = alice.newest("verifications")
+    try:
+        alice.put(f"/verifications/{seen['verificationId']}", [choice])
+    except ApiError as error:
+        assert error.status == 400
+        return False
+    return faber.get(f"/verifications/{asked['verificationId']}")["isValid"]
