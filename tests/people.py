@@ -67,8 +67,8 @@ class Api:
 class Organization(Api):
     """Faber, Acme: issues and verifies."""
 
-    def __init__(self, name):
-        made = create_organization(name)
+    def __init__(self, name, **options):
+        made = create_organization(name, **options)
         super().__init__(made.access_token, made.subscription_key)
         self.made, self.tenant = made, made.tenant
 
