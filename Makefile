@@ -3,18 +3,30 @@ PYTHON := .venv/bin/python
 MANAGE := $(PYTHON) manage.py
 SERVERS := $(PYTHON) -m agency.embedded
 INSTALLED := .venv/.installed
+CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test lint format check bench install env clean reset
+.PHONY: help run test test-clients lint format check bench install env clean reset
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 
 run: $(INSTALLED)  ## Start everything on this machine (PORT=8000); Ctrl-C stops it, data stays in var/
 	@exec $(PYTHON) -m agency.development
 
 test: $(INSTALLED)  ## Run all tests beside throw-away servers (ARGS=... goes to pytest)
 	@exec $(PYTHON) -m pytest $(ARGS)
+
+test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients (needs Node.js and npm)
+	@$(SERVERS) $(PYTHON) -m tests.clients
+
+$(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || { \
+		echo "The npm clients need Node.js 20 or newer with npm: install them, then run make again." >&2; exit 1; }
+	@echo "Installing the npm clients into tests/clients/node_modules ..."
+	@cd tests/clients && npm ci --loglevel error || { \
+		echo "npm could not install the published clients: this needs the network once." >&2; exit 1; }
+	@touch $@
 
 lint: $(INSTALLED)  ## Judge style and types
 	@$(PYTHON) -m ruff check .
@@ -60,7 +72,7 @@ env: .env  ## Make .env, the secrets of docker compose
 	} > $@
 
 clean:  ## Remove what can be made again: .venv, caches, static files
-	@rm -rf .venv staticfiles .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	@rm -rf .venv tests/clients/node_modules staticfiles .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 reset: $(INSTALLED)  ## Remove all data and keys of `make run`: var/

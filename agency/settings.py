@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from ipaddress import ip_network
 from pathlib import Path
 
 import environ
@@ -54,8 +55,14 @@ MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
 # Bytes of one DIDComm envelope.
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
-# Whether outgoing calls may reach this machine itself; other private addresses are always refused.
+# Whether outgoing calls may reach this machine itself.
 OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=DEBUG)
+# Networks that outgoing calls may reach although they are not public, as 10.1.0.0/16, by comma.
+OUTGOING_ALLOWED_NETWORKS = env.list("OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[])
+# PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list (certifi).
+OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
+# Whether only https addresses can be registered as webhooks.
+WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=not DEBUG)
 # Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
 EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
 # The sender of the studio's mail.
@@ -68,6 +75,8 @@ if not DATABASE_URL:
         "DATABASE_URL is not set. Give it as postgres://user:password@host:port/name, "
         "or use `make run`, which starts a database of its own."
     )
+if OUTGOING_CA_FILE and not Path(OUTGOING_CA_FILE).is_file():
+    raise ImproperlyConfigured(f"OUTGOING_CA_FILE names no file: {OUTGOING_CA_FILE}")
 if not SECRET_KEY:
     raise ImproperlyConfigured(
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "

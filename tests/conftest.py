@@ -1,10 +1,24 @@
 """People: Faber issues, Alice holds, Acme verifies. Fixtures give organizations and API clients."""
 
+import socket
+
 import pytest
 from django.test import Client
 
+from agency import addresses
 from tests import keys
 from tests.people import Organization
+
+
+@pytest.fixture(autouse=True)
+def only_this_machine_has_a_name(monkeypatch):
+    """No test asks the network for a name."""
+    look_up = addresses.look_up
+
+    def local(host, port, flags=0):
+        return look_up(host, port, 0 if host == "localhost" else socket.AI_NUMERICHOST)
+
+    monkeypatch.setattr(addresses, "look_up", local)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ PACKAGES = (
 LAYERS = [
     (
         "agency",
+        "agency.addresses",
         "agency.bounded_json",
         "agency.celery",
         "agency.delivery",
@@ -45,8 +46,8 @@ WHEELS = {
     "base58": {"wallets/keys.py"},
     "anoncreds": {"wallets/anoncreds.py"},
     "cryptography": {"tenants/vault.py"},
-    "requests": {"agency/http.py", "agency/management/commands/demo.py"},
-    "requests_hardened": {"agency/http.py"},
+    "requests": {"agency/management/commands/demo.py"},
+    "h11": {"agency/http.py"},
     "qrcode": {"connections/links.py"},
     "PIL": {"tenants/images.py"},
 }

@@ -262,8 +262,12 @@ class Verification(Exchange):
             self._registry,
             tails_path,
         )
-        sealed = vault.sealed(self, "presentation", presentation)
-        Verification.objects.filter(pk=self.pk).update(presentation=sealed)
+        sent = {
+            "presentation": presentation,
+            "proof": checks.proof_of(self.asked(), presentation, self._registry),
+        }
+        sealed = {column: vault.sealed(self, column, value) for column, value in sent.items()}
+        Verification.objects.filter(pk=self.pk).update(**sealed)
         self._send(protocol.presentation(presentation, self.thread_id, self.wire))
 
     def receive_presentation(self, message):

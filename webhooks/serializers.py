@@ -2,8 +2,10 @@
 
 from urllib.parse import urlsplit
 
+from django.conf import settings
 from rest_framework import serializers
 
+from agency import addresses
 from agency.api import Contract, Parameters
 from webhooks.models import Webhook
 
@@ -21,14 +23,10 @@ class WebAddressField(serializers.CharField):
     def to_internal_value(self, data):
         url = super().to_internal_value(data)
         try:
-            parts = urlsplit(url)
-            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        except ValueError:
-            usable = False
-        if not usable or not url.isprintable() or " " in url or "\\" in url:
-            raise serializers.ValidationError("Give an absolute http or https address.")
-        if "@" in parts.netloc:
-            raise serializers.ValidationError("Leave the user name and password out.")
+            addresses.parse(url)
+        except ValueError as error:
+            message = f"Give an absolute http or https address: {error}."
+            raise serializers.ValidationError(message) from None
         return url
 
 
@@ -44,6 +42,12 @@ class WebhookParameters(Parameters):
     url = WebAddressField()
     type = WebhookTypeField(TYPES, default=str(Webhook.Type.NOTIFICATION))
     parameters = serializers.CharField(required=False, max_length=2000, allow_blank=True)
+
+    def validate_url(self, url):
+        if settings.WEBHOOK_REQUIRE_HTTPS and urlsplit(url).scheme != "https":
+            raise serializers.ValidationError("Give an https address: plain http is not taken.")
+        addresses.check(url, "url")
+        return url
 
 
 class WebhookContract(Contract):

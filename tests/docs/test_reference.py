@@ -11,7 +11,16 @@ from verifications.trial import REASONS
 
 ROOT = Path(__file__).parents[2]
 APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
-RAISED = {"Invalid", "NotFound", "Conflict", "Unavailable", "CallFailed", "failing", "plain_problem", "problem"}
+RAISED = {
+    "Invalid",
+    "NotFound",
+    "Conflict",
+    "Unavailable",
+    "CallFailed",
+    "failing",
+    "plain_problem",
+    "problem",
+}
 NOT_FOR_CALLERS = {
     "invalid_registry",
     "invalid_status_list",

@@ -1,0 +1,103 @@
+"""`make test-clients`: the stories of the published npm clients against a real web server.
+
+Runs beside the servers that the environment names (`python -m agency.embedded`).
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import django
+
+from agency.embedded import SIGNALS, uninterrupted
+from agency.embedded.home import free_port
+from agency.healthcheck import is_well
+from agency.supervisor import Supervisor, commands
+
+HERE = Path(__file__).parent
+VERSIONS = ("3102", "3476", "5018")
+DEFINITIONS = 2 * len(VERSIONS) + 2
+SECONDS_TO_START, SECONDS_OF_A_FILE = 60, 240
+
+
+def main() -> int:
+    """The exit code of node's test runner."""
+    for number in SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+    with tempfile.TemporaryDirectory() as folder:
+        port = free_port(Path(folder) / "port")
+        os.environ |= {
+            "PORT": str(port),
+            "PUBLIC_URL": f"http://127.0.0.1:{port}",
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "LOG_LEVEL": "WARNING",
+            "DJANGO_SETTINGS_MODULE": "agency.settings",
+            "PYTHONWARNINGS": "ignore:No directory at",
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        }
+        supervisor = Supervisor(mark=folder)
+        with web_server(supervisor, port):
+            supervisor.environment["AGENCY_URL"] = os.environ["PUBLIC_URL"]
+            supervisor.environment["AGENCY_ORGANIZATIONS"] = json.dumps(make_organizations())
+            return supervisor.run(stories())
+
+
+@contextlib.contextmanager
+def web_server(supervisor: Supervisor, port: int) -> Iterator[None]:
+    """The web server of the Procfile on a migrated database; ends with the block."""
+    code, output = supervisor.capture(commands()["migrate"])
+    if code:
+        sys.exit(output)
+    supervisor.start("web", commands()["web"])
+    try:
+        deadline = time.monotonic() + SECONDS_TO_START
+        while not is_well(port, os.environ["PUBLIC_URL"]):
+            supervisor.check()
+            if time.monotonic() > deadline:
+                sys.exit(f"The web server did not answer within {SECONDS_TO_START} seconds.")
+            time.sleep(0.1)
+        yield
+    finally:
+        with uninterrupted():
+            supervisor.stop()
+
+
+def make_organizations() -> dict[str, dict[str, str]]:
+    """The keys of an organization for each client; and keys of definitions for all of them."""
+    django.setup()
+    from tenants.provisioning import create_organization
+    from tests.keys import definition_like
+    from wallets import pool
+
+    with mock.patch("wallets.anoncreds.create_definition", definition_like):
+        for _ in range(DEFINITIONS):
+            pool.make(2)
+    made = {version: create_organization(version) for version in VERSIONS}
+    return {
+        version: {
+            "accessToken": one.access_token,
+            "subscriptionKey": one.subscription_key,
+            "providerKey": one.provider_key,
+        }
+        for version, one in made.items()
+    }
+
+
+def stories() -> str:
+    """The command that runs them."""
+    files = " ".join(str(file) for file in sorted(HERE.glob("*.test.mjs")))
+    return f"node --test --test-reporter=spec --test-timeout={SECONDS_OF_A_FILE * 1000} {files}"
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)
