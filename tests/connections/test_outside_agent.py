@@ -182,7 +182,7 @@ def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(faber, phon
     phone.connects(faber)
     settings.OUTGOING_ALLOW_LOOPBACK = False
     phone.says(phone.build(protocol.PING))
-    assert queues.pending().get().last_error == "endpoint_unavailable"
+    assert queues.pending().get().last_error == "address_refused"
 
 
 def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
