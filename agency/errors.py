@@ -46,6 +46,18 @@ class WrongState(Conflict):
         )
 
 
+class InProgress(Conflict):
+    """409: the same request is being worked on; `retry_after` says in how many seconds to ask."""
+
+    retry_after = 1
+
+
+class Unprocessable(AgencyError):
+    """422: the request contradicts an earlier one that it claims to repeat."""
+
+    status = 422
+
+
 class PeerError(AgencyError):
     """The other agent broke the protocol: it gets a problem report, nobody gets a 5xx."""
 

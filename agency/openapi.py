@@ -6,6 +6,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from agency.api import CODES
+from tenants import idempotency
 
 SHOWN_ONCE = re.compile(r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/")
 ALIASES = (
@@ -34,7 +35,18 @@ EXAMPLES = {
     401: ("unauthorized", "The access token or the subscription key is missing or wrong."),
     404: ("not_found", "There is no such credential in your organization."),
     409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
+    413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
+    422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
     503: ("not_ready", "Not ready: broker."),
+}
+
+
+IDEMPOTENCY_KEY = {
+    "name": idempotency.HEADER,
+    "in": "header",
+    "description": "Sent again with the same key within 24 hours, the request has no second effect "
+    "and gets the first answer, with `Idempotency-Replayed: true`. Best a new UUID.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": idempotency.LONGEST},
 }
 
 
@@ -81,6 +93,8 @@ def add_errors(result, generator, request, public):
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             answer_with_200(operation["responses"])
+            if method.upper() in idempotency.METHODS:
+                operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
             for status in statuses(path, method, operation):
                 operation["responses"].setdefault(str(status), error_response(status))
     return result
@@ -97,9 +111,12 @@ def statuses(path, method, operation):
     if "Health" in operation["tags"]:
         return [503] if path.endswith("ready") else []
     if "Ledger" in operation["tags"]:
-        return [404]
+        return [400, 404]
     changes = method != "get"
-    return [400, 401] + ([404] if "{" in path else []) + ([409] if changes else [])
+    keyed = method.upper() in idempotency.METHODS
+    found = [400, 401] + ([404] if "{" in path or changes else [])
+    found += [413] if "requestBody" in operation else []
+    return found + ([409] if changes else []) + ([422] if keyed else [])
 
 
 def error_response(status):

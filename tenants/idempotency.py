@@ -1,0 +1,202 @@
+"""`Idempotency-Key`: a write that is sent again with its key has one effect and one answer.
+
+The row of the key commits in the transaction of the effect (`Once.act`). The sealed answer follows
+after the drain, as it shows what the hosted parties did. Where a killed process left a key without
+its answer, the write runs again around its effect, so that the answer is made of the object. Errors
+leave no row: their key may be used again. While a write runs, its process holds an advisory lock,
+which the database drops when the process dies.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.apps import apps
+from django.core.files.uploadedfile import UploadedFile
+from django.db import IntegrityError, connection, models, transaction
+from django.utils import timezone
+
+from agency.errors import AgencyError, Conflict, InProgress, Invalid, Unprocessable
+from tenants import vault
+from tenants.models import IdempotencyKey
+
+HEADER = "Idempotency-Key"
+METHODS = ("POST", "PUT", "PATCH")
+LONGEST = 255
+PRINTABLE = re.compile(r"[\x20-\x7e]+")
+KEPT = timedelta(hours=24)
+BATCH = 1000
+
+
+class Once:
+    """One write with a key.
+
+    owner: `{"tenant": …}` or `{"provider": …}`, whose keys these are. operation: for support.
+    fingerprint: of all that must be the same when the write is sent again (see `fingerprint`).
+    """
+
+    def __init__(
+        self, owner: dict[str, models.Model], key: str, operation: str, fingerprint: bytes
+    ) -> None:
+        self.owner, self.key = owner, check_key(key)
+        self.operation, self.fingerprint = operation, fingerprint
+        self.row: IdempotencyKey | None = None
+        self.has_acted = False
+
+    def answer(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
+        """What `handle` answers, and whether its effect is of an earlier request.
+
+        409 `idempotency_in_progress`, `already_created`; 422 `idempotency_key_reused`.
+        """
+        with self._held():
+            self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
+            is_known = self.row is not None
+            if self.row:
+                self._require_same(self.row)
+            if self.row and self.row.answer:
+                return vault.unseal(self.row, "answer")["body"], True
+            body = self._handled(handle)
+            self._keep(self.row or self._claim(None, False), body)
+            return body, is_known
+
+    def act(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+        before: Callable[[], Any] | None = None,
+        shown_once: bool = False,
+    ) -> Any:
+        """Runs the effect and notes the key, in one transaction; or finds what it made before.
+
+        before: what takes long or commits by itself; its result becomes the last argument.
+        """
+        assert not self.has_acted, "a write has one effect"
+        if self.row:
+            result = self._made(self.row)
+        else:
+            prepared = [before()] if before else []
+            with transaction.atomic(durable=True):
+                result = function(*arguments, *prepared)
+                row = self._claim(result, shown_once)
+            self.row = row
+        self.has_acted = True
+        return result
+
+    @contextmanager
+    def _held(self) -> Iterator[None]:
+        [owner] = self.owner.values()
+        name = f"{owner.pk} {self.key}"
+        if not locks("pg_try_advisory_lock", name):
+            raise in_progress()
+        try:
+            yield
+        finally:
+            locks("pg_advisory_unlock", name)
+
+    def _require_same(self, row: IdempotencyKey) -> None:
+        if bytes(row.fingerprint) != self.fingerprint:
+            message = "This Idempotency-Key came with another request. Take a new key for this one."
+            raise Unprocessable("idempotency_key_reused", message)
+        if row.shown_once:
+            raise already_created()
+
+    def _handled(self, handle: Callable[[], Any]) -> Any:
+        """An error after the effect says that it was undone: then the key is free again."""
+        try:
+            return handle()
+        except AgencyError as error:
+            if self.row and self.has_acted and error.status < 500:
+                self.row.delete()
+            raise
+
+    def _claim(self, result: Any, shown_once: bool) -> IdempotencyKey:
+        row = IdempotencyKey(key=self.key, operation=self.operation, **self.owner)
+        row.fingerprint, row.shown_once = self.fingerprint, shown_once
+        if isinstance(result, models.Model):
+            row.object_model, row.object_id = result._meta.label_lower, str(result.pk)
+        try:
+            with transaction.atomic():
+                row.save(force_insert=True)
+        except IntegrityError:  # the lock was lost, or a proxy in between does not keep sessions
+            raise in_progress() from None
+        return row
+
+    def _made(self, row: IdempotencyKey) -> models.Model | None:
+        if not row.object_model:
+            return None
+        made = apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
+        if not made:
+            raise already_created()
+        return made
+
+    def _keep(self, row: IdempotencyKey, body: Any) -> None:
+        if not row.shown_once:
+            answer = vault.sealed(row, "answer", {"body": body})
+            rows = IdempotencyKey.objects.filter(pk=row.pk)
+            rows.update(answer=answer, updated_at=timezone.now())
+
+
+def check_key(key: str) -> str:
+    if len(key) > LONGEST or not PRINTABLE.fullmatch(key):
+        message = f"Give 1 to {LONGEST} printable ASCII characters, best a new UUID."
+        raise Invalid("invalid_idempotency_key", message, {HEADER: [message]})
+    return key
+
+
+def fingerprint(method: str, address: str, is_literal: bool, data: Any) -> bytes:
+    """Keyed digest (32 bytes) of what makes two requests the same, their dialect included.
+
+    data: the parsed body. A form counts by its fields: its boundary is new in each request.
+    """
+    if hasattr(data, "lists"):
+        data = [[name, [digestible(one) for one in values]] for name, values in data.lists()]
+        data.sort()
+    dialect = "literal" if is_literal else "client"
+    return vault.digest("\n".join([method, address, dialect, json.dumps(data, sort_keys=True)]))
+
+
+def digestible(value: Any) -> Any:
+    """A field of a form; of a file, the digest of its content."""
+    if not isinstance(value, UploadedFile):
+        return value
+    content = hashlib.sha256()
+    for chunk in value.chunks():
+        content.update(chunk)
+    value.seek(0)
+    return {"sha256": content.hexdigest()}
+
+
+def locks(function: str, name: str) -> bool:
+    """Whether the advisory lock of the session is taken (or given back)."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [name])
+        return bool(cursor.fetchone()[0])
+
+
+def in_progress() -> InProgress:
+    message = "A request with this Idempotency-Key is being worked on. Send it again in a moment."
+    return InProgress("idempotency_in_progress", message)
+
+
+def already_created() -> Conflict:
+    return Conflict(
+        "already_created",
+        "An earlier request with this Idempotency-Key did this. Its answer is not shown again.",
+    )
+
+
+def forget() -> int:
+    """Deletes the keys that were kept long enough, in bounded steps; answers how many."""
+    forgotten = 0
+    while ids := old_ids():
+        forgotten += IdempotencyKey.objects.filter(pk__in=ids).delete()[0]
+    return forgotten
+
+
+def old_ids() -> list[Any]:
+    old = IdempotencyKey.objects.filter(created_at__lt=timezone.now() - KEPT)
+    return list(old.order_by("created_at").values_list("pk", flat=True)[:BATCH])
