@@ -5,6 +5,7 @@ with `errors` by field where fields are at fault. The original clients break on 
 """
 
 import uuid
+from functools import partial
 
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
@@ -14,9 +15,10 @@ from rest_framework import exceptions, serializers, viewsets
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from agency.errors import AgencyError, NotFound
+from agency import dialects, listing, waiting
+from agency.errors import AgencyError, InProgress, NotFound
+from tenants import idempotency
 
-MAX_LIST = 1000
 CODES = {
     400: "invalid_request",
     401: "unauthorized",
@@ -33,9 +35,46 @@ CODES = {
 class View(viewsets.ViewSet):
     """A view of the credentials API, which acts on the organization's own wallet."""
 
+    once = None  # the write's Idempotency-Key at work, if it came with one
+
     @property
     def tenant(self):
         return self.request.user.tenant
+
+    @property
+    def owner(self):
+        """Whose Idempotency-Keys these are."""
+        return {"tenant": self.tenant}
+
+    def initial(self, request, *args, **kwargs):
+        """DRF calls the handler next: that of a write with a key runs inside `answer_once`."""
+        super().initial(request, *args, **kwargs)
+        name = request.method.lower()
+        if request.method in idempotency.METHODS and idempotency.HEADER in request.headers:
+            handler = getattr(self, name, self.http_method_not_allowed)
+            setattr(self, name, partial(self.answer_once, handler))
+
+    def answer_once(self, handler, request, *args, **kwargs):
+        same = idempotency.fingerprint(
+            request.method, request.get_full_path(), dialects.is_literal(request), request.data
+        )
+        operation = f"{request.method} {request.resolver_match.route}"
+        key = request.headers[idempotency.HEADER]
+        self.once = idempotency.Once(self.owner, key, operation, same)
+        body, is_replayed = self.once.answer(lambda: handler(request, *args, **kwargs).data)
+        return Response(body, headers={"Idempotency-Replayed": "true"} if is_replayed else None)
+
+    def act(self, function, *arguments, before=None, shown_once=False):
+        """The one effect of a write: `function`, in one transaction with the key if one is given.
+
+        What stands behind it in a handler sees the drain done, and runs again for the answer if a
+        killed process left none; so it changes nothing, unless to undo the effect and refuse.
+        before: what takes long or commits by itself; its result becomes the last argument.
+        shown_once: the answer holds secrets; it is not kept.
+        """
+        if self.once:
+            return self.once.act(function, *arguments, before=before, shown_once=shown_once)
+        return function(*arguments, *([before()] if before else []))
 
     def parsed(self, serializer_class):
         """The validated body; a broken one is a 400 that names the fields."""
@@ -44,19 +83,31 @@ class View(viewsets.ViewSet):
         return serializer.validated_data
 
     def query(self, serializer_class):
-        """The validated query parameters; empty ones count as absent."""
+        """The serializer of the query parameters, valid; empty ones count as absent."""
         given = {name: value for name, value in self.request.query_params.items() if value}
         serializer = serializer_class(data=given)
         serializer.is_valid(raise_exception=True)
-        return serializer.validated_data
+        return serializer
 
     def shown(self, contract, obj):
         return Response(contract(obj, context=self.context).data)
 
-    def listed(self, contract, rows):
-        """A plain array of the newest rows."""
-        rows = list(rows.order_by("-pk")[:MAX_LIST])
-        return Response(contract(rows, many=True, context=self.context).data)
+    def settled(self, contract, read):
+        """Shows what `read` finds; with `Prefer: wait=N` once it waits no more for its peer."""
+        row, seconds = waiting.settled(read, self.request.headers.get("Prefer", ""))
+        answer = self.shown(contract, row)
+        if seconds is not None:
+            answer["Preference-Applied"] = f"wait={seconds}"
+        return answer
+
+    def listed(self, contract, rows, query_class=listing.ListQuery):
+        """A plain array of the newest rows, or of those asked for; `Link` says where it goes on."""
+        query = self.query(query_class)
+        page = listing.page(listing.narrowed(rows, contract.columns), query)
+        answer = Response(contract(page.rows, many=True, context=self.context).data)
+        if page.cursor:
+            answer["Link"] = listing.next_link(self.request, page.cursor)
+        return answer
 
     @property
     def context(self):
@@ -65,6 +116,8 @@ class View(viewsets.ViewSet):
 
 class Contract(serializers.Serializer):
     """An answer. Fields describe it for OpenAPI; subclasses write `to_representation` by hand."""
+
+    columns: tuple[str, ...] = ()  # those that a list reads; without, all that are not sealed
 
     def to_representation(self, instance):
         raise NotImplementedError
@@ -100,7 +153,10 @@ def found(row, model):
 def exception_handler(error, context):
     set_rollback()
     if isinstance(error, AgencyError):
-        return problem(error.status, error.code, error.message, error.errors)
+        answer = problem(error.status, error.code, error.message, error.errors)
+        if isinstance(error, InProgress):
+            answer["Retry-After"] = str(error.retry_after)
+        return answer
     if isinstance(error, exceptions.ValidationError):
         fields = flatten(error.detail)
         return problem(400, "invalid_request", sentence(fields), fields)

@@ -11,11 +11,15 @@ class BadJSON(ValueError):
     """The text is not JSON that we take; the message says why."""
 
 
-def loads(data: bytes | str):
-    """The JSON value in `data` (UTF-8). Raises BadJSON, never anything else."""
+def loads(data: bytes | str, unique_keys: bool = False):
+    """The JSON value in `data` (UTF-8). Raises BadJSON, never anything else.
+
+    unique_keys: refuse an object that has a member twice; otherwise the last one counts.
+    """
+    numbers = {"parse_constant": _refuse, "parse_int": _integer, "parse_float": _float}
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        value = json.loads(text, parse_constant=_refuse, parse_int=_integer, parse_float=_float)
+        value = json.loads(text, object_pairs_hook=_unique if unique_keys else None, **numbers)
     except RecursionError:
         raise BadJSON(f"nested more than {MAX_DEPTH} levels deep") from None
     except UnicodeDecodeError:
@@ -24,6 +28,13 @@ def loads(data: bytes | str):
         raise BadJSON(f"not JSON: {error.msg} at line {error.lineno}") from None
     _check(value)
     return value
+
+
+def _unique(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise BadJSON("a member occurs twice")
+    return members
 
 
 def _refuse(constant):

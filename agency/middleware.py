@@ -9,11 +9,11 @@ from django.conf import settings
 from django.http import JsonResponse
 from uuid_utils.compat import uuid7
 
-from agency import logs
+from agency import logs, metrics
 
 logger = logging.getLogger("agency.requests")
 SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
-QUIET = ("/health", "/static/")
+QUIET = ("/health", "/static/", "/metrics")
 FORM_BYTES = 16 * 1024  # around a picture in a form
 PAGE_POLICY = (
     "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri 'none'; "
@@ -31,7 +31,7 @@ def request_id(get_response):
         started = time.monotonic()
         try:
             response = get_response(request)
-            log(request, response, started)
+            note(request, response, time.monotonic() - started)
         finally:
             logs.request_id.reset(token)
         response["X-Request-Id"] = request.id
@@ -40,14 +40,17 @@ def request_id(get_response):
     return middleware
 
 
-def log(request, response, started):
+def note(request, response, seconds):
+    """A line in the log and a count, without ids: the route is the pattern."""
     if request.path.startswith(QUIET):
         return
+    route = getattr(request.resolver_match, "route", None)
+    metrics.served(request.method, route, response.status_code, seconds)
     fields = {
         "method": request.method,
-        "route": getattr(request.resolver_match, "route", None),
+        "route": route,
         "status": response.status_code,
-        "milliseconds": round((time.monotonic() - started) * 1000),
+        "milliseconds": round(seconds * 1000),
     }
     logger.info("%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields)
 

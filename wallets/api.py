@@ -7,12 +7,17 @@ from rest_framework.response import Response
 
 from agency.api import Contract, IdentifierField, Parameters, View, compact, found
 from agency.errors import Conflict, Invalid
+from agency.listing import NamedQuery, parameters
 from wallets.models import Wallet
 
 
 class WalletParameters(Parameters):
     walletId = IdentifierField(required=False)
     ownerName = serializers.CharField(required=False, max_length=200, allow_blank=True)
+
+
+class WalletQuery(NamedQuery):
+    named = "owner_name"
 
 
 class WalletContract(Contract):
@@ -34,6 +39,15 @@ class WalletView(View):
         return found(wallets.filter(wallet_id=self.kwargs["walletId"]).first(), Wallet)
 
 
+def create_wallet(tenant, body):
+    wallet_id, owner = body.get("walletId"), body.get("ownerName", "")
+    try:
+        with transaction.atomic():
+            return Wallet.create(tenant, wallet_id, owner_name=owner)
+    except IntegrityError:
+        raise Conflict("wallet_id_taken", f"The walletId {wallet_id} is taken.") from None
+
+
 EXAMPLE = OpenApiExample(
     "A dog's wallet",
     {"walletId": "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f", "name": "Rex", "ownerName": "Rex"},
@@ -52,22 +66,17 @@ class Wallets(WalletView):
     )
     def create(self, request):
         body = self.parsed(WalletParameters)
-        wallet_id, owner = body.get("walletId"), body.get("ownerName", "")
-        try:
-            with transaction.atomic():
-                wallet = Wallet.create(self.tenant, wallet_id, owner_name=owner)
-        except IntegrityError:
-            raise Conflict("wallet_id_taken", f"The walletId {wallet_id} is taken.") from None
-        return self.shown(WalletContract, wallet)
+        return self.shown(WalletContract, self.act(create_wallet, self.tenant, body))
 
     @extend_schema(
         operation_id="listWallets",
         summary="List wallets, newest first",
+        parameters=parameters(WalletQuery),
         responses=WalletContract(many=True),
         examples=[EXAMPLE],
     )
     def list(self, request):
-        return self.listed(WalletContract, Wallet.custodial(self.tenant))
+        return self.listed(WalletContract, Wallet.custodial(self.tenant), WalletQuery)
 
     @extend_schema(
         operation_id="deleteWallet",

@@ -15,6 +15,7 @@ from nacl.signing import SigningKey, VerifyKey
 from agency.errors import PeerError
 
 NONCE_BYTES = Box.NONCE_SIZE  # 24
+ED25519 = b"\xed\x01"  # its multicodec prefix
 MAX_TEXT = 128  # reading base58 takes quadratic time, and strangers write it
 
 
@@ -43,7 +44,7 @@ def decode(verkey: str) -> bytes:
         if verkey.startswith("did:key:z"):
             data = base58.b58decode(verkey[len("did:key:z") :].partition("#")[0])
             prefix, data = data[:2], data[2:]
-            if prefix != b"\xed\x01":
+            if prefix != ED25519:
                 raise ValueError
         else:
             data = base58.b58decode(verkey)
@@ -57,6 +58,10 @@ def decode(verkey: str) -> bytes:
 def normalise(verkey: str) -> str:
     """Any accepted spelling of a verkey as base58."""
     return encode(decode(verkey))
+
+
+def did_key_of(verkey: str) -> str:
+    return f"did:key:z{encode(ED25519 + decode(verkey))}"
 
 
 def sign(seed: bytes, data: bytes) -> bytes:

@@ -6,6 +6,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.listing import folded
 from tenants import vault
 from tenants.models import Record, Tenant
 from wallets import anoncreds, keys
@@ -33,6 +34,10 @@ class Wallet(Record):
                 condition=Q(is_organization=True),
                 name="one_wallet_of_the_organization",
             ),
+        ]
+        indexes = [
+            models.Index(fields=["tenant", "-id"]),
+            models.Index("tenant", folded("owner_name"), "id", name="wallet_by_name"),
         ]
 
     def __str__(self) -> str:

@@ -18,6 +18,11 @@ LOCK = 0x61676E63  # the advisory lock of the one process that makes keys
 ISSUER = "1" * 22
 
 
+def has(count: int) -> bool:
+    """Whether there is a spare key for so many attributes."""
+    return SpareKey.objects.filter(attributes=count).exists()
+
+
 def take(
     schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
 ) -> Definition | None:
