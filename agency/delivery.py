@@ -22,10 +22,11 @@ class Delivery(models.Model):
         PENDING = "pending"
         DONE = "done"
         EXHAUSTED = "exhausted"
+        UNCONFIRMED = "unconfirmed"  # sent in full, never answered, not sent again
 
     SCHEDULE = (5, 60, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)  # seconds
 
-    status = models.CharField(max_length=10, choices=Status.choices, default=Status.PENDING)
+    status = models.CharField(max_length=11, choices=Status.choices, default=Status.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(default=timezone.now)
     lease_until = models.DateTimeField(null=True)
@@ -61,11 +62,15 @@ class Delivery(models.Model):
         """True if the row was still ours and is now done."""
         return self._fenced(status=self.Status.DONE, lease_owner=None, lease_until=None, **changes)
 
-    def retry(self, error, **changes):
-        """Puts the row back for its next attempt, or ends it when the schedule is used up."""
+    def retry(self, error, asked=None, at_least=0, **changes):
+        """Puts the row back for its next attempt, or ends it when the schedule is used up.
+
+        asked: seconds that the place asks to wait; it gets them up to twice the schedule's.
+        """
         if self.attempts >= len(self.SCHEDULE):
             return self.exhaust(error, **changes)
-        delay = self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2)
+        delay = max(at_least, self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2))
+        delay = min(max(delay, asked or 0), 2 * delay)
         return self._fenced(
             attempts=self.attempts + 1,
             due_at=timezone.now() + timedelta(seconds=delay),

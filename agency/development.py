@@ -25,7 +25,7 @@ from agency.healthcheck import is_well
 from agency.supervisor import Ended, Supervisor, commands, say, sweep
 from agency.var import DEMO, ENVIRONMENT, VAR, remembered
 
-SERVICES = ("web", "worker", "beat")
+SERVICES = ("web", "worker", "deliver", "beat")
 SECONDS_TO_START = 120
 
 

@@ -1,18 +1,57 @@
-"""Webhooks in the admin. Their secrets and parameters are not shown."""
+"""Webhooks, events and deliveries in the admin. Secrets and answers are not shown."""
 
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
-from webhooks.models import Webhook
+from webhooks.models import Attempt, Delivery, Event, Webhook
 
 
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
-    list_display = ["type", "tenant", "url", "dialect", "is_enabled", "created_at"]
-    list_filter = ["type", "is_enabled", "dialect"]
+    list_display = [
+        "type", "tenant", "url", "dialect", "is_enabled", "disabled_reason", "failing_since",
+        "created_at",
+    ]  # fmt: skip
+    list_filter = ["type", "is_enabled", "disabled_reason", "dialect"]
     list_select_related = ["tenant"]
     search_fields = ["tenant__name", "url"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "type", "url", "dialect", "is_enabled", "created_at", "updated_at",
+        "id", "tenant", "type", "url", "dialect", "message_types", "retry_unconfirmed",
+        "is_enabled", "has_answered", "strikes", "failing_since", "disabled_reason", "lost_since",
+        "recover_since", "notice_due_at", "created_at", "updated_at",
     ]  # fmt: skip
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnlyAdmin):
+    list_display = ["type", "tenant", "object_type", "object_id", "sequence", "created_at"]
+    list_filter = ["type", "is_example"]
+    list_select_related = ["tenant"]
+    search_fields = ["object_id", "tenant__name"]
+    fields = [
+        "id", "tenant", "type", "object_type", "object_id", "sequence", "body", "is_example",
+        "transaction_id", "created_at",
+    ]  # fmt: skip
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(ReadOnlyAdmin):
+    list_display = [
+        "event", "webhook", "status", "calls", "due_at", "last_error", "created_at",
+    ]  # fmt: skip
+    list_filter = ["status"]
+    list_select_related = ["event", "webhook"]
+    search_fields = ["event__object_id"]
+    fields = [
+        "id", "event", "webhook", "status", "attempts", "calls", "due_at", "lease_until",
+        "blocks_until", "last_error", "finished_at", "created_at",
+    ]  # fmt: skip
+
+
+@admin.register(Attempt)
+class AttemptAdmin(ReadOnlyAdmin):
+    list_display = ["delivery", "number", "started_at", "duration_ms", "status_code", "error"]
+    list_filter = ["status_code"]
+    search_fields = ["error"]
+    fields = ["id", "delivery", "number", "started_at", "duration_ms", "status_code", "error"]

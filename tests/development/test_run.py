@@ -40,7 +40,7 @@ def test_a_signal_stops_it_cleanly(launcher: Launcher, number: int) -> None:
     assert not (launcher.folder / "var" / "environment.json").exists()
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "beat"])
+@pytest.mark.parametrize("name", ["web", "worker", "deliver", "beat"])
 def test_a_service_that_dies_is_named_and_ends_the_run(launcher: Launcher, name: str) -> None:
     process = launcher.start_and_wait()
     [service] = [p for p in launcher.processes() if p.cmdline()[-2:] == ["service.py", name]]

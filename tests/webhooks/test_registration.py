@@ -5,7 +5,7 @@ import pytest
 from tenants import vault
 from tests import races
 from tests.people import ApiError
-from webhooks.models import Webhook
+from webhooks.models import Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 URL = "https://office.example/events"
@@ -23,8 +23,11 @@ def refused(call, *args, **kwargs):
 
 def test_it_is_registered_and_listed(faber):
     made = registers(faber)
-    assert made == {"id": made["id"], "url": URL, "type": "Notification", "enabled": True}
+    known = {"id": made["id"], "url": URL, "type": "Notification", "enabled": True}
+    assert known.items() <= made.items()
+    del made["secret"]
     assert faber.get("/webhooks") == [made]
+    assert faber.get(f"/webhooks/{made['id']}") == made
 
 
 def test_the_newest_comes_first(faber):
@@ -49,6 +52,7 @@ def test_each_type_is_kept_under_its_name(faber, given, kept):
 
 def test_it_is_disabled_and_enabled(faber):
     made = registers(faber)
+    del made["secret"]
     for word, enabled in (("disable", False), ("disable", False), ("enable", True)):
         assert faber.put(f"/webhooks/{made['id']}/{word}") is None
         assert faber.get("/webhooks") == [made | {"enabled": enabled}]
@@ -89,6 +93,19 @@ def test_an_address_that_cannot_be_called_is_400(faber, url):
     assert faber.get("/webhooks") == []
 
 
+def test_an_address_inside_is_400(faber):
+    error = refused(registers, faber, url="https://169.254.169.254/latest")
+    assert (error.status, error.code) == (400, "address_refused")
+    assert "url" in error.body["errors"]
+
+
+def test_plain_http_is_taken_only_where_the_setting_says_so(faber, settings):
+    url = "http://office.example/events"
+    assert "url" in refused(registers, faber, url=url).body["errors"]
+    settings.WEBHOOK_REQUIRE_HTTPS = False
+    assert registers(faber, url=url)["url"] == url
+
+
 @pytest.mark.parametrize("kind", ["Other", "notification", 1, {}, ["Notification"], ""])
 def test_an_unknown_type_is_400(faber, kind):
     assert "type" in refused(registers, faber, type=kind).body["errors"]
@@ -121,9 +138,56 @@ def test_the_dialect_of_the_registration_is_kept(faber):
     assert list(dialects) == ["client", "literal"]
 
 
+CLIENTS = [
+    "new_connection", "credential_request", "verification", "new_inbox_message",
+    "credential_offer", "verification_request",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [{}, {"messageTypes": []}, {"messageTypes": None}])
+def test_unless_it_asks_it_is_told_the_usual_types(faber, given):
+    assert registers(faber, **given)["messageTypes"] == CLIENTS
+    faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
+    assert registers(faber, **given)["messageTypes"] == CLIENTS[:4]
+
+
+def test_it_is_told_the_types_it_asks_for(faber):
+    made = registers(faber, messageTypes=["verification", "credential_issued", "verification"])
+    assert made["messageTypes"] == ["verification", "credential_issued"]
+    assert "messageTypes[0]" in refused(registers, faber, messageTypes=["other"]).body["errors"]
+
+
+def test_its_options_are_changed_one_by_one(faber):
+    made = registers(faber, messageTypes=["verification"])
+    path = f"/webhooks/{made['id']}"
+    assert made["retryUnconfirmed"] is True
+    assert faber.call("patch", path, {"retryUnconfirmed": False})["retryUnconfirmed"] is False
+    changed = faber.call("patch", path, {"url": URL + "/2", "messageTypes": []})
+    assert (changed["url"], changed["messageTypes"]) == (URL + "/2", CLIENTS)
+    assert changed["retryUnconfirmed"] is False
+    error = refused(faber.call, "patch", path, {"url": "ftp://office.example"})
+    assert "url" in error.body["errors"]
+
+
+def test_an_endorsers_webhook_is_never_called(faber):
+    registers(faber, type="Endorser")
+    registers(faber, type="Zapier")
+    faber.hosts().meets(faber)
+    [delivery] = Delivery.objects.all()
+    assert delivery.webhook.type == "Zapier"
+
+
+def test_registered_twice_with_one_key_the_secret_is_not_shown_again(faber):
+    body = {"url": URL, "type": "Notification"}
+    faber.call("post", "/webhooks", body, **{"Idempotency-Key": "once"})
+    error = refused(faber.call, "post", "/webhooks", body, **{"Idempotency-Key": "once"})
+    assert (error.status, error.code) == (409, "already_created")
+    assert Webhook.objects.count() == 1
+
+
 def test_parameters_and_secret_are_sealed_and_never_shown(faber):
     made = registers(faber, parameters="zap=4711")
-    assert set(made) == {"id", "url", "type", "enabled"}
+    assert "4711" not in str(made)
     row = Webhook.objects.get()
     assert b"4711" not in bytes(row.parameters)
     assert vault.unseal(row, "parameters") == "zap=4711"

@@ -1,0 +1,48 @@
+"""The claim loops of the workers in one process that needs no broker."""
+
+import logging
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import DatabaseError, InterfaceError, connection
+
+from connections import tasks as messages
+from webhooks import tasks as webhooks
+
+logger = logging.getLogger(__name__)
+PAUSE = 1.0  # seconds
+JOBS = (messages.sweep, webhooks.deliver, webhooks.keep_house)
+
+
+class Command(BaseCommand):
+    help = "Deliver what is due: messages to other agents, and calls of webhooks."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--loop", action="store_true", help="until SIGTERM or Ctrl-C")
+
+    def handle(self, loop: bool, **options: Any) -> None:
+        over = Event()
+        if not loop:
+            over.set()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: (over.set(), webhooks.postman.end()))
+        with ThreadPoolExecutor(len(JOBS)) as threads:
+            for done in [threads.submit(repeat, job, over) for job in JOBS]:
+                done.result()
+
+
+def repeat(job: Callable[[], None], over: Event) -> None:
+    """Once, and again until it is over; a database that is away is waited for."""
+    while True:
+        try:
+            job()
+        except (DatabaseError, InterfaceError) as error:
+            logger.warning("nothing is delivered meanwhile: %s", type(error).__name__)
+        finally:
+            connection.close()
+        if over.wait(PAUSE if not over.is_set() else 0):
+            return

@@ -1,0 +1,110 @@
+"""Receivers of webhooks on loopback, and the worker that calls them, as tests see them."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+from django.utils import timezone
+
+from webhooks.models import Delivery
+from webhooks.postman import Postman
+
+
+class Call(NamedTuple):
+    headers: dict[str, str]  # names in lower case
+    data: bytes
+
+    @property
+    def body(self) -> dict[str, Any]:
+        return json.loads(self.data)
+
+    @property
+    def type(self) -> str:
+        return self.body["message_type"]
+
+
+class Receiver:
+    """Remembers every call. `answer` is what it answers: (status, headers, body); `meet` is called
+    with each call before the answer. `silent`: it reads, and hangs up only at the end."""
+
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.answer: tuple[int, dict[str, str], bytes] = (200, {}, b"OK")
+        self.meet: Callable[[Call], None] = lambda call: None
+        self.silent, self.over = False, Event()
+        self.url = ""
+
+    def answers(self, status: int, body: bytes = b"", **headers: str) -> None:
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.answer = (status, named, body)
+
+    @property
+    def types(self) -> list[str]:
+        return [call.type for call in self.calls]
+
+    @property
+    def told(self) -> list[tuple[str, str]]:
+        return [(call.type, call.body["object_id"]) for call in self.calls]
+
+    def receive(self, handler: BaseHTTPRequestHandler) -> None:
+        data = handler.rfile.read(int(handler.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in handler.headers.items()}
+        self.calls.append(Call(headers, data))
+        self.meet(self.calls[-1])
+        if self.silent:
+            self.over.wait(30)
+            handler.close_connection = True
+            return
+        status, headers, body = self.answer
+        handler.send_response(status)
+        for name, value in ({"Content-Length": str(len(body))} | headers).items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+
+@contextmanager
+def receiving() -> Iterator[Receiver]:
+    receiver = Receiver()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            receiver.receive(self)
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hooks"
+    try:
+        yield receiver
+    finally:
+        receiver.over.set()
+        server.shutdown()
+        server.server_close()
+
+
+def worker_calls() -> None:
+    """Everything that is due is called, as by the worker; returns when nothing is left."""
+    Postman().ring()
+
+
+def time_passes(**much: float) -> None:
+    """What waits for its time waits so much less."""
+    gone = timedelta(**much)
+    for row in Delivery.waiting():
+        row.due_at -= gone
+        row.lease_until = row.lease_until and row.lease_until - gone
+        row.blocks_until = row.blocks_until and row.blocks_until - gone
+        row.save(update_fields=["due_at", "lease_until", "blocks_until"])
+
+
+def waits(row: Delivery) -> float:
+    """Seconds until it is due."""
+    return (row.due_at - timezone.now()).total_seconds()

@@ -1,0 +1,183 @@
+"""The addresses at which an organization wants to be told what happened, and how they fare."""
+
+import base64
+import os
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models, transaction
+from django.utils import timezone
+
+from agency.errors import Conflict
+from tenants import vault
+from tenants.models import Record, Tenant
+from webhooks import types
+
+OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
+LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
+HANGING = 5  # calls in a row that took too long: from then on one at a time
+
+
+class Webhook(Record):
+    """One address. It is told in the dialect of the request that registered it.
+
+    `strikes` counts the calls in a row that took too long; `failing_since` is when the first of
+    failures in a row began. Disabled for its failures, it has lost calls since `lost_since`;
+    `recover_since` tells from when on a recovery that is at work sends them again.
+    """
+
+    class Type(models.TextChoices):
+        NOTIFICATION = "Notification"
+        DELEGATED_ENDORSER = "DelegatedEndorser"
+        ZAPIER = "Zapier"
+
+    class Dialect(models.TextChoices):
+        LITERAL = "literal", "As the interface is written"
+        CLIENT = "client", "As the original clients read"
+
+    class Reason(models.TextChoices):
+        GONE = "gone", "The address answered that it is gone (410)"
+        FAILING = "failing", "Every call failed for days"
+
+    LIMITS = {Type.NOTIFICATION: 5}
+    OTHER_LIMIT = 100
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=2000)
+    type = models.CharField(max_length=20, choices=Type.choices)
+    dialect = models.CharField(max_length=8, choices=Dialect.choices)
+    is_enabled = models.BooleanField(default=True)
+    parameters = models.BinaryField(null=True)
+    secret = models.BinaryField()
+    previous_secret = models.BinaryField(null=True)
+    previous_until = models.DateTimeField(null=True)
+    message_types = ArrayField(models.CharField(max_length=30))
+    retry_unconfirmed = models.BooleanField(default=True)
+    has_answered = models.BooleanField(default=False)
+    strikes = models.PositiveSmallIntegerField(default=0)
+    failing_since = models.DateTimeField(null=True)
+    disabled_reason = models.CharField(max_length=8, choices=Reason.choices, blank=True)
+    lost_since = models.DateTimeField(null=True)
+    recover_unconfirmed = models.BooleanField(default=False)
+    recover_since = models.DateTimeField(null=True)
+    notice_due_at = models.DateTimeField(null=True)
+    sequence = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["tenant", "-id"]),
+            models.Index(
+                fields=["notice_due_at"],
+                condition=models.Q(notice_due_at__isnull=False),
+                name="notices_due",
+            ),
+            models.Index(
+                fields=["recover_since"],
+                condition=models.Q(recover_since__isnull=False),
+                name="recoveries_at_work",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.pk}"
+
+    @classmethod
+    @transaction.atomic
+    def register(
+        cls,
+        tenant: Tenant,
+        url: str,
+        type: str,
+        dialect: str,
+        parameters: str | None = None,
+        message_types: Sequence[str] | None = None,
+        retry_unconfirmed: bool = True,
+    ) -> "Webhook":
+        """Holds the organization's row: two registrations at once cannot pass the limit."""
+        Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
+        limit = cls.LIMITS.get(cls.Type(type), cls.OTHER_LIMIT)
+        if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
+            message = f"You have {limit} webhooks of the type {type}. Delete one first."
+            raise Conflict("webhook_limit", message)
+        webhook = cls(tenant=tenant, url=url, type=type, dialect=dialect)
+        webhook.message_types = list(message_types or webhook.usual_types())
+        webhook.retry_unconfirmed = retry_unconfirmed
+        vault.seal(webhook, "parameters", parameters)
+        vault.seal(webhook, "secret", new_secret())
+        webhook.save(force_insert=True)
+        return webhook
+
+    @classmethod
+    def of(cls, tenant: Tenant) -> "models.QuerySet[Webhook]":
+        return cls.objects.filter(tenant=tenant)
+
+    @classmethod
+    def that_want(cls, tenant_id: object, kind: str) -> "models.QuerySet[Webhook]":
+        """The addresses that are told of events of this type."""
+        rows = cls.objects.filter(tenant_id=tenant_id, is_enabled=True)
+        rows = rows.filter(message_types__contains=[kind])
+        return rows.exclude(type=cls.Type.DELEGATED_ENDORSER)
+
+    def usual_types(self) -> list[types.Type]:
+        """What it is told unless it asks for certain types."""
+        return types.INTERFACE if self.dialect == self.Dialect.LITERAL else types.CLIENTS
+
+    def change(self, **changes: object) -> None:
+        """`url`, `message_types` (empty: the usual ones), `retry_unconfirmed`."""
+        if "message_types" in changes:
+            changes["message_types"] = changes["message_types"] or self.usual_types()
+        self._update(**changes)
+
+    def enable(self) -> None:
+        self._update(is_enabled=True, disabled_reason="", strikes=0, failing_since=None)
+
+    def disable(self, **changes: object) -> None:
+        """What still waits is closed by housekeeping, not sent."""
+        self._update(is_enabled=False, recover_since=None, **changes)
+
+    def recover(self, since: datetime | None = None, unconfirmed: bool = False) -> None:
+        """Has everything that it wanted since then and did not get sent again, step by step.
+
+        since: without it, since its calls began to fail. unconfirmed: also what was sent in full
+        and never answered.
+        """
+        if not self.is_enabled:
+            raise disabled()
+        since = since or self.lost_since or timezone.now() - LONGEST_SCHEDULE
+        self._update(recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None)
+
+    def secrets(self) -> list[str]:
+        """Those that sign, the newest first."""
+        secrets = [vault.unseal(self, "secret")]
+        if self.previous_until and self.previous_until > timezone.now():
+            secrets.append(vault.unseal(self, "previous_secret"))
+        return secrets
+
+    @transaction.atomic
+    def rotate_secret(self) -> tuple[str, datetime]:
+        """The new secret, and until when the one before signs too."""
+        row = Webhook.objects.select_for_update().get(pk=self.pk)
+        secret, until = new_secret(), timezone.now() + OVERLAP
+        vault.seal(row, "previous_secret", vault.unseal(row, "secret"))
+        vault.seal(row, "secret", secret)
+        self._update(secret=row.secret, previous_secret=row.previous_secret, previous_until=until)
+        return secret, until
+
+    @property
+    def is_hanging(self) -> bool:
+        return self.strikes >= HANGING
+
+    def _update(self, **changes: object) -> None:
+        Webhook.objects.filter(pk=self.pk).update(updated_at=timezone.now(), **changes)
+        for name, value in changes.items():
+            setattr(self, name, value)
+
+
+def new_secret() -> str:
+    """The key that signs calls, in the form that receivers' libraries read."""
+    return f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
+
+
+def disabled() -> Conflict:
+    return Conflict("webhook_disabled", "The webhook is disabled. Enable it, then send again.")

@@ -1,0 +1,77 @@
+"""How an address fares: whether it hangs, since when it fails, and when it is called no more."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import F
+from django.db.models.functions import Least
+from django.utils import timezone
+
+from webhooks.announcing import announce
+from webhooks.endpoints import HANGING, Webhook
+from webhooks.events import Event
+from webhooks.outcomes import Outcome, Result
+from webhooks.types import Type
+
+GIVEN_UP_AFTER = timedelta(days=5)  # of nothing but failures
+MANY = 1000  # strikes; more are not counted
+
+
+def note(webhook: Webhook, outcome: Outcome) -> None:
+    """Writes the webhook's row only when something changes, which is seldom."""
+    if changes := changed(webhook, outcome):
+        Webhook.objects.filter(pk=webhook.pk).update(**changes)
+    if outcome.result is Result.GONE:
+        disable(webhook, Webhook.Reason.GONE)
+    elif is_given_up(webhook, outcome):
+        disable(webhook, Webhook.Reason.FAILING)
+
+
+def changed(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if outcome.status and not webhook.has_answered:
+        changes["has_answered"] = True
+    if outcome.result is Result.THROTTLED:
+        changes["strikes"] = HANGING
+    elif outcome.hung:
+        changes["strikes"] = Least(F("strikes") + 1, MANY)
+    elif webhook.strikes:
+        changes["strikes"] = 0
+    if is_failure(outcome) and not webhook.failing_since:
+        changes["failing_since"] = outcome.started_at
+    elif not is_failure(outcome) and webhook.failing_since:
+        changes["failing_since"] = None
+    return changes
+
+
+def is_failure(outcome: Outcome) -> bool:
+    """What was sent in full and not answered may have come through, so it is none."""
+    return outcome.result not in (Result.DELIVERED, Result.UNCONFIRMED)
+
+
+def is_given_up(webhook: Webhook, outcome: Outcome) -> bool:
+    since = webhook.failing_since
+    return bool(is_failure(outcome) and since and timezone.now() - since >= GIVEN_UP_AFTER)
+
+
+def disable(webhook: Webhook, reason: str) -> None:
+    """Ends the calls, inside the caller's transaction, and has the organization told, once."""
+    row = Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk).first()
+    if not row or not row.is_enabled:
+        return
+    now = timezone.now()
+    row.disable(
+        disabled_reason=reason,
+        lost_since=row.failing_since or now,
+        notice_due_at=now,
+        sequence=row.sequence + 1,
+    )
+    event = Event(
+        tenant_id=row.tenant_id,
+        type=Type.WEBHOOK_DISABLED,
+        object_type="webhook",
+        object_key=row.pk,
+        object_id=str(row.pk),
+        sequence=row.sequence,
+    )
+    announce(event, {"reason": reason})

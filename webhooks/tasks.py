@@ -1,0 +1,35 @@
+"""The doorbell of webhooks. No arguments: the work is in the rows."""
+
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_shutting_down
+
+from webhooks import housekeeping, notices, retention
+from webhooks.postman import Postman
+
+postman = Postman()
+
+
+@shared_task
+def deliver() -> None:
+    """Calls what is due, in the worker of its own that the Procfile starts."""
+    postman.ring()
+
+
+@worker_shutting_down.connect
+def end(**signal: Any) -> None:
+    postman.end()
+
+
+@shared_task
+def keep_house() -> None:
+    """Closes what waits for disabled webhooks, goes on with recoveries, writes to people."""
+    while housekeeping.close_disabled() + housekeeping.recover():
+        pass
+    notices.send_due()
+
+
+@shared_task
+def forget() -> None:
+    retention.forget()
