@@ -10,12 +10,14 @@ from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
 from agency.errors import Unavailable
+from agency.queues import queues
 
 
 class Readiness(serializers.Serializer):
     database = serializers.CharField()
     migrations = serializers.CharField()
     broker = serializers.CharField()
+    queues = serializers.CharField()
 
 
 @extend_schema(tags=["Health"], auth=[])
@@ -34,14 +36,24 @@ class Health(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="ready",
-        summary="Database, migrations and broker are there (503 names what is not)",
+        summary="Database, migrations and broker are there (503 names what is not), and the queues",
         responses=Readiness,
         examples=[
             OpenApiExample(
                 "Ready",
-                {"database": "ok", "migrations": "ok", "broker": "ok"},
+                {"database": "ok", "migrations": "ok", "broker": "ok", "queues": "ok"},
                 response_only=True,
-            )
+            ),
+            OpenApiExample(
+                "Ready, but nobody works",
+                {
+                    "database": "ok",
+                    "migrations": "ok",
+                    "broker": "ok",
+                    "queues": "degraded: webhooks.Delivery is 90 s late",
+                },
+                response_only=True,
+            ),
         ],
     )
     def ready(self, request):
@@ -49,7 +61,7 @@ class Health(viewsets.ViewSet):
         broken = {name: [text] for name, text in found.items() if text != "ok"}
         if broken:
             raise Unavailable("not_ready", f"Not ready: {', '.join(broken)}.", broken)
-        return Response(found)
+        return Response(found | {"queues": probe(lateness)})
 
 
 def probe(check):
@@ -73,6 +85,12 @@ def migrations():
 def broker():
     with Connection(settings.CELERY_BROKER_URL, connect_timeout=2) as broker:
         broker.ensure_connection(max_retries=1, timeout=2)
+
+
+def lateness():
+    """What is late is the workers' fault: this process can serve nevertheless."""
+    late = [f"{queue.name} is {queue.oldest:.0f} s late" for queue in queues() if queue.is_late]
+    return f"degraded: {', '.join(late)}" if late else None
 
 
 CHECKS = {"database": database, "migrations": migrations, "broker": broker}

@@ -24,7 +24,7 @@ import h11
 from django.conf import settings
 from django.utils import timezone
 
-from agency import addresses
+from agency import addresses, metrics
 from agency.addresses import Target
 from agency.errors import Unavailable
 
@@ -124,6 +124,20 @@ def get(
 
 
 def call(
+    method: str, url: str, headers: dict[str, str], body: bytes, clock: Clock, answer_bytes: int
+) -> Answer:
+    """Counted by what came of it."""
+    before = clock.elapsed
+    try:
+        answer = exchange(method, url, headers, body, clock, answer_bytes)
+    except CallFailed as error:
+        metrics.called(error.code, clock.elapsed - before)
+        raise
+    metrics.called(f"{answer.status // 100}xx", clock.elapsed - before)
+    return answer
+
+
+def exchange(
     method: str, url: str, headers: dict[str, str], body: bytes, clock: Clock, answer_bytes: int
 ) -> Answer:
     with failing("address_refused", clock):
@@ -265,7 +279,7 @@ def events(
     """What comes, until it is more than `at_most` bytes or, before the answer, the end."""
     while True:
         event = protocol.next_event()
-        if event is not h11.NEED_DATA:
+        if isinstance(event, h11.Event):
             yield event
             continue
         connection.settimeout(clock.left())

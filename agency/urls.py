@@ -2,9 +2,9 @@
 
 from django.contrib import admin
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
-from agency import api, health
+from agency import api, health, monitoring
 from connections import urls as connections
 from credentials import urls as credentials
 from tenants import urls as tenants
@@ -40,9 +40,11 @@ provider_api = [
 urlpatterns = [
     path("", include("agency.studio.urls")),
     path("accounts/", include("allauth.urls")),
+    path("admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"),
     path("admin/", admin.site.urls),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
-    path("openapi.json", SpectacularAPIView.as_view(), name="openapi"),
+    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("metrics", monitoring.metrics_page),
     path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,
     *credentials.public,
