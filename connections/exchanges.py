@@ -9,10 +9,10 @@ from connections.didcomm import transport
 from connections.didcomm.exchange import HLINDY, Wire, wire_of
 from connections.didcomm.message import Message
 from connections.models import Connection
-from tenants.models import Record
+from webhooks.announcing import Announced
 
 
-class Exchange(Record):
+class Exchange(Announced):
     """`wire_version` and `wire_format` are those of the last message that came, see Wire."""
 
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
@@ -27,6 +27,10 @@ class Exchange(Record):
     def wire(self) -> Wire:
         prefix = self.connection.message_prefix if self.connection else ""
         return Wire(prefix, self.wire_version, self.wire_format)
+
+    @property
+    def public_connection_id(self) -> str | None:
+        return self.connection and self.connection.public_connection_id
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.connection is None:

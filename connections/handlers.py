@@ -1,38 +1,44 @@
-"""What received messages of connections/1.0 and the small protocols do."""
+"""What received messages do that make, keep or end a connection, and texts."""
 
 from django.db import transaction
 
 from agency.errors import WrongState
-from connections import protocol
+from connections import did_exchange, discovery, out_of_band, protocol, rotation
 from connections.didcomm import transport
 from connections.didcomm.message import build, problem_code, problem_report
 from connections.didcomm.router import handles
-from connections.models import BasicMessage
+from connections.handshakes import requester
+from connections.models import BasicMessage, Connection
 
 
 @handles(protocol.REQUEST)
+@handles("didexchange/1.0/request", "1.1")
 def receive_request(connection, message):
     try:
         with transaction.atomic():
             connection.receive_request(message)
     except WrongState:
-        requester = protocol.read_party(message.body.get("connection"))
         report = problem_report(message, "request_not_accepted", "The invitation was used already.")
-        transport.send_to(requester, report, connection.invitation_key, None)
+        transport.send_to(requester(message), report, connection.invitation_key, None)
 
 
 @handles(protocol.RESPONSE)
+@handles("didexchange/1.0/response", "1.1")
 def receive_response(connection, message):
     connection.receive_response(message)
 
 
 @handles(protocol.PROBLEM)
+@handles(did_exchange.PROBLEM)
 def receive_problem(connection, message):
     connection.receive_problem(problem_code(message))
 
 
 @handles(protocol.ACK)
-def receive_ack(connection, message):
+@handles(did_exchange.COMPLETE)
+@handles(protocol.PING_RESPONSE)
+@handles(out_of_band.PROBLEM)
+def hear(connection, message):
     """Nothing to do: that the peer spoke has confirmed the connection."""
 
 
@@ -43,11 +49,53 @@ def receive_ping(connection, message):
         transport.send(connection, answer)
 
 
-@handles(protocol.PING_RESPONSE)
-def receive_ping_response(connection, message):
-    """Nothing to do: that the peer spoke has confirmed the connection."""
-
-
 @handles(protocol.BASIC_MESSAGE)
 def receive_basic_message(connection, message):
     BasicMessage.receive(connection, message)
+
+
+@handles("out-of-band/1.0/handshake-reuse", "1.1")
+def receive_reuse(connection, message):
+    connection.receive_reuse(message)
+
+
+@handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")
+def receive_reuse_accepted(connection, message):
+    connection.receive_reuse_accepted(message)
+
+
+@handles(discovery.QUERY)
+def receive_query(connection, message):
+    transport.send(connection, discovery.disclose(message))
+
+
+@handles(discovery.QUERIES)
+def receive_queries(connection, message):
+    transport.send(connection, discovery.disclosures(message))
+
+
+@handles(discovery.DISCLOSE)
+@handles(discovery.DISCLOSURES)
+def receive_disclosures(connection, message):
+    told = discovery.disclosed(message)
+    Connection.objects.filter(pk=connection.pk).update(disclosed=told)
+
+
+@handles(rotation.ROTATE)
+def receive_rotate(connection, message):
+    connection.receive_rotate(message)
+
+
+@handles(rotation.ACK)
+def receive_rotated(connection, message):
+    connection.receive_rotated(message.thread_id)
+
+
+@handles(rotation.PROBLEM)
+def refuse_rotation(connection, message):
+    connection.refuse_rotation(message.thread_id)
+
+
+@handles(rotation.HANGUP)
+def receive_hangup(connection, message):
+    connection.receive_hangup()

@@ -6,15 +6,29 @@ from django.views.decorators.http import require_POST
 
 from agency.api import plain_problem
 from agency.errors import PeerError
-from connections.didcomm import transport
+from connections.didcomm import inbound, transport
+
+CONTENT_TYPES = {
+    transport.CONTENT_TYPE,
+    "application/didcomm-envelope-enc",
+    "application/json",
+    "application/octet-stream",
+    "",
+}
 
 
 @csrf_exempt
 @require_POST
 def receive(request):
-    """202 once the message is stored; the same 400 for every envelope that does not open."""
+    """202 once the message is stored, or 200 with the reply for a sender that takes it here; the
+    same 400 for every envelope that does not open."""
+    if request.content_type not in CONTENT_TYPES:
+        known = ", ".join(sorted(CONTENT_TYPES - {""}))
+        return plain_problem(415, "unsupported_media_type", f"Send an envelope as one of {known}.")
     try:
-        transport.accept_envelope(request.body)
+        reply = inbound.accept_envelope(request.body)
     except PeerError:
         return plain_problem(400, "cannot_open", "The envelope cannot be opened here.")
-    return HttpResponse(status=202)
+    if reply is None:
+        return HttpResponse(status=202)
+    return HttpResponse(reply, content_type=request.content_type or transport.CONTENT_TYPE)

@@ -15,8 +15,10 @@ from django.views.decorators.http import require_safe
 
 from agency import bounded_json
 from agency.errors import Invalid, PeerError
+from connections import out_of_band
 from connections.didcomm import message
 from connections.models import Connection
+from connections.sharing import query_name
 
 QR_FORMS = {
     "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
@@ -30,7 +32,7 @@ def resolve(given, field, check):
     check: a function that raises PeerError for a message that cannot be used here. 400 for `field`.
     """
     try:
-        found = message.read(_content(given.strip()))
+        found = out_of_band.shared(message.read(_content(given.strip())))
         check(found)
     except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
         hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
@@ -44,14 +46,14 @@ def _content(given):
     if "://" not in given:
         return message.decode_json(given)
     query = parse_qs(urlsplit(given).query)
-    carried = query.get("c_i") or query.get("d_m")
+    carried = query.get("c_i") or query.get("oob") or query.get("d_m")
     if carried:
         return message.decode_json(carried[0].replace(" ", "+"))
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
         found = find(urlsplit(given).path.rpartition("/")[2])
         if found:
             return found.shared_message
-    raise PeerError("bad_link", "the link holds no c_i or d_m and is not one of this agency")
+    raise PeerError("bad_link", "the link holds no c_i, oob or d_m and is not one of this agency")
 
 
 @require_safe
@@ -66,7 +68,7 @@ def invitation(request, token):
 def page(request, connection):
     """What a person sees: the invitation, or that there is none (404) or none any more (410)."""
     is_open = bool(connection) and connection.state == Connection.State.INVITED
-    if is_open and not request.GET.keys() & {"c_i", "d_m"}:
+    if is_open and not request.GET.keys() & {"c_i", "oob", "d_m"}:
         return HttpResponseRedirect(connection.long_url)
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
@@ -80,9 +82,8 @@ def page(request, connection):
 
 def ways(connection):
     """All that the page needs to hand the message to a wallet."""
-    name = "d_m" if connection.connectionless else "c_i"
-    data = quote(connection.invitation_data, safe="")
     shared = connection.shared_message
+    name, data = query_name(shared), quote(message.encode_url(shared), safe="")
     return {
         "connection": connection,
         "type": shared["@type"],

@@ -13,14 +13,22 @@ from connections.didcomm import transport
 from tenants import vault
 from tenants.models import Record, Tenant
 from wallets.models import Key, Wallet
+from webhooks.announcing import Announced
+from webhooks.types import Type
 
 
-class BasicMessage(Record):
+class BasicMessage(Announced):
     """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
 
     class Direction(models.TextChoices):
         INCOMING = "Incoming"
         OUTGOING = "Outgoing"
+
+    OBJECT_TYPE = "message"
+    EVENTS = {
+        Direction.INCOMING: Type.NEW_INBOX_MESSAGE,
+        Direction.OUTGOING: Type.MESSAGE_SENT,
+    }
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE)
@@ -64,12 +72,24 @@ class BasicMessage(Record):
         row.save(force_insert=True)
         return row
 
+    @property
+    def event_type(self):
+        return self.EVENTS[self.direction]
+
+    @property
+    def event_state(self):
+        """A text has none."""
+
+    @property
+    def public_connection_id(self):
+        return self.connection.connection_id
+
     def shown_text(self):
         return vault.unseal(self, "text")
 
 
 class InboundMessage(Record, Delivery):
-    """A received message: stored once for each recipient key and message id.
+    """A received message: stored once for each recipient key, sender key and message id.
 
     The body is kept sealed until it is processed, then erased; the row stays against replays.
     """
@@ -84,11 +104,13 @@ class InboundMessage(Record, Delivery):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["recipient_key", "message_id"], name="one_message_per_recipient"
+                fields=["recipient_key", "sender_key", "message_id"],
+                name="one_message_per_recipient",
             )
         ]
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(status="pending"), name="inbound_due")
+            models.Index(fields=["due_at"], condition=Q(status="pending"), name="inbound_due"),
+            models.Index(fields=["id"], condition=Q(status="exhausted"), name="inbound_lost"),
         ]
 
     def __str__(self):
@@ -98,8 +120,9 @@ class InboundMessage(Record, Delivery):
 class OutboundMessage(Record, Delivery):
     """A message on its way. Sealed until it is sent, then erased.
 
-    `envelope` is filled only when the sender's key is about to go before the message went; such a
-    message outlives even its organization.
+    `envelope` is filled when the sender's key is about to go before the message went (such a
+    message outlives even its organization), and when the message went in the answer of the peer's
+    own call: `handed_to` is then the id of the message that it answered.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
@@ -113,10 +136,15 @@ class OutboundMessage(Record, Delivery):
     thread_id = models.CharField(max_length=128)
     body = models.BinaryField(null=True)
     envelope = models.BinaryField(null=True)
+    handed_to = models.CharField(max_length=128, blank=True)
 
     class Meta:
         indexes = [
             models.Index(fields=["due_at"], condition=Q(status="pending"), name="outbound_due"),
+            models.Index(fields=["id"], condition=Q(status="exhausted"), name="outbound_lost"),
+            models.Index(
+                fields=["recipient_key"], condition=~Q(handed_to=""), name="outbound_handed"
+            ),
             models.Index(
                 fields=["recipient_key", "id"],
                 condition=Q(status="pending"),

@@ -3,10 +3,12 @@
 import json
 import time
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from agency import bounded_json
 from agency.errors import PeerError
+from connections.didcomm import dids
+from connections.didcomm.dids import Party, reachable, texts
 from connections.didcomm.message import Message, build, decode_bytes, encode_bytes, text
 from wallets import keys
 
@@ -21,16 +23,6 @@ BASIC_MESSAGE = "basicmessage/1.0/message"
 SIGNATURE = "signature/1.0/ed25519Sha512_single"
 MAX_CONTENT = 20_000  # characters of a basic message
 EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-SERVICE_TYPES = ("IndyAgent", "did-communication")
-
-
-class Party(NamedTuple):
-    """Who speaks on the other side: DID, verkey and where to send."""
-
-    did: str
-    verkey: str
-    endpoint: str
-    routing_keys: list[str]
 
 
 def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
@@ -40,15 +32,31 @@ def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
     return message | ({"imageUrl": image_url} if image_url else {})
 
 
-def request(label: str, image_url: str, party: Party, prefix: str) -> dict:
-    message = build(REQUEST, prefix, label=label, connection=did_document(party))
+def request(
+    label: str, image_url: str, party: Party, prefix: str, parent: str | None = None
+) -> dict:
+    """`parent` is the id of the invitation if it came out of band."""
+    message = build(REQUEST, prefix, parent=parent, label=label, connection=did_document(party))
     return message | ({"imageUrl": image_url} if image_url else {})
+
+
+def read_request(message: Message) -> Party:
+    return read_party(message.body.get("connection"))
 
 
 def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
     """`connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
     return build(RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed})
+
+
+def read_response(message: Message, inviter_key: str) -> Party:
+    return read_party(read_signed(message.body.get("connection~sig"), inviter_key))
+
+
+def complete(prefix: str) -> dict:
+    """Any message of the invitee tells the inviter; a ping is one that all agents know."""
+    return build(PING, prefix, response_requested=False)
 
 
 def basic_message(content: str, sent_at: datetime, prefix: str) -> dict:
@@ -82,14 +90,14 @@ def service(party: Party) -> dict:
 def read_service(message: Message) -> Party:
     """Who shared or answered a message without a connection (no DID)."""
     decorator = message.body.get("~service")
-    recipients = _texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
+    recipients = texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
     if not recipients:
         raise PeerError("no_service", "the message does not say where to answer: no ~service")
     return Party(
         "",
         keys.normalise(recipients[0]),
-        text(decorator, "serviceEndpoint")[:2000],
-        [keys.normalise(key) for key in _texts(decorator, "routingKeys")],
+        reachable(text(decorator, "serviceEndpoint")),
+        [keys.normalise(key) for key in texts(decorator, "routingKeys")],
     )
 
 
@@ -124,98 +132,27 @@ def read_signed(decorated: Any, signer: str) -> dict:
 
 
 def did_document(party: Party) -> dict:
-    """DID and legacy DIDDoc, in the one shape that all known peers read."""
-    did, key_id = party.did, f"{party.did}#1"
-    return {
-        "DID": did,
-        "DIDDoc": {
-            "@context": "https://w3id.org/did/v1",
-            "id": did,
-            "publicKey": [
-                {
-                    "id": key_id,
-                    "type": "Ed25519VerificationKey2018",
-                    "controller": did,
-                    "publicKeyBase58": party.verkey,
-                }
-            ],
-            "authentication": [{"type": "Ed25519SignatureAuthentication2018", "publicKey": key_id}],
-            "service": [
-                {
-                    "id": f"{did};indy",
-                    "type": "IndyAgent",
-                    "priority": 0,
-                    "recipientKeys": [party.verkey],
-                    "routingKeys": party.routing_keys,
-                    "serviceEndpoint": party.endpoint,
-                }
-            ],
-        },
-    }
+    """DID and legacy DIDDoc."""
+    return {"DID": party.did, "DIDDoc": dids.legacy_document(party)}
 
 
 def read_party(connection: Any) -> Party:
-    """The sender's party from `connection` of a request or response. Keys may be raw, key ids
-    or did:key; a mobile wallet may have no service at all (then the endpoint is empty)."""
+    """The sender's party from `connection` of a request or response."""
     document = connection.get("DIDDoc") if isinstance(connection, dict) else None
     if not isinstance(document, dict):
         raise PeerError("request_not_accepted", "connection.DIDDoc is missing")
-    did = text(connection, "DID").removeprefix("did:sov:")
-    known = _public_keys(document)
-    service = _service(document)
-    recipients = [_resolve(key, known) for key in _texts(service, "recipientKeys")]
-    recipients = recipients or [next(iter(known.values()), "")]
-    return Party(
-        did[:100],
-        keys.normalise(recipients[0]),
-        str(service.get("serviceEndpoint") or "")[:2000],
-        [_resolve(key, known) for key in _texts(service, "routingKeys")],
-    )
-
-
-def _public_keys(document: dict) -> dict[str, str]:
-    listed = document.get("publicKey")
-    entries = (
-        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
-    return {str(e.get("id")).rpartition("#")[2]: str(e.get("publicKeyBase58")) for e in entries}
-
-
-def _service(document: dict) -> dict:
-    listed = document.get("service")
-    entries = (
-        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
-    usable = [entry for entry in entries if entry.get("type") in SERVICE_TYPES]
-    return min(usable, key=lambda entry: _priority(entry), default={})
-
-
-def _priority(entry: dict) -> int:
-    priority = entry.get("priority")
-    return priority if isinstance(priority, int) else 0
-
-
-def _texts(service: dict, member: str) -> list[str]:
-    listed = service.get(member)
-    return [key for key in listed[:8] if isinstance(key, str)] if isinstance(listed, list) else []
-
-
-def _resolve(key: str, known: dict[str, str]) -> str:
-    if not key.startswith("did:key:"):
-        key = known.get(key.rpartition("#")[2], key)
-    return keys.normalise(key)
+    return dids.of_document(text(connection, "DID").removeprefix("did:sov:"), document)
 
 
 def read_invitation(message: Message) -> Party:
     """The inviter's party (no DID yet). PeerError when the invitation cannot be used."""
     if message.family != "connections/1/invitation":
         raise PeerError("bad_invitation", f"{message.type} is not a connection invitation")
-    recipients = _texts(message.body, "recipientKeys")
+    recipients = texts(message.body, "recipientKeys")
     if not recipients:
         raise PeerError("bad_invitation", "the invitation has no recipientKeys")
-    return Party(
-        "",
-        keys.normalise(recipients[0]),
-        text(message.body, "serviceEndpoint")[:2000],
-        [keys.normalise(key) for key in _texts(message.body, "routingKeys")],
-    )
+    endpoint = reachable(text(message.body, "serviceEndpoint"))
+    if not endpoint:
+        raise PeerError("bad_invitation", "the invitation gives no http address to answer to")
+    routing_keys = [keys.normalise(key) for key in texts(message.body, "routingKeys")]
+    return Party("", keys.normalise(recipients[0]), endpoint, routing_keys)

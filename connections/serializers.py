@@ -4,10 +4,12 @@ from rest_framework import serializers
 
 from agency import dialects
 from agency.api import Contract, IdentifierField, Parameters, compact, utc
+from agency.listing import CREATED, NAMED, UPDATED, ChangingQuery, ListQuery, NamedQuery
 from connections.models import BasicMessage, Connection
 from connections.protocol import MAX_CONTENT
 
 STATES = [(str(state), str(state)) for state in Connection.State]
+ROLES = [(str(role), str(role)) for role in Connection.Role]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 
 
@@ -25,8 +27,15 @@ class AcceptInvitationParameters(Parameters):
     )
 
 
-class ConnectionQuery(Parameters):
+class WalletConnectionQuery(ChangingQuery, NamedQuery):
+    sorts = CREATED | UPDATED | NAMED
+
+    role = serializers.ChoiceField(ROLES, required=False)
+
+
+class ConnectionQuery(WalletConnectionQuery):
     state = serializers.ChoiceField(STATES, required=False)
+    multiParty = serializers.BooleanField(source="multi_party", required=False)
 
 
 class AgentEndpoint(serializers.Serializer):
@@ -36,6 +45,12 @@ class AgentEndpoint(serializers.Serializer):
 
 
 class ConnectionContract(Contract):
+    columns = (
+        "connection_id", "name", "image_url", "token", "their_did", "their_key", "their_endpoint",
+        "state", "role", "created_at", "multi_party", "connectionless", "invitation", "shared",
+        "tenant", "wallet", "my_key__verkey", "invitation_key__verkey",
+    )  # fmt: skip
+
     connectionId = serializers.CharField()
     name = serializers.CharField(required=False)
     imageUrl = serializers.CharField(required=False)
@@ -83,8 +98,17 @@ class BasicMessageParameters(Parameters):
     text = serializers.CharField(max_length=MAX_CONTENT, trim_whitespace=False)
 
 
+class BasicMessageQuery(ListQuery):
+    direction = serializers.ChoiceField(DIRECTIONS, required=False)
+
+
 class BasicMessageRecord(Contract):
     """A message in a list."""
+
+    columns = (
+        "direction", "text", "sent_at", "created_at", "updated_at", "tenant",
+        "connection__connection_id",
+    )  # fmt: skip
 
     id = serializers.CharField()
     typeName = serializers.CharField()

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from connections.didcomm import transport
+from connections.didcomm import answers, inbound, transport
 from connections.models import InboundMessage, OutboundMessage
 
 BATCH = 10
@@ -25,5 +25,10 @@ def deliver_some():
 def process_some():
     rows = InboundMessage.claim(BATCH)
     for row in rows:
-        transport.process(row)
+        inbound.process(row)
     return len(rows)
+
+
+@shared_task
+def forget_old_answers():
+    answers.forget_old()

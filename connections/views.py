@@ -1,5 +1,7 @@
 """Connections in the credentials API and in the wallet API."""
 
+from functools import partial
+
 from django.db import IntegrityError, transaction
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
@@ -8,16 +10,20 @@ from rest_framework.response import Response
 from agency.api import View, find, found
 from agency.errors import Conflict
 from agency.json_only import JSONParser
-from connections import links, protocol
+from agency.listing import parameters
+from agency.waiting import PREFER
+from connections import links, out_of_band
 from connections.models import BasicMessage, Connection, invitation_used
 from connections.serializers import (
     AcceptInvitationParameters,
     BasicMessageContract,
     BasicMessageParameters,
+    BasicMessageQuery,
     BasicMessageRecord,
     ConnectionContract,
     ConnectionInvitationParameters,
     ConnectionQuery,
+    WalletConnectionQuery,
 )
 from wallets.api import WalletView
 from wallets.models import Wallet
@@ -57,11 +63,23 @@ CONNECTED = OpenApiExample(
 
 
 def of(wallet):
-    return wallet.connections.filter(connectionless=False).select_related("my_key")
+    rows = wallet.connections.filter(connectionless=False)
+    return rows.select_related("my_key", "invitation_key")
 
 
 def one(wallet, connection_id):
     return found(of(wallet).filter(connection_id=connection_id).first(), Connection)
+
+
+def invite(wallet, body):
+    chosen = body.get("connectionId")
+    try:
+        with transaction.atomic():
+            return Connection.invite(
+                wallet, chosen, body.get("name", ""), body.get("multiParty", False)
+            )
+    except IntegrityError:
+        raise Conflict("connection_id_taken", f"The connectionId {chosen} is taken.") from None
 
 
 class OrganizationView(View):
@@ -83,36 +101,27 @@ class Connections(OrganizationView):
     )
     def create(self, request):
         body = self.parsed(ConnectionInvitationParameters)
-        chosen = body.get("connectionId")
-        try:
-            with transaction.atomic():
-                connection = Connection.invite(
-                    self.wallet, chosen, body.get("name", ""), body.get("multiParty", False)
-                )
-        except IntegrityError:
-            raise Conflict("connection_id_taken", f"The connectionId {chosen} is taken.") from None
-        return self.shown(ConnectionContract, connection)
+        return self.shown(ConnectionContract, self.act(invite, self.wallet, body))
 
     @extend_schema(
         operation_id="listConnections",
         summary="List connections, newest first",
-        parameters=[ConnectionQuery],
+        parameters=parameters(ConnectionQuery),
         responses=ConnectionContract(many=True),
         examples=[CONNECTED],
     )
     def list(self, request):
-        state = self.query(ConnectionQuery).get("state")
-        rows = of(self.wallet)
-        return self.listed(ConnectionContract, rows.filter(state=state) if state else rows)
+        return self.listed(ConnectionContract, of(self.wallet), ConnectionQuery)
 
     @extend_schema(
         operation_id="getConnection",
         summary="Read a connection",
+        parameters=[PREFER],
         responses=ConnectionContract,
         examples=[CONNECTED],
     )
     def retrieve(self, request, connectionId):
-        return self.shown(ConnectionContract, one(self.wallet, connectionId))
+        return self.settled(ConnectionContract, partial(one, self.wallet, connectionId))
 
     @extend_schema(
         operation_id="deleteConnection",
@@ -155,12 +164,13 @@ class Messages(OrganizationView):
     )
     def create(self, request):
         body = self.parsed(BasicMessageParameters)
-        BasicMessage.send(one(self.wallet, body["connectionId"]), body["text"])
+        self.act(BasicMessage.send, one(self.wallet, body["connectionId"]), body["text"])
         return Response()
 
     @extend_schema(
         operation_id="listMessages",
         summary="List the messages of a connection, newest first",
+        parameters=parameters(BasicMessageQuery),
         responses=BasicMessageRecord(many=True),
         examples=[
             OpenApiExample(
@@ -179,7 +189,8 @@ class Messages(OrganizationView):
     )
     def list(self, request, connectionId):
         connection = one(self.wallet, connectionId)
-        return self.listed(BasicMessageRecord, self.rows.filter(connection=connection))
+        rows = self.rows.filter(connection=connection)
+        return self.listed(BasicMessageRecord, rows, BasicMessageQuery)
 
     @extend_schema(
         operation_id="getMessage",
@@ -205,8 +216,9 @@ class WalletConnections(WalletView):
     def accept(self, request, walletId):
         wallet = self.wallet
         given = self.parsed(AcceptInvitationParameters)["invitation"]
-        invitation = links.resolve(given, "invitation", protocol.read_invitation)
-        connection = one(wallet, Connection.accept(wallet, invitation).connection_id)
+        invitation = links.resolve(given, "invitation", out_of_band.read)
+        accepted = self.act(Connection.accept, wallet, invitation)
+        connection = one(wallet, accepted.connection_id)
         if connection.problem:
             connection.remove()
             raise invitation_used()
@@ -215,31 +227,34 @@ class WalletConnections(WalletView):
     @extend_schema(
         operation_id="listWalletConnections",
         summary="List what the wallet is connected to",
+        parameters=parameters(WalletConnectionQuery),
         responses=ConnectionContract(many=True),
         examples=[CONNECTED],
     )
     def list(self, request, walletId):
         rows = of(self.wallet).filter(state=Connection.State.CONNECTED)
-        return self.listed(ConnectionContract, rows)
+        return self.listed(ConnectionContract, rows, WalletConnectionQuery)
 
     @extend_schema(
         operation_id="listInvitations",
         summary="List what is not connected yet",
+        parameters=parameters(WalletConnectionQuery),
         responses=ConnectionContract(many=True),
         examples=[CONNECTED],
     )
     def invitations(self, request, walletId):
         rows = of(self.wallet).exclude(state=Connection.State.CONNECTED)
-        return self.listed(ConnectionContract, rows)
+        return self.listed(ConnectionContract, rows, WalletConnectionQuery)
 
     @extend_schema(
         operation_id="getWalletConnection",
         summary="Read a connection of the wallet",
+        parameters=[PREFER],
         responses=ConnectionContract,
         examples=[CONNECTED],
     )
     def retrieve(self, request, walletId, connectionId):
-        return self.shown(ConnectionContract, one(self.wallet, connectionId))
+        return self.settled(ConnectionContract, partial(one, self.wallet, connectionId))
 
     @extend_schema(
         operation_id="deleteWalletConnection",

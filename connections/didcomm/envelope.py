@@ -81,8 +81,8 @@ def unpack(data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | Non
 
 
 def _unpack(data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]) -> Opened:
-    envelope = bounded_json.loads(data)
-    header = bounded_json.loads(decode_bytes(envelope["protected"]))
+    envelope = bounded_json.loads(data, unique_keys=True)
+    header = bounded_json.loads(decode_bytes(envelope["protected"]), unique_keys=True)
     entries = _recipients(header)
     found = find_seed(list(entries))
     if not found:
@@ -100,7 +100,12 @@ def _recipients(header: dict[str, Any]) -> dict[str, dict]:
     known = header["alg"] in ("Authcrypt", "Anoncrypt") and header["enc"] == ENCRYPTION
     if not known or not 1 <= len(entries) <= MAX_RECIPIENTS:
         raise KeyError("not an envelope of RFC 0019")
-    return {entry["header"]["kid"]: entry for entry in entries}
+    return {_verkey(entry["header"]["kid"]): entry for entry in entries}
+
+
+def _verkey(kid: str) -> str:
+    """Some name the recipient as did:key. What is no key at all is nobody's here."""
+    return keys.normalise(kid) if kid.startswith("did:key:") else kid
 
 
 def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None]:

@@ -11,6 +11,7 @@ from connections.didcomm.message import Message, attach, attached
 
 HLINDY, ANONCREDS = "hlindy", "anoncreds"
 VERSIONS = ("1.0", "2.0")
+PROTOCOLS = ("issue-credential", "present-proof")
 
 
 class Wire(NamedTuple):

@@ -5,6 +5,7 @@ import binascii
 import json
 import re
 import uuid
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from agency import bounded_json
@@ -17,6 +18,13 @@ TYPE = re.compile(
     re.ASCII,
 )
 MAX_ID = 128
+HANDSHAKES = ("connections", "didexchange")
+HANDSHAKE_CODES = {
+    "request": "request_not_accepted",
+    "response": "response_not_accepted",
+    "complete": "complete_rejected",
+}
+CLOCKS_DIFFER = timedelta(minutes=5)
 NOT_IN_BOTH_ALPHABETS = {ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"}
 
 
@@ -40,8 +48,44 @@ class Message(NamedTuple):
         return f"{protocol}/{version.partition('.')[0]}/{name.replace('_', '-')}"
 
     @property
+    def protocol(self) -> tuple[str, str]:
+        """Name and version: ("connections", "1.0")."""
+        name, version, _ = self.type.split("/")
+        return name, version
+
+    @property
+    def parent_id(self) -> str:
+        """The id of the invitation that this thread comes from, or nothing."""
+        parent = _member(self.body, "~thread").get("pthid")
+        return parent if isinstance(parent, str) and len(parent) <= MAX_ID else ""
+
+    @property
+    def return_route(self) -> tuple[str, str]:
+        """What the sender takes in the answer of the same call (RFC 0092): `all`, or `thread`
+        with its id; `none` otherwise."""
+        transport = _member(self.body, "~transport")
+        route, thread = transport.get("return_route"), transport.get("return_route_thread")
+        if route == "thread" and isinstance(thread, str):
+            return "thread", thread
+        return ("all", "") if route == "all" else ("none", "")
+
+    def is_expired(self, now: datetime) -> bool:
+        """Whether its sender has said that it is of no use any more (RFC 0032)."""
+        try:
+            end = datetime.fromisoformat(str(_member(self.body, "~timing").get("expires_time")))
+            end = end if end.tzinfo else end.replace(tzinfo=UTC)
+            return end + CLOCKS_DIFFER < now
+        except (ValueError, OverflowError):
+            return False
+
+    @property
     def is_problem_report(self) -> bool:
         return self.family.endswith("/problem-report")
+
+
+def _member(body: dict[str, Any], name: str) -> dict[str, Any]:
+    value = body.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def parse(data: bytes) -> Message:
@@ -78,22 +122,31 @@ def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
     return value
 
 
-def build(kind: str, prefix: str = PREFIX, thread: str | None = None, **members: Any) -> dict:
-    """A message to send: type, a fresh id, the thread it belongs to, and its members."""
+def build(
+    kind: str,
+    prefix: str = PREFIX,
+    thread: str | None = None,
+    parent: str | None = None,
+    **members: Any,
+) -> dict:
+    """A message to send: type, a fresh id, the threads it belongs to, and its members."""
     message = {"@type": prefix + kind, "@id": str(uuid.uuid4()), **members}
-    if thread:
-        message["~thread"] = {"thid": thread}
+    threads = {"thid": thread, "pthid": parent}
+    if thread or parent:
+        message["~thread"] = {name: value for name, value in threads.items() if value}
     return message
 
 
 def problem_report(answered: Message, code: str, explanation: str) -> dict:
-    """The problem report of the protocol that `answered` belongs to (RFC 0035, RFC 0160)."""
-    protocol, version, _ = answered.type.split("/")
-    body: dict[str, Any] = {"description": {"code": code, "en": explanation}}
+    """The problem report of the protocol that `answered` belongs to (RFCs 0023, 0035, 0160)."""
+    protocol, version, name = answered.type.split("/")
     kind = "problem-report"
-    if protocol == "connections":
-        kind, body = "problem_report", {"problem-code": code, "explain": explanation}
-    return build(f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **body)
+    members: dict[str, Any] = {}
+    if protocol in HANDSHAKES:
+        kind, code = "problem_report", HANDSHAKE_CODES.get(name, code)
+        members = {"problem-code": code, "explain": explanation}
+    members["description"] = {"code": code, "en": explanation}
+    return build(f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **members)
 
 
 def problem_code(message: Message) -> str:

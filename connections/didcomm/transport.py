@@ -1,4 +1,4 @@
-"""Messages between parties: the outbox, the drain, the inbox.
+"""Messages on their way to other parties: the outbox and the drain.
 
 A message to a party hosted here is delivered within the call that sent it (see `drain`); a message
 to another agent is a row that a worker posts. Both are packed and unpacked for real.
@@ -9,16 +9,18 @@ import logging
 import threading
 from collections import deque
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import transaction
 
 from agency import http
-from agency.errors import AgencyError, Conflict, PeerError, Unavailable
+from agency.celery import ring
+from agency.errors import Conflict, PeerError, Unavailable
 from connections import models, protocol
-from connections.didcomm import envelope, message, router
+from connections.didcomm import answers, envelope, inbound, message, router
 from connections.didcomm.message import Message
 from connections.protocol import Party
 from tenants import vault
@@ -27,15 +29,8 @@ from wallets.models import Key
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/ssi-agent-wire"
 MAX_DRAIN = 16
+FETCHED_WITHIN = timedelta(days=30)  # what waits for a peer without an endpoint
 _local = threading.local()
-
-
-class Gone(Exception):
-    """The recipient's key is a tombstone."""
-
-
-class LostLease(Exception):
-    """Somebody else took the row over: nothing of this attempt may stay."""
 
 
 def endpoint() -> str:
@@ -44,7 +39,14 @@ def endpoint() -> str:
 
 
 def send(connection: "models.Connection", body: dict[str, Any]) -> None:
-    """Appends a message to the peer of a connection, inside the caller's transaction."""
+    """Appends a message to the peer of a connection, inside the caller's transaction.
+
+    409 `connection_gone` if the peer has left. To a prover that never said who it is goes nothing.
+    """
+    if connection.left_at:
+        raise gone()
+    if not connection.their_key:
+        return
     party = Party(
         connection.their_did,
         connection.their_key,
@@ -52,15 +54,15 @@ def send(connection: "models.Connection", body: dict[str, Any]) -> None:
         connection.their_routing_keys,
     )
     assert connection.my_key, "nothing is sent before there is a key"
-    if connection.connectionless and connection.role == connection.Role.INVITEE:
-        body = body | {"~service": protocol.service(connection.party(connection.my_key))}
-    send_to(party, body, connection.my_key, connection)
+    send_to(party, connection.as_sent(body), connection.my_key, connection)
+
+
+def gone() -> Conflict:
+    return Conflict("connection_gone", "The other side deleted this connection.")
 
 
 def tell(connection: "models.Connection", body: dict[str, Any]) -> None:
     """Like send(), for what need not arrive: nothing happens without a peer."""
-    if not connection.their_key:
-        return
     try:
         send(connection, body)
     except Conflict:
@@ -73,7 +75,7 @@ def send_to(
     """Appends a message to a party. 409 `connection_gone` if the party left a tombstone here."""
     hosted = Key.objects.filter(verkey=party.verkey).first()
     if hosted and hosted.retired_at:
-        raise Conflict("connection_gone", "The other side deleted this connection.")
+        raise gone()
     read = message.read(body)
     row = models.OutboundMessage(
         tenant_id=my_key.tenant_id,
@@ -89,18 +91,21 @@ def send_to(
     vault.seal(row, "body", body)
     if hosted:
         row.lease()
+    else:
+        answers.hold(row)
+    if not hosted and not party.endpoint:
+        row.due_at += FETCHED_WITHIN
     row.save(force_insert=True)
-    transaction.on_commit(partial(drain, row) if hosted else wake)
+    if hosted:
+        transaction.on_commit(partial(drain, row))
+    elif party.endpoint:
+        transaction.on_commit(wake)
 
 
 def wake() -> None:
-    """Rings the bell. The row is safe without it: the beat finds it within seconds."""
     from connections import tasks
 
-    try:
-        tasks.sweep.apply_async(retry=False, ignore_result=True)
-    except Exception:
-        logger.warning("the broker is out of reach; the beat will find the message")
+    ring(tasks.sweep)
 
 
 def drain(row: "models.OutboundMessage") -> None:
@@ -141,11 +146,11 @@ def deliver(row: "models.OutboundMessage") -> None:
             _carry(row)
         else:
             _post(row)
-    except Gone:
+    except inbound.Gone:
         _give_up(row, "connection_gone")
     except Unavailable as error:
         row.retry(error.code)
-    except LostLease:
+    except inbound.LostLease:
         logger.info("message %s was taken over", row.pk)
     except Exception:
         logger.exception("message %s was not delivered", row.pk)
@@ -154,23 +159,22 @@ def deliver(row: "models.OutboundMessage") -> None:
 
 def _carry(row: "models.OutboundMessage") -> None:
     """To a wallet hosted here: open, handle and finish in one transaction."""
-    data = pack(row)
-    key, received = open_envelope(data)
+    key, received = inbound.open_envelope(pack(row))
     try:
         with transaction.atomic():
-            receive(key, received)
-            _finish(row)
+            inbound.receive(key, received)
+            finish(row)
     except (PeerError, Conflict) as error:
         with transaction.atomic():
-            _finish(row)
-            _store(key, received, models.InboundMessage.Status.DONE)
-            refuse(key, received, error)
+            finish(row)
+            inbound.store(key, received, models.InboundMessage.Status.DONE)
+            inbound.refuse(key, received, error)
 
 
-def _finish(row: "models.OutboundMessage") -> None:
-    if not row.finish(body=None, envelope=None):
-        raise LostLease
-    if row.connection_id and row.type.startswith("connections/"):
+def finish(row: "models.OutboundMessage", **changes: Any) -> None:
+    if not row.finish(**({"body": None, "envelope": None} | changes)):
+        raise inbound.LostLease
+    if row.connection_id and row.type == protocol.RESPONSE:
         connection = models.Connection.objects.filter(outboundmessage=row).first()
         if connection:
             connection.confirm()
@@ -178,14 +182,17 @@ def _finish(row: "models.OutboundMessage") -> None:
 
 def _post(row: "models.OutboundMessage") -> None:
     """To another agent, over HTTP."""
+    if not row.endpoint:
+        row.exhaust("not_fetched", body=None, envelope=None)
+        return
     answer = http.post(row.endpoint, pack(row), CONTENT_TYPE)
     if not 200 <= answer.status < 300:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
     with transaction.atomic():
-        _finish(row)
+        finish(row)
     try:
         if answer.body.strip():
-            accept_envelope(answer.body)
+            inbound.accept_reply(answer.body, row)
     except PeerError:
         logger.info("the endpoint answered with something else than an envelope")
 
@@ -203,15 +210,15 @@ def _give_up(row: "models.OutboundMessage", code: str) -> None:
                 router.dispatch(connection, report)
 
 
-def pack(row: "models.OutboundMessage") -> bytes:
-    """The envelope of a row, wrapped once for each routing key (RFC 0094)."""
+def pack(row: "models.OutboundMessage", is_posted: bool = True) -> bytes:
+    """The envelope of a row; to be posted, wrapped once for each routing key (RFC 0094)."""
     if row.envelope:
         return bytes(row.envelope)
     sender = envelope.Sender(row.my_key.verkey, row.my_key.secret())
     body = json.dumps(vault.unseal(row, "body")).encode()
     data = envelope.pack(body, [row.recipient_key], sender)
     to = row.recipient_key
-    for key in row.routing_keys:
+    for key in row.routing_keys if is_posted else []:
         forward = message.build("routing/1.0/forward", to=to, msg=json.loads(data))
         data, to = envelope.pack(json.dumps(forward).encode(), [key], None), key
     return data
@@ -222,122 +229,3 @@ def freeze(keys: list[Key]) -> None:
     rows = models.OutboundMessage.objects.filter(my_key__in=keys, status="pending")
     for row in rows.select_related("my_key"):
         models.OutboundMessage.objects.filter(pk=row.pk).update(envelope=pack(row), body=None)
-
-
-def open_envelope(data: bytes) -> tuple[Key, Message]:
-    """The recipient's key and the message. PeerError `cannot_open`; Gone for a tombstone."""
-    found: list[Key] = []
-
-    def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
-        known = Key.objects.filter(verkey__in=kids).first()
-        if not known:
-            return None
-        if known.retired_at:
-            raise Gone
-        found.append(known)
-        return known.verkey, known.secret()
-
-    opened = envelope.unpack(data, find_seed)
-    return found[0], message.parse(opened.body)._replace(sender=opened.sender)
-
-
-def accept_envelope(data: bytes) -> None:
-    """From another agent: stores the message once and lets the worker process it."""
-    try:
-        key, received = open_envelope(data)
-    except Gone:
-        raise PeerError("cannot_open", "the envelope does not open") from None
-    with transaction.atomic():
-        if _store(key, received, models.InboundMessage.Status.PENDING):
-            transaction.on_commit(wake)
-
-
-def process(row: "models.InboundMessage") -> None:
-    """One attempt at a stored message leased to the caller. Never raises."""
-    key = Key.objects.get(verkey=row.recipient_key)
-    received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
-    try:
-        with transaction.atomic():
-            handle(key, received)
-            if not row.finish(body=None):
-                raise LostLease
-    except (PeerError, Conflict) as error:
-        with transaction.atomic():
-            if row.finish(body=None):
-                refuse(key, received, error)
-    except LostLease:
-        logger.info("message %s was taken over", row.pk)
-    except Exception:
-        logger.exception("message %s was not processed", row.pk)
-        row.retry("internal_error")
-
-
-def receive(key: Key, received: Message) -> None:
-    """Handles a message unless it came before."""
-    if _store(key, received, models.InboundMessage.Status.DONE):
-        handle(key, received)
-
-
-def _store(key: Key, received: Message, status: str) -> "models.InboundMessage | None":
-    """The new row, or None for a message that this key has had already."""
-    assert key.tenant_id, "nothing is stored for a tombstone"
-    row = models.InboundMessage(
-        tenant_id=key.tenant_id,
-        recipient_key=key.verkey,
-        sender_key=received.sender or "",
-        message_id=received.id,
-        type=received.type,
-        status=status,
-    )
-    if status == models.InboundMessage.Status.PENDING:
-        vault.seal(row, "body", received.body)
-    try:
-        with transaction.atomic():
-            row.save(force_insert=True)
-    except IntegrityError:
-        return None
-    return row
-
-
-def handle(key: Key, received: Message) -> None:
-    """Finds the connection by the recipient's key, checks the sender, calls the handler."""
-    connection = find_connection(key)
-    if not connection:
-        raise PeerError("unknown_connection", "nobody listens on this key")
-    by_invitation = connection.invitation_key_id == key.pk
-    opening = received.family == "connections/1/request"
-    if by_invitation != opening:
-        raise PeerError("unexpected_message", f"{received.type} does not belong here")
-    if not by_invitation:
-        _check_sender(connection, received)
-        connection.confirm()
-    router.dispatch(connection, received)
-
-
-def find_connection(key: Key) -> "models.Connection | None":
-    connections = models.Connection.objects.select_related("wallet__tenant", "my_key")
-    by_my_key = connections.filter(my_key=key).first()
-    return by_my_key or connections.filter(invitation_key=key).first()
-
-
-def _check_sender(connection: "models.Connection", received: Message) -> None:
-    """Before the peer is known, only the negotiation itself may speak."""
-    if connection.connectionless and not connection.their_key:
-        connection.meet(received)
-    if connection.their_key:
-        allowed = received.sender == connection.their_key
-    else:
-        allowed = received.type.startswith("connections/")
-    if not allowed:
-        raise PeerError("wrong_sender", "the sender is not the peer of this connection")
-
-
-def refuse(key: Key, received: Message, error: AgencyError) -> None:
-    """Tells the peer, vaguely. Never an answer to a problem report or an ack."""
-    logger.info("%s refused: %s %s", received.type, error.code, error.message)
-    if received.is_problem_report or received.family.endswith("/ack"):
-        return
-    connection = find_connection(key)
-    if connection and connection.their_key and connection.their_key == received.sender:
-        explanation = "The message was not accepted."
-        tell(connection, message.problem_report(received, error.code, explanation))

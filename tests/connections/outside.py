@@ -48,6 +48,15 @@ class Agent:
         queues.tasks.sweep()
         return body
 
+    def asks(self, body, to=None, anonymous=False, route="all", **options):
+        """Posts a message and takes the reply in the answer of the same call, if there is one."""
+        body = {**body, "~transport": {"return_route": route}}
+        answer = self.post(self.pack(body, to, anonymous), **options)
+        assert answer.status_code == (200 if answer.content else 202), answer.content
+        if answer.content:
+            self.receives(answer.content)
+        return answer
+
     def receives(self, data):
         opened = envelope.unpack(data, lambda kids: (self.verkey, self.seed))
         self.inbox.append(message.parse(opened.body)._replace(sender=opened.sender))

@@ -2,12 +2,14 @@
 
 import json
 import time
+import zlib
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import settings
 
 from connections import protocol
-from connections.didcomm import envelope, message, transport
+from connections.didcomm import envelope, inbound, message
 from connections.models import Connection, InboundMessage
 from tests import queues
 from tests.connections.outside import Agent
@@ -32,7 +34,14 @@ def handled(**fields):
 
 @pytest.mark.parametrize(
     "content_type",
-    ["application/ssi-agent-wire", "application/didcomm-envelope-enc", "application/json", "x/y"],
+    [
+        "application/ssi-agent-wire",
+        "application/didcomm-envelope-enc",
+        "application/json",
+        "application/json; charset=utf-8",
+        "application/octet-stream",
+        "",
+    ],
 )
 def test_a_valid_envelope_is_stored_and_answered_202(row, phone, content_type):
     ping = phone.build(protocol.PING)
@@ -40,6 +49,16 @@ def test_a_valid_envelope_is_stored_and_answered_202(row, phone, content_type):
     assert (answer.status_code, answer.content) == (202, b"")
     stored = InboundMessage.objects.get(message_id=ping["@id"])
     assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    ["x/y", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
+     "application/didcomm-encrypted+json", "nonsense"],
+)  # fmt: skip
+def test_another_content_type_is_415(row, phone, content_type):
+    answer = phone.post(phone.pack(phone.build(protocol.PING)), content_type=content_type)
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
 def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
@@ -166,6 +185,117 @@ def test_a_request_signed_by_another_than_its_document_connects_nobody(faber, ph
     assert Connection.objects.get(pk=row.pk).state == "Invited"
 
 
+def doubled(phone, member):
+    """An envelope whose header or body names a member twice."""
+    data = json.loads(phone.pack(phone.build(protocol.PING)))
+    if member == "header":
+        header = message.decode_bytes(data["protected"]).decode()
+        data["protected"] = message.encode_bytes(header.replace("{", '{"alg":"x",', 1).encode())
+        return json.dumps(data)
+    return json.dumps(data).replace("{", f'{{"{member}":"x",', 1)
+
+
+@pytest.mark.parametrize("member", ["protected", "tag", "header"])
+def test_a_member_that_stands_twice_gets_the_same_400(row, phone, member):
+    refused(phone.post(doubled(phone, member)))
+
+
+def test_a_deep_message_gets_the_same_400(row, phone):
+    deep = 7
+    for _ in range(40):
+        deep = [deep]
+    refused(phone.post(phone.pack(phone.build(protocol.PING, comment=deep))))
+
+
+def test_compressed_content_gets_the_same_400(row, phone):
+    body = zlib.compress(json.dumps(phone.build(protocol.PING)).encode())
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    refused(phone.post(envelope.pack(body, [phone.their_key], sender)))
+
+
+def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch):
+    monkeypatch.setattr(inbound, "Key", None)
+    many = [keys.verkey_of(bytes([n]) * 32) for n in range(33)]
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    for data in (b"{}", doubled(phone, "header"), envelope.pack(b"{}", many, sender)):
+        refused(phone.post(data))
+
+
+def test_all_envelopes_that_do_not_open_take_about_as_long(row, phone):
+    """Whether somebody here has the key is not to be read from the clock."""
+    body = phone.build(protocol.PING)
+    unknown = phone.pack(body, to=Agent().verkey)
+    broken = json.loads(phone.pack(body)) | {"tag": message.encode_bytes(bytes(16))}
+    times = [timed(phone, data) for data in (unknown, json.dumps(broken)) * 5]
+    assert max(min(times[0::2]), min(times[1::2])) < 0.05
+
+
+def timed(phone, data):
+    started = time.monotonic()
+    refused(phone.post(data))
+    return time.monotonic() - started
+
+
+def test_an_envelope_of_several_recipients_is_taken_once(faber, row, phone):
+    data = json.dumps(phone.build(protocol.PING)).encode()
+    others = [Agent().verkey for _ in range(3)]
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    packed = envelope.pack(data, [*others, phone.their_key, Agent().verkey], sender)
+    assert phone.post(packed).status_code == 202
+    queues.tasks.sweep()
+    assert phone.newest(protocol.PING_RESPONSE)
+
+
+def test_a_recipient_named_by_did_key_is_the_same_recipient(row, phone):
+    did_key = keys.did_key_of(phone.their_key)
+    for spelling in (did_key, f"{did_key}#{did_key[8:]}"):
+        phone.inbox.clear()
+        data = pack_to(phone, spelling, phone.build(protocol.PING))
+        assert phone.post(data).status_code == 202
+        queues.tasks.sweep()
+        assert phone.newest(protocol.PING_RESPONSE)
+
+
+def pack_to(phone, kid, body):
+    """An envelope whose only recipient is named by `kid`."""
+    name = envelope._lock
+
+    def renamed(*arguments):
+        entry = name(*arguments)
+        return entry | {"header": entry["header"] | {"kid": kid}}
+
+    envelope._lock = renamed
+    try:
+        return phone.pack(body)
+    finally:
+        envelope._lock = name
+
+
+@pytest.mark.parametrize("ago, is_taken", [(600, False), (60, True), (-600, True)])
+def test_a_message_whose_time_is_over_is_refused_but_clocks_may_differ(row, phone, ago, is_taken):
+    end = datetime.now(UTC) - timedelta(seconds=ago)
+    for text in (end.isoformat(), end.strftime("%Y-%m-%d %H:%M:%SZ")):
+        phone.says(phone.build(protocol.PING, **{"~timing": {"expires_time": text}}))
+        assert phone.inbox[-1].is_problem_report != is_taken
+
+
+@pytest.mark.parametrize("timing", [None, 7, {}, {"expires_time": None}, {"expires_time": "soon"}])
+def test_a_time_that_cannot_be_read_ends_nothing(row, phone, timing):
+    phone.says(phone.build(protocol.PING, **{"~timing": timing}))
+    assert phone.newest(protocol.PING_RESPONSE)
+
+
+def test_two_strangers_with_the_same_message_id_both_connect(faber, phone):
+    invited = faber.invites(multiParty=True)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    other = Agent()
+    other.endpoint = phone.endpoint
+    for one in (phone, other):
+        one.requests(row.invitation, **{"@id": "the-same-id"})
+    spawned = Connection.objects.exclude(pk=row.pk)
+    assert {one.their_key for one in spawned} == {phone.verkey, other.verkey}
+
+
 def test_one_message_of_two_wallets_reaches_both(faber, phone):
     rows = [phone.connects(faber), phone.connects(faber)]
     ping = phone.build(protocol.PING)
@@ -180,6 +310,6 @@ def test_a_slow_worker_that_lost_its_lease_refuses_nothing(row, phone):
     [slow] = InboundMessage.claim()
     queues.worker_catches_up()
     answered = len(phone.inbox)
-    transport.process(slow)
+    inbound.process(slow)
     queues.worker_catches_up()
     assert len(phone.inbox) == answered

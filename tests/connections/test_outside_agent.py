@@ -133,7 +133,7 @@ def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
     path = f"/connections/{mine['connectionId']}"
     assert alice.get(path)["state"] == "Connected"
     assert alice.get(path)["theirKey"] == any_phone.verkey
-    assert any_phone.newest(protocol.ACK).thread_id == asked.id
+    assert any_phone.newest(protocol.PING).sender == any_phone.their_key
 
 
 def test_a_response_that_another_key_signed_connects_nobody(faber, phone):

@@ -1,0 +1,244 @@
+"""DIDs and their documents: which key speaks for a peer, and where the peer is reached.
+
+Read: legacy DIDs (unqualified or did:sov) and did:peer:1 with the document that came along,
+did:peer:2, did:peer:4 and did:key, which carry theirs. Written: legacy, did:peer:1, did:peer:4.
+"""
+
+import hashlib
+import json
+from typing import Any, NamedTuple
+
+import did_peer_4
+
+from agency import bounded_json
+from agency.errors import PeerError
+from connections.didcomm.message import decode_bytes, decode_json
+from wallets import keys
+
+MAX_TEXT = 8000  # characters of a DID: reading base58 takes quadratic time
+MAX_DID = 2000  # characters of a DID that is kept; of did:peer:4 the short form
+MAX_KEYS = 8
+SERVICE_TYPES = ("IndyAgent", "did-communication")
+SHORT_NAMES = {"t": "type", "s": "serviceEndpoint", "r": "routingKeys", "a": "accept"}
+SHA_256 = b"\x12\x20"  # what a multihash begins with
+METHODS = ("authentication", "verificationMethod", "publicKey")
+
+
+class Party(NamedTuple):
+    """Who speaks on the other side: DID, verkey and where to send (no endpoint: nowhere)."""
+
+    did: str
+    verkey: str
+    endpoint: str
+    routing_keys: list[str]
+
+
+def read(did: str, document: dict[str, Any] | None = None) -> Party:
+    """The party that a DID names; `document` came along and counts where the DID has none.
+
+    PeerError `unknown_did` when the DID cannot be resolved here.
+    """
+    if len(did) > MAX_TEXT:
+        raise unknown("the DID is too long")
+    if did.startswith("did:peer:4"):
+        return of_document(did.rpartition(":")[0], _decoded(did))
+    if did.startswith("did:peer:2"):
+        return of_document(did, _expanded(did))
+    if did.startswith("did:key:"):
+        return Party(did[:MAX_DID], keys.normalise(did), "", [])
+    if document is None:
+        raise unknown("the DID cannot be resolved here, and no document came along")
+    if did.startswith("did:peer:1") and did != _hashed(document):
+        raise unknown("the document is not the one that did:peer:1 names")
+    return of_document(did.removeprefix("did:sov:"), document)
+
+
+def carries_document(did: str) -> bool:
+    return did.startswith(("did:peer:2", "did:peer:4", "did:key:"))
+
+
+def unknown(reason: str) -> PeerError:
+    return PeerError("unknown_did", reason)
+
+
+def of_document(did: str, document: dict[str, Any]) -> Party:
+    """The party in a DID document, legacy or W3C. Keys may be raw, key ids or did:key; a mobile
+    wallet may have no service at all. A mediator named by its DID is put in front."""
+    if len(did) > MAX_DID:
+        raise unknown("the DID is too long")
+    known, service = _public_keys(document), _service(document)
+    recipients = [_resolve(key, known) for key in texts(service, "recipientKeys")]
+    recipients = recipients or [keys.normalise(next(iter(known.values()), ""))]
+    routing_keys = [_resolve(key, known) for key in texts(service, "routingKeys")]
+    endpoint = _endpoint(service)
+    if endpoint.startswith("did:"):
+        mediator = read(endpoint)
+        endpoint = mediator.endpoint
+        routing_keys += [mediator.verkey, *mediator.routing_keys]
+    return Party(did, recipients[0], reachable(endpoint), routing_keys)
+
+
+def reachable(endpoint: str) -> str:
+    """The endpoint if messages can be posted to it, otherwise nothing: they wait to be fetched."""
+    return endpoint[:2000] if endpoint.startswith(("http://", "https://")) else ""
+
+
+def texts(service: dict[str, Any], member: str) -> list[str]:
+    listed = service.get(member)
+    entries = listed[:MAX_KEYS] if isinstance(listed, list) else []
+    return [entry for entry in entries if isinstance(entry, str)]
+
+
+def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
+    listed = document.get(member)
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _public_keys(document: dict[str, Any]) -> dict[str, str]:
+    """Ed25519 keys by the last part of their id, those for authentication first."""
+    entries = [entry for member in METHODS for entry in _dicts(document, member)]
+    found = {str(entry.get("id")).rpartition("#")[2]: _public_key(entry) for entry in entries}
+    return {name: key for name, key in found.items() if key}
+
+
+def _public_key(entry: dict[str, Any]) -> str:
+    """In any of its three forms; nothing for a key of another kind."""
+    multibase, jwk = entry.get("publicKeyMultibase"), entry.get("publicKeyJwk")
+    if isinstance(multibase, str):
+        return f"did:key:{multibase}" if multibase.startswith("z6Mk") else ""
+    if isinstance(jwk, dict):
+        is_ours = jwk.get("crv") == "Ed25519" and isinstance(jwk.get("x"), str)
+        return keys.encode(decode_bytes(jwk["x"])) if is_ours else ""
+    raw = entry.get("publicKeyBase58")
+    return raw if isinstance(raw, str) and not str(entry.get("type")).startswith("X25519") else ""
+
+
+def _service(document: dict[str, Any]) -> dict[str, Any]:
+    """The one to use: of those that can be posted to, the lowest priority."""
+    usable = [one for one in _dicts(document, "service") if one.get("type") in SERVICE_TYPES]
+    return min(usable, key=lambda one: (not reachable(_endpoint(one)), _priority(one)), default={})
+
+
+def _priority(service: dict[str, Any]) -> int:
+    priority = service.get("priority")
+    return priority if isinstance(priority, int) else 0
+
+
+def _endpoint(service: dict[str, Any]) -> str:
+    endpoint = service.get("serviceEndpoint")
+    if isinstance(endpoint, dict):
+        endpoint = endpoint.get("uri")
+    return endpoint if isinstance(endpoint, str) else ""
+
+
+def _resolve(key: str, known: dict[str, str]) -> str:
+    if not key.startswith("did:key:"):
+        key = known.get(key.rpartition("#")[2], key)
+    return keys.normalise(key)
+
+
+def _decoded(did: str) -> dict[str, Any]:
+    """The document in the long form of did:peer:4."""
+    try:
+        document = bounded_json.loads(json.dumps(did_peer_4.decode(did)))
+    except (ValueError, RecursionError) as error:
+        raise unknown(f"not a did:peer:4 in its long form: {error}"[:200]) from None
+    if not isinstance(document, dict):
+        raise unknown("did:peer:4 holds no document")
+    return document
+
+
+def _expanded(did: str) -> dict[str, Any]:
+    """The document that the parts of did:peer:2 stand for. Keys go by their number."""
+    document: dict[str, list[dict[str, Any]]] = {"authentication": [], "service": []}
+    parts = did.split(".")[1:]
+    for number, part in enumerate((part for part in parts if part[:1] != "S"), start=1):
+        if part.startswith("V"):
+            entry = {"id": f"#key-{number}", "publicKeyMultibase": part[1:]}
+            document["authentication"] += [entry, entry | {"id": f"#{part[2:]}"}]
+    for part in parts:
+        if part.startswith("S"):
+            content = decode_json(part[1:])
+            listed = content if isinstance(content, list) else [content]
+            document["service"] += [_spelled_out(one) for one in listed if isinstance(one, dict)]
+    return document
+
+
+def _spelled_out(service: dict[str, Any]) -> dict[str, Any]:
+    """The service of a did:peer:2; it may name no recipient, then the first key is meant."""
+    return {SHORT_NAMES.get(name, name): value for name, value in service.items()}
+
+
+def document(verkey: str, endpoint: str) -> dict[str, Any]:
+    """Our W3C document, without id: one key, one service, in the shape that ACA-Py and Credo read
+    in did:peer:4."""
+    return {
+        "@context": ["https://www.w3.org/ns/did/v1"],
+        "verificationMethod": [
+            {
+                "id": "#key-1",
+                "type": "Ed25519VerificationKey2018",
+                "publicKeyBase58": verkey,
+            }
+        ],
+        "authentication": ["#key-1"],
+        "service": [
+            {
+                "id": "#didcomm-0",
+                "type": "did-communication",
+                "priority": 0,
+                "recipientKeys": ["#key-1"],
+                "routingKeys": [],
+                "serviceEndpoint": endpoint,
+            }
+        ],
+    }
+
+
+def peer_4(verkey: str, endpoint: str) -> str:
+    """Our DID in its long form."""
+    return did_peer_4.encode(document(verkey, endpoint))
+
+
+def peer_1(verkey: str, endpoint: str) -> tuple[str, dict[str, Any]]:
+    """Our DID and the document that goes along, as agents before did:peer:4 read it."""
+    content = document(verkey, endpoint)
+    key = content["verificationMethod"][0]
+    content["verificationMethod"] = [key | {"controller": "#id"}]
+    did = _hashed(content)
+    return did, {"id": did, **content}
+
+
+def _hashed(document: dict[str, Any]) -> str:
+    """The did:peer:1 of a document: the multihash of its JSON without the id."""
+    content = {name: value for name, value in document.items() if name != "id"}
+    data = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
+    return f"did:peer:1z{keys.encode(SHA_256 + hashlib.sha256(data).digest())}"
+
+
+def legacy_document(party: Party) -> dict[str, Any]:
+    """The DIDDoc of connections/1.0, in the one shape that all known peers read."""
+    key_id = f"{party.did}#1"
+    return {
+        "@context": "https://w3id.org/did/v1",
+        "id": party.did,
+        "publicKey": [
+            {
+                "id": key_id,
+                "type": "Ed25519VerificationKey2018",
+                "controller": party.did,
+                "publicKeyBase58": party.verkey,
+            }
+        ],
+        "authentication": [{"type": "Ed25519SignatureAuthentication2018", "publicKey": key_id}],
+        "service": [
+            {
+                "id": f"{party.did};indy",
+                "type": "IndyAgent",
+                "priority": 0,
+                "recipientKeys": [party.verkey],
+                "routingKeys": party.routing_keys,
+                "serviceEndpoint": party.endpoint,
+            }
+        ],
+    }

@@ -1,0 +1,199 @@
+"""Received messages: opened, stored once, handled, and answered in the same call if so asked."""
+
+import logging
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agency.errors import AgencyError, Conflict, PeerError, Unavailable
+from connections import models
+from connections.didcomm import answers, envelope, message, router, transport
+from connections.didcomm.message import Message
+from tenants import vault
+from wallets.models import Key
+
+logger = logging.getLogger(__name__)
+OPENINGS = ("connections/1/request", "didexchange/1/request")
+
+
+class Gone(Exception):
+    """The recipient's key is a tombstone."""
+
+
+class LostLease(Exception):
+    """Somebody else took the row over: nothing of this attempt may stay."""
+
+
+def open_envelope(data: bytes) -> tuple[Key, Message]:
+    """The recipient's key and the message. PeerError `cannot_open`; Gone for a tombstone."""
+    found: list[Key] = []
+
+    def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
+        known = Key.objects.filter(verkey__in=kids).first()
+        if not known:
+            return None
+        if known.retired_at:
+            raise Gone
+        found.append(known)
+        return known.verkey, known.secret()
+
+    opened = envelope.unpack(data, find_seed)
+    return found[0], message.parse(opened.body)._replace(sender=opened.sender)
+
+
+def accept_envelope(data: bytes) -> bytes | None:
+    """From another agent: stores the message once, and lets the worker process it.
+
+    If the sender takes the reply in the answer of its call (RFC 0092) it is processed at once;
+    answers the reply's envelope, or None when there is none yet.
+    """
+    key, received = _open(data)
+    if received.sender and received.return_route[0] != "none":
+        return _process_now(key, received)
+    _keep(key, received)
+    return None
+
+
+def accept_reply(data: bytes, sent: "models.OutboundMessage") -> None:
+    """What an agent answered in the call that brought it `sent`. Some do that anonymously: then
+    the key that it came to and the thread tell whose answer it is."""
+    key, received = _open(data)
+    is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
+    if received.sender is None and is_answer:
+        received = received._replace(sender=sent.recipient_key)
+    _keep(key, received)
+
+
+def _open(data: bytes) -> tuple[Key, Message]:
+    try:
+        return open_envelope(data)
+    except Gone:
+        raise PeerError("cannot_open", "the envelope does not open") from None
+
+
+def _keep(key: Key, received: Message) -> None:
+    with transaction.atomic():
+        if store(key, received, models.InboundMessage.Status.PENDING):
+            transaction.on_commit(transport.wake)
+
+
+def _process_now(key: Key, received: Message) -> bytes | None:
+    with transaction.atomic():
+        row = store(key, received, models.InboundMessage.Status.PENDING, is_leased=True)
+        if row:
+            answers.forget(received)
+    with answers.held(str(received.sender)):
+        if row:
+            process(row)
+        return answers.hand_over(received)
+
+
+def process(row: "models.InboundMessage") -> None:
+    """One attempt at a stored message leased to the caller. Never raises."""
+    key = Key.objects.get(verkey=row.recipient_key)
+    received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
+    try:
+        with transaction.atomic():
+            handle(key, received)
+            if not row.finish(body=None):
+                raise LostLease
+    except (PeerError, Conflict) as error:
+        with transaction.atomic():
+            if row.finish(body=None):
+                refuse(key, received, error)
+    except Unavailable as error:
+        row.retry(error.code)
+    except LostLease:
+        logger.info("message %s was taken over", row.pk)
+    except Exception:
+        logger.exception("message %s was not processed", row.pk)
+        row.retry("internal_error")
+
+
+def receive(key: Key, received: Message) -> None:
+    """Handles a message unless it came before."""
+    if store(key, received, models.InboundMessage.Status.DONE):
+        handle(key, received)
+
+
+def store(
+    key: Key, received: Message, status: str, is_leased: bool = False
+) -> "models.InboundMessage | None":
+    """The new row, or None for a message that this key has had already."""
+    assert key.tenant_id, "nothing is stored for a tombstone"
+    row = models.InboundMessage(
+        tenant_id=key.tenant_id,
+        recipient_key=key.verkey,
+        sender_key=received.sender or "",
+        message_id=received.id,
+        type=received.type,
+        status=status,
+    )
+    if status == models.InboundMessage.Status.PENDING:
+        vault.seal(row, "body", received.body)
+    if is_leased:
+        row.lease()
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        return None
+    return row
+
+
+def handle(key: Key, received: Message) -> None:
+    """Finds the connection by the recipient's key, checks the sender, calls the handler."""
+    connection = find_connection(key)
+    if not connection:
+        raise PeerError("unknown_connection", "nobody listens on this key")
+    if received.is_expired(timezone.now()):
+        raise PeerError("message_expired", "the time that the sender has set is over")
+    by_invitation = connection.invitation_key_id == key.pk
+    if by_invitation != (received.family in OPENINGS):
+        raise PeerError("unexpected_message", f"{received.type} does not belong here")
+    if not by_invitation:
+        _check_sender(connection, received)
+        connection.hear(key, received)
+    router.dispatch(connection, received)
+
+
+def find_connection(key: Key) -> "models.Connection | None":
+    connections = models.Connection.objects.select_related("wallet__tenant", "my_key", "other_key")
+    by_own_key = connections.filter(Q(my_key=key) | Q(other_key=key)).first()
+    return by_own_key or connections.filter(invitation_key=key).first()
+
+
+def _check_sender(connection: "models.Connection", received: Message) -> None:
+    """Before the peer is known, only the negotiation itself may speak."""
+    if connection.connectionless and not connection.their_key:
+        connection.meet(received)
+    elif connection.their_key:
+        if received.sender not in {connection.their_key, connection.their_former_key} - {""}:
+            raise PeerError("wrong_sender", "the sender is not the peer of this connection")
+    elif received.protocol[0] not in message.HANDSHAKES:
+        raise PeerError("wrong_sender", "the peer of this connection is not known yet")
+
+
+def consider(connection: "models.Connection", received: Message) -> None:
+    """Handles what came along with another message; a refusal is only told."""
+    try:
+        with transaction.atomic():
+            router.dispatch(connection, received)
+    except (PeerError, Conflict) as error:
+        _report(connection, received, error)
+
+
+def refuse(key: Key, received: Message, error: AgencyError) -> None:
+    """Tells the peer, if it is one."""
+    connection = find_connection(key)
+    if connection and connection.their_key and connection.their_key == received.sender:
+        _report(connection, received, error)
+
+
+def _report(connection: "models.Connection", received: Message, error: AgencyError) -> None:
+    """Vaguely. Never an answer to a problem report or an ack."""
+    logger.info("%s refused: %s %s", received.type, error.code, error.message)
+    if not received.is_problem_report and not received.family.endswith("/ack"):
+        explanation = "The message was not accepted."
+        transport.tell(connection, message.problem_report(received, error.code, explanation))

@@ -1,0 +1,90 @@
+"""Signed attachments: a detached JWS over what is attached (RFC 0017, RFC 0023)."""
+
+import base64
+import json
+from typing import Any
+
+from agency import bounded_json
+from agency.errors import PeerError
+from connections.didcomm.message import decode_bytes, text
+from wallets import keys
+
+MAX_SIGNATURES = 8
+
+
+def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
+    """The attachment. It names the key in both places where readers look for it."""
+    verkey = keys.verkey_of(seed)
+    kid = keys.did_key_of(verkey)
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": _encode(keys.decode(verkey)), "kid": kid}
+    payload, protected = (
+        _encode(content),
+        _encode(json.dumps({"alg": "EdDSA", "jwk": jwk}).encode()),
+    )
+    signature = _encode(keys.sign(seed, f"{protected}.{payload}".encode()))
+    jws = {"header": {"kid": kid}, "protected": protected, "signature": signature}
+    return {"mime-type": mime_type, "data": {"base64": payload, "jws": jws}}
+
+
+def content_of(attachment: Any) -> bytes:
+    """What is attached, signed or not."""
+    data = attachment.get("data") if isinstance(attachment, dict) else None
+    if isinstance(data, dict) and isinstance(data.get("json"), dict):
+        return json.dumps(data["json"]).encode()
+    return decode_bytes(text(data if isinstance(data, dict) else {}, "base64"))
+
+
+def signers(attachment: Any) -> set[str]:
+    """The verkeys that signed what is attached; none without a signature.
+
+    PeerError `bad_signature` if any signature is wrong or not understood.
+    """
+    data = attachment.get("data") if isinstance(attachment, dict) else None
+    jws = data.get("jws") if isinstance(data, dict) else None
+    if jws is None:
+        return set()
+    listed = jws.get("signatures", [jws]) if isinstance(jws, dict) else []
+    if not isinstance(listed, list) or not 1 <= len(listed) <= MAX_SIGNATURES:
+        raise bad_signature()
+    payload = _encode(content_of(attachment))
+    return {_signer(entry, payload) for entry in listed}
+
+
+def _signer(entry: Any, payload: str) -> str:
+    """The verkey of one signature. A `kid` of the JWK that is no did:key is some peers' own name
+    for the key and says nothing."""
+    if not isinstance(entry, dict):
+        raise bad_signature()
+    protected = text(entry, "protected")
+    header, jwk = _protected(protected)
+    verkey = keys.encode(decode_bytes(text(jwk, "x")[:64]))
+    places = [place for place in (entry.get("header"), header, jwk) if isinstance(place, dict)]
+    named = [str(place.get("kid")) for place in places]
+    claimed = {keys.normalise(kid) for kid in named if kid.startswith("did:key:")}
+    signed = f"{protected}.{payload}".encode()
+    is_signed = keys.is_signed_by(verkey, signed, decode_bytes(text(entry, "signature")))
+    if claimed - {verkey} or not is_signed:
+        raise bad_signature()
+    return verkey
+
+
+def _protected(protected: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The protected header and the key in it."""
+    try:
+        header = bounded_json.loads(decode_bytes(protected))
+        jwk = header["jwk"]
+        is_known = (header["alg"], jwk["kty"], jwk["crv"]) == ("EdDSA", "OKP", "Ed25519")
+    except (bounded_json.BadJSON, KeyError, TypeError) as error:
+        raise bad_signature() from error
+    if not is_known:
+        raise bad_signature()
+    return header, jwk
+
+
+def bad_signature() -> PeerError:
+    return PeerError("bad_signature", "a signature is wrong or not understood")
+
+
+def _encode(data: bytes) -> str:
+    """Base64url without padding, as JWS writes it."""
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -1,0 +1,232 @@
+"""Inviting, accepting, and the handshakes in between: connections/1.0 and didexchange/1.x."""
+
+import secrets
+import uuid
+
+from django.db import models, transaction
+from django.db.models import Q
+
+from agency.errors import Conflict, Invalid, PeerError
+from agency.states import move
+from connections import did_exchange, discovery, out_of_band, protocol
+from connections.didcomm import inbound, router, transport
+from connections.didcomm import message as didcomm
+from tenants import vault
+from wallets.models import Key, Wallet
+
+CONNECTIONS = "connections/1.0"
+MODULES = {"connections": protocol, "didexchange": did_exchange}
+
+
+class Handshaking(models.Model):
+    """The part of a connection that is about its making.
+
+    handshake: the protocol it is made by, once known. inviter_key: of the invitation accepted.
+    """
+
+    handshake = models.CharField(max_length=20, default=CONNECTIONS)
+    inviter_key = models.CharField(max_length=44, blank=True)
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    @transaction.atomic
+    def invite(cls, wallet, connection_id=None, name="", multi_party=False, is_out_of_band=False):
+        """A new invitation of this wallet."""
+        key = wallet.create_key()
+        connection = cls(
+            tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER, invitation_key=key
+        )
+        connection.connection_id = connection_id or str(connection.pk)
+        connection.name, connection.multi_party = name, multi_party
+        connection.token = secrets.token_urlsafe(16)
+        if is_out_of_band:
+            connection.invitation = connection.invite_out_of_band(key)
+        else:
+            connection.invitation = protocol.invitation(
+                wallet.name, wallet.image_url, key.verkey, transport.endpoint()
+            )
+        connection.save(force_insert=True)
+        return connection
+
+    @classmethod
+    @transaction.atomic
+    def accept(cls, wallet, invitation):
+        """Answers an invitation message; a single-use one again gives the same connection, and so
+        does another one of an inviter who is known by DID."""
+        invited = out_of_band.read(invitation)
+        Wallet.objects.select_for_update().get(pk=wallet.pk)
+        hosted = cls.hosted_invitation(invited.inviter.verkey)
+        if hosted and hosted.wallet_id == wallet.pk:
+            raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
+        known = cls._known(wallet, invited)
+        if known and not (hosted and hosted.multi_party):
+            known.reuse(invitation)
+            return known
+        if hosted and hosted.state != cls.State.INVITED:
+            raise invitation_used()
+        return cls._answer(wallet, invitation, invited)
+
+    @classmethod
+    def _known(cls, wallet, invited):
+        """The connection that this wallet has with the inviter already."""
+        same = Q(inviter_key=invited.inviter.verkey)
+        if invited.did:
+            same |= Q(invitation__services__contains=[invited.did])
+        return wallet.connections.filter(same, left_at=None).order_by("pk").first()
+
+    @classmethod
+    def _answer(cls, wallet, invitation, invited):
+        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE)
+        connection.connection_id = str(connection.pk)
+        body = {k: v for k, v in invitation.body.items() if k != "requests~attach"}
+        connection.invitation, connection.inviter_key = body, invited.inviter.verkey
+        connection.handshake = invited.handshake
+        connection.name = str(body.get("label") or "")[:200]
+        connection.image_url = str(body.get("imageUrl") or "")[:2000]
+        connection.message_prefix = invitation.prefix
+        vault.seal(connection, "shared", out_of_band.request_of(invitation))
+        connection.save(force_insert=True)
+        connection.request(invited.inviter)
+        return connection
+
+    @classmethod
+    def hosted_invitation(cls, verkey):
+        """The inviter's row if the invitation was made here, None if by another agent."""
+        key = Key.objects.filter(verkey=verkey).first()
+        if key and key.retired_at:
+            raise Conflict("invitation_gone", "The invitation was withdrawn. Ask for a new one.")
+        return key and cls.objects.filter(invitation_key=key).first()
+
+    def request(self, inviter):
+        """Invitee: asks with a fresh key pair."""
+        my_key = self.wallet.create_key()
+        body = self._request(my_key)
+        changes = {"my_key": my_key, "my_did": _my_did(body), "thread_id": body["@id"]}
+        move(self, [self.State.INVITED], self.State.NEGOTIATING, **changes)
+        transport.send_to(inviter, body, my_key, self)
+
+    def _request(self, my_key):
+        mine, wallet, prefix = self.party(my_key), self.wallet, self.message_prefix
+        name, version = self.handshake.split("/")
+        parent = self.invitation.get("@id")
+        if name == "didexchange":
+            seed = my_key.secret()
+            return did_exchange.request(version, wallet.name, mine, seed, prefix, parent)
+        is_out_of_band = "handshake_protocols" in self.invitation
+        parent = parent if is_out_of_band else None
+        return protocol.request(wallet.name, wallet.image_url, mine, prefix, parent)
+
+    def receive_request(self, message):
+        """Inviter: answers a request, for a multi-party invitation on a new row."""
+        party = requester(message)
+        connection = self.spawn() if self.multi_party else self
+        my_key = self.wallet.create_key()
+        module = MODULES[message.protocol[0]]
+        answer = module.response(connection.party(my_key), self.invitation_key.secret(), message)
+        changes = {"my_key": my_key, "my_did": _my_did(answer)}
+        changes["handshake"] = "/".join(didcomm.read(answer).protocol)
+        invited, negotiating = self.State.INVITED, self.State.NEGOTIATING
+        connection._meet([invited], negotiating, party, message, **changes)
+        transport.send(connection, answer)
+
+    def spawn(self):
+        connection = type(self)(
+            tenant=self.tenant, wallet=self.wallet, role=self.role, invitation=self.invitation
+        )
+        connection.connection_id, connection.name = str(connection.pk), self.name
+        connection.save(force_insert=True)
+        return connection
+
+    def receive_response(self, message):
+        """Invitee: checks the signature of the invitation's key and is connected."""
+        name, version = self.handshake.split("/")
+        if message.protocol[0] != name or not self._is_answered_by(message):
+            raise PeerError("response_not_accepted", "nothing was asked that this answers")
+        party = MODULES[name].read_response(message, self.inviter_key)
+        if message.sender not in (party.verkey, self.inviter_key):
+            raise PeerError("response_not_accepted", "the sender is not the document's key")
+        State = self.State
+        self._meet([State.NEGOTIATING], State.CONNECTED, party, message)
+        if name == "didexchange":
+            parent = self.invitation.get("@id")
+            last = did_exchange.complete(version, self.thread_id, self.message_prefix, parent)
+        else:
+            last = protocol.complete(self.message_prefix)
+        transport.send(self, last)
+        self._greet()
+        self._begin_attached()
+
+    def _is_answered_by(self, message):
+        """connections/1.0 is known by its keys: old agents are careless about threads."""
+        return self.handshake == CONNECTIONS or message.thread_id == self.thread_id
+
+    def _greet(self):
+        """Asks a new peer which protocols it speaks, unless it may not know the question."""
+        if self.handshake != CONNECTIONS and not self.is_hosted:
+            transport.send(self, discovery.queries(self.message_prefix))
+
+    def _begin_attached(self):
+        """Invitee: takes what came with the invitation as if the peer had sent it now."""
+        request = vault.unseal(self, "shared")
+        if request is None:
+            return
+        type(self).objects.filter(pk=self.pk).update(shared=None)
+        self.shared = None
+        inbound.consider(self, didcomm.read(request)._replace(sender=self.their_key))
+
+    def reuse(self, invitation):
+        """Invitee: tells the inviter of another invitation that both are connected already."""
+        is_other = invitation.id != self.invitation.get("@id")
+        is_out_of_band = invitation.protocol[0] == "out-of-band"
+        if is_other and is_out_of_band and self.state == self.State.CONNECTED:
+            vault.seal(self, "shared", out_of_band.request_of(invitation))
+            self.save(update_fields=["shared"])
+            transport.send(self, out_of_band.reuse(invitation.id, self.message_prefix))
+
+    def receive_reuse(self, message):
+        """Inviter: the invitee of another invitation is this peer; what that carries comes here."""
+        invitation = self._open_invitation(message.parent_id)
+        if not invitation:
+            raise PeerError("expired-invitation", "there is no such invitation, or it was used")
+        if invitation.shared is not None:
+            router.move_exchanges(invitation, self)
+            invitation.remove()
+        transport.send(self, out_of_band.reuse_accepted(message))
+
+    def _open_invitation(self, identifier):
+        try:
+            wanted = uuid.UUID(identifier)
+        except ValueError:
+            return None
+        rows = self.wallet.connections.select_for_update().filter(pk=wanted, connectionless=False)
+        return rows.filter(role=self.Role.INVITER, state=self.State.INVITED).first()
+
+    def receive_reuse_accepted(self, message):
+        """Invitee: goes on with what came with the invitation."""
+        request = vault.unseal(self, "shared")
+        if request and request["~thread"]["pthid"] == message.parent_id:
+            self._begin_attached()
+
+    def receive_problem(self, code):
+        negotiating = type(self).objects.filter(pk=self.pk, state=self.State.NEGOTIATING)
+        negotiating.update(problem=code)
+
+
+def requester(message):
+    """Who asks to connect; its own key has packed the request."""
+    party = MODULES[message.protocol[0]].read_request(message)
+    if message.sender != party.verkey:
+        raise PeerError("request_not_accepted", "the sender is not the document's key")
+    return party
+
+
+def _my_did(body):
+    """Our DID in a request or response of DID exchange, in its short form; else the key tells."""
+    did = body.get("did", "")
+    return did.rpartition(":")[0] if did.startswith("did:peer:4") else did
+
+
+def invitation_used():
+    return Conflict("invitation_used", "The invitation was used already. Ask for a new one.")

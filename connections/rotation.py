@@ -1,0 +1,105 @@
+"""did-rotate/1.0 (RFC 0794): either side takes a new DID and key, or ends the connection."""
+
+from django.db import models, transaction
+from django.utils import timezone
+
+from agency.errors import Conflict, PeerError
+from connections.didcomm import dids, router, transport
+from connections.didcomm.message import build, text
+from wallets.models import Key
+
+ROTATE = "did-rotate/1.0/rotate"
+ACK = "did-rotate/1.0/ack"
+HANGUP = "did-rotate/1.0/hangup"
+PROBLEM = "did-rotate/1.0/problem-report"
+
+
+class Rotating(models.Model):
+    """The part of a connection that is about its keys after it was made.
+
+    other_key: while a rotation of ours is not confirmed (rotation_id names its thread) the next
+    key, later the former one; messages to it are taken in either case. their_former_key: what the
+    peer may still use until it first uses its new one. left_at: when the peer ended it.
+    """
+
+    my_did = models.CharField(max_length=dids.MAX_DID, blank=True)
+    other_key = models.OneToOneField(
+        Key, on_delete=models.PROTECT, null=True, related_name="rotated_connection"
+    )
+    rotation_id = models.CharField(max_length=128, blank=True)
+    their_former_key = models.CharField(max_length=44, blank=True)
+    left_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @transaction.atomic
+    def rotate(self):
+        """Tells the peer a new DID and key of ours. They count once the peer has agreed."""
+        self.require_connected()
+        row = type(self).objects.select_for_update(of=["self"]).select_related("other_key")
+        former = row.get(pk=self.pk)
+        if former.rotation_id:
+            raise Conflict("rotation_pending", "The peer has not agreed to the last rotation yet.")
+        if former.other_key:
+            transport.freeze([former.other_key])
+            former.other_key.retire()
+        key = self.wallet.create_key()
+        did = dids.peer_4(key.verkey, transport.endpoint())
+        body = build(ROTATE, self.message_prefix, to_did=did)
+        self.other_key, self.rotation_id = key, body["@id"]
+        self.save(update_fields=["other_key", "rotation_id"])
+        transport.send(self, body)
+
+    def receive_rotated(self, thread_id):
+        """The peer has agreed: the new key is ours, the old one still heard."""
+        if not thread_id or thread_id != self.rotation_id:
+            raise PeerError("unknown_thread", "no rotation waits for this")
+        did = dids.peer_4(self.other_key.verkey, transport.endpoint()).rpartition(":")[0]
+        changes = {"my_key": self.other_key, "other_key": self.my_key, "my_did": did}
+        self._rotated(**changes, rotation_id="")
+
+    def refuse_rotation(self, thread_id):
+        """The peer cannot use the new DID: the old one stays, the new key is given up."""
+        if thread_id and thread_id == self.rotation_id:
+            key = self.other_key
+            self._rotated(other_key=None, rotation_id="")
+            key.retire()
+
+    def _rotated(self, **changes):
+        rows = type(self).objects.filter(pk=self.pk, rotation_id=self.rotation_id)
+        if rows.update(**changes):
+            for name, value in changes.items():
+                setattr(self, name, value)
+
+    def receive_rotate(self, message):
+        """The peer has a new DID and key. It is told so by its old one, as it expects."""
+        party = dids.read(text(message.body, "to_did"))
+        transport.send(self, build(ACK, message.prefix, message.thread_id))
+        changes = {
+            "their_did": party.did,
+            "their_key": party.verkey,
+            "their_endpoint": party.endpoint,
+            "their_routing_keys": party.routing_keys,
+            "their_former_key": self.their_key,
+        }
+        type(self).objects.filter(pk=self.pk).update(**changes)
+
+    def hear_key(self, key, sender):
+        """The peer wrote to this key of ours, with this one of its own."""
+        if self.rotation_id and key.pk == self.other_key_id:
+            self.receive_rotated(self.rotation_id)
+        if self.their_former_key and sender == self.their_key:
+            type(self).objects.filter(pk=self.pk).update(their_former_key="")
+
+    def hang_up(self):
+        """Tells a peer elsewhere that the connection ends, if it knows the message."""
+        is_open = self.state == self.State.CONNECTED and not self.connectionless
+        if is_open and self.knows_rotation and not self.is_hosted:
+            transport.tell(self, build(HANGUP, self.message_prefix))
+
+    def receive_hangup(self):
+        """The peer has deleted the connection: what is open here ends."""
+        self.left_at = timezone.now()
+        self.save(update_fields=["left_at"])
+        router.close_exchanges(self)

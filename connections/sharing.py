@@ -1,0 +1,197 @@
+"""Exchanges without a connection: a first message that is shared as a link, and its answer."""
+
+import secrets
+
+from django.conf import settings
+from django.db import models, transaction
+
+from agency.errors import Conflict, Invalid, PeerError
+from connections import out_of_band, protocol
+from connections.didcomm import message as didcomm
+from connections.didcomm import transport
+from connections.protocol import Party
+from tenants import vault
+from wallets.models import Key, Wallet
+
+
+class Sharing(models.Model):
+    """The part of a connection that is a link.
+
+    connectionless: it is nothing else. carries_exchange: whoever takes it connects first.
+    shared: the first message of an exchange. On the starter's side what the link carries, on the
+    side of an invitee what came attached to an invitation and is not begun yet.
+    """
+
+    token = models.CharField(max_length=32, blank=True)
+    invitation = models.JSONField(default=dict)
+    connectionless = models.BooleanField(default=False)
+    carries_exchange = models.BooleanField(default=False)
+    shared = models.BinaryField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    def for_exchange(cls, wallet, connects=False):
+        """The connection of an exchange that this wallet is about to share as a link. With
+        `connects` whoever takes it connects first, and the connection stays."""
+        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER)
+        connection.connection_id = str(connection.pk)
+        connection.token = secrets.token_urlsafe(16)
+        key = wallet.create_key()
+        if connects:
+            connection.invitation_key, connection.carries_exchange = key, True
+            connection.invitation = connection.invite_out_of_band(key)
+        else:
+            connection.connectionless, connection.my_key = True, key
+        connection.save(force_insert=True)
+        return connection
+
+    def begin(self, message):
+        """Sends the first message of an exchange or, before there is a peer, shares it."""
+        if self.state == self.State.CONNECTED:
+            transport.send(self, message)
+            return
+        if self.connectionless:
+            message = message | {"~service": protocol.service(self.party(self.my_key))}
+        vault.seal(self, "shared", message)
+        self.save(update_fields=["shared"])
+
+    @classmethod
+    @transaction.atomic
+    def take(cls, wallet, message):
+        """The connection on which this wallet answers a shared message; later, the same one."""
+        starter = protocol.read_service(message)
+        Wallet.objects.select_for_update().get(pk=wallet.pk)
+        hosted = cls.hosted_exchange(starter.verkey)
+        if hosted and hosted.wallet_id == wallet.pk:
+            raise Invalid("own_message", "A wallet cannot answer its own offer or request.")
+        mine = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
+        if known := mine.select_related("my_key").first():
+            return known
+        if hosted and hosted.state != cls.State.INVITED:
+            raise taken()
+        return cls._taking(wallet, message, starter)
+
+    @classmethod
+    def _taking(cls, wallet, message, starter):
+        connection = cls(
+            tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE, state=cls.State.CONNECTED
+        )
+        connection.connection_id, connection.connectionless = str(connection.pk), True
+        connection.my_key = wallet.create_key()
+        connection.their_key, connection.their_endpoint = starter.verkey, starter.endpoint
+        connection.their_routing_keys = starter.routing_keys
+        connection.message_prefix, connection.thread_id = message.prefix, message.thread_id
+        if message.parent_id:
+            connection.invitation = {"@id": message.parent_id}
+        connection.save(force_insert=True)
+        return connection
+
+    @classmethod
+    def hosted_exchange(cls, verkey):
+        """The starter's row if the message was shared here, None if by another agent."""
+        key = Key.objects.filter(verkey=verkey).first()
+        if key and key.retired_at:
+            raise Conflict("offer_gone", "What the link led to was withdrawn. Ask for a new one.")
+        return key and cls.objects.filter(my_key=key, connectionless=True).first()
+
+    def require_mine(self, exchange):
+        """After an answer: 409 if another wallet was faster; then nothing of `exchange` stays."""
+        starter = type(self).objects.filter(my_key__verkey=self.their_key).first()
+        if starter and starter.their_key not in ("", self.my_key.verkey):
+            exchange.delete()
+            self.remove()
+            raise taken()
+
+    def meet(self, message):
+        """Starter: the first answer tells who the other side is; later ones are strangers. Some
+        wallets do not say where to answer, some not even who they are."""
+        if "~service" in message.body:
+            party = protocol.read_service(message)
+            if message.sender != party.verkey:
+                raise PeerError("wrong_sender", "the sender is not the key of ~service")
+        else:
+            party = Party("", message.sender or "", "", [])
+        self._meet([self.State.INVITED], self.State.CONNECTED, party, message)
+
+    def as_sent(self, body):
+        """A message with what the other side needs to place it: whoever answers a shared message
+        says where it is reached, and which invitation it answers."""
+        if not self.connectionless or self.role != self.Role.INVITEE:
+            return body
+        body = body | {"~service": protocol.service(self.party(self.my_key))}
+        if "@id" in self.invitation:
+            body["~thread"] = body.get("~thread", {}) | {"pthid": self.invitation["@id"]}
+        return body
+
+    def invite_out_of_band(self, key, handshakes=out_of_band.HANDSHAKES, request=None):
+        """An out-of-band invitation of this wallet to what is reached by `key`."""
+        return out_of_band.invitation(
+            str(self.pk),
+            self.wallet.name,
+            self.wallet.image_url,
+            self.party(key),
+            handshakes,
+            request,
+        )
+
+    @property
+    def is_new_link(self):
+        """Whether the first message of an exchange may go into it."""
+        return self.connectionless or self.carries_exchange and self.shared is None
+
+    @property
+    def shared_message(self):
+        """What the link gives to a wallet: the invitation, or the first message of an exchange."""
+        if self.connectionless:
+            return vault.unseal(self, "shared")
+        if self.shared is None or self.role != self.Role.INVITER:
+            return self.invitation
+        request = vault.unseal(self, "shared")
+        return self.invite_out_of_band(self.invitation_key, request=request)
+
+    @property
+    def out_of_band_message(self):
+        """The same for wallets that take nothing but out-of-band invitations."""
+        if not self.connectionless:
+            return self.shared_message
+        request = vault.unseal(self, "shared")
+        del request["~service"]
+        return self.invite_out_of_band(self.my_key, (), request)
+
+    @property
+    def invitation_data(self):
+        return didcomm.encode_url(self.shared_message)
+
+    @property
+    def invitation_url(self):
+        return f"{settings.PUBLIC_URL}/i/{self.token}" if self.token else None
+
+    @property
+    def long_url(self):
+        """The link with the message in it, under the name that wallets know."""
+        return self._long_url(self.shared_message)
+
+    @property
+    def out_of_band_url(self):
+        return self._long_url(self.out_of_band_message)
+
+    def _long_url(self, shared):
+        return f"{self.invitation_url}?{query_name(shared)}={didcomm.encode_url(shared)}"
+
+    @property
+    def qr_text(self):
+        """An invitation goes whole into the QR code; an offer or request would be too dense."""
+        return self.invitation_url if self.shared is not None else self.long_url
+
+
+def query_name(shared):
+    """Under which name a link carries a message."""
+    kind = didcomm.read(shared).family
+    names = {"connections/1/invitation": "c_i", "out-of-band/1/invitation": "oob"}
+    return names.get(kind, "d_m")
+
+
+def taken():
+    return Conflict("offer_taken", "Another wallet has answered this already. Ask for a new one.")

@@ -1,0 +1,125 @@
+"""Out-of-band invitations and DID exchange: between wallets here, and with an agent elsewhere."""
+
+import json
+
+import pytest
+
+from connections import did_exchange, discovery, out_of_band, protocol, rotation
+from connections.didcomm import dids, message
+from connections.models import Connection
+from tests import queues
+from wallets.models import Wallet
+
+
+@pytest.fixture
+def invited(faber):
+    wallet = Wallet.objects.get(tenant=faber.tenant, is_organization=True)
+    return Connection.invite(wallet, is_out_of_band=True)
+
+
+def states():
+    return set(Connection.objects.values_list("state", "handshake"))
+
+
+def accepted(faber, row):
+    return faber.hosts("Alice").accepts_invitation(message.encode_url(row.invitation))
+
+
+def test_wallets_here_connect_by_did_exchange(faber, invited):
+    assert accepted(faber, invited)["state"] == "Connected"
+    assert states() == {("Connected", "didexchange/1.1")}
+    assert not queues.pending().exists()
+
+
+@pytest.mark.parametrize("offered", ["didexchange/1.0", "connections/1.0", "didexchange/1.7"])
+def test_the_handshake_is_one_that_is_offered(faber, invited, offered):
+    protocols = [message.PREFIX + offered]
+    body = invited.invitation | {"handshake_protocols": protocols}
+    faber.hosts("Alice").accepts_invitation(json.dumps(body))
+    assert states() == {("Connected", offered.replace("1.7", "1.1"))}
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_an_agent_elsewhere_connects_by_did_exchange(invited, phone, version):
+    parent, signer = invited.invitation["@id"], invited.invitation_key.verkey
+    asked = did_exchange.request(version, "Phone", phone.party, phone.seed, phone.prefix, parent)
+    phone.says(asked, to=signer)
+    answered = phone.newest(f"didexchange/{version}/response")
+    phone.their_key = did_exchange.read_response(answered, signer).verkey
+    assert Connection.objects.get(pk=invited.pk).state == "Negotiating"
+    phone.says(did_exchange.complete(version, asked["@id"], phone.prefix, parent))
+    row = Connection.objects.get(pk=invited.pk)
+    assert (row.state, row.their_key) == ("Connected", phone.verkey)
+    assert phone.newest(discovery.QUERIES)
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_alice_accepts_an_out_of_band_invitation_of_another_agent(faber, phone, version):
+    offered = (f"didexchange/{version}",)
+    body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
+    alice = faber.hosts("Alice")
+    mine = alice.accepts_invitation(json.dumps(body))
+    queues.tasks.sweep()
+    asked = phone.newest(f"didexchange/{version}/request")
+    phone.their_key = did_exchange.read_request(asked).verkey
+    phone.says(did_exchange.response(phone.party, phone.seed, asked))
+    assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
+    kinds = [one.type for one in phone.inbox]
+    assert f"didexchange/{version}/complete" in kinds
+
+
+def test_a_response_that_the_invitation_has_not_signed_connects_nobody(faber, phone):
+    body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ("didexchange/1.1",))
+    alice = faber.hosts("Alice")
+    mine = alice.accepts_invitation(json.dumps(body))
+    queues.tasks.sweep()
+    asked = phone.newest("didexchange/1.1/request")
+    mallory = type(phone)()
+    mallory.endpoint, mallory.their_key = phone.endpoint, did_exchange.read_request(asked).verkey
+    mallory.says(did_exchange.response(mallory.party, mallory.seed, asked))
+    assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
+
+
+def test_a_peer_takes_a_new_key(faber, phone):
+    row = phone.connects(faber)
+    other = type(phone)()
+    other.endpoint, other.their_key = phone.endpoint, phone.their_key
+    to_did = dids.peer_4(other.verkey, other.endpoint)
+    phone.says(phone.build(rotation.ROTATE, to_did=to_did))
+    assert phone.newest(rotation.ACK)
+    assert Connection.objects.get(pk=row.pk).their_key == other.verkey
+
+
+def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
+    row = phone.connects(faber)
+    former = row.my_key.verkey
+    row.rotate()
+    queues.tasks.sweep()
+    asked = phone.newest(rotation.ROTATE)
+    phone.says(phone.build(rotation.ACK, asked.id))
+    row = Connection.objects.get(pk=row.pk)
+    assert row.my_key.verkey == dids.read(asked.body["to_did"]).verkey != former
+    assert row.other_key.verkey == former
+
+
+def test_a_peer_that_hung_up_is_not_written_to(faber, phone):
+    row = phone.connects(faber)
+    phone.says(phone.build(rotation.HANGUP))
+    answer = faber.send("post", "/messages", {"connectionId": row.connection_id, "text": "Hi"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "connection_gone")
+
+
+@pytest.mark.parametrize("query", ["*", "https://didcomm.org/*", "did:sov:*;spec/trust_ping/*"])
+def test_what_is_spoken_is_disclosed(faber, phone, query):
+    phone.connects(faber)
+    phone.says(phone.build(discovery.QUERY, query=query))
+    told = discovery.disclosed(phone.newest(discovery.DISCLOSE))
+    assert "trust_ping/1.0" in told
+    asked = [{"feature-type": "protocol", "match": query}]
+    phone.says(phone.build(discovery.QUERIES, queries=asked))
+    assert discovery.disclosed(phone.newest(discovery.DISCLOSURES)) == told
+
+
+def test_every_protocol_spoken_has_its_roles(faber):
+    assert discovery.ROLES.keys() == {one.split("/")[0] for one in discovery.router.protocols()}
+    assert protocol.PING.rpartition("/")[0] in discovery.router.protocols()
