@@ -4,6 +4,7 @@ from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
 from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
+from credentials.publications import Publication
 from credentials.revocation import RevocationRegistry, StatusList
 
 
@@ -15,6 +16,23 @@ class PublishedObjectAdmin(ReadOnlyAdmin):
     search_fields = ["object_id"]
     date_hierarchy = "created_at"
     fields = ["id", "network", "kind", "object_id", "sequence", "created_at"]
+
+
+@admin.register(Publication)
+class PublicationAdmin(ReadOnlyAdmin):
+    """What is on its way to a ledger, and what was."""
+
+    list_display = [
+        "subject", "kind", "step", "tenant", "attempts", "due_at", "last_error", "created_at",
+    ]  # fmt: skip
+    list_filter = ["kind", "status"]
+    list_select_related = ["tenant"]
+    search_fields = ["subject", "object_id", "tenant__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "tenant", "kind", "subject", "step", "object_id", "definition", "attempts", "due_at",
+        "lease_until", "last_error", "created_at",
+    ]  # fmt: skip
 
 
 @admin.register(Schema)

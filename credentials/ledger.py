@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from agency.api import Parameters
 from agency.errors import NotFound
 from credentials.models import PublishedObject
-from credentials.revocation import StatusList, tails_name
+from credentials.revocation import TAILS_HASH, StatusList, tails_name
 
 FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -71,7 +71,7 @@ class Ledger(viewsets.ViewSet):
 @require_safe
 def tails(request, tailsHash):
     """The tails file of a registry, by its hash: it never changes."""
-    if not re.fullmatch(r"[1-9A-HJ-NP-Za-km-z]{40,50}", tailsHash):
+    if not re.fullmatch(TAILS_HASH, tailsHash):
         raise Http404
     if not default_storage.exists(tails_name(tailsHash)):
         raise Http404

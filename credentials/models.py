@@ -1,6 +1,7 @@
 """Schemas, credential definitions and credentials, and the public objects behind them."""
 
 import time
+from functools import cached_property
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
@@ -14,18 +15,25 @@ from connections.didcomm import exchange, transport
 from connections.didcomm.exchange import enclosed
 from connections.exchanges import Exchange, as_written
 from connections.models import Connection
-from credentials import protocol, registries
+from credentials import protocol, publishing, registries
+from credentials.publications import Publication
+from credentials.registries.base import tag_taken
 from credentials.revocation import RevocationRegistry, StatusList
 from tenants import vault
 from tenants.models import Network, Record, Tenant
 from wallets import anoncreds, pool
 from wallets.models import Wallet
+from webhooks.types import Type
 
-__all__ = ["RevocationRegistry", "StatusList"]  # models too, though in a file of their own
+# Models too, though in files of their own.
+__all__ = ["Publication", "RevocationRegistry", "StatusList"]
 
 
 class PublishedObject(Record):
-    """Something on the local network: public, immutable, and there even after its tenant."""
+    """Something that stands on a network: public, immutable, and there even after its tenant.
+
+    On a remote one this is a copy of what was written or seen there.
+    """
 
     class Kind(models.TextChoices):
         DID = "did"
@@ -67,9 +75,18 @@ class Schema(Record):
         return self.schema_id
 
     @classmethod
+    def prepare(cls, tenant, name, version, attribute_names):
+        """For create(), outside of any transaction: on a remote ledger, the published schema."""
+        if not registries.registry_of(tenant.network).is_remote:
+            return None
+        return publishing.schema(tenant, schema_body(tenant, name, version, attribute_names))
+
+    @classmethod
     @transaction.atomic
-    def create(cls, tenant, name, version, attribute_names):
+    def create(cls, tenant, name, version, attribute_names, prepared=None):
         """Publishes the schema under the tenant's DID; the same one again is returned."""
+        if prepared:
+            return prepared
         body = schema_body(tenant, name, version, attribute_names)
         schema_id = registries.registry_of(tenant.network).publish_schema(body)
         return cls.noted(tenant, schema_id, body)
@@ -122,20 +139,33 @@ class CredentialDefinition(Record):
         return cls.objects.filter(tenant=tenant, deleted_at=None).select_related("schema")
 
     @classmethod
-    def create(cls, tenant, schema, schema_id, tag=None, supports_revocation=False):
-        """Takes a key from the pool or makes one (1.5 to 15 s), then publishes in one transaction.
+    @transaction.atomic
+    def create(cls, tenant, schema, schema_id, tag=None, supports_revocation=False, prepared=None):
+        """Publishes under a prepared key or, without one, one of the pool, in one transaction.
 
         schema: `{"issuerId", "name", "version", "attrNames"}`, published if it is not there yet.
         """
-        did = organization(tenant).did
-        if tag and registries.registry_of(tenant.network).has_tag(did, schema_id, tag):
-            raise registries.local.tag_taken(tag)
-        wanted = (schema_id, schema, did, tag or "default", supports_revocation)
-        with transaction.atomic():
-            made = pool.take(*wanted)
-            if made:
-                return cls.publish(tenant, schema, made, tag)
-        return cls.publish(tenant, schema, anoncreds.create_definition(*wanted), tag)
+        if isinstance(prepared, cls):
+            return prepared
+        wanted = (schema_id, schema, organization(tenant).did, tag or "default")
+        wanted += (supports_revocation,)
+        made = prepared or pool.take(*wanted) or anoncreds.create_definition(*wanted)
+        return cls.publish(tenant, schema, made, tag)
+
+    @classmethod
+    def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False):
+        """For create(), outside of any transaction: a new key (1.5 to 15 s), None if the pool has
+        one; on a remote ledger, the published definition. 409 `tag_taken`."""
+        did, registry = organization(tenant).did, registries.registry_of(tenant.network)
+        if registry.is_remote:
+            return publishing.definition(tenant, schema, schema_id, tag, supports_revocation)
+        if tag and registry.has_tag(did, schema_id, tag):
+            raise tag_taken(tag)
+        if pool.has(len(schema["attrNames"])):
+            return None
+        return anoncreds.create_definition(
+            schema_id, schema, did, tag or "default", supports_revocation
+        )
 
     @classmethod
     @transaction.atomic
@@ -143,15 +173,20 @@ class CredentialDefinition(Record):
         registry = registries.registry_of(tenant.network)
         if schema["issuerId"] == made.public["issuerId"]:
             registry.publish_schema(schema)
-        definition_id = registry.publish_definition(made.public, tag)
+        row = cls.noted(tenant, schema, made, registry.publish_definition(made.public, tag))
+        if row.supports_revocation:
+            RevocationRegistry.build(row, made.public, settings.REVOCATION_FIRST_REGISTRY_SIZE)
+        return row
+
+    @classmethod
+    def noted(cls, tenant, schema, made, definition_id):
+        """The row of a definition that is published."""
         row = cls(tenant=tenant, definition_id=definition_id, tag=made.public["tag"])
         row.schema = Schema.noted(tenant, made.public["schemaId"], schema)
         row.supports_revocation = "revocation" in made.public["value"]
         vault.seal(row, "private_key", made.private)
         vault.seal(row, "key_proof", made.key_proof)
         row.save(force_insert=True)
-        if row.supports_revocation:
-            RevocationRegistry.build(row, settings.REVOCATION_FIRST_REGISTRY_SIZE)
         return row
 
     def check_values(self, values):
@@ -208,6 +243,19 @@ class Credential(Exchange):
         ISSUER = "issuer"
         HOLDER = "holder"
 
+    OBJECT_TYPE = "credential"
+    EVENTS = {
+        (Role.ISSUER, State.OFFERED): Type.CREDENTIAL_OFFERED,
+        (Role.ISSUER, State.REQUESTED): Type.CREDENTIAL_REQUEST,
+        (Role.ISSUER, State.ISSUED): Type.CREDENTIAL_ISSUED,
+        (Role.ISSUER, State.REJECTED): Type.CREDENTIAL_REJECTED,
+        (Role.ISSUER, State.REVOKED): Type.CREDENTIAL_REVOKED,
+        (Role.HOLDER, State.OFFERED): Type.CREDENTIAL_OFFER,
+        (Role.HOLDER, State.REQUESTED): Type.CREDENTIAL_REQUESTED,
+        (Role.HOLDER, State.ISSUED): Type.CREDENTIAL_ISSUED,
+        (Role.HOLDER, State.REJECTED): Type.CREDENTIAL_REJECTED,
+        (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
+    }
     OPEN = (State.OFFERED, State.REQUESTED)
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
@@ -264,7 +312,13 @@ class Credential(Exchange):
                 name="holder_has_what_was_issued",
             ),
         ]
-        indexes = [models.Index(fields=["wallet", "-id"])]
+        indexes = [
+            models.Index(fields=["wallet", "-id"]),
+            models.Index(fields=["wallet", "state", "id"]),
+            models.Index(fields=["wallet", "updated_at", "id"]),
+            models.Index(fields=["wallet", "definition_id", "id"]),
+            models.Index(fields=["wallet", "schema_id", "id"]),
+        ]
 
     def __str__(self):
         return str(self.pk)
@@ -319,15 +373,15 @@ class Credential(Exchange):
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @classmethod
+    @transaction.atomic
     def take(cls, wallet, message):
-        """Holder: accepts a shared offer; the same one again gives the same credential."""
-        with transaction.atomic():
-            connection = Connection.take(wallet, message)
-            rows = cls.objects.filter(connection=connection, thread_id=message.thread_id)
-            credential = rows.first() or cls.receive_offer(connection, message)
-            if credential.state == cls.State.OFFERED:
-                credential.accept()
-        connection.require_mine(credential)
+        """Holder: accepts a shared offer; the same one again gives the same credential. Whether
+        another wallet was faster is known when this has committed: Connection.require_mine."""
+        connection = Connection.take(wallet, message)
+        rows = cls.objects.filter(connection=connection, thread_id=message.thread_id)
+        credential = rows.first() or cls.receive_offer(connection, message)
+        if credential.state == cls.State.OFFERED:
+            credential.accept()
         return credential
 
     @classmethod
@@ -380,22 +434,32 @@ class Credential(Exchange):
     def issue_automatically(self):
         """Issuer: after the request is stored; a request that cannot be signed is declined."""
         try:
-            self.issue()
+            self.issue(place=self.reserve_place())
         except PeerError:
             Credential.objects.get(pk=self.pk).decline()
 
-    def issue(self, values=None):
-        """Issuer: signs and sends the credential; `values` replace those of the offer."""
-        definition = CredentialDefinition.objects.select_related("schema", "tenant__network").get(
-            tenant=self.tenant, definition_id=self.definition_id
-        )
-        registry, index = None, None
-        if self.state == self.State.REQUESTED and definition.supports_revocation:
-            registry, index = RevocationRegistry.allocate(definition)
-        with transaction.atomic():
-            self._issue(definition, values, registry, index)
+    @cached_property
+    def definition(self):
+        """Issuer: what it is issued from."""
+        definitions = CredentialDefinition.objects.select_related("schema", "tenant__network")
+        return definitions.get(tenant=self.tenant, definition_id=self.definition_id)
 
-    def _issue(self, definition, values, registry, index):
+    def reserve_place(self):
+        """Issuer: `(registry, index)` for a revocable credential that can be issued, else None.
+
+        In a transaction of its own, so that the registry is locked for a moment only.
+        """
+        if self.state == self.State.REQUESTED and self.definition.supports_revocation:
+            return RevocationRegistry.allocate(self.definition)
+        return None
+
+    @transaction.atomic
+    def issue(self, values=None, place=None):
+        """Issuer: signs and sends the credential; `values` replace those of the offer.
+
+        place: from reserve_place(), called before this transaction.
+        """
+        registry, index = place or self.reserve_place() or (None, None)
         move(
             self,
             [self.State.REQUESTED],
@@ -404,8 +468,8 @@ class Credential(Exchange):
             revocation_registry_id=registry.registry_id if registry else "",
             revocation_index=index,
         )
-        values = self._values_to_issue(definition, values)
-        credential = definition.sign(
+        values = self._values_to_issue(self.definition, values)
+        credential = self.definition.sign(
             vault.unseal(self, "offer_body"),
             vault.unseal(self, "request_body"),
             values,
@@ -414,8 +478,19 @@ class Credential(Exchange):
         self._keep(values=values)
         self._send(protocol.issue(credential, self.thread_id, self.wire))
 
+    @property
+    def awaits_peer(self):
+        """Whether the next step is the other side's, or comes by itself."""
+        if self.role == self.Role.HOLDER:
+            return self.state == self.State.REQUESTED
+        follows = self.state == self.State.REQUESTED and self.automatic_issuance
+        return self.state == self.State.OFFERED or follows
+
     def revoke(self):
-        """Issuer: revoked when this returns: the new list is published, the holder is told."""
+        """Issuer: revoked when this returns: the new list is published, the holder is told.
+
+        503 `ledger_unavailable`: the list follows when the ledger takes it, or with the next call.
+        """
         if self.revocation_index is None:
             message = "The credential cannot be revoked: its definition does not support it."
             raise (
@@ -423,8 +498,9 @@ class Credential(Exchange):
                 if self.state != self.State.ISSUED
                 else (Conflict("not_revocable", message))
             )
-        with transaction.atomic():
-            move(self, [self.State.ISSUED], self.State.REVOKED)
+        if self.state != self.State.REVOKED or self.revocation_published_at:
+            with transaction.atomic():
+                move(self, [self.State.ISSUED], self.State.REVOKED)
         self.publish_revocation()
 
     def publish_revocation(self):
@@ -518,19 +594,17 @@ class Credential(Exchange):
         if self.state in self.OPEN:
             move(self, self.OPEN, self.State.REJECTED, problem=code)
 
-    @transaction.atomic
     def remove(self):
         """Deletes the row and revokes nothing; what is open is declined first."""
-        if self.state in self.OPEN:
-            self.decline()
-        if self.state == self.State.REVOKED:
-            self.publish_waiting(Credential.objects.filter(pk=self.pk))
-        self.delete()
-        if self.connection and self.connection.connectionless:
-            self.connection.remove()
+        self.publish_waiting(Credential.objects.filter(pk=self.pk))
+        with transaction.atomic():
+            if self.state in self.OPEN:
+                self.decline()
+            self.delete()
+            if self.connection and self.connection.connectionless:
+                self.connection.remove()
 
     @classmethod
-    @transaction.atomic
     def purge(cls, wallet, definition_id):
         """Issuer: deletes what is finished of a definition, and revokes nothing."""
         rows = cls.objects.filter(
@@ -539,20 +613,24 @@ class Credential(Exchange):
             definition_id=definition_id,
             state__in=cls.FINISHED,
         )
-        cls.publish_waiting(rows)
-        shared = list(Connection.objects.filter(connectionless=True, credential__in=rows))
-        rows.delete()
-        for connection in shared:
-            connection.remove()
+        listed = cls.publish_waiting(rows)
+        rows = rows.filter(~Q(state=cls.State.REVOKED) | Q(pk__in=listed))
+        with transaction.atomic():
+            shared = list(Connection.objects.filter(connectionless=True, credential__in=rows))
+            rows.delete()
+            for connection in shared:
+                connection.remove()
 
     @classmethod
     def publish_waiting(cls, rows):
-        """Before revoked rows go, their registries list what they have not listed yet."""
+        """Before revoked rows go, their registries list them. The ids of those that are listed."""
         revoked = rows.filter(role=cls.Role.ISSUER, state=cls.State.REVOKED)
-        registries_of = revoked.values("revocation_registry_id").distinct()
-        waiting = RevocationRegistry.objects.filter(registry_id__in=registries_of)
+        listed = list(revoked.values_list("pk", flat=True))
+        names = cls.objects.filter(pk__in=listed).values("revocation_registry_id").distinct()
+        waiting = RevocationRegistry.objects.filter(registry_id__in=names)
         for registry in waiting.select_related("tenant__network", "definition"):
             registry.publish_revocations()
+        return listed
 
     def public_definition(self):
         body = registries.registry_of(self.tenant.network).definition(self.definition_id)

@@ -1,21 +1,28 @@
 """Revocation registries: built ahead of need, places given out once, lists published."""
 
+import hashlib
+import os
+import re
 import tempfile
 import time
 from pathlib import Path
 
 from django.conf import settings
-from django.core.files.base import File
+from django.core.files.base import ContentFile, File
 from django.core.files.storage import default_storage
 from django.db import models, transaction
 from django.db.models import F
 
-from credentials import registries
+from agency import http
+from agency.errors import Unavailable
+from credentials import publications, publishing, registries
 from tenants import vault
 from tenants.models import Network, Record, Tenant
-from wallets import anoncreds
+from wallets import anoncreds, keys
 
 NEXT_IS_BUILT_AT = 0.7  # of the newest registry's places
+LATEST = 2**40  # unix seconds
+TAILS_HASH = r"[1-9A-HJ-NP-Za-km-z]{40,50}"
 
 
 class RevocationRegistry(Record):
@@ -44,28 +51,24 @@ class RevocationRegistry(Record):
 
     @classmethod
     @transaction.atomic
-    def build(cls, definition, size):
-        """Makes and publishes a registry with its first list: about 1.2 ms for each place."""
-        network, number = definition.tenant.network, definition.registries.count()
-        registry = registries.registry_of(network)
-        public = registry.definition(definition.definition_id)
-        with tempfile.TemporaryDirectory() as folder:
-            made = anoncreds.create_registry(
-                definition.definition_id, public, public["issuerId"], str(number), size, folder
-            )
-            keep_tails(Path(made.tails_path), made.public["value"]["tailsHash"])
-        made.public["value"]["tailsLocation"] = tails_url(made.public["value"]["tailsHash"])
-        registry_id = registry.publish_registry(made.public)
-        row = cls(tenant=definition.tenant, definition=definition, size=size)
-        row.registry_id = registry_id
+    def build(cls, definition, public, size):
+        """Makes and publishes a registry with its first list: about 1.2 ms for each place.
+
+        public: the published definition. It may not have committed yet, so nobody reads it here:
+        what a registry has once read is remembered for ever.
+        """
+        registry = registries.registry_of(definition.tenant.network)
+        number = definition.registries.count()
+        made = make_registry(definition.definition_id, public, number, size)
+        return cls.noted(definition, publish_registry(registry, public, made), made)
+
+    @classmethod
+    def noted(cls, definition, registry_id, made):
+        """The row of a registry that is published."""
+        row = cls(tenant=definition.tenant, definition=definition, registry_id=registry_id)
+        row.size = made.public["value"]["maxCredNum"]
         vault.seal(row, "private_key", made.private)
         row.save(force_insert=True)
-        now = int(time.time())
-        registry.publish_status_list(
-            anoncreds.create_status_list(
-                public, registry_id, made.public, made.private, public["issuerId"], now
-            )
-        )
         return row
 
     @classmethod
@@ -85,10 +88,23 @@ class RevocationRegistry(Record):
     @classmethod
     def build_next(cls, definition, size):
         """Builds one unless there is room by now; one builder for each definition at a time."""
+        job = cls.begin_next(definition, size)
+        if job:
+            publications.attend(*job)
+
+    @classmethod
+    def begin_next(cls, definition, size):
+        """Like build_next(), but on a remote ledger only its job: (job, whether it is ours)."""
+        registry = registries.registry_of(definition.tenant.network)
         with transaction.atomic():
             type(definition).objects.select_for_update(no_key=True).get(pk=definition.pk)
-            if not cls.has_room(definition):
-                cls.build(definition, size)
+            if cls.has_room(definition):
+                return None
+            public = registry.definition(definition.definition_id)
+            if registry.is_remote:
+                return publishing.registry_job(definition, public, size)
+            cls.build(definition, public, size)
+            return None
 
     @classmethod
     def has_room(cls, definition):
@@ -103,8 +119,7 @@ class RevocationRegistry(Record):
 
     def place(self, index):
         """What the library needs to sign a credential into a place."""
-        registry = registries.registry_of(self.tenant.network)
-        newest = registry.status_list(self.registry_id, int(time.time()) + 60)
+        newest = StatusList.newest(self.tenant.network, self.registry_id)
         private = vault.unseal(self, "private_key")
         return anoncreds.RevocationInfo(self.published(), private, newest, index)
 
@@ -114,31 +129,48 @@ class RevocationRegistry(Record):
         A registry has one list for each second at most: whoever comes in the second of the last
         one waits for the next, and then finds that the waiting ones went along with him.
         """
-        network = self.tenant.network
-        registry = registries.registry_of(network)
+        registry = registries.registry_of(self.tenant.network)
+        if registry.is_remote:
+            self._publish_remotely(registry)
+            return
         with transaction.atomic():
-            row = RevocationRegistry.objects.select_for_update().get(pk=self.pk)
-            newest = registry.status_list(self.registry_id, int(time.time()) + 60)
-            revoked = [i for i in row.revoked() if not newest["revocationList"][i]]
-            if not revoked:
-                return
-            while (now := int(time.time())) <= newest["timestamp"]:
-                time.sleep(0.02)
-            revoked = [i for i in row.revoked() if not newest["revocationList"][i]]
-            public, private = self.published(), vault.unseal(row, "private_key")
-            definition = registry.definition(public["credDefId"])
-            registry.publish_status_list(
-                anoncreds.update_status_list(definition, public, private, newest, revoked, now)
-            )
+            RevocationRegistry.objects.select_for_update().get(pk=self.pk)
+            self._publish_revocations(registry)
 
-    def revoked(self):
-        """The places of revoked credentials, as committed."""
+    def _publish_remotely(self, registry):
+        """The ledger takes a list only if it follows the last one; who was too slow begins anew."""
+        end = time.monotonic() + settings.LEDGER_TIMEOUT
+        while True:
+            try:
+                self._publish_revocations(registry)
+                return
+            except Unavailable as error:
+                if error.code != "list_superseded" or time.monotonic() > end:
+                    raise
+
+    def _publish_revocations(self, registry):
+        newest = registry.status_list(self.registry_id, int(time.time()) + 60)
+        if newest is None:
+            raise Unavailable("ledger_unavailable", "The list of the registry cannot be read.")
+        if not self.unlisted(newest):
+            return
+        now = second_after(newest["timestamp"])
+        public, private = self.published(), vault.unseal(self, "private_key")
+        definition = registry.definition(public["credDefId"])
+        revoked = self.unlisted(newest)
+        registry.publish_status_list(
+            anoncreds.update_status_list(definition, public, private, newest, revoked, now)
+        )
+
+    def unlisted(self, status_list):
+        """The places of revoked credentials, as committed, that the list does not show."""
         rows = self.definition.credentials_of_registry(self.registry_id)
-        return sorted(rows.values_list("revocation_index", flat=True))
+        places = rows.values_list("revocation_index", flat=True)
+        return sorted(i for i in places if not status_list["revocationList"][i])
 
 
 class StatusList(Record):
-    """A published state of a registry on the local network: public and immutable."""
+    """A published state of a registry of ours: public and immutable."""
 
     network = models.ForeignKey(Network, on_delete=models.PROTECT)
     registry_id = models.CharField(max_length=500)
@@ -154,6 +186,44 @@ class StatusList(Record):
 
     def __str__(self):
         return f"{self.registry_id} at {self.timestamp}"
+
+    @classmethod
+    def newest(cls, network, registry_id, timestamp=LATEST):
+        """The body of the newest one that is not later (unix seconds), or None."""
+        lists = cls.objects.filter(network=network, registry_id=registry_id)
+        newest = lists.filter(timestamp__lte=timestamp).order_by("-timestamp")
+        return newest.values_list("body", flat=True).first()
+
+
+def second_after(timestamp):
+    """Now, in a later second than this one; for a clock that is ahead of ours it waits 2 s."""
+    end = time.monotonic() + 2
+    while int(time.time()) <= timestamp and time.monotonic() < end:
+        time.sleep(0.02)
+    return max(int(time.time()), timestamp + 1)
+
+
+def make_registry(definition_id, public, number, size):
+    """A new registry with its tails file where all find it; nothing is published yet."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = anoncreds.create_registry(
+            definition_id, public, public["issuerId"], str(number), size, folder
+        )
+        keep_tails(Path(made.tails_path), made.public["value"]["tailsHash"])
+    made.public["value"]["tailsLocation"] = tails_url(made.public["value"]["tailsHash"])
+    return made
+
+
+def publish_registry(registry, definition, made):
+    """The id of the registry, published with its first list. definition: its public part."""
+    registry_id, issuer = registry.publish_registry(made.public), made.public["issuerId"]
+    now = int(time.time())
+    registry.publish_status_list(
+        anoncreds.create_status_list(
+            definition, registry_id, made.public, made.private, issuer, now
+        )
+    )
+    return registry_id
 
 
 def keep_tails(source, name):
@@ -172,5 +242,27 @@ def tails_url(tails_hash):
 
 
 def tails_path(public):
-    """The local file of a registry that was made here."""
-    return default_storage.path(tails_name(public["value"]["tailsHash"]))
+    """The local file of a registry, fetched from its issuer once if it was not made here.
+
+    503 `tails_unavailable`, also for a file that is not the one the registry names.
+    """
+    name = public["value"]["tailsHash"]
+    if not re.fullmatch(TAILS_HASH, name):
+        raise Unavailable("tails_unavailable", "The registry names no tails file.")
+    if not default_storage.exists(tails_name(name)):
+        fetch_tails(public["value"]["tailsLocation"], name)
+    return default_storage.path(tails_name(name))
+
+
+def fetch_tails(location, name):
+    try:
+        answer = http.get(location, accept="*/*", answer_bytes=settings.MAX_TAILS_BYTES)
+    except Unavailable as error:
+        message = f"The issuer's tails file: {error.message}."
+        raise Unavailable("tails_unavailable", message) from None
+    found = keys.encode(hashlib.sha256(answer.body).digest())
+    if answer.status != 200 or not answer.is_complete or found != name:
+        message = "The issuer's tails file is not there, too large or another one."
+        raise Unavailable("tails_unavailable", message)
+    saved = default_storage.save(f"{tails_name(name)}.part", ContentFile(answer.body))
+    os.replace(default_storage.path(saved), default_storage.path(tails_name(name)))

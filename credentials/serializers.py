@@ -5,10 +5,16 @@ import re
 from rest_framework import serializers
 
 from agency.api import Contract, Parameters, compact, utc
+from agency.listing import ChangingQuery, NamedQuery
 from credentials.models import Credential
 from wallets.anoncreds import common_view
 
 STATES = [(str(state), str(state)) for state in Credential.State]
+ROLES = [(str(role), str(role)) for role in Credential.Role]
+LINK_COLUMNS = tuple(
+    f"connection__{name}"
+    for name in ("connection_id", "connectionless", "token", "shared", "role", "tenant")
+)
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
 MAX_ATTRIBUTES = 125
@@ -57,6 +63,10 @@ class SchemaParameters(Parameters):
     attributeNames = AttributeNamesField()
 
 
+class SchemaQuery(NamedQuery):
+    version = serializers.CharField(required=False, max_length=64)
+
+
 class SchemaRecord(Contract):
     id = serializers.CharField()
     typeName = serializers.CharField()
@@ -95,6 +105,15 @@ class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
     name = NameField()
     version = serializers.RegexField(VERSION, max_length=64)
     attributes = AttributeNamesField()
+
+
+class CredentialDefinitionQuery(NamedQuery):
+    named = "schema__name"
+
+    schemaId = serializers.CharField(source="schema__schema_id", required=False, max_length=300)
+    version = serializers.CharField(source="schema__version", required=False, max_length=64)
+    tag = serializers.CharField(required=False, max_length=64)
+    supportsRevocation = serializers.BooleanField(source="supports_revocation", required=False)
 
 
 class CredentialDefinitionContract(Contract):
@@ -144,13 +163,27 @@ class CredentialValues(Parameters):
         return values_field().run_validation(data)
 
 
-class CredentialQuery(Parameters):
-    connectionId = serializers.CharField(required=False, max_length=128)
+class ConnectionCredentialQuery(ChangingQuery):
+    """Of one connection's credentials."""
+
     state = serializers.ChoiceField(STATES, required=False)
-    definitionId = serializers.CharField(required=False, max_length=300)
+    definitionId = serializers.CharField(source="definition_id", required=False, max_length=300)
+    schemaId = serializers.CharField(source="schema_id", required=False, max_length=300)
+    role = serializers.ChoiceField(ROLES, required=False)
+
+
+class CredentialQuery(ConnectionCredentialQuery):
+    connectionId = serializers.CharField(
+        source="connection__connection_id", required=False, max_length=128
+    )
 
 
 class CredentialContract(Contract):
+    columns = (
+        "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at", "values",
+        "tenant", *LINK_COLUMNS,
+    )  # fmt: skip
+
     credentialId = serializers.CharField()
     state = serializers.ChoiceField(STATES)
     connectionId = serializers.CharField(required=False)

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from agency.errors import AgencyError
 from credentials.models import Credential, CredentialDefinition
+from credentials.publications import Publication, attempt
 from credentials.revocation import RevocationRegistry
 
 logger = logging.getLogger(__name__)
@@ -44,4 +45,14 @@ def build_registries():
     definitions = CredentialDefinition.objects.filter(deleted_at=None, supports_revocation=True)
     for definition in definitions.select_related("tenant__network"):
         if not RevocationRegistry.has_room(definition):
-            RevocationRegistry.build_next(definition, settings.REVOCATION_REGISTRY_SIZE)
+            job = RevocationRegistry.begin_next(definition, settings.REVOCATION_REGISTRY_SIZE)
+            job, is_ours = job or (None, False)
+            if is_ours:
+                attempt(job)
+
+
+@shared_task
+def publish_on_ledgers():
+    """What calls left undone, job by job, until none is due."""
+    while jobs := Publication.claim(1):
+        attempt(jobs[0])

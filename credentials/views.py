@@ -1,5 +1,7 @@
 """Schemas, definitions and credentials in the credentials API and in the wallet API."""
 
+from functools import partial
+
 from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
@@ -7,6 +9,8 @@ from rest_framework.response import Response
 from agency.api import View, find, found
 from agency.errors import NotFound
 from agency.json_only import JSONParser
+from agency.listing import parameters
+from agency.waiting import PREFER
 from connections import links
 from connections.models import Connection
 from credentials import protocol
@@ -19,15 +23,18 @@ from credentials.models import (
 )
 from credentials.registries import registry_of
 from credentials.serializers import (
+    ConnectionCredentialQuery,
     CredentialContract,
     CredentialDataParameters,
     CredentialDefinitionContract,
     CredentialDefinitionFromSchemaParameters,
     CredentialDefinitionParameters,
+    CredentialDefinitionQuery,
     CredentialOfferParameters,
     CredentialQuery,
     CredentialValues,
     SchemaParameters,
+    SchemaQuery,
     SchemaRecord,
 )
 from wallets.api import WalletView
@@ -83,16 +90,20 @@ class Schemas(View):
     )
     def create(self, request):
         body = self.parsed(SchemaParameters)
-        schema = Schema.create(self.tenant, body["name"], body["version"], body["attributeNames"])
+        wanted = (body["name"], body["version"], body["attributeNames"])
+        prepare = partial(Schema.prepare, self.tenant, *wanted)
+        schema = self.act(Schema.create, self.tenant, *wanted, before=prepare)
         return Response(schema.schema_id)
 
     @extend_schema(
         operation_id="listSchemas",
         summary="List schemas, newest first",
+        parameters=parameters(SchemaQuery),
         responses=SchemaRecord(many=True),
     )
     def list(self, request):
-        return self.listed(SchemaRecord, Schema.objects.filter(tenant=self.tenant))
+        rows = Schema.objects.filter(tenant=self.tenant)
+        return self.listed(SchemaRecord, rows, SchemaQuery)
 
 
 @extend_schema(tags=["Definitions"])
@@ -134,19 +145,22 @@ class CredentialDefinitions(View):
         return self.created(schema, schema_id, self.parsed(CredentialDefinitionParameters))
 
     def created(self, schema, schema_id, body):
-        definition = CredentialDefinition.create(
-            self.tenant, schema, schema_id, body.get("tag"), body.get("supportRevocation", False)
-        )
-        return self.shown(CredentialDefinitionContract, definition)
+        wanted = (self.tenant, schema, schema_id)
+        wanted += (body.get("tag"), body.get("supportRevocation", False))
+        prepare = partial(CredentialDefinition.prepare, *wanted)
+        made = self.act(CredentialDefinition.create, *wanted, before=prepare)
+        return self.shown(CredentialDefinitionContract, made)
 
     @extend_schema(
         operation_id="listCredentialDefinitions",
         summary="List definitions, newest first",
+        parameters=parameters(CredentialDefinitionQuery),
         responses=CredentialDefinitionContract(many=True),
         examples=[DEFINITION],
     )
     def list(self, request):
-        return self.listed(CredentialDefinitionContract, CredentialDefinition.offered(self.tenant))
+        rows = CredentialDefinition.offered(self.tenant)
+        return self.listed(CredentialDefinitionContract, rows, CredentialDefinitionQuery)
 
     @extend_schema(
         operation_id="getCredentialDefinition",
@@ -178,14 +192,8 @@ def with_parties(rows):
     return rows.select_related("connection__my_key", "wallet", "tenant__network")
 
 
-def filtered(rows, query):
-    """By connection, state and definition, each optional."""
-    lookups = {
-        "connection__connection_id": query.get("connectionId"),
-        "state": query.get("state"),
-        "definition_id": query.get("definitionId"),
-    }
-    return rows.filter(**{name: value for name, value in lookups.items() if value})
+def of(wallet):
+    return Credential.objects.filter(wallet=wallet).select_related("connection")
 
 
 @extend_schema(tags=["Credentials"])
@@ -219,9 +227,11 @@ class Credentials(View):
         offered = definition(self.tenant, body["definitionId"])
         options = body.get("credentialValues"), body.get("automaticIssuance", False)
         if "connectionId" in body:
-            credential = Credential.offer(self.connection(body["connectionId"]), offered, *options)
+            connection = self.connection(body["connectionId"])
+            credential = self.act(Credential.offer, connection, offered, *options)
         else:
-            credential = Credential.offer_by_link(organization(self.tenant), offered, *options)
+            wallet = organization(self.tenant)
+            credential = self.act(Credential.offer_by_link, wallet, offered, *options)
         return self.shown(CredentialContract, find(self.rows, credential.pk))
 
     def connection(self, connection_id):
@@ -232,21 +242,22 @@ class Credentials(View):
     @extend_schema(
         operation_id="listCredentials",
         summary="List issued and offered credentials, newest first",
-        parameters=[CredentialQuery],
+        parameters=parameters(CredentialQuery),
         responses=CredentialContract(many=True),
         examples=[CREDENTIAL],
     )
     def list(self, request):
-        return self.listed(CredentialContract, filtered(self.rows, self.query(CredentialQuery)))
+        return self.listed(CredentialContract, of(organization(self.tenant)), CredentialQuery)
 
     @extend_schema(
         operation_id="getCredential",
         summary="Read a credential",
+        parameters=[PREFER],
         responses=CredentialContract,
         examples=[CREDENTIAL],
     )
     def retrieve(self, request, credentialId):
-        return self.shown(CredentialContract, find(self.rows, credentialId))
+        return self.settled(CredentialContract, lambda: find(self.rows, credentialId))
 
     @extend_schema(
         operation_id="issueCredential",
@@ -260,7 +271,8 @@ class Credentials(View):
     )
     def issue(self, request, credentialId):
         values = self.parsed(CredentialValues)
-        find(with_parties(self.rows), credentialId).issue(values)
+        credential = find(with_parties(self.rows), credentialId)
+        self.act(credential.issue, values, before=credential.reserve_place)
         return Response()
 
     @extend_schema(
@@ -302,35 +314,38 @@ class WalletCredentials(WalletView):
 
     @property
     def rows(self):
-        return Credential.objects.filter(wallet=self.wallet).select_related("connection")
+        return of(self.wallet)
 
     @extend_schema(
         operation_id="listWalletCredentials",
         summary="List offers and credentials, newest first",
-        parameters=[CredentialQuery],
+        parameters=parameters(CredentialQuery),
         responses=CredentialContract(many=True),
         examples=[CREDENTIAL],
     )
     def list(self, request, walletId):
-        return self.listed(CredentialContract, filtered(self.rows, self.query(CredentialQuery)))
+        return self.listed(CredentialContract, self.rows, CredentialQuery)
 
     @extend_schema(
         operation_id="listCredentialsForConnectionId",
         summary="List offers and credentials of one connection",
+        parameters=parameters(ConnectionCredentialQuery),
         responses=CredentialContract(many=True),
         examples=[CREDENTIAL],
     )
     def list_of_connection(self, request, walletId, connectionId):
-        return self.listed(CredentialContract, filtered(self.rows, {"connectionId": connectionId}))
+        rows = self.rows.filter(connection__connection_id=connectionId)
+        return self.listed(CredentialContract, rows, ConnectionCredentialQuery)
 
     @extend_schema(
         operation_id="getWalletCredential",
         summary="Read an offer or credential",
+        parameters=[PREFER],
         responses=CredentialContract,
         examples=[CREDENTIAL],
     )
     def retrieve(self, request, walletId, credentialId):
-        return self.shown(CredentialContract, find(self.rows, credentialId))
+        return self.settled(CredentialContract, lambda: find(self.rows, credentialId))
 
     @extend_schema(
         operation_id="acceptCredentialOffer",
@@ -339,7 +354,7 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def accept(self, request, walletId, credentialId):
-        find(with_parties(self.rows), credentialId).accept()
+        self.act(find(with_parties(self.rows), credentialId).accept)
         return Response()
 
     @extend_schema(
@@ -353,7 +368,8 @@ class WalletCredentials(WalletView):
         wallet = self.wallet
         given = self.parsed(CredentialDataParameters)["credentialData"]
         offer = links.resolve(given, "credentialData", protocol.check_shared)
-        taken = Credential.take(wallet, offer)
+        taken = self.act(Credential.take, wallet, offer)
+        taken.connection.require_mine(taken)
         return self.shown(CredentialContract, find(self.rows, taken.pk))
 
     @extend_schema(
@@ -363,7 +379,7 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def decline(self, request, walletId, credentialId):
-        find(with_parties(self.rows), credentialId).decline()
+        self.act(find(with_parties(self.rows), credentialId).decline)
         return Response()
 
     @extend_schema(

@@ -10,8 +10,19 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
+from agency.errors import Invalid
 from agency.studio.forms import CountsOnce, OrganizationForm
-from tenants.models import ApiKey, Asset, DataKey, Membership, Network, Provider, Tenant
+from credentials.registries.indy.pool import check_genesis
+from tenants.models import (
+    ApiKey,
+    Asset,
+    DataKey,
+    IdempotencyKey,
+    Membership,
+    Network,
+    Provider,
+    Tenant,
+)
 from tenants.provisioning import create_organization
 
 
@@ -168,10 +179,44 @@ class MembershipAdmin(ReadOnlyAdmin):
     fields = ["id", "tenant", "user", "role", "created_at"]
 
 
+class NetworkForm(forms.ModelForm):
+    """An Indy network. Its endorser's seed is given to a command, never to a form."""
+
+    class Meta:
+        model = Network
+        fields = ["id", "name", "genesis"]
+        help_texts = {"genesis": "Pool transactions of an Indy ledger, one on each line."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance._state.adding:
+            self.instance.kind = Network.Kind.INDY
+
+    def clean_genesis(self) -> str:
+        try:
+            return check_genesis(self.cleaned_data["genesis"])
+        except Invalid as error:
+            raise forms.ValidationError(error.message) from None
+
+
 @admin.register(Network)
 class NetworkAdmin(ReadOnlyAdmin):
-    list_display = ["id", "name", "kind", "sequence"]
-    fields = ["id", "name", "kind", "sequence"]
+    """Staff with the permission add Indy networks and change their names and nodes."""
+
+    form = NetworkForm
+    list_display = ["id", "name", "kind", "endorser_did", "sequence"]
+    fields = ["id", "name", "kind", "genesis", "endorser_did", "sequence"]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Network | None = None) -> bool:
+        is_local = obj is not None and obj.kind == Network.Kind.LOCAL
+        return not is_local and admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+        fixed = ["kind", "endorser_did", "sequence"]
+        return [*fixed, "id"] if obj else fixed
 
 
 @admin.register(Asset)
@@ -181,6 +226,20 @@ class AssetAdmin(ReadOnlyAdmin):
     search_fields = ["name", "provider__name"]
     date_hierarchy = "created_at"
     fields = ["id", "name", "provider", "size", "created_at"]
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    """Which writes were done with which key; the answers are sealed."""
+
+    list_display = ["key", "operation", "tenant", "provider", "created_at"]
+    list_select_related = ["tenant", "provider"]
+    search_fields = ["key", "tenant__name", "provider__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "key", "operation", "tenant", "provider", "object_model", "object_id", "shown_once",
+        "created_at", "updated_at",
+    ]  # fmt: skip
 
 
 @admin.register(DataKey)

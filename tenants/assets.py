@@ -49,16 +49,15 @@ def uploaded(data: Any) -> bytes:
 
 
 @transaction.atomic
-def store(provider: Provider, data: bytes) -> str:
-    """Keeps a picture of a provider account; answers its public address."""
+def store(provider: Provider, data: bytes) -> Asset:
+    """Keeps a picture of a provider account."""
     written, ending = images.rewrite(data)
     Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
     if provider.assets.count() >= Asset.LIMIT:
         raise Conflict("asset_limit", f"You have {Asset.LIMIT} pictures; no more are kept.")
     name = f"{secrets.token_urlsafe(16)}.{ending}"
     default_storage.save(place(name), ContentFile(written))
-    provider.assets.create(name=name, size=len(written))
-    return f"{settings.PUBLIC_URL}/assets/{name}"
+    return provider.assets.create(name=name, size=len(written))
 
 
 def place(name: str) -> str:

@@ -23,15 +23,39 @@ class Record(models.Model):
 
 
 class Network(models.Model):
-    """A ledger or registry on which DIDs, schemas and definitions are published."""
+    """A ledger or registry on which DIDs, schemas and definitions are published.
+
+    genesis: of an Indy network, one transaction of a validator on each line. endorser_seed: of the
+    agency's own DID there, with which it registers and endorses its organizations, if it has one.
+    """
+
+    tenant_id = None  # sealed under the system's data key
 
     class Kind(models.TextChoices):
         LOCAL = "local"
+        INDY = "indy"
 
     id = models.SlugField(primary_key=True)
     name = models.CharField(max_length=100)
     kind = models.CharField(max_length=16, choices=Kind.choices)
     sequence = models.BigIntegerField(default=0)
+    genesis = models.TextField(blank=True)
+    endorser_did = models.CharField(max_length=22, blank=True)
+    endorser_seed = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="indy") & ~Q(genesis="")
+                | Q(kind="local", genesis="", endorser_did=""),
+                name="indy_networks_have_a_genesis",
+            ),
+            models.CheckConstraint(
+                condition=Q(endorser_did="", endorser_seed=None)
+                | ~Q(endorser_did="") & Q(endorser_seed__isnull=False),
+                name="endorser_is_whole",
+            ),
+        ]
 
     def __str__(self):
         return self.name
@@ -213,6 +237,62 @@ class ApiKey(Record):
         return ApiKey.issue(self.kind, self.owner, self.name)
 
 
+class IdempotencyKey(Record):
+    """A write that was done, of an organization or a provider account, and its sealed answer.
+
+    `object_model` and `object_id` name what it made, if anything: to answer from when a killed
+    process left no answer. See idempotency.py.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True)
+    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, null=True)
+    key = models.CharField(max_length=255)
+    operation = models.CharField(max_length=200)
+    fingerprint = models.BinaryField()
+    object_model = models.CharField(max_length=100, blank=True)
+    object_id = models.CharField(max_length=100, blank=True)
+    shown_once = models.BooleanField(default=False)
+    answer = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "key"], name="one_write_per_tenant_key"),
+            models.UniqueConstraint(fields=["provider", "key"], name="one_write_per_provider_key"),
+            models.CheckConstraint(
+                condition=Q(tenant=None) ^ Q(provider=None), name="idempotency_key_has_one_owner"
+            ),
+            models.CheckConstraint(
+                condition=Q(shown_once=False) | Q(answer=None), name="secrets_are_not_kept"
+            ),
+        ]
+        indexes = [models.Index(fields=["created_at"])]
+
+    def __str__(self):
+        return f"{self.operation} {self.key}"
+
+
+class AgreementAcceptance(Record):
+    """Who accepted which transaction author agreement of a network: an organization for what it
+    writes or, without one, the agency for what its endorser writes. Only the last one counts."""
+
+    network = models.ForeignKey(Network, on_delete=models.CASCADE)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True)
+    version = models.CharField(max_length=256)
+    digest = models.CharField(max_length=64)
+    mechanism = models.CharField(max_length=256)
+    accepted_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["network", "tenant"], nulls_distinct=False, name="one_acceptance_each"
+            )
+        ]
+
+    def __str__(self):
+        return f"{self.tenant or 'the agency'}: {self.version} on {self.network}"
+
+
 class Asset(Record):
     """A picture that is served publicly, under a random name."""
 
@@ -224,3 +304,7 @@ class Asset(Record):
 
     def __str__(self):
         return self.name
+
+    @property
+    def address(self):
+        return f"{settings.PUBLIC_URL}/assets/{self.name}"

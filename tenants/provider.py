@@ -1,5 +1,7 @@
 """The provider API: the organizations that a provider account made, by the account's key."""
 
+from functools import partial
+
 from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
@@ -12,6 +14,7 @@ from agency.api import View, find
 from agency.authentication import ProviderAuthentication
 from agency.errors import Conflict
 from agency.json_only import JSONParser
+from agency.listing import parameters
 from tenants import assets, usage, vault
 from tenants.models import ApiKey, Provider, Tenant
 from tenants.provisioning import TENANT_KINDS, remove_organization
@@ -23,6 +26,7 @@ from tenants.serializers import (
     TenantContract,
     TenantKeysContract,
     TenantParameters,
+    TenantQuery,
     TenantUpdateParameters,
     UsageContract,
 )
@@ -62,6 +66,10 @@ class ProviderView(View):
         return self.request.user.provider
 
     @property
+    def owner(self) -> dict[str, Provider]:
+        return {"provider": self.provider}
+
+    @property
     def rows(self) -> QuerySet[Tenant]:
         return with_issuer(usage.tenants_of(self.provider))
 
@@ -71,11 +79,12 @@ class ProviderTenants(ProviderView):
     @extend_schema(
         operation_id="listProviderTenants",
         summary="List the account's organizations, newest first",
+        parameters=parameters(TenantQuery),
         responses=TenantContract(many=True),
         examples=[TENANT],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(TenantContract, self.rows)
+        return self.listed(TenantContract, self.rows, TenantQuery)
 
     @extend_schema(
         operation_id="createProviderTenant",
@@ -85,7 +94,7 @@ class ProviderTenants(ProviderView):
         examples=[WANTED, TENANT],
     )
     def create(self, request: Request) -> Response:
-        made = make(self.provider, self.parsed(TenantParameters))
+        made = self.act(make, self.provider, self.parsed(TenantParameters))
         return self.shown(TenantContract, self.rows.get(pk=made.pk))
 
     @extend_schema(
@@ -119,7 +128,8 @@ class ProviderTenants(ProviderView):
         tenant, body = self.one(tenantId), self.parsed(TenantUpdateParameters)
         names = {"name": "name", "imageUrl": "image_url"}
         changes = {column: body[name] for name, column in names.items() if name in body}
-        Tenant.objects.filter(pk=tenant.pk).update(**changes, updated_at=timezone.now())
+        rows, now = Tenant.objects.filter(pk=tenant.pk), timezone.now()
+        self.act(partial(rows.update, **changes, updated_at=now))
         return Response()
 
     @extend_schema(
@@ -149,7 +159,8 @@ class ProviderTenants(ProviderView):
         examples=[KEYS],
     )
     def change_keys(self, request: Request, tenantId: str) -> Response:
-        return self.shown(TenantKeysContract, new_keys(self.one(tenantId)))
+        made = self.act(new_keys, self.one(tenantId), shown_once=True)
+        return self.shown(TenantKeysContract, made)
 
     def one(self, tenant_id: str) -> Tenant:
         return find(self.rows, tenant_id, "public_id")
@@ -204,8 +215,8 @@ class ProviderAssets(ProviderView):
         ],
     )
     def create(self, request: Request) -> Response:
-        address = assets.store(self.provider, assets.uploaded(request.data))
-        return self.shown(AssetContract, address)
+        asset = self.act(assets.store, self.provider, assets.uploaded(request.data))
+        return self.shown(AssetContract, asset)
 
 
 @extend_schema(tags=["Provider"])
@@ -248,7 +259,7 @@ class ProviderNetworks(ProviderView):
         examples=[NETWORK],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(NetworkContract, networks())
+        return Response(NetworkContract(networks(), many=True).data)
 
     @extend_schema(
         operation_id="getRegions",

@@ -5,11 +5,12 @@ from typing import NamedTuple
 from django.db import IntegrityError, transaction
 
 from agency.errors import Conflict, Invalid
+from credentials import publishing
 from credentials.registries import registry_of
 from tenants import vault
 from tenants.models import ApiKey, Membership, Network, Provider, Tenant
 from wallets import keys
-from wallets.models import Wallet
+from wallets.models import Key, Wallet
 
 LOCAL = "local"
 FIRST = "First key"
@@ -83,12 +84,18 @@ def remove_organization(tenant):
 
 
 def create_organization_wallet(tenant, seed=None):
-    """The tenant's own wallet, whose DID stands on its network."""
+    """The tenant's own wallet, whose DID stands on its network; on a remote one soon after."""
     wallet = Wallet.create(tenant, is_organization=True)
     seed = seed or keys.generate_seed()
     verkey = keys.verkey_of(seed)
     did = keys.did_of(verkey)
-    registry_of(tenant.network).publish_did(did, verkey)
+    if Key.objects.filter(verkey=verkey).exists():
+        raise Conflict("did_taken", f"The DID {did} is taken.")
+    registry = registry_of(tenant.network)
+    if registry.is_remote:
+        publishing.did(tenant, did, verkey)
+    else:
+        registry.publish_did(did, verkey)
     wallet.create_key(seed)
     Wallet.objects.filter(pk=wallet.pk).update(did=did)
 

@@ -8,10 +8,12 @@ from rest_framework import serializers
 from agency import dialects
 from agency.api import Contract, Parameters, compact, utc
 from agency.errors import PeerError
+from agency.listing import CREATED, NAMED, UPDATED, ChangingQuery, NamedQuery
 from connections.didcomm import transport
 from connections.didcomm.message import decode_bytes
 from connections.serializers import AgentEndpoint
-from tenants.models import Tenant
+from tenants.models import Network, Tenant
+from tenants.networks import issuer_status
 from webhooks.serializers import WebAddressField
 
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
@@ -89,7 +91,13 @@ class NetworkContract(Contract):
     poolProtocolVersion = serializers.IntegerField(required=False, help_text="Of an Indy network.")
 
     def to_representation(self, network):
-        return {"networkId": network.pk, "networkName": network.name}
+        is_indy = network.kind == Network.Kind.INDY
+        return compact(
+            networkId=network.pk,
+            networkName=network.name,
+            genesisTransactions=network.genesis or None,
+            poolProtocolVersion=2 if is_indy else None,
+        )
 
 
 class TenantExtendedInformation(serializers.Serializer):
@@ -99,6 +107,10 @@ class TenantExtendedInformation(serializers.Serializer):
     agentKey = serializers.CharField()
     agentServiceEndpoint = serializers.CharField()
     transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+
+
+class TenantQuery(ChangingQuery, NamedQuery):
+    sorts = CREATED | UPDATED | NAMED
 
 
 class TenantContract(Contract):
@@ -138,7 +150,10 @@ class TenantKeysContract(Contract):
 
 
 class IssuerStatusContract(Contract):
-    """No network here asks for an agreement, and every DID writes for itself."""
+    """Of an IssuerStatus. On the local network nothing is asked, and every DID writes for itself.
+
+    The agreement is the one in force; acceptanceTime says that it was accepted.
+    """
 
     acceptanceText = serializers.CharField(required=False)
     acceptanceVersion = serializers.CharField(required=False)
@@ -146,25 +161,39 @@ class IssuerStatusContract(Contract):
     acceptanceTime = serializers.IntegerField(required=False)
     requireAcceptance = serializers.BooleanField()
     transactionEndorsement = serializers.ChoiceField(ENDORSERS)
-    issuerCanEndorse = serializers.BooleanField()
+    issuerCanEndorse = serializers.BooleanField(help_text="The DID has a role on the ledger.")
+    issuerRegistered = serializers.BooleanField(help_text="The DID stands on the ledger.")
+    problem = serializers.CharField(required=False, help_text="Why it cannot write yet.")
 
     def to_representation(self, tenant):
-        return {
-            "requireAcceptance": False,
-            "transactionEndorsement": tenant.endorser,
-            "issuerCanEndorse": True,
-        }
+        status = issuer_status(tenant)
+        agreement, acceptance = status.agreement, status.acceptance
+        return compact(
+            acceptanceText=agreement and agreement.text,
+            acceptanceVersion=agreement and agreement.version,
+            acceptanceDigest=agreement and agreement.digest,
+            acceptanceTime=acceptance and int(acceptance.accepted_at.timestamp()),
+            requireAcceptance=bool(agreement and not acceptance),
+            transactionEndorsement=tenant.endorser,
+            issuerCanEndorse=status.may_write,
+            issuerRegistered=status.is_registered,
+            problem=status.problem or None,
+        )
 
 
 class NetworkAgreementContract(Contract):
-    """Empty: no network here has an agreement of transaction authors."""
+    """The transaction author agreement in force; empty where there is none."""
 
     text = serializers.CharField(required=False)
     version = serializers.CharField(required=False)
     acceptanceMethods = serializers.DictField(child=serializers.CharField(), required=False)
 
-    def to_representation(self, network):
-        return {}
+    def to_representation(self, agreement):
+        return {
+            "text": agreement.text,
+            "version": agreement.version,
+            "acceptanceMethods": agreement.mechanisms,
+        }
 
 
 class ProvisioningInfo(Contract):
@@ -195,8 +224,8 @@ class PictureParameters(serializers.Serializer):
 class AssetContract(Contract):
     publicUri = serializers.CharField()
 
-    def to_representation(self, address):
-        return {"publicUri": address}
+    def to_representation(self, asset):
+        return {"publicUri": asset.address}
 
 
 class CloudWalletAnalyticsContract(Contract):

@@ -8,8 +8,11 @@ from rest_framework.response import Response
 from agency.api import View, find
 from agency.errors import NotFound
 from agency.json_only import JSONParser
+from agency.listing import parameters
+from credentials.registries import registry_of
 from tenants import assets
 from tenants.models import Network, Provider, Tenant
+from tenants.networks import accept
 from tenants.provisioning import (
     LOCAL,
     create_organization_of,
@@ -24,6 +27,7 @@ from tenants.serializers import (
     ProvisioningInfo,
     TenantContract,
     TenantParameters,
+    TenantQuery,
 )
 from wallets.models import Key, Wallet
 
@@ -53,7 +57,12 @@ WANTED = OpenApiExample(
 )
 STATUS = OpenApiExample(
     "It may write",
-    {"requireAcceptance": False, "transactionEndorsement": "Shared", "issuerCanEndorse": True},
+    {
+        "requireAcceptance": False,
+        "transactionEndorsement": "Shared",
+        "issuerCanEndorse": True,
+        "issuerRegistered": True,
+    },
     response_only=True,
 )
 CONFIGURATION = OpenApiExample(
@@ -95,8 +104,9 @@ def make(provider: Provider, wanted: dict) -> Tenant:
 
 
 def networks() -> QuerySet[Network]:
+    """So few that they come in one answer."""
     find_network(LOCAL)
-    return Network.objects.all()
+    return Network.objects.order_by("pk")
 
 
 @extend_schema(tags=["Organizations"])
@@ -109,11 +119,12 @@ class Tenants(View):
     @extend_schema(
         operation_id="listTenants",
         summary="List the organization of the token",
+        parameters=parameters(TenantQuery),
         responses=TenantContract(many=True),
         examples=[TENANT],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(TenantContract, self.rows)
+        return self.listed(TenantContract, self.rows, TenantQuery)
 
     @extend_schema(
         operation_id="createTenant",
@@ -123,7 +134,7 @@ class Tenants(View):
         examples=[WANTED, TENANT],
     )
     def create(self, request: Request) -> Response:
-        made = make(self.tenant.provider, self.parsed(TenantParameters))
+        made = self.act(make, self.tenant.provider, self.parsed(TenantParameters))
         return self.shown(TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get())
 
     @extend_schema(
@@ -165,7 +176,7 @@ class Networks(View):
         examples=[NETWORK],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(NetworkContract, networks())
+        return Response(NetworkContract(networks(), many=True).data)
 
     @extend_schema(
         operation_id="getTransactionAuthorAgreement",
@@ -176,7 +187,8 @@ class Networks(View):
         network = networks().filter(pk=networkId).first()
         if not network:
             raise NotFound("not_found", "There is no such network.")
-        return self.shown(NetworkAgreementContract, network)
+        agreement = registry_of(network).agreement()
+        return self.shown(NetworkAgreementContract, agreement) if agreement else Response({})
 
     @extend_schema(
         operation_id="acceptTransactionAuthorAgreement",
@@ -189,6 +201,8 @@ class Networks(View):
         tenant = self.tenant
         if networkId.lower() not in (str(tenant.public_id), tenant.network_id):
             raise NotFound("not_found", "That is neither your organization nor its network.")
+        in_force = registry_of(tenant.network).agreement
+        self.act(accept, tenant.network, tenant, before=in_force)
         return Response()
 
 
@@ -211,7 +225,7 @@ class Pictures(View):
     )
     def create(self, request: Request) -> Response:
         data = assets.uploaded(request.data)
-        return Response(assets.store(self.tenant.provider, data))
+        return Response(self.act(assets.store, self.tenant.provider, data).address)
 
 
 @extend_schema(tags=["Wallets"])

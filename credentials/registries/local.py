@@ -9,10 +9,13 @@ from typing import Any
 
 from agency.errors import Conflict
 from credentials import models
+from credentials.registries.base import Standing, schema_exists, schema_id_of, tag_taken
 from tenants.models import Network
 
 
 class LocalRegistry:
+    is_remote = False
+
     def __init__(self, network: Network) -> None:
         self.network = network
 
@@ -26,14 +29,11 @@ class LocalRegistry:
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
         """The schema's id. The same schema again is found; other attributes are a 409."""
-        schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
+        schema_id = schema_id_of(schema)
         Network.objects.select_for_update().get(pk=self.network.pk)
         known = read(self.network.pk, models.PublishedObject.Kind.SCHEMA, schema_id)
         if known and sorted(known["attrNames"]) != sorted(schema["attrNames"]):
-            raise Conflict(
-                "schema_exists",
-                f"The schema {schema_id} has other attributes. Choose another version.",
-            )
+            raise schema_exists(schema_id)
         if not known:
             self._write(models.PublishedObject.Kind.SCHEMA, schema_id, schema)
         return schema_id
@@ -84,9 +84,14 @@ class LocalRegistry:
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         """The newest list that is not later than `timestamp` (unix seconds)."""
-        lists = models.StatusList.objects.filter(network=self.network, registry_id=registry_id)
-        newest = lists.filter(timestamp__lte=timestamp).order_by("-timestamp")
-        return newest.values_list("body", flat=True).first()
+        return models.StatusList.newest(self.network, registry_id, timestamp)
+
+    def standing(self, did: str) -> Standing:
+        """Every DID here is registered and writes for itself."""
+        return Standing(True, True)
+
+    def agreement(self) -> None:
+        return None
 
     def _find(self, kind: str, object_id: str) -> dict[str, Any] | None:
         try:
@@ -128,10 +133,6 @@ def read(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
         network_id=network_id, kind=kind, object_id=object_id
     )
     return found.values_list("body", flat=True).first()
-
-
-def tag_taken(tag: str | None) -> Conflict:
-    return Conflict("tag_taken", f"You have a definition of this schema with the tag {tag}.")
 
 
 def free_tag(taken: set[str]) -> str:

@@ -1,0 +1,127 @@
+"""The Indy ledgers as this process reaches them: all pools live on one thread with an event loop.
+
+Callers wait for their answer, at most LEDGER_TIMEOUT seconds. A pool is opened when it is first
+needed, in each process for itself: after a fork the child begins anew and lets the parent's alone
+(closing one of them there would wait for a thread that the child does not have).
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from django.conf import settings
+from indy_vdr import Pool, Request, VdrError, VdrErrorCode, open_pool
+
+from agency.errors import AgencyError, Conflict, Invalid, Unavailable
+from credentials.registries.indy import try_genesis
+from tenants.models import Network
+
+PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
+GENESIS_BYTES = 512 * 1024
+
+
+class Refused(Conflict):
+    """The ledger answered that it does not take this write."""
+
+
+class Pools:
+    """The thread with its loop, the pools by their genesis, and who gave no answer lately."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.opened: dict[str, asyncio.Task[Pool]] = {}
+        self.silent_until: dict[tuple[str, bool], float] = {}
+        threading.Thread(target=self.loop.run_forever, name="indy-pools", daemon=True).start()
+
+    async def submit(self, genesis: str, request: Request) -> dict[str, Any]:
+        pool = await asyncio.shield(self.open(genesis))
+        return await pool.submit_request(request)
+
+    def open(self, genesis: str) -> "asyncio.Task[Pool]":
+        """The pool, or the attempt to open it that is under way; one that failed is not kept."""
+        if genesis not in self.opened:
+            attempt = open_pool(transactions=genesis)
+            task = self.loop.create_task(asyncio.wait_for(attempt, settings.LEDGER_TIMEOUT))
+            task.add_done_callback(lambda done: self.forget_failed(genesis, done))
+            self.opened[genesis] = task
+        return self.opened[genesis]
+
+    def forget_failed(self, genesis: str, task: "asyncio.Task[Pool]") -> None:
+        if task.cancelled() or task.exception():
+            del self.opened[genesis]
+
+
+_lock = threading.Lock()
+_pools: list[Pools] = []
+_of_the_parent: list[Pools] = []
+
+
+def pools() -> Pools:
+    with _lock:
+        if not _pools:
+            _pools.append(Pools())
+        return _pools[0]
+
+
+def _begin_anew() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _of_the_parent.extend(_pools)
+    _pools.clear()
+
+
+os.register_at_fork(after_in_child=_begin_anew)
+
+
+def send(network: Network, request: Request, is_write: bool = False) -> dict[str, Any]:
+    """The ledger's answer. Unavailable `ledger_unavailable`, Refused `ledger_refused`.
+
+    A write that ends as Unavailable may have happened, or happen yet.
+    """
+    host, lane = pools(), (network.genesis, is_write)
+    if monotonic() < host.silent_until.get(lane, 0):
+        raise silent(network)
+    answer = asyncio.run_coroutine_threadsafe(host.submit(network.genesis, request), host.loop)
+    try:
+        return answer.result(settings.LEDGER_TIMEOUT)
+    except TimeoutError:
+        answer.cancel()
+    except VdrError as error:
+        if error.code == VdrErrorCode.POOL_REQUEST_FAILED:
+            raise refused(network, error) from None
+    host.silent_until[lane] = monotonic() + PAUSE
+    raise silent(network)
+
+
+def silent(network: Network) -> Unavailable:
+    return Unavailable("ledger_unavailable", f"{network} gives no answer. Try again later.")
+
+
+def refused(network: Network, error: VdrError) -> AgencyError:
+    try:
+        reason = json.loads(error.extra or "")["reason"]
+    except (ValueError, TypeError, KeyError):
+        reason = str(error)
+    return Refused("ledger_refused", f"{network} refused this: {' '.join(reason.split())[:400]}")
+
+
+def check_genesis(text: str) -> str:
+    """The genesis without blank lines; Invalid `bad_genesis` if the library cannot read it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    genesis = "\n".join(lines) + "\n"
+    if not lines or len(genesis) > GENESIS_BYTES or not is_readable(genesis):
+        message = "That is not the genesis of an Indy network: one JSON transaction on each line."
+        raise Invalid("bad_genesis", message, {"genesis": [message]})
+    return genesis
+
+
+def is_readable(genesis: str) -> bool:
+    command = [sys.executable, "-I", str(Path(try_genesis.__file__))]
+    attempt = subprocess.run(command, input=genesis.encode(), capture_output=True, check=False)
+    return attempt.returncode == 0
