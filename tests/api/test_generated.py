@@ -9,13 +9,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from drf_spectacular.generators import SchemaGenerator
 
+from tests.api.objects import caller, filled, objects_of
 from tests.people import Holder, Organization, Provider
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PUBLIC = {"Health", "Ledger"}
 SPARE = "0196f3a2-2222-7000-8000-000000000001"
-WALLET = "/api/{walletId}"
-PROVIDER = "/provider/v1/"
 SHARED = "{networkId}"  # of no one organization
 LISTS = (
     "/connections", "/credentials", "/verifications", "/verificationPolicies", "/webhooks",
@@ -55,56 +54,7 @@ PRIVATE = [row for row in operations() if not PUBLIC & set(row.values[2]["tags"]
 
 @pytest.fixture
 def ids(faber):
-    """One object of Faber's for each kind of id in a path."""
-    alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
-    values = {"name": "Alice", "degree": "Maths", "age": "28"}
-    credential = faber.offers(alice, definition, values)
-    policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
-    asked = faber.asks(alice, attributes=policy["attributes"])
-    policy_id = faber.post("/verificationPolicies", policy)["policyId"]
-    connection_id = alice.known_as(faber)
-    faber.post("/messages", {"connectionId": connection_id, "text": "Hello"})
-    webhook = faber.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
-    return {
-        "webhookId": webhook["id"],
-        "messageId": faber.get(f"/messages/connection/{connection_id}")[0]["id"],
-        "tenantId": str(faber.tenant.public_id),
-        "networkId": "local",
-        "verificationDefinitionId": policy_id,
-        PROVIDER: {"tenantId": Provider(faber).makes()["tenantId"]},
-        "walletId": alice.wallet_id,
-        "connectionId": connection_id,
-        "definitionId": definition["definitionId"],
-        "credentialId": credential["credentialId"],
-        "policyId": policy_id,
-        "verificationId": asked["verificationId"],
-        WALLET: {
-            "walletId": alice.wallet_id,
-            "connectionId": alice.newest("connections")["connectionId"],
-            "credentialId": alice.newest("credentials")["credentialId"],
-            "verificationId": alice.newest("verifications")["verificationId"],
-        },
-    }
-
-
-def filled(path, ids):
-    """The path with ids, inside a wallet or the provider API with those of that side."""
-    for part in (WALLET, PROVIDER):
-        ids = ids | (ids.get(part, {}) if part in path else {})
-    for name, value in ids.items():
-        if isinstance(value, str):
-            path = path.replace(f"{{{name}}}", value)
-    assert "{" not in path, f"no object for {path}"
-    return path
-
-
-def caller(organization, path):
-    """Who calls this path with an organization's keys."""
-    if not path.startswith(PROVIDER):
-        return organization
-    provider = Provider(organization)
-    provider.prefix = ""
-    return provider
+    return objects_of(faber)
 
 
 def example_of(operation):

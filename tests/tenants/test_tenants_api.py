@@ -136,6 +136,7 @@ def test_the_issuer_status_is_no_id(faber):
         "requireAcceptance": False,
         "transactionEndorsement": "Shared",
         "issuerCanEndorse": True,
+        "issuerRegistered": True,
     }
 
 
