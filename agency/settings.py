@@ -25,6 +25,8 @@ REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 # The port the web server listens on.
 PORT = env.int("PORT", default=8000)
+# Requests that one process of the web server works on at a time; half of them may wait (Prefer).
+WEB_THREADS = env.int("WEB_THREADS", default=4)
 # The base of every invitation, endpoint and link; never taken from a request.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
 # The URI scheme of the deep links that open a wallet app.
@@ -37,6 +39,10 @@ STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage")
 LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+# What Prometheus must send as bearer to read /metrics; without it there is no such page.
+METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
+# Folder in which the processes of one host count together.
+METRICS_ROOT = env.str("METRICS_ROOT", default=str(BASE_DIR / "var" / "metrics"))
 # Whether a provider may read the keys of organizations it made again, as the provider API promises.
 PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
 # The regions that the provider API lists: Name=Text, by comma.
@@ -49,6 +55,10 @@ KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
 # Places of the first revocation registry of a definition, made in the call, and of later ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
+# Seconds that a call waits for a remote ledger.
+LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
+# Bytes of one tails file of another issuer's registry: 10 MiB are enough for 40,000 places.
+MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 # Bytes of one uploaded picture.
@@ -63,6 +73,12 @@ OUTGOING_ALLOWED_NETWORKS = env.list("OUTGOING_ALLOWED_NETWORKS", cast=ip_networ
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=not DEBUG)
+# Calls of webhooks that one worker process makes at a time; a quarter of them to one address.
+WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
+# Days for which events, and the calls that told of them, are kept.
+EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
+# Tests only: the place at which a process kills itself. Nothing without DEBUG.
+FAULT_POINT = env.str("FAULT_POINT", default="") if DEBUG else ""
 # Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
 EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
 # The sender of the studio's mail.
@@ -175,9 +191,35 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
     "max_retries": 0,  # without it, ringing the bell of a broker that is down takes 6 s
 }
+CELERY_TASK_ROUTES = {"webhooks.tasks.deliver": {"queue": "webhooks"}}  # it has its own worker
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "deliver-webhooks": {
+        "task": "webhooks.tasks.deliver",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "keep-webhooks": {
+        "task": "webhooks.tasks.keep_house",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "forget-events": {
+        "task": "webhooks.tasks.forget",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "forget-old-answers": {
+        "task": "connections.tasks.forget_old_answers",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "publish-on-ledgers": {
+        "task": "credentials.tasks.publish_on_ledgers",
         "schedule": 5.0,
         "options": {"expires": 5},
     },
@@ -185,6 +227,11 @@ CELERY_BEAT_SCHEDULE = {
         "task": "credentials.tasks.build_registries",
         "schedule": 10.0,
         "options": {"expires": 10},
+    },
+    "forget-idempotency-keys": {
+        "task": "tenants.tasks.forget_idempotency_keys",
+        "schedule": 600.0,
+        "options": {"expires": 600},
     },
     "finish-what-was-left-behind": {
         "task": "credentials.tasks.finish_what_was_left_behind",
@@ -239,6 +286,8 @@ SPECTACULAR_SETTINGS = {
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
         "MessageDirection": "connections.models.BasicMessage.Direction",
+        "MessageType": "webhooks.serializers.MESSAGE_TYPES",
+        "DeliveryStatus": "webhooks.serializers.STATUSES",
     },
     "TAGS": [
         {

@@ -69,7 +69,7 @@ def story(faber, monkeypatch):
     policy = {"name": "Policy", "version": "1.0", "attributes": attributes}
     faber.post("/verificationPolicies", policy)
     by_link = {"definitionId": definition["definitionId"], "credentialValues": values}
-    faber.post("/credentials", by_link)
+    faber.call("post", "/credentials", by_link, **{"Idempotency-Key": "k1"})
     queues.crash_before_the_drain(monkeypatch)
     faber.offers(alice, definition, values | {"name": OPEN_NAME})
     from_outside(faber)
@@ -156,6 +156,7 @@ def test_the_search_does_see_what_is_there(story):
     assert OutboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
     assert InboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
     assert Connection.objects.exclude(shared=None).count() == 1
+    assert len(stored["tenants_idempotencykey.answer"]) > 1000
     for secret in secrets(story):
         for form in (secret, secret.hex().encode(), base64.b64encode(b"xx" + secret + b"yy")):
             assert secret in found(story, b"<" + form + b">")

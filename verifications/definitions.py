@@ -9,11 +9,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.api import Contract, Parameters, View, find
+from agency.listing import parameters
 from verifications import proof_request
 from verifications.models import VerificationPolicy
 from verifications.proof_request import NON_REVOKED, PREDICATE, REQUEST
 from verifications.request import MAX_NAMES, MAX_RESTRICTIONS, MAX_TIME, RESTRICTION_FIELDS
-from verifications.serializers import PREDICATES, VerificationContract
+from verifications.serializers import PREDICATES, VerificationContract, VerificationPolicyQuery
 from verifications.views import VERIFICATION, Verifications
 
 BOTH = "Members are read, and answered, in both spellings, as `requested_attributes` too."
@@ -102,6 +103,8 @@ class ProofRequest(Parameters):
 
 
 class VerificationDefinitionContract(Contract):
+    columns = ("body", "tenant")
+
     id = serializers.CharField()
     proofRequest = ProofRequest(help_text=BOTH)
 
@@ -149,17 +152,18 @@ class VerificationDefinitions(View):
     )
     def create(self, request: Request) -> Response:
         policy = proof_request.to_policy(self.parsed(ProofRequest))
-        created = VerificationPolicy.create(self.tenant, policy)
+        created = self.act(VerificationPolicy.create, self.tenant, policy)
         return self.shown(VerificationDefinitionContract, created)
 
     @extend_schema(
         operation_id="listVerificationDefinitions",
         summary="List policies as proof requests, newest first",
+        parameters=parameters(VerificationPolicyQuery),
         responses=VerificationDefinitionContract(many=True),
         examples=[STORED],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(VerificationDefinitionContract, self.rows)
+        return self.listed(VerificationDefinitionContract, self.rows, VerificationPolicyQuery)
 
     @extend_schema(
         operation_id="getVerificationDefinition",

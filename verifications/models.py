@@ -20,6 +20,7 @@ from tenants.models import Record, Tenant
 from verifications import checks, policy, proposal, protocol, request, selection
 from wallets import anoncreds
 from wallets.models import Wallet
+from webhooks.types import Type
 
 
 class VerificationPolicy(Record):
@@ -69,6 +70,17 @@ class Verification(Exchange):
         VERIFIER = "verifier"
         PROVER = "prover"
 
+    OBJECT_TYPE = "verification"
+    EVENTS = {
+        (Role.VERIFIER, State.PROPOSED): Type.VERIFICATION_PROPOSED,
+        (Role.VERIFIER, State.REQUESTED): Type.VERIFICATION_REQUESTED,
+        (Role.VERIFIER, State.ACCEPTED): Type.VERIFICATION,
+        (Role.VERIFIER, State.REJECTED): Type.VERIFICATION_REJECTED,
+        (Role.PROVER, State.PROPOSED): Type.VERIFICATION_PROPOSED,
+        (Role.PROVER, State.REQUESTED): Type.VERIFICATION_REQUEST,
+        (Role.PROVER, State.ACCEPTED): Type.VERIFICATION_ACCEPTED,
+        (Role.PROVER, State.REJECTED): Type.VERIFICATION_REJECTED,
+    }
     OPEN = (State.PROPOSED, State.REQUESTED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -105,7 +117,15 @@ class Verification(Exchange):
                 name="past_proposed_has_its_request",
             ),
         ]
-        indexes = [models.Index(fields=["wallet", "-id"])]
+        indexes = [
+            models.Index(fields=["wallet", "-id"]),
+            models.Index(fields=["wallet", "state", "id"]),
+            models.Index(fields=["wallet", "updated_at", "id"]),
+            models.Index(fields=["wallet", "policy_id", "id"]),
+            models.Index(
+                fields=["wallet", "id"], condition=Q(is_valid=False), name="verification_not_valid"
+            ),
+        ]
 
     def __str__(self):
         return str(self.pk)
@@ -138,6 +158,18 @@ class Verification(Exchange):
         connection = Connection.take(wallet, message)
         rows = cls.objects.filter(connection=connection, thread_id=message.thread_id)
         return rows.first() or cls.receive_request(connection, message)
+
+    @classmethod
+    @transaction.atomic
+    def answer_shared(cls, wallet, message, selections=None):
+        """Prover: answers a shared request with what was chosen or, without, with what fits first.
+        Whether another wallet was faster is known when this has committed: require_mine()."""
+        verification = cls.take(wallet, message)
+        if selections is None:
+            verification.auto_select()
+        else:
+            verification.submit(selections)
+        return verification
 
     @classmethod
     def look_at(cls, wallet, message):
@@ -236,6 +268,14 @@ class Verification(Exchange):
         vault.seal(row, "request_body", asked)
         return row
 
+    @property
+    def awaits_peer(self):
+        """Whether the next step is the other side's; of a proof sent, its verdict."""
+        if self.role == self.Role.VERIFIER:
+            return self.state == self.State.REQUESTED
+        unjudged = self.state == self.State.ACCEPTED and self.is_valid is None
+        return self.state == self.State.PROPOSED or unjudged
+
     def available(self):
         """Prover: `[(item, [credential])]` for every item asked for."""
         held = self._held()
@@ -332,6 +372,12 @@ class Verification(Exchange):
         self.delete()
         if self.connection and self.connection.connectionless:
             self.connection.remove()
+
+    @property
+    def event_type(self):
+        """The verifier's word on an accepted proof has a type of its own."""
+        is_judged = self.role == self.Role.PROVER and self.is_valid is not None
+        return Type.VERIFICATION_JUDGED if is_judged else super().event_type
 
     def asked(self):
         """The proof request; WrongState before there is one."""

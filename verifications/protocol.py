@@ -1,5 +1,7 @@
 """present-proof 1.0 and 2.0 on the wire (RFCs 0037, 0454)."""
 
+from typing import Any
+
 from agency.errors import PeerError
 from connections.didcomm import exchange
 from connections.didcomm.exchange import Wire, enclose, enclosed
@@ -54,5 +56,5 @@ def problem(code: str, explanation: str, thread_id: str, wire: Wire) -> dict:
     return _build("problem-report", wire, thread_id, description=description)
 
 
-def _build(name: str, wire: Wire, thread_id: str | None = None, **members: object) -> dict:
+def _build(name: str, wire: Wire, thread_id: str | None = None, **members: Any) -> dict:
     return build(wire.type(PRESENT_PROOF, name), wire.prefix, thread_id, **members)

@@ -1,13 +1,17 @@
 """Shapes of policies and verifications in the API. The rules of a policy stand in policy.py."""
 
+import uuid
+
 from rest_framework import serializers
 
 from agency.api import Contract, Parameters, compact, utc
-from credentials.serializers import CredentialContract, listed_id, shares
+from agency.listing import ChangingQuery, NamedQuery
+from credentials.serializers import LINK_COLUMNS, CredentialContract, listed_id, shares
 from verifications.models import Verification
 from verifications.selection import Selection
 
 STATES = [(str(state), str(state)) for state in Verification.State]
+ROLES = [(str(role), str(role)) for role in Verification.Role]
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
 
@@ -61,7 +65,13 @@ class VerificationPolicyParameters(Parameters):
     revocationRequirement = RevocationRequirement(required=False)
 
 
+class VerificationPolicyQuery(NamedQuery):
+    version = serializers.CharField(required=False, max_length=64)
+
+
 class VerificationPolicyContract(VerificationPolicyParameters):
+    columns = ("body", "tenant")
+
     policyId = serializers.CharField()
 
     def to_representation(self, policy):
@@ -114,6 +124,11 @@ class ProofProposal(serializers.Serializer):
 
 
 class VerificationContract(Contract):
+    columns = (
+        "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at", "policy",
+        "proposal", "proof", "checks", "tenant", *LINK_COLUMNS,
+    )  # fmt: skip
+
     verificationId = serializers.CharField()
     connectionId = serializers.CharField(required=False)
     definitionId = serializers.CharField(required=False, help_text="The id of the stored policy.")
@@ -160,9 +175,39 @@ class VerificationResult(Contract):
         return compact(valid=bool(verification.is_valid), proof=verification.shown_proof())
 
 
-class VerificationQuery(Parameters):
-    connectionId = serializers.CharField(required=False, max_length=128)
-    definitionId = serializers.CharField(required=False, max_length=128)
+class PolicyIdField(serializers.CharField):
+    """The id of a stored policy; any other text finds nothing."""
+
+    def run_validation(self, data=serializers.empty):
+        return as_uuid(super().run_validation(data))
+
+
+def as_uuid(text):
+    """The UUID, or one that nothing has."""
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return uuid.UUID(int=0)
+
+
+class ConnectionVerificationQuery(ChangingQuery):
+    """Of one connection's verifications."""
+
+    state = serializers.ChoiceField(STATES, required=False)
+    isValid = serializers.BooleanField(source="is_valid", required=False)
+    role = serializers.ChoiceField(ROLES, required=False)
+
+
+class WalletVerificationQuery(ConnectionVerificationQuery):
+    connectionId = serializers.CharField(
+        source="connection__connection_id", required=False, max_length=128
+    )
+
+
+class VerificationQuery(WalletVerificationQuery):
+    definitionId = PolicyIdField(
+        source="policy_id", required=False, max_length=128, help_text="The id of the policy."
+    )
 
 
 class VerificationDataParameters(Parameters):

@@ -1,7 +1,5 @@
 """Policies and verifications in the credentials API and in the wallet API."""
 
-import uuid
-
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
@@ -10,12 +8,15 @@ from agency import dialects
 from agency.api import View, find, found
 from agency.errors import Conflict
 from agency.json_only import JSONParser
+from agency.listing import parameters
+from agency.waiting import PREFER
 from connections import links
 from connections.models import Connection
 from credentials.models import organization
 from verifications import policy, protocol
 from verifications.models import Verification, VerificationPolicy
 from verifications.serializers import (
+    ConnectionVerificationQuery,
     SelectionParameters,
     VerificationContract,
     VerificationDataParameters,
@@ -23,8 +24,11 @@ from verifications.serializers import (
     VerificationPolicyContract,
     VerificationPolicyCredentialContract,
     VerificationPolicyParameters,
+    VerificationPolicyQuery,
     VerificationQuery,
     VerificationResult,
+    WalletVerificationQuery,
+    as_uuid,
 )
 from wallets.api import WalletView
 
@@ -92,17 +96,18 @@ class VerificationPolicies(View):
     )
     def create(self, request):
         body = self.parsed(VerificationPolicyParameters)
-        created = VerificationPolicy.create(self.tenant, body)
+        created = self.act(VerificationPolicy.create, self.tenant, body)
         return self.shown(VerificationPolicyContract, created)
 
     @extend_schema(
         operation_id="listVerificationPolicies",
         summary="List policies, newest first",
+        parameters=parameters(VerificationPolicyQuery),
         responses=VerificationPolicyContract(many=True),
         examples=[STORED],
     )
     def list(self, request):
-        return self.listed(VerificationPolicyContract, self.rows)
+        return self.listed(VerificationPolicyContract, self.rows, VerificationPolicyQuery)
 
     @extend_schema(
         operation_id="getVerificationPolicy",
@@ -129,8 +134,8 @@ def with_parties(rows):
     return rows.select_related("connection__my_key", "wallet", "tenant__network")
 
 
-def of_connection(rows, connection_id):
-    return rows.filter(connection__connection_id=connection_id) if connection_id else rows
+def of(wallet):
+    return Verification.objects.filter(wallet=wallet).select_related("connection")
 
 
 @extend_schema(tags=["Verifications"])
@@ -146,7 +151,8 @@ class Verifications(View):
         return found(rows.select_related("wallet", "my_key").first(), Connection)
 
     def sent(self, connection_id, body, policy_id=None):
-        verification = Verification.send(self.connection(connection_id), body, policy_id)
+        connection = self.connection(connection_id)
+        verification = self.act(Verification.send, connection, body, policy_id)
         return self.shown(VerificationContract, find(self.rows, verification.pk))
 
     @extend_schema(
@@ -191,16 +197,19 @@ class Verifications(View):
         examples=[VERIFICATION],
     )
     def answer_proposal(self, request, policyId, connectionId):
-        connection = self.connection(connectionId)
+        answered = self.act(self.answered, self.connection(connectionId), policyId)
+        return self.shown(VerificationContract, find(self.rows, answered.pk))
+
+    def answered(self, connection, policy_id):
         proposals = with_parties(self.rows).filter(connection=connection, role="verifier")
-        proposed = proposals.filter(pk=as_uuid(policyId)).first()
+        proposed = proposals.filter(pk=as_uuid(policy_id)).first()
         if proposed:
             proposed.answer()
         else:
-            stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policyId)
+            stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policy_id)
             proposed = newest_proposal(proposals)
             proposed.answer(stored.shown(), stored.pk)
-        return self.shown(VerificationContract, find(self.rows, proposed.pk))
+        return proposed
 
     @extend_schema(
         operation_id="createVerificationFromPolicy",
@@ -225,31 +234,28 @@ class Verifications(View):
 
     def shared(self, body, policy_id=None):
         wallet = organization(self.tenant)
-        verification = Verification.send_by_link(wallet, body, policy_id)
+        verification = self.act(Verification.send_by_link, wallet, body, policy_id)
         return self.shown(VerificationContract, find(self.rows, verification.pk))
 
     @extend_schema(
         operation_id="listVerifications",
         summary="List verifications, newest first",
-        parameters=[VerificationQuery],
+        parameters=parameters(VerificationQuery),
         responses=VerificationContract(many=True),
         examples=[VERIFICATION],
     )
     def list(self, request):
-        query = self.query(VerificationQuery)
-        rows = of_connection(self.rows, query.get("connectionId"))
-        if "definitionId" in query:
-            rows = rows.filter(policy_id=as_uuid(query["definitionId"]))
-        return self.listed(VerificationContract, rows)
+        return self.listed(VerificationContract, of(organization(self.tenant)), VerificationQuery)
 
     @extend_schema(
         operation_id="getVerification",
         summary="Read a verification and its result",
+        parameters=[PREFER],
         responses=VerificationContract,
         examples=[VERIFICATION],
     )
     def retrieve(self, request, verificationId):
-        return self.shown(VerificationContract, find(self.rows, verificationId))
+        return self.settled(VerificationContract, lambda: find(self.rows, verificationId))
 
     @extend_schema(
         operation_id="deleteVerification",
@@ -278,39 +284,34 @@ def newest_proposal(rows):
     return proposed
 
 
-def as_uuid(text):
-    """The UUID, or one that nothing has."""
-    try:
-        return uuid.UUID(text)
-    except ValueError:
-        return uuid.UUID(int=0)
-
-
 @extend_schema(tags=["Wallet verifications"])
 class WalletVerifications(WalletView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
 
     @property
     def rows(self):
-        return Verification.objects.filter(wallet=self.wallet).select_related("connection")
+        return of(self.wallet)
 
     @extend_schema(
         operation_id="listWalletVerifications",
         summary="List proof requests, newest first",
+        parameters=parameters(WalletVerificationQuery),
         responses=VerificationContract(many=True),
         examples=[VERIFICATION],
     )
     def list(self, request, walletId):
-        return self.listed(VerificationContract, self.rows)
+        return self.listed(VerificationContract, self.rows, WalletVerificationQuery)
 
     @extend_schema(
         operation_id="listVerificationsForConnection",
         summary="List proof requests of one connection",
+        parameters=parameters(ConnectionVerificationQuery),
         responses=VerificationContract(many=True),
         examples=[VERIFICATION],
     )
     def list_of_connection(self, request, walletId, connectionId):
-        return self.listed(VerificationContract, of_connection(self.rows, connectionId))
+        rows = self.rows.filter(connection__connection_id=connectionId)
+        return self.listed(VerificationContract, rows, ConnectionVerificationQuery)
 
     @extend_schema(
         operation_id="proposeVerification",
@@ -324,17 +325,18 @@ class WalletVerifications(WalletView):
         connections = wallet.connections.filter(connectionless=False).select_related("my_key")
         connection = found(connections.filter(connection_id=connectionId).first(), Connection)
         body = policy.normalise(self.parsed(VerificationPolicyParameters))
-        proposed = Verification.propose(connection, body)
+        proposed = self.act(Verification.propose, connection, body)
         return self.shown(VerificationContract, find(self.rows, proposed.pk))
 
     @extend_schema(
         operation_id="getWalletVerification",
         summary="Read a proof request",
+        parameters=[PREFER],
         responses=VerificationContract,
         examples=[VERIFICATION],
     )
     def retrieve(self, request, walletId, verificationId):
-        return self.shown(VerificationContract, find(self.rows, verificationId))
+        return self.settled(VerificationContract, lambda: find(self.rows, verificationId))
 
     @extend_schema(
         operation_id="getAvailableCredentialsForVerification",
@@ -374,8 +376,10 @@ class WalletVerifications(WalletView):
     )
     def auto_select_data(self, request, walletId):
         wallet = self.wallet
-        verification = Verification.take(wallet, self.given())
-        verification.auto_select()
+        return self.answer_shared(wallet, self.given())
+
+    def answer_shared(self, *given):
+        verification = self.act(Verification.answer_shared, *given)
         verification.connection.require_mine(verification)
         return Response()
 
@@ -395,10 +399,8 @@ class WalletVerifications(WalletView):
     def submit_data(self, request, walletId):
         wallet = self.wallet
         body = self.parsed(VerificationDataSelections)
-        verification = Verification.take(wallet, self.read(body["verificationData"]))
-        verification.submit(body.get("parameters", []))
-        verification.connection.require_mine(verification)
-        return Response()
+        message = self.read(body["verificationData"])
+        return self.answer_shared(wallet, message, body.get("parameters", []))
 
     def given(self):
         return self.read(self.parsed(VerificationDataParameters)["verificationData"])
@@ -413,7 +415,7 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def auto_select(self, request, walletId, verificationId):
-        find(with_parties(self.rows), verificationId).auto_select()
+        self.act(find(with_parties(self.rows), verificationId).auto_select)
         return Response()
 
     @extend_schema(
@@ -432,7 +434,8 @@ class WalletVerifications(WalletView):
     def submit(self, request, walletId, verificationId):
         serializer = SelectionParameters(data=request.data or [], many=True, max_length=100)
         serializer.is_valid(raise_exception=True)
-        find(with_parties(self.rows), verificationId).submit(serializer.validated_data)
+        verification = find(with_parties(self.rows), verificationId)
+        self.act(verification.submit, serializer.validated_data)
         return Response()
 
     @extend_schema(
@@ -442,7 +445,7 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def decline(self, request, walletId, verificationId):
-        find(with_parties(self.rows), verificationId).decline()
+        self.act(find(with_parties(self.rows), verificationId).decline)
         return Response()
 
     @extend_schema(

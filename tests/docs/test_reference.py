@@ -16,6 +16,8 @@ RAISED = {
     "NotFound",
     "Conflict",
     "Unavailable",
+    "InProgress",
+    "Unprocessable",
     "CallFailed",
     "failing",
     "plain_problem",
