@@ -78,8 +78,6 @@ def schemathesis(address, folder):
     command += ["--seed", SEED, "--max-examples", EXAMPLES, "--continue-on-failure"]
     command += ["--generation-with-security-parameters", "false"]
     command += ["--generation-database", "none"]
-    if os.environ.get("FUZZ_DEBUG"):
-        command += ["--report", "har", "--report-dir", "/tmp/fz/report"]
     hooks = {"SCHEMATHESIS_HOOKS": str(Path(__file__).with_name("fuzz_hooks.py"))}
     return subprocess.run(
         command, cwd=folder, env=os.environ | hooks, capture_output=True, text=True
