@@ -5,7 +5,7 @@ SERVERS := $(PYTHON) -m agency.embedded
 INSTALLED := .venv/.installed
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-clients lint format check bench install env clean reset
+.PHONY: help run test test-clients test-interop lint format check bench install env clean reset
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -19,6 +19,9 @@ test: $(INSTALLED)  ## Run all tests beside throw-away servers (ARGS=... goes to
 
 test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients (needs Node.js and npm)
 	@$(SERVERS) $(PYTHON) -m tests.clients
+
+test-interop: $(INSTALLED)  ## Run the tests with a real Indy ledger (INDY_POOL=... names its script)
+	@exec $(PYTHON) -m pytest tests/interop --timeout 300 $(ARGS)
 
 $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || { \

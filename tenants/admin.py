@@ -14,6 +14,7 @@ from agency.errors import Invalid
 from agency.studio.forms import CountsOnce, OrganizationForm
 from credentials.registries.indy.pool import check_genesis
 from tenants.models import (
+    AgreementAcceptance,
     ApiKey,
     Asset,
     DataKey,
@@ -217,6 +218,18 @@ class NetworkAdmin(ReadOnlyAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
         fixed = ["kind", "endorser_did", "sequence"]
         return [*fixed, "id"] if obj else fixed
+
+
+@admin.register(AgreementAcceptance)
+class AgreementAcceptanceAdmin(ReadOnlyAdmin):
+    """Who accepted which agreement of a ledger; without an organization it was the agency."""
+
+    list_display = ["network", "tenant", "version", "mechanism", "accepted_at"]
+    list_filter = ["network"]
+    list_select_related = ["network", "tenant"]
+    search_fields = ["tenant__name", "version"]
+    date_hierarchy = "accepted_at"
+    fields = ["id", "network", "tenant", "version", "mechanism", "accepted_at"]
 
 
 @admin.register(Asset)

@@ -84,6 +84,8 @@ class LocalRegistry:
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         """The newest list that is not later than `timestamp` (unix seconds)."""
+        if "\0" in registry_id:
+            return None
         return models.StatusList.newest(self.network, registry_id, timestamp)
 
     def standing(self, did: str) -> Standing:
@@ -129,6 +131,8 @@ def published(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
 
 def read(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
     """What stands on the network now: to decide by before a write, which a cache cannot."""
+    if "\0" in object_id:
+        return None  # the database takes no such text
     found = models.PublishedObject.objects.filter(
         network_id=network_id, kind=kind, object_id=object_id
     )

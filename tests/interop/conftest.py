@@ -1,0 +1,40 @@
+"""The ledger of the run, and a network for organizations that publish on it."""
+
+import os
+
+import pytest
+
+from tenants.networks import add_network
+from tests.interop import pool
+
+
+def pytest_terminal_summary(terminalreporter):
+    """What was skipped, a sentence for each reason."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    for reason in sorted({report.longrepr[2].removeprefix("Skipped: ") for report in skipped}):
+        terminalreporter.write_line(reason)
+
+
+def without(reason):
+    """Skips the test, or fails it where CI is set."""
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
+@pytest.fixture(scope="session")
+def indy_pool():
+    """Four validators."""
+    if reason := pool.missing():
+        without(reason)
+    with pool.running() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def endorser_seed(indy_pool):
+    return indy_pool.register("ENDORSER")
+
+
+@pytest.fixture
+def network(transactional_db, indy_pool, endorser_seed):
+    """The ledger as a network, with an endorser of the agency."""
+    return add_network("indy", "Indy", indy_pool.genesis.read_text(), endorser_seed)

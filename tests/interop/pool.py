@@ -1,0 +1,113 @@
+"""A real Indy ledger for a test run: four validators on loopback, started and stopped here.
+
+INDY_POOL names the script that makes them (default: beside this checkout). What it installs is
+kept in ~/.cache; the ledger itself is new for each run, in a folder and on ports of its own.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from indy_vdr import ledger
+
+from credentials.registries.indy import pool
+from tenants.models import Network
+from wallets import keys
+
+SCRIPT = Path(os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/indy-pool.sh"))
+CACHE = Path.home() / ".cache" / "indy-pool"
+TRUSTEE = b"000000000000000000000000Trustee1"
+NODES = 4
+SECONDS_TO_INSTALL = 280
+
+
+class Pool:
+    """The running validators. `genesis`: the path of the pool transactions."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder, self.port = folder, port
+        self.genesis = folder / "lib" / "sandbox" / "pool_transactions_genesis"
+
+    def script(self, command: str) -> None:
+        environment = os.environ | {
+            "INDY_POOL_DIR": str(self.folder),
+            "INDY_POOL_PORT": str(self.port),
+            "INDY_POOL_NODES": str(NODES),
+            "INDY_POOL_VENV": str(CACHE / "venv"),
+        }
+        done = subprocess.run(
+            ["bash", str(SCRIPT), command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS_TO_INSTALL,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @contextmanager
+    def without(self, *nodes: int) -> Iterator[None]:
+        """Some of the validators (1 to 4) stand still, as if they were cut off."""
+        ids = [int((self.folder / f"node{node}.pid").read_text()) for node in nodes]
+        for process in ids:
+            os.kill(process, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for process in ids:
+                os.kill(process, signal.SIGCONT)
+
+    def network(self) -> Network:
+        """An unsaved row for calls that need no database."""
+        genesis = self.genesis.read_text()
+        return Network(pk="indy", name="Indy", kind=Network.Kind.INDY, genesis=genesis)
+
+    def as_trustee(self, build, *arguments) -> dict:
+        """Writes a transaction that only a trustee may write."""
+        request = build(keys.did_of(keys.verkey_of(TRUSTEE)), *arguments)
+        request.set_signature(keys.sign(TRUSTEE, request.signature_input))
+        return pool.send(self.network(), request, is_write=True)
+
+    def register(self, role: str | None = "ENDORSER", seed: bytes | None = None) -> bytes:
+        """The seed of a DID that stands on the ledger with this role."""
+        seed = seed or secrets.token_bytes(32)
+        verkey = keys.verkey_of(seed)
+        self.as_trustee(ledger.build_nym_request, keys.did_of(verkey), verkey, None, role)
+        return seed
+
+
+def missing() -> str:
+    """Why there can be no ledger here, or ""."""
+    return "" if SCRIPT.is_file() else f"No test with a ledger: INDY_POOL={SCRIPT} is no file."
+
+
+@contextmanager
+def running() -> Iterator[Pool]:
+    folder = Path(tempfile.mkdtemp(prefix="indy-pool-"))
+    validators = Pool(folder, free_ports(2 * NODES))
+    try:
+        validators.script("start")
+        yield validators
+    finally:
+        validators.script("stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def free_ports(number: int) -> int:
+    """A port after which so many are free."""
+    for base in range(20_000 + secrets.randbelow(10_000), 60_000, number + 1):
+        if all(is_free(port) for port in range(base, base + number + 1)):
+            return base
+    raise RuntimeError("no free ports")
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0

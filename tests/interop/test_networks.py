@@ -1,0 +1,33 @@
+"""Organizations that anchor what they issue on an Indy ledger, through the API."""
+
+import pytest
+
+from tests.people import Organization
+
+VALUES = {"Full Name": "Alice", "level": "7"}
+NOW = {
+    "attributes": [{"policyName": "level"}],
+    "revocationRequirement": {"validNow": True},
+}
+
+
+@pytest.fixture
+def faber(network, stored_keys):
+    return Organization("Faber College", network_id=network.pk)
+
+
+def verdict(organization, holder):
+    asked = organization.asks(holder, **NOW)
+    holder.auto_selects()
+    return organization.get(f"/verifications/{asked['verificationId']}")["isValid"]
+
+
+def test_a_credential_is_issued_proven_and_revoked(faber):
+    definition = faber.defines(*VALUES, supportRevocation=True)
+    alice = faber.hosts()
+    alice.receives(faber, definition, VALUES)
+    assert verdict(faber, alice) is True
+    [credential] = faber.get("/credentials")
+    faber.delete(f"/credentials/{credential['credentialId']}")
+    assert alice.newest("credentials")["state"] == "Revoked"
+    assert verdict(faber, alice) is False
