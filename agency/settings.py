@@ -172,6 +172,7 @@ DATABASES["default"]["OPTIONS"] = {
     "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
     "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
 }
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # the server may have been restarted
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
@@ -354,6 +355,7 @@ ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+EMAIL_TIMEOUT = 15  # seconds, in which a mail server that hangs holds a thread of the worker
 vars().update(env.email_url_config(EMAIL_URL))
 
 STATIC_URL = "/static/"

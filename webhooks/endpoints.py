@@ -16,6 +16,7 @@ from webhooks import types
 
 OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
 LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
+SLACK = timedelta(minutes=1)  # between the time of an event and the end of its transaction
 HANGING = 5  # calls in a row that took too long: from then on one at a time
 
 
@@ -24,7 +25,8 @@ class Webhook(Record):
 
     `strikes` counts the calls in a row that took too long; `failing_since` is when the first of
     failures in a row began. Disabled for its failures, it has lost calls since `lost_since`;
-    `recover_since` tells from when on a recovery that is at work sends them again.
+    `recover_since` tells from when on a recovery that is at work sends them again; it takes what
+    ended before `updated_at`, so that what fails once more is not repeated for ever.
     """
 
     class Type(models.TextChoices):
@@ -130,7 +132,9 @@ class Webhook(Record):
         self._update(**changes)
 
     def enable(self) -> None:
-        self._update(is_enabled=True, disabled_reason="", strikes=0, failing_since=None)
+        """Who does this knows: a notice that is not sent yet is not needed any more."""
+        fresh = {"strikes": 0, "failing_since": None, "notice_due_at": None}
+        self._update(is_enabled=True, disabled_reason="", **fresh)
 
     def disable(self, **changes: object) -> None:
         """What still waits is closed by housekeeping, not sent."""
@@ -139,12 +143,13 @@ class Webhook(Record):
     def recover(self, since: datetime | None = None, unconfirmed: bool = False) -> None:
         """Has everything that it wanted since then and did not get sent again, step by step.
 
-        since: without it, since its calls began to fail. unconfirmed: also what was sent in full
-        and never answered.
+        since: without it, since the first event that its failing calls were to tell.
+        unconfirmed: also what was sent in full and never answered.
         """
         if not self.is_enabled:
             raise disabled()
-        since = since or self.lost_since or timezone.now() - LONGEST_SCHEDULE
+        first = self.lost_since or timezone.now() - LONGEST_SCHEDULE
+        since = since or first - SLACK
         self._update(recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None)
 
     def secrets(self) -> list[str]:
