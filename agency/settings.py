@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -29,6 +30,16 @@ PORT = env.int("PORT", default=8000)
 WEB_THREADS = env.int("WEB_THREADS", default=4)
 # The base of every invitation, endpoint and link; never taken from a request.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
+# The port the process of event streams listens on.
+STREAM_PORT = env.int("STREAM_PORT", default=PORT + 1)
+# The base of streams of events. Where PUBLIC_URL names our own port, no proxy leads them there.
+STREAM_URL = env.str(
+    "STREAM_URL",
+    default=re.sub(rf":{PORT}$", f":{STREAM_PORT}", PUBLIC_URL),
+).rstrip("/")
+# Streams of events that one process keeps open at most, and those of one organization.
+STREAM_LISTENERS = env.int("STREAM_LISTENERS", default=2000)
+STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 # The URI scheme of the deep links that open a wallet app.
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.

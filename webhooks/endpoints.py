@@ -1,7 +1,5 @@
 """The addresses at which an organization wants to be told what happened, and how they fare."""
 
-import base64
-import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -13,6 +11,7 @@ from agency.errors import Conflict
 from tenants import vault
 from tenants.models import Record, Tenant
 from webhooks import types
+from webhooks.signing import new_secret
 
 OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
 LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
@@ -177,11 +176,6 @@ class Webhook(Record):
         Webhook.objects.filter(pk=self.pk).update(updated_at=timezone.now(), **changes)
         for name, value in changes.items():
             setattr(self, name, value)
-
-
-def new_secret() -> str:
-    """The key that signs calls, in the form that receivers' libraries read."""
-    return f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
 
 
 def disabled() -> Conflict:

@@ -2,11 +2,12 @@
 
 import json
 
+from django.conf import settings
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.response import Response
 
-from agency.api import Contract, View, utc
+from agency.api import Contract, View, problem, utc
 from agency.listing import LINK, MAX_LIST, next_link
 from webhooks import feed
 from webhooks.serializers import MESSAGE_TYPES
@@ -28,17 +29,26 @@ EVENT = OpenApiExample(
 )
 
 
-class FeedQuery(serializers.Serializer):
-    """Which events, and from where on. The `source` of a filter is the lookup that it sets."""
+class Filters(serializers.Serializer):
+    """Which events. The `source` of a filter is the lookup that it sets."""
 
+    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
+    objectId = serializers.CharField(source="object_id", max_length=128, required=False)
+
+
+class FeedQuery(Filters):
     after = serializers.CharField(
         default=feed.BEGINNING,
         max_length=500,
         help_text="A cursor; `start`: the oldest event that is kept; `now`: what comes from now.",
     )
     limit = serializers.IntegerField(default=MAX_LIST, min_value=1, max_value=MAX_LIST)
-    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
-    objectId = serializers.CharField(source="object_id", max_length=128, required=False)
+
+
+class StreamQuery(Filters):
+    """`Last-Event-ID`, which a client sends that comes again, goes before `after`."""
+
+    after = serializers.CharField(default=feed.END, max_length=500)
 
 
 class EventContract(Contract):
@@ -86,4 +96,18 @@ class Events(View):
         page = feed.page(feed.of(self.tenant).filter(**wanted), start, limit)
         answer = Response(EventContract(page.events, many=True).data)
         answer["Link"] = next_link(request, feed.cursor_at(page.position), "after")
+        return answer
+
+    @extend_schema(exclude=True)
+    def stream(self, request):
+        """Streams stay open, so a process of its own serves them (agency/asgi.py)."""
+        place = settings.STREAM_URL + request.path_info
+        message = f"The stream of events is served at {place}, by a process of its own."
+        if settings.STREAM_URL == settings.PUBLIC_URL:
+            message = (
+                "The proxy must lead this path to the process that serves streams, "
+                "see docs/operations.md. Meanwhile GET /events tells the same."
+            )
+        answer = problem(421, "stream_elsewhere", message)
+        answer["Link"] = f'<{place}>; rel="alternate"; type="text/event-stream"'
         return answer
