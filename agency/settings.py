@@ -209,8 +209,8 @@ CELERY_BEAT_SCHEDULE = {
     },
     "forget-events": {
         "task": "webhooks.tasks.forget",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
+        "schedule": 60.0,
+        "options": {"expires": 60},
     },
     "forget-old-answers": {
         "task": "connections.tasks.forget_old_answers",
