@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.people import Organization
+from tests.people import ApiError, Organization
 
 VALUES = {"Full Name": "Alice", "level": "7"}
 NOW = {
@@ -14,6 +14,13 @@ NOW = {
 @pytest.fixture
 def faber(network, stored_keys):
     return Organization("Faber College", network_id=network.pk)
+
+
+def refused(call, *arguments, **named):
+    """(status, code)"""
+    with pytest.raises(ApiError) as error:
+        call(*arguments, **named)
+    return error.value.status, error.value.code
 
 
 def verdict(organization, holder):

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from indy_vdr import Request, VdrError, ledger
 
+from agency import faults
 from agency.errors import Conflict
 from credentials.registries.base import Agreement
 from credentials.registries.indy import pool, reads
@@ -98,6 +99,7 @@ def submit(
         request.set_endorser(signers[1].did)
     sign(request, signers)
     answer = pool.send(network, request, is_write=True)["txnMetadata"]
+    faults.point("ledger-written")
     return Receipt(answer["seqNo"], answer["txnTime"])
 
 
