@@ -25,6 +25,7 @@ from tenants.models import Network
 PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
 READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both are away
 GENESIS_BYTES = 512 * 1024
+SECONDS_TO_READ = 10
 
 
 class Refused(Conflict):
@@ -125,5 +126,11 @@ def check_genesis(text: str) -> str:
 
 def is_readable(genesis: str) -> bool:
     command = [sys.executable, "-I", str(Path(try_genesis.__file__))]
-    attempt = subprocess.run(command, input=genesis.encode(), capture_output=True, check=False)
+    text = genesis.encode(errors="replace")
+    try:
+        attempt = subprocess.run(
+            command, input=text, capture_output=True, check=False, timeout=SECONDS_TO_READ
+        )
+    except subprocess.TimeoutExpired:
+        return False
     return attempt.returncode == 0

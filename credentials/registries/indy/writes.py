@@ -56,8 +56,8 @@ def register(network: Network, did: str, verkey: str) -> Receipt:
     if author is None:
         raise Conflict(
             "did_not_registered",
-            f"The DID {did} with the verkey {verkey} is not on {network}, and the agency has no "
-            "endorser there. Have it registered by an endorser.",
+            f"The DID {did} (verkey {verkey}) is not on {network}: have it registered. The agency "
+            "has no endorser there.",
         )
     return submit(network, author, [author], ledger.build_nym_request, did, verkey)
 
