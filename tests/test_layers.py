@@ -72,6 +72,7 @@ CATCH_ALL = {
     "agency/celery.py": {"ring"},  # whatever the broker does, the rows are safe
     "connections/didcomm/inbound.py": {"process"},  # the worker's loop
     "connections/didcomm/transport.py": {"deliver"},  # the worker's loop
+    "credentials/publications.py": {"attempt"},  # the worker's loop
     "webhooks/sending.py": {"send"},  # the worker's loop
     "webhooks/stream.py": {"run"},  # the loop that all listeners hang on
 }
