@@ -295,6 +295,8 @@ SPECTACULAR_SETTINGS = {
         "VerificationState": "verifications.models.Verification.State",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
+        "ChosenVersion": "connections.protocols_api.EXCHANGE_VERSIONS",
+        "ExchangeVersion": "connections.models.Connection.Version",
         "InvitationProtocol": "connections.serializers.PROTOCOLS",
         "LinkProtocol": "connections.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",

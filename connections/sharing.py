@@ -118,10 +118,14 @@ class Sharing(models.Model):
 
     def as_sent(self, body):
         """A message with what the other side needs to place it: whoever answers a shared message
-        says where it is reached, and which invitation it answers."""
+        says where it is reached, that the answer of the same call will do too, and which invitation
+        it answers."""
         if not self.connectionless or self.role != self.Role.INVITEE:
             return body
-        body = body | {"~service": protocol.service(self.party(self.my_key))}
+        body = body | {
+            "~service": protocol.service(self.party(self.my_key)),
+            "~transport": {"return_route": "all"},
+        }
         if "@id" in self.invitation:
             body["~thread"] = body.get("~thread", {}) | {"pthid": self.invitation["@id"]}
         return body
