@@ -285,6 +285,8 @@ SPECTACULAR_SETTINGS = {
         "VerificationState": "verifications.models.Verification.State",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
+        "InvitationProtocol": "connections.serializers.PROTOCOLS",
+        "LinkProtocol": "connections.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
         "MessageType": "webhooks.serializers.MESSAGE_TYPES",
         "DeliveryStatus": "webhooks.serializers.STATUSES",

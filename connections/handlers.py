@@ -19,7 +19,7 @@ def receive_request(connection, message):
             connection.receive_request(message)
     except WrongState:
         report = problem_report(message, "request_not_accepted", "The invitation was used already.")
-        transport.send_to(requester(message), report, connection.invitation_key, None)
+        transport.send_to(requester(message), report, connection.inviting_key, None)
 
 
 @handles(protocol.RESPONSE)

@@ -32,18 +32,19 @@ class Handshaking(models.Model):
 
     @classmethod
     @transaction.atomic
-    def invite(cls, wallet, connection_id=None, name="", multi_party=False, is_out_of_band=False):
-        """A new invitation of this wallet."""
-        key = wallet.create_key()
-        connection = cls(
-            tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER, invitation_key=key
-        )
+    def invite(cls, wallet, connection_id=None, name="", multi_party=False, terms=None, version=""):
+        """A new invitation of this wallet: of connections/1.0 or, with terms, out-of-band.
+
+        version: of the exchanges that follow, if one is set; see Connection.wire_for().
+        """
+        connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER)
         connection.connection_id = connection_id or str(connection.pk)
         connection.name, connection.multi_party = name, multi_party
-        connection.token = secrets.token_urlsafe(16)
-        if is_out_of_band:
-            connection.invitation = connection.invite_out_of_band(key)
+        connection.token, connection.exchange_version = secrets.token_urlsafe(16), version
+        if terms:
+            connection.invite_out_of_band(terms)
         else:
+            key = connection.invitation_key = wallet.create_key()
             connection.invitation = protocol.invitation(
                 wallet.name, wallet.image_url, key.verkey, transport.endpoint()
             )
@@ -54,14 +55,14 @@ class Handshaking(models.Model):
     @transaction.atomic
     def accept(cls, wallet, invitation):
         """Answers an invitation message; a single-use one again gives the same connection, and so
-        does another one of an inviter who is known by DID."""
+        does another one of an inviter who is known by a DID or key that stays."""
         invited = out_of_band.read(invitation)
         Wallet.objects.select_for_update().get(pk=wallet.pk)
-        hosted = cls.hosted_invitation(invited.inviter.verkey)
+        hosted = cls.hosted_invitation(invited.inviter.verkey, invitation.id)
         if hosted and hosted.wallet_id == wallet.pk:
             raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
-        known = cls._known(wallet, invited)
-        if known and not (hosted and hosted.multi_party):
+        known = cls._known(wallet, invited, invitation.id)
+        if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
             known.reuse(invitation)
             return known
         if hosted and hosted.state != cls.State.INVITED:
@@ -69,12 +70,14 @@ class Handshaking(models.Model):
         return cls._answer(wallet, invitation, invited)
 
     @classmethod
-    def _known(cls, wallet, invited):
-        """The connection that this wallet has with the inviter already."""
+    def _known(cls, wallet, invited, invitation_id):
+        """The connection that this wallet has with the inviter already, or is making by the same
+        invitation."""
         same = Q(inviter_key=invited.inviter.verkey)
         if invited.did:
             same |= Q(invitation__services__contains=[invited.did])
-        return wallet.connections.filter(same, left_at=None).order_by("pk").first()
+        usable = Q(state=cls.State.CONNECTED) | Q(invitation__contains={"@id": invitation_id})
+        return wallet.connections.filter(same, usable, left_at=None).order_by("pk").first()
 
     @classmethod
     def _answer(cls, wallet, invitation, invited):
@@ -92,12 +95,30 @@ class Handshaking(models.Model):
         return connection
 
     @classmethod
-    def hosted_invitation(cls, verkey):
+    def hosted_invitation(cls, verkey, invitation_id):
         """The inviter's row if the invitation was made here, None if by another agent."""
         key = Key.objects.filter(verkey=verkey).first()
-        if key and key.retired_at:
+        if not key:
+            return None
+        own = cls.objects.filter(invitation_key=key).first()
+        found = own or cls.invitation_of(key, invitation_id)
+        if key.retired_at or not found:
             raise Conflict("invitation_gone", "The invitation was withdrawn. Ask for a new one.")
-        return key and cls.objects.filter(invitation_key=key).first()
+        return found
+
+    @classmethod
+    def invitation_of(cls, key, identifier):
+        """The invitation of this id under a key that the wallet keeps for all such."""
+        try:
+            rows = cls.objects.filter(pk=uuid.UUID(identifier), wallet=key.wallet_id)
+        except ValueError:
+            return None
+        rows = rows.filter(role=cls.Role.INVITER, invitation_key=None, connectionless=False)
+        return rows.exclude(token="").first()
+
+    @property
+    def inviting_key(self):
+        return self.invitation_key or self.wallet.public_key
 
     def request(self, inviter):
         """Invitee: asks with a fresh key pair."""
@@ -124,7 +145,7 @@ class Handshaking(models.Model):
         connection = self.spawn() if self.multi_party else self
         my_key = self.wallet.create_key()
         module = MODULES[message.protocol[0]]
-        answer = module.response(connection.party(my_key), self.invitation_key.secret(), message)
+        answer = module.response(connection.party(my_key), self.inviting_key.secret(), message)
         changes = {"my_key": my_key, "my_did": _my_did(answer)}
         changes["handshake"] = "/".join(didcomm.read(answer).protocol)
         invited, negotiating = self.State.INVITED, self.State.NEGOTIATING
@@ -136,6 +157,7 @@ class Handshaking(models.Model):
             tenant=self.tenant, wallet=self.wallet, role=self.role, invitation=self.invitation
         )
         connection.connection_id, connection.name = str(connection.pk), self.name
+        connection.exchange_version = self.exchange_version
         connection.save(force_insert=True)
         return connection
 

@@ -86,7 +86,7 @@ def ways(connection):
     name, data = query_name(shared), quote(message.encode_url(shared), safe="")
     return {
         "connection": connection,
-        "type": shared["@type"],
+        "type": (connection.shared_request or shared)["@type"],
         "wallet": connection.wallet,
         "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}",
         "json": json.dumps(shared, indent=2, ensure_ascii=False),

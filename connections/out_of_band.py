@@ -20,6 +20,25 @@ OFFERED = re.compile(r"(?:^|[/;])(connections|didexchange)/1\.(\d{1,4})/?$")
 MAX_LISTED = 8
 
 
+class Terms(NamedTuple):
+    """What whoever invites may choose.
+
+    handshakes: those that are taken, the best first; none: only what is attached can be answered.
+    goal_code and goal: what it is for, for programs and for people. is_lasting: it names a key that
+    stays, by which an agent that is connected already knows the inviter again.
+    """
+
+    handshakes: tuple[str, ...] = HANDSHAKES
+    goal_code: str = ""
+    goal: str = ""
+    is_lasting: bool = False
+
+    @property
+    def goals(self) -> dict[str, str]:
+        given = {"goal_code": self.goal_code, "goal": self.goal}
+        return {name: value for name, value in given.items() if value}
+
+
 class Invited(NamedTuple):
     """What an invitation says: who invites, by which protocol to connect (none: not at all), and
     the DID of the inviter, if given, by which an earlier connection is found again."""
@@ -35,9 +54,9 @@ def invitation(
     image_url: str,
     party: Party,
     handshakes: tuple[str, ...] = HANDSHAKES,
-    request: dict | None = None,
+    **goals: str,
 ) -> dict:
-    """An invitation to connect and, or, to answer the attached `request`."""
+    """An invitation to connect or, without handshakes, only to answer what it carries."""
     key = keys.did_key_of(party.verkey)
     service = {
         "id": "#inline",
@@ -47,14 +66,17 @@ def invitation(
         "routingKeys": [],
         "serviceEndpoint": party.endpoint,
     }
-    body = build(INVITATION, label=label, accept=ACCEPT) | {"@id": identifier}
+    body = build(INVITATION, label=label, accept=ACCEPT, **goals) | {"@id": identifier}
     if handshakes:
         body["handshake_protocols"] = [PREFIX + name for name in handshakes]
     body["services"] = [service]
-    if request:
-        attachment = {"@id": "request-0", "mime-type": "application/json"}
-        body["requests~attach"] = [attachment | {"data": {"json": request}}]
     return body | ({"imageUrl": image_url} if image_url else {})
+
+
+def carrying(invitation: dict, request: dict) -> dict:
+    """The invitation with the first message of an exchange attached."""
+    attachment = {"@id": "request-0", "mime-type": "application/json", "data": {"json": request}}
+    return invitation | {"requests~attach": [attachment]}
 
 
 def read(received: Message) -> Invited:

@@ -5,17 +5,93 @@ from rest_framework import serializers
 from agency import dialects
 from agency.api import Contract, IdentifierField, Parameters, compact, utc
 from agency.listing import CREATED, NAMED, UPDATED, ChangingQuery, ListQuery, NamedQuery
+from connections import out_of_band
 from connections.models import BasicMessage, Connection
 from connections.protocol import MAX_CONTENT
 
 STATES = [(str(state), str(state)) for state in Connection.State]
 ROLES = [(str(role), str(role)) for role in Connection.Role]
+VERSIONS = [(str(version), str(version)) for version in Connection.Version]
+OUT_OF_BAND = "out-of-band"
+LINK_PROTOCOLS = [OUT_OF_BAND]
+PROTOCOLS = ["connections", OUT_OF_BAND]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 
 
-class ConnectionInvitationParameters(Parameters):
-    aliases = {"connection_id": "connectionId", "multi_party": "multiParty"}
+class LinkParameters(Parameters):
+    """How an invitation, offer or request is written for a link. All of it may be left out."""
 
+    aliases = {"goal_code": "goalCode"}
+    only_out_of_band = ("handshakes", "goalCode", "goal", "reuse")
+
+    protocol = serializers.ChoiceField(
+        LINK_PROTOCOLS, required=False, help_text="`out-of-band`: as an out-of-band invitation."
+    )
+    handshakes = serializers.ListField(
+        child=serializers.ChoiceField(out_of_band.HANDSHAKES),
+        required=False,
+        min_length=1,
+        max_length=3,
+        help_text="Out-of-band only: the protocols to connect by, the best first. An offer or "
+        "request without them is answered without a connection.",
+    )
+    goalCode = serializers.CharField(
+        required=False, max_length=100, help_text="Out-of-band only: what it is for, by a code."
+    )
+    goal = serializers.CharField(
+        required=False, max_length=200, help_text="Out-of-band only: what it is for, for people."
+    )
+    reuse = serializers.BooleanField(
+        required=False,
+        help_text="Out-of-band only: under a key that stays, so that an agent that is connected "
+        "already goes on there.",
+    )
+
+    def validate(self, data):
+        given = [name for name in self.only_out_of_band if data.get(name)]
+        if given and data.get("protocol") != OUT_OF_BAND:
+            raise serializers.ValidationError(
+                {name: [f"This needs the protocol {OUT_OF_BAND}."] for name in given}
+            )
+        return data
+
+
+class ExchangeLinkParameters(LinkParameters):
+    """Of an offer or request."""
+
+    def validate(self, data):
+        data = super().validate(data)
+        if data.get("reuse") and "handshakes" not in data:
+            raise serializers.ValidationError({"reuse": ["This needs handshakes."]})
+        if "protocol" in data and "connectionId" in data:
+            raise serializers.ValidationError({"protocol": ["A connection takes no link."]})
+        return data
+
+
+def terms(body, handshakes=()):
+    """The terms of an out-of-band invitation in valid LinkParameters, or None."""
+    if body.get("protocol") != OUT_OF_BAND:
+        return None
+    return out_of_band.Terms(
+        tuple(dict.fromkeys(body.get("handshakes", handshakes))),
+        body.get("goalCode", ""),
+        body.get("goal", ""),
+        body.get("reuse", False),
+    )
+
+
+class ConnectionInvitationParameters(LinkParameters):
+    aliases = LinkParameters.aliases | {
+        "connection_id": "connectionId",
+        "multi_party": "multiParty",
+    }
+
+    protocol = serializers.ChoiceField(
+        PROTOCOLS, required=False, help_text="Without it `connections`."
+    )
+    exchangeVersion = serializers.ChoiceField(
+        VERSIONS, required=False, help_text="Of issue-credential and present-proof."
+    )
     connectionId = IdentifierField(required=False)
     multiParty = serializers.BooleanField(required=False)
     name = serializers.CharField(required=False, max_length=200, allow_blank=True)
@@ -23,7 +99,7 @@ class ConnectionInvitationParameters(Parameters):
 
 class AcceptInvitationParameters(Parameters):
     invitation = serializers.CharField(
-        max_length=20_000, help_text="The invitation as base64, base64url, JSON, or its link."
+        max_length=200_000, help_text="The invitation as base64, base64url, JSON, or its link."
     )
 
 

@@ -32,18 +32,19 @@ class Sharing(models.Model):
         abstract = True
 
     @classmethod
-    def for_exchange(cls, wallet, connects=False):
-        """The connection of an exchange that this wallet is about to share as a link. With
-        `connects` whoever takes it connects first, and the connection stays."""
+    def for_exchange(cls, wallet, terms=None):
+        """The connection of an exchange that this wallet is about to share as a link: by itself or,
+        with terms, attached to an out-of-band invitation. If that takes handshakes, whoever takes
+        it connects first, and the connection stays."""
         connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER)
         connection.connection_id = str(connection.pk)
         connection.token = secrets.token_urlsafe(16)
-        key = wallet.create_key()
-        if connects:
-            connection.invitation_key, connection.carries_exchange = key, True
-            connection.invitation = connection.invite_out_of_band(key)
+        if terms and terms.handshakes:
+            connection.carries_exchange = True
         else:
-            connection.connectionless, connection.my_key = True, key
+            connection.connectionless, connection.my_key = True, wallet.create_key()
+        if terms:
+            connection.invite_out_of_band(terms)
         connection.save(force_insert=True)
         return connection
 
@@ -52,7 +53,7 @@ class Sharing(models.Model):
         if self.state == self.State.CONNECTED:
             transport.send(self, message)
             return
-        if self.connectionless:
+        if self.connectionless and not self.invitation:
             message = message | {"~service": protocol.service(self.party(self.my_key))}
         vault.seal(self, "shared", message)
         self.save(update_fields=["shared"])
@@ -125,15 +126,21 @@ class Sharing(models.Model):
             body["~thread"] = body.get("~thread", {}) | {"pthid": self.invitation["@id"]}
         return body
 
-    def invite_out_of_band(self, key, handshakes=out_of_band.HANDSHAKES, request=None):
-        """An out-of-band invitation of this wallet to what is reached by `key`."""
-        return out_of_band.invitation(
+    def invite_out_of_band(self, terms):
+        """Becomes an out-of-band invitation of the wallet."""
+        key, wallet = self.my_key, self.wallet
+        if terms.is_lasting:
+            key = wallet.public_key
+        elif terms.handshakes:
+            key = self.invitation_key = wallet.create_key()
+        self.handshake = next(iter(terms.handshakes), "")
+        self.invitation = out_of_band.invitation(
             str(self.pk),
-            self.wallet.name,
-            self.wallet.image_url,
+            wallet.name,
+            wallet.image_url,
             self.party(key),
-            handshakes,
-            request,
+            terms.handshakes,
+            **terms.goals,
         )
 
     @property
@@ -144,21 +151,15 @@ class Sharing(models.Model):
     @property
     def shared_message(self):
         """What the link gives to a wallet: the invitation, or the first message of an exchange."""
-        if self.connectionless:
-            return vault.unseal(self, "shared")
-        if self.shared is None or self.role != self.Role.INVITER:
-            return self.invitation
-        request = vault.unseal(self, "shared")
-        return self.invite_out_of_band(self.invitation_key, request=request)
+        request = self.shared_request
+        if request and self.invitation:
+            return out_of_band.carrying(self.invitation, request)
+        return request or self.invitation
 
     @property
-    def out_of_band_message(self):
-        """The same for wallets that take nothing but out-of-band invitations."""
-        if not self.connectionless:
-            return self.shared_message
-        request = vault.unseal(self, "shared")
-        del request["~service"]
-        return self.invite_out_of_band(self.my_key, (), request)
+    def shared_request(self):
+        """What the link carries besides an invitation, or None."""
+        return vault.unseal(self, "shared") if self.role == self.Role.INVITER else None
 
     @property
     def invitation_data(self):
@@ -171,13 +172,7 @@ class Sharing(models.Model):
     @property
     def long_url(self):
         """The link with the message in it, under the name that wallets know."""
-        return self._long_url(self.shared_message)
-
-    @property
-    def out_of_band_url(self):
-        return self._long_url(self.out_of_band_message)
-
-    def _long_url(self, shared):
+        shared = self.shared_message
         return f"{self.invitation_url}?{query_name(shared)}={didcomm.encode_url(shared)}"
 
     @property

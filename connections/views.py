@@ -24,6 +24,7 @@ from connections.serializers import (
     ConnectionInvitationParameters,
     ConnectionQuery,
     WalletConnectionQuery,
+    terms,
 )
 from wallets.api import WalletView
 from wallets.models import Wallet
@@ -39,6 +40,18 @@ INVITED = OpenApiExample(
         "multiParty": False,
     },
     response_only=True,
+)
+NAMED = OpenApiExample("Named", {"name": "Rex"}, request_only=True)
+BY_OUT_OF_BAND = OpenApiExample(
+    "Out of band",
+    {
+        "protocol": "out-of-band",
+        "handshakes": ["didexchange/1.1", "connections/1.0"],
+        "goalCode": "issue-vc",
+        "goal": "To issue a dog licence",
+        "reuse": True,
+    },
+    request_only=True,
 )
 CONNECTED = OpenApiExample(
     "Connected",
@@ -76,7 +89,12 @@ def invite(wallet, body):
     try:
         with transaction.atomic():
             return Connection.invite(
-                wallet, chosen, body.get("name", ""), body.get("multiParty", False)
+                wallet,
+                chosen,
+                body.get("name", ""),
+                body.get("multiParty", False),
+                terms(body, out_of_band.HANDSHAKES),
+                body.get("exchangeVersion", ""),
             )
     except IntegrityError:
         raise Conflict("connection_id_taken", f"The connectionId {chosen} is taken.") from None
@@ -97,7 +115,7 @@ class Connections(OrganizationView):
         summary="Invite somebody",
         request=ConnectionInvitationParameters,
         responses=ConnectionContract,
-        examples=[INVITED, OpenApiExample("Named", {"name": "Rex"}, request_only=True)],
+        examples=[INVITED, NAMED, BY_OUT_OF_BAND],
     )
     def create(self, request):
         body = self.parsed(ConnectionInvitationParameters)

@@ -2,7 +2,7 @@
 
 from agency.errors import PeerError
 from connections.didcomm.message import problem_code
-from connections.didcomm.router import closes, handles
+from connections.didcomm.router import closes, handles, moves
 from credentials import protocol
 from credentials.models import Credential
 
@@ -56,3 +56,9 @@ def receive_revocation(connection, message):
 def decline_open(connection):
     for credential in Credential.objects.filter(connection=connection, state__in=Credential.OPEN):
         credential.decline()
+
+
+@moves
+def go_on_elsewhere(connection, to):
+    """The other side knew us already: what an invitation of ours carried goes on there."""
+    Credential.objects.filter(connection=connection).update(connection=to)

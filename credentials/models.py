@@ -364,12 +364,13 @@ class Credential(Exchange):
 
     @classmethod
     @transaction.atomic
-    def offer_by_link(cls, wallet, definition, values, automatic_issuance=False):
-        """Issuer: offers to whoever opens the link first."""
+    def offer_by_link(cls, wallet, definition, values, automatic_issuance=False, terms=None):
+        """Issuer: offers to whoever opens the link first; with terms, of an out-of-band
+        invitation."""
         if values is None:
             message = "An offer without a connection needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
-        connection = Connection.for_exchange(wallet)
+        connection = Connection.for_exchange(wallet, terms)
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @classmethod

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from agency.api import Contract, Parameters, compact, utc
 from agency.listing import ChangingQuery, NamedQuery
+from connections.serializers import ExchangeLinkParameters
 from credentials.models import Credential
 from wallets.anoncreds import common_view
 
@@ -13,7 +14,16 @@ STATES = [(str(state), str(state)) for state in Credential.State]
 ROLES = [(str(role), str(role)) for role in Credential.Role]
 LINK_COLUMNS = tuple(
     f"connection__{name}"
-    for name in ("connection_id", "connectionless", "token", "shared", "role", "tenant")
+    for name in (
+        "connection_id",
+        "connectionless",
+        "carries_exchange",
+        "token",
+        "invitation",
+        "shared",
+        "role",
+        "tenant",
+    )
 )
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
@@ -143,8 +153,8 @@ def values_field(**options):
     return serializers.DictField(child=child, **options)
 
 
-class CredentialOfferParameters(Parameters):
-    aliases = {"attributeValues": "credentialValues"}
+class CredentialOfferParameters(ExchangeLinkParameters):
+    aliases = ExchangeLinkParameters.aliases | {"attributeValues": "credentialValues"}
 
     definitionId = serializers.CharField(max_length=300)
     connectionId = serializers.CharField(
@@ -221,4 +231,5 @@ def listed_id(connection):
 
 def shares(connection):
     """Whether the exchange was started here, by a link."""
-    return bool(connection and connection.connectionless and connection.token)
+    is_link = connection and (connection.connectionless or connection.carries_exchange)
+    return bool(is_link and connection.token)

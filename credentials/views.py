@@ -13,6 +13,7 @@ from agency.listing import parameters
 from agency.waiting import PREFER
 from connections import links
 from connections.models import Connection
+from connections.serializers import terms
 from credentials import protocol
 from credentials.models import (
     Credential,
@@ -220,6 +221,17 @@ class Credentials(View):
                 },
                 request_only=True,
             ),
+            OpenApiExample(
+                "By an out-of-band invitation, after connecting",
+                {
+                    "definitionId": DEFINITION_ID,
+                    "automaticIssuance": True,
+                    "credentialValues": {"name": "Rex", "year": "2021"},
+                    "protocol": "out-of-band",
+                    "handshakes": ["didexchange/1.1", "connections/1.0"],
+                },
+                request_only=True,
+            ),
         ],
     )
     def create(self, request):
@@ -231,7 +243,8 @@ class Credentials(View):
             credential = self.act(Credential.offer, connection, offered, *options)
         else:
             wallet = organization(self.tenant)
-            credential = self.act(Credential.offer_by_link, wallet, offered, *options)
+            wanted = (offered, *options, terms(body))
+            credential = self.act(Credential.offer_by_link, wallet, *wanted)
         return self.shown(CredentialContract, find(self.rows, credential.pk))
 
     def connection(self, connection_id):

@@ -2,7 +2,7 @@
 
 from agency.errors import PeerError
 from connections.didcomm.message import problem_code
-from connections.didcomm.router import closes, handles
+from connections.didcomm.router import closes, handles, moves
 from verifications import protocol
 from verifications.models import Verification
 
@@ -51,3 +51,9 @@ def decline_open(connection):
     rows = Verification.objects.filter(connection=connection, state__in=Verification.OPEN)
     for verification in rows:
         verification.decline()
+
+
+@moves
+def go_on_elsewhere(connection, to):
+    """The other side knew us already: what an invitation of ours carried goes on there."""
+    Verification.objects.filter(connection=connection).update(connection=to)

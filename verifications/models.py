@@ -147,9 +147,9 @@ class Verification(Exchange):
 
     @classmethod
     @transaction.atomic
-    def send_by_link(cls, wallet, body, policy_id=None):
-        """Verifier: asks whoever opens the link first."""
-        return cls.send(Connection.for_exchange(wallet), body, policy_id)
+    def send_by_link(cls, wallet, body, policy_id=None, terms=None):
+        """Verifier: asks whoever opens the link first; with terms, of an out-of-band invitation."""
+        return cls.send(Connection.for_exchange(wallet, terms), body, policy_id)
 
     @classmethod
     @transaction.atomic

@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from agency.api import Contract, Parameters, compact, utc
 from agency.listing import ChangingQuery, NamedQuery
+from connections.serializers import ExchangeLinkParameters
 from credentials.serializers import LINK_COLUMNS, CredentialContract, listed_id, shares
 from verifications.models import Verification
 from verifications.selection import Selection
@@ -63,6 +64,10 @@ class VerificationPolicyParameters(Parameters):
     attributes = AttributePolicy(many=True, required=False)
     predicates = PredicatePolicy(many=True, required=False)
     revocationRequirement = RevocationRequirement(required=False)
+
+
+class SharedPolicyParameters(VerificationPolicyParameters, ExchangeLinkParameters):
+    """A policy that is asked for by a link."""
 
 
 class VerificationPolicyQuery(NamedQuery):

@@ -12,12 +12,14 @@ from agency.listing import parameters
 from agency.waiting import PREFER
 from connections import links
 from connections.models import Connection
+from connections.serializers import ExchangeLinkParameters, terms
 from credentials.models import organization
 from verifications import policy, protocol
 from verifications.models import Verification, VerificationPolicy
 from verifications.serializers import (
     ConnectionVerificationQuery,
     SelectionParameters,
+    SharedPolicyParameters,
     VerificationContract,
     VerificationDataParameters,
     VerificationDataSelections,
@@ -46,6 +48,9 @@ POLICY = {
     ],
 }
 WANTED = OpenApiExample("A policy", POLICY, request_only=True)
+BY_OUT_OF_BAND = OpenApiExample(
+    "Out of band", {"protocol": "out-of-band", "goalCode": "request-proof"}, request_only=True
+)
 STORED = OpenApiExample(
     "A stored policy",
     {"policyId": "0196f3a3-3333-7000-8000-000000000001", **POLICY},
@@ -214,27 +219,29 @@ class Verifications(View):
     @extend_schema(
         operation_id="createVerificationFromPolicy",
         summary="Ask for a stored policy by a link",
-        request=None,
+        request=ExchangeLinkParameters,
         responses=VerificationContract,
-        examples=[VERIFICATION],
+        examples=[BY_OUT_OF_BAND, VERIFICATION],
     )
     def share_policy(self, request, policyId):
+        given = self.parsed(ExchangeLinkParameters)
         stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policyId)
-        return self.shared(stored.shown(), stored.pk)
+        return self.shared(stored.shown(), stored.pk, terms(given))
 
     @extend_schema(
         operation_id="createVerificationFromParameters",
         summary="Ask for a policy given here by a link",
-        request=VerificationPolicyParameters,
+        request=SharedPolicyParameters,
         responses=VerificationContract,
         examples=[WANTED, VERIFICATION],
     )
     def share_parameters(self, request):
-        return self.shared(policy.normalise(self.parsed(VerificationPolicyParameters)))
+        given = self.parsed(SharedPolicyParameters)
+        return self.shared(policy.normalise(given), None, terms(given))
 
-    def shared(self, body, policy_id=None):
+    def shared(self, *wanted):
         wallet = organization(self.tenant)
-        verification = self.act(Verification.send_by_link, wallet, body, policy_id)
+        verification = self.act(Verification.send_by_link, wallet, *wanted)
         return self.shown(VerificationContract, find(self.rows, verification.pk))
 
     @extend_schema(

@@ -66,6 +66,13 @@ class Wallet(Record):
     def secret(self) -> str:
         return vault.unseal(self, "link_secret")
 
+    @property
+    def public_key(self) -> "Key":
+        """The organization's: the key of its DID, which is its first and stays."""
+        key = self.keys.order_by("pk").first()
+        assert key and key.did == self.did, "only an organization has a public DID"
+        return key
+
     def create_key(self, seed: bytes | None = None) -> "Key":
         return Key.create(self, seed or keys.generate_seed())
 

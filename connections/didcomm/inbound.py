@@ -144,12 +144,12 @@ def store(
 
 def handle(key: Key, received: Message) -> None:
     """Finds the connection by the recipient's key, checks the sender, calls the handler."""
-    connection = find_connection(key)
+    connection = find_connection(key, received.parent_id)
     if not connection:
         raise PeerError("unknown_connection", "nobody listens on this key")
     if received.is_expired(timezone.now()):
         raise PeerError("message_expired", "the time that the sender has set is over")
-    by_invitation = connection.invitation_key_id == key.pk
+    by_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)
     if by_invitation != (received.family in OPENINGS):
         raise PeerError("unexpected_message", f"{received.type} does not belong here")
     if not by_invitation:
@@ -158,10 +158,12 @@ def handle(key: Key, received: Message) -> None:
     router.dispatch(connection, received)
 
 
-def find_connection(key: Key) -> "models.Connection | None":
+def find_connection(key: Key, parent_id: str = "") -> "models.Connection | None":
+    """By the key it came to; under a key kept for all invitations, by the invitation it names."""
     connections = models.Connection.objects.select_related("wallet__tenant", "my_key", "other_key")
     by_own_key = connections.filter(Q(my_key=key) | Q(other_key=key)).first()
-    return by_own_key or connections.filter(invitation_key=key).first()
+    found = by_own_key or connections.filter(invitation_key=key).first()
+    return found or models.Connection.invitation_of(key, parent_id)
 
 
 def _check_sender(connection: "models.Connection", received: Message) -> None:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from connections.models import Connection
+from connections.out_of_band import Terms
 from connections.protocol import invitation
 from credentials.models import organization
 from tests.api.objects import WALLET, caller, filled
@@ -48,7 +49,7 @@ class World:
         self.faber.post("/credentials", body)
         self.faber.post("/verifications/policy", POLICY)
         with transaction.atomic():
-            carrying = Connection.for_exchange(organization(self.faber.tenant), connects=True)
+            carrying = Connection.for_exchange(organization(self.faber.tenant), terms=Terms())
             carrying.begin({"@type": "https://didcomm.org/test/1.0/test", "@id": "1"})
 
     def connect(self):

@@ -14,7 +14,7 @@ from wallets.models import Wallet
 @pytest.fixture
 def invited(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant, is_organization=True)
-    return Connection.invite(wallet, is_out_of_band=True)
+    return Connection.invite(wallet, terms=out_of_band.Terms())
 
 
 def states():
