@@ -105,13 +105,14 @@ class Refused(AssertionError):
 
 
 class Acapy:
-    """A running agent, by its admin API. What it does by itself is said where it is started."""
+    """A running agent, by its admin API. `known`: the exchanges that tests have had."""
 
     def __init__(self, release: Release, folder: Path, label: str, *options: str):
         self.release, self.label = release, label
         self.port, admin = free_port(), free_port()
         self.url, self.endpoint = f"http://127.0.0.1:{admin}", f"http://127.0.0.1:{self.port}"
         self.http, self.webhooks = requests.Session(), Webhooks()
+        self.known: set[str] = set()
         command = [str(program(release)), "start", *self._arguments(admin), *options]
         environment = os.environ | {"HOME": str(folder), "PYTHONPATH": str(PLUGINS)}
         for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):

@@ -80,6 +80,19 @@ class Agency:
         made = json.loads(self.manage("create_organization", name, "--network", network, "--json"))
         return Organization(self, made)
 
+    def rows(self, table: str, where: str) -> int:
+        """How many rows of a table are so."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            found = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+        return found[0]
+
+    def lets_leases_run_out(self) -> None:
+        """As if a minute had passed since the last worker died."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            for table in ("connections_inboundmessage", "connections_outboundmessage"):
+                changes = "lease_until = now(), due_at = now()"
+                connection.execute(f"UPDATE {table} SET {changes} WHERE status = 'pending'")
+
     def output(self) -> str:
         return "\n".join(f"{name}: {one.output()}" for name, one in self.services.items())
 

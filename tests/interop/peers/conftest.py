@@ -94,6 +94,17 @@ def as_inviter(faber, acapy):
 
 
 @pytest.fixture(scope="session")
+def by_exchange(faber, acapy):
+    """(our id, their id) of a connection that Faber invited to out of band, by DID exchange."""
+    invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
+    invitation = decode_json(invited["invitation"])
+    theirs = acapy.post("/out-of-band/receive-invitation", invitation)["connection_id"]
+    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
+    acapy.until(f"/connections/{theirs}", state="active")
+    return invited["connectionId"], theirs
+
+
+@pytest.fixture(scope="session")
 def as_invitee(alice, acapy):
     """(our id, their id) of a connection that ACA-Py invited Alice to, by connections/1.0."""
     invited = acapy.post("/connections/create-invitation")

@@ -31,11 +31,16 @@ class Exchanges:
         listed = [self.flat(one) for one in self.agent.get(f"{self.path}/records")["results"]]
         return [one for one in listed if wanted.items() <= one.items()]
 
-    def newest(self, connection_id: str, state: str) -> dict[str, Any]:
-        """The last record of a connection that is in this state, once there is one."""
-        wanted = {"connection_id": connection_id, "state": self.state(state)}
-        found = eventually(lambda: self.records(**wanted))
-        return max(found, key=lambda one: one["created_at"])
+    def next(self, state: str, **wanted: Any) -> dict[str, Any]:
+        """A record in this state that no test had before, once there is one."""
+
+        def look():
+            found = self.records(state=self.state(state), **wanted)
+            return [one for one in found if one[self.id_name] not in self.agent.known]
+
+        record = eventually(look)[0]
+        self.agent.known.add(record[self.id_name])
+        return record
 
     def flat(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of issue-credential 2.0 comes with its details beside it."""
@@ -88,9 +93,13 @@ class Issuance(Exchanges):
             body["filter"] = self.formed({"cred_def_id": definition_id})
         return self.flat(self.agent.post(f"{self.path}/send-offer", body))
 
+    def stored(self, record: dict[str, Any]) -> str:
+        """The id of the credential in the agent's wallet."""
+        return record.get("credential_id") or record["details"]["cred_id_stored"]
+
     def accept(self, connection_id: str) -> dict:
         """Asks for what is offered on a connection; the record when the credential is stored."""
-        offered = self.newest(connection_id, "offer-received")
+        offered = self.next("offer-received", connection_id=connection_id)
         self.act(offered, "send-request")
         return self.until(offered, "done")
 
@@ -117,10 +126,15 @@ class Proof(Exchanges):
         state = "verified" if self.version == "1.0" else "done"
         return self.until(record, state)["verified"] == "true"
 
-    def present(self, record: dict[str, Any], state: str = "presentation-sent") -> dict:
-        """Answers with the first fitting credential of each item."""
-        path = f"{self.path}/records/{record[self.id_name]}/credentials"
-        fitting = self.agent.get(path)
+    def fitting(self, record: dict[str, Any]) -> list[dict[str, Any]]:
+        """Its credentials that fit any item."""
+        return self.agent.get(f"{self.path}/records/{record[self.id_name]}/credentials")
+
+    def present(self, record: dict[str, Any], credential: str = "") -> None:
+        """Answers each item with this credential or, without one, with the first that fits."""
+        fitting = [
+            one for one in self.fitting(record) if credential in ("", one["cred_info"]["referent"])
+        ]
         chosen: dict[str, Any] = {"self_attested_attributes": {}}
         chosen |= {"requested_attributes": {}, "requested_predicates": {}}
         asked = self.asked(record)
@@ -130,7 +144,6 @@ class Proof(Exchanges):
                 pick = {"cred_id": first["cred_info"]["referent"]}
                 chosen[kind][referent] = pick | ({"revealed": True} if "attr" in kind else {})
         self.act(record, "send-presentation", self.formed(chosen))
-        return self.read(record[self.id_name])
 
     def asked(self, record: dict[str, Any]) -> dict[str, Any]:
         if self.version == "1.0":

@@ -2,7 +2,9 @@
 
 import pytest
 
+from connections.didcomm.message import decode_json
 from tests.interop.peers.agency import reaches
+from tests.interop.peers.exchanges import Proof
 from tests.interop.peers.processes import eventually
 
 
@@ -36,19 +38,6 @@ def test_messages_follow_a_did_exchange(faber, acapy):
     acapy.webhooks.hears("ping", thread_id=thread, state="response_received")
 
 
-def test_acapy_rotates_its_did_and_is_still_reached(faber, acapy):
-    dora, invited = faber.hosts("Dora"), invites(acapy, "didexchange/1.1")
-    ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
-    theirs = record_of(acapy, invited)["connection_id"]
-    acapy.until(f"/connections/{theirs}", state="active")
-    made = acapy.post("/wallet/did/create", {"method": "did:peer:4"})["result"]["did"]
-    acapy.post(f"/did-rotate/{theirs}/rotate", {"to_did": made})
-    eventually(lambda: acapy.get(f"/connections/{theirs}")["my_did"] == made)
-    eventually(lambda: made.startswith(dora.get(f"/connections/{ours}")["theirDid"]))
-    thread = acapy.post(f"/connections/{theirs}/send-ping")["thread_id"]
-    acapy.webhooks.hears("ping", thread_id=thread, state="response_received")
-
-
 def test_acapy_hears_that_a_wallet_left(faber, acapy):
     dora, invited = faber.hosts("Dora"), invites(acapy, "didexchange/1.1")
     ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
@@ -62,28 +51,35 @@ def connections(acapy):
     return acapy.get("/connections")["results"]
 
 
+def shares(acapy, item, *handshakes):
+    """ACA-Py's request as an out-of-band invitation: (its record, the link)."""
+    asked = {"name": "Shared", "version": "1.0", "requested_predicates": {}}
+    asked["requested_attributes"] = {"a": item}
+    record = Proof(acapy, "2.0").ask_anybody(asked)
+    attached = [{"id": record["pres_ex_id"], "type": "present-proof"}]
+    return record, invites(acapy, *handshakes, attachments=attached)["invitation_url"]
+
+
 def test_a_request_attached_to_an_invitation_follows_the_connection(faber, acapy):
-    asked = acapy.post("/present-proof-2.0/create-request", proof_request("Attached"))
-    attached = [{"id": asked["pres_ex_id"], "type": "present-proof"}]
-    invited = invites(acapy, "didexchange/1.1", attachments=attached)
+    record, link = shares(acapy, {"name": "nickname"}, "didexchange/1.1")
     dora = faber.hosts("Dora")
-    dora.accepts_invitation(invited["invitation_url"])
+    dora.accepts_invitation(link)
     shown = eventually(lambda: dora.get("/verifications"))[0]
     dora.put(f"/verifications/{shown['verificationId']}/autoSelect")
-    acapy.until(f"/present-proof-2.0/records/{asked['pres_ex_id']}", state="done")
+    Proof(acapy, "2.0").until(record, "done")
 
 
 def test_a_request_in_an_invitation_without_handshake_is_answered(faber, acapy):
-    asked = acapy.post("/present-proof-2.0/create-request", proof_request("Alone"))
-    attached = [{"id": asked["pres_ex_id"], "type": "present-proof"}]
-    invited = acapy.post("/out-of-band/create-invitation", {"attachments": attached})
-    dora = faber.hosts("Dora")
-    dora.put_form("/verifications/fromData/autoSelect", verificationData=invited["invitation_url"])
-    path = f"/present-proof-2.0/records/{asked['pres_ex_id']}"
-    acapy.until(path, state="done", verified="false")
+    record, link = shares(acapy, {"name": "nickname"})
+    faber.hosts("Dora").put_form("/verifications/fromData/autoSelect", verificationData=link)
+    Proof(acapy, "2.0").until(record, "done")
 
 
-def proof_request(name):
-    asked = {"name": name, "version": "1.0", "requested_predicates": {}}
-    asked["requested_attributes"] = {"nickname": {"name": "nickname"}}
-    return {"presentation_request": {"indy": asked}}
+@pytest.mark.parametrize("handshake", ["didexchange/1.1", "didexchange/1.0", "connections/1.0"])
+def test_acapy_accepts_what_an_organization_offers_out_of_band(faber, acapy, handshake):
+    invited = faber.invites(protocol="out-of-band", handshakes=[handshake])
+    invitation = decode_json(invited["invitation"])
+    theirs = acapy.post("/out-of-band/receive-invitation", invitation)["connection_id"]
+    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
+    record = acapy.until(f"/connections/{theirs}", state="active")
+    assert record["connection_protocol"] == handshake
