@@ -208,9 +208,10 @@ class Handshaking(models.Model):
         request = vault.unseal(self, "shared")
         if request is None:
             return
-        type(self).objects.filter(pk=self.pk).update(shared=None)
-        self.shared = None
-        inbound.consider(self, didcomm.read(request)._replace(sender=self.their_key))
+        attached = didcomm.read(request)._replace(sender=self.their_key)
+        self.shared, self.invitation = None, self.invitation | out_of_band.begun(attached)
+        self.save(update_fields=["shared", "invitation"])
+        inbound.consider(self, attached)
 
     def reuse(self, invitation):
         """Invitee: tells the inviter of another invitation that both are connected already."""

@@ -74,9 +74,18 @@ def invitation(
 
 
 def carrying(invitation: dict, request: dict) -> dict:
-    """The invitation with the first message of an exchange attached."""
+    """The invitation with the first message of an exchange attached. That names the invitation:
+    ACA-Py finds it so."""
+    request = request | {"~thread": request.get("~thread", {}) | {"pthid": invitation["@id"]}}
     attachment = {"@id": "request-0", "mime-type": "application/json", "data": {"json": request}}
     return invitation | {"requests~attach": [attachment]}
+
+
+def begun(attached: Message) -> dict:
+    """What is kept of an invitation whose attached message was taken: the threads that answers
+    name. ACA-Py knows them by both."""
+    threads = {"thid": attached.thread_id, "pthid": attached.parent_id}
+    return {"~thread": threads} if attached.parent_id else {}
 
 
 def read(received: Message) -> Invited:

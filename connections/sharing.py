@@ -84,8 +84,7 @@ class Sharing(models.Model):
         connection.their_key, connection.their_endpoint = starter.verkey, starter.endpoint
         connection.their_routing_keys = starter.routing_keys
         connection.message_prefix, connection.thread_id = message.prefix, message.thread_id
-        if message.parent_id:
-            connection.invitation = {"@id": message.parent_id}
+        connection.invitation = out_of_band.begun(message)
         connection.save(force_insert=True)
         return connection
 
@@ -119,15 +118,17 @@ class Sharing(models.Model):
     def as_sent(self, body):
         """A message with what the other side needs to place it: whoever answers a shared message
         says where it is reached, that the answer of the same call will do too, and which invitation
-        it answers."""
-        if not self.connectionless or self.role != self.Role.INVITEE:
+        it came with."""
+        if self.role != self.Role.INVITEE:
             return body
-        body = body | {
-            "~service": protocol.service(self.party(self.my_key)),
-            "~transport": {"return_route": "all"},
-        }
-        if "@id" in self.invitation:
-            body["~thread"] = body.get("~thread", {}) | {"pthid": self.invitation["@id"]}
+        if self.connectionless:
+            body = body | {
+                "~service": protocol.service(self.party(self.my_key)),
+                "~transport": {"return_route": "all"},
+            }
+        begun, thread = self.invitation.get("~thread"), body.get("~thread", {})
+        if begun and thread.get("thid") == begun["thid"]:
+            body = body | {"~thread": thread | begun}
         return body
 
     def invite_out_of_band(self, terms):

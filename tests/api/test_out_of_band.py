@@ -86,6 +86,8 @@ def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connec
         offered = offer(**OUT_OF_BAND, goalCode="issue-vc")
         body = message_in(offered["offerData"])
         assert kinds_in(body) == ["https://didcomm.org/issue-credential/2.0/offer-credential"]
+        attached = body["requests~attach"][0]["data"]["json"]
+        assert attached["~thread"]["pthid"] == body["@id"]
         assert "handshake_protocols" not in body and body["goal_code"] == "issue-vc"
         taken = alice.put_form("/credentials/fromData", credentialData=offered[form])
         assert (taken["state"], taken["values"]) == ("Issued", VALUES)

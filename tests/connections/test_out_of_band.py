@@ -6,11 +6,13 @@ import pytest
 
 from connections import did_exchange, discovery, out_of_band, protocol, rotation
 from connections.didcomm import dids, message
+from connections.didcomm.exchange import Wire
 from connections.didcomm.message import PREFIX as NEW
 from connections.models import BasicMessage, Connection
 from tests import queues
 from tests.connections.outside import Agent
 from tests.connections.test_return_route import connects
+from verifications import protocol as present_proof
 from wallets.models import Wallet
 
 
@@ -69,6 +71,24 @@ def test_alice_accepts_an_out_of_band_invitation_of_another_agent(faber, phone, 
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
     kinds = [one.type for one in phone.inbox]
     assert f"didexchange/{version}/complete" in kinds
+
+
+def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, phone):
+    asked = {"name": "P", "version": "1.0", "nonce": "1", "requested_predicates": {}}
+    asked["requested_attributes"] = {"name": {"name": "name"}}
+    request = present_proof.request(asked, Wire(message.PREFIX, "2.0"))
+    offered = ("didexchange/1.1",)
+    body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
+    alice = faber.hosts("Alice")
+    alice.accepts_invitation(json.dumps(out_of_band.carrying(body, request)))
+    queues.tasks.sweep()
+    handshake = phone.newest("didexchange/1.1/request")
+    phone.their_key = did_exchange.read_request(handshake).verkey
+    phone.says(did_exchange.response(phone.party, phone.seed, handshake))
+    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/decline")
+    queues.tasks.sweep()
+    report = phone.newest("present-proof/2.0/problem-report")
+    assert report.body["~thread"] == {"thid": request["@id"], "pthid": "invitation-1"}
 
 
 def test_a_response_that_the_invitation_has_not_signed_connects_nobody(faber, phone):

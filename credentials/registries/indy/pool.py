@@ -6,13 +6,14 @@ needed, in each process for itself: after a fork the child begins anew and lets 
 """
 
 import asyncio
+import atexit
 import json
 import os
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from django.conf import settings
@@ -26,6 +27,7 @@ PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
 READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both are away
 GENESIS_BYTES = 512 * 1024
 SECONDS_TO_READ = 10
+LAST_CALLBACK = 0.1  # seconds in which a thread of the library leaves our code, at the end
 
 
 class Refused(Conflict):
@@ -41,6 +43,8 @@ class Pools:
         self.opened: dict[str, asyncio.Task[Pool]] = {}
         self.silent_until: dict[tuple[str, bool], float] = {}
         threading.Thread(target=self.loop.run_forever, name="indy-pools", daemon=True).start()
+        # a thread of the library that is still in its callback when Python ends aborts the process
+        atexit.register(sleep, LAST_CALLBACK)
 
     async def submit(self, genesis: str, request: Request) -> dict[str, Any]:
         pool = await asyncio.shield(self.open(genesis))

@@ -1,0 +1,185 @@
+"""ACA-Py as a peer: installed once into a cache outside the checkout, run on loopback.
+
+ACAPY, ACAPY_CURRENT: the `aca-py` programs, if they are installed already. AGENCY_PEERS: the
+cache. ACAPY_PYTHON, ACAPY_CURRENT_PYTHON: the interpreters that they are installed with.
+"""
+
+import fcntl
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import base58
+import requests
+
+from tests.interop.peers.processes import Process, eventually, free_port
+from tests.interop.peers.webhooks import Webhooks
+
+CACHE = Path(os.environ.get("AGENCY_PEERS", Path.home() / ".cache" / "agency-peers"))
+PLUGINS = Path(__file__).parent / "plugins"
+
+
+class Release(NamedTuple):
+    """A published version. `variable` names its program, `{variable}_PYTHON` an interpreter."""
+
+    variable: str
+    requirement: str
+    folder: str
+    python: str
+    wallet_type: str
+    package: str
+
+
+FIRST = Release(
+    "ACAPY",
+    "aries-cloudagent[askar]==0.12.8",
+    "acapy-0.12.8",
+    "3.11",
+    "askar",
+    "aries_cloudagent",
+)
+CURRENT = Release(
+    "ACAPY_CURRENT",
+    "acapy-agent==1.7.0",
+    "acapy-agent-1.7.0",
+    "3.13",
+    "askar-anoncreds",
+    "acapy_agent",
+)
+
+
+def interpreter(release: Release) -> str | None:
+    """A CPython of the version that this release runs with."""
+    given = os.environ.get(f"{release.variable}_PYTHON")
+    if given:
+        return given
+    if release.python == f"{sys.version_info.major}.{sys.version_info.minor}":
+        return sys.executable
+    versions = Path.home() / ".pyenv" / "versions"
+    found = [*sorted(versions.glob(f"{release.python}.*/bin/python")), *on_path(release.python)]
+    return str(found[0]) if found else None
+
+
+def on_path(version: str) -> list[Path]:
+    folders = (Path(folder) for folder in os.environ["PATH"].split(os.pathsep))
+    return [one / f"python{version}" for one in folders if (one / f"python{version}").exists()]
+
+
+def program(release: Release) -> Path:
+    """The `aca-py` of this release, installed if it is not. LookupError when it cannot be."""
+    if given := os.environ.get(release.variable):
+        return Path(given)
+    home = CACHE / release.folder
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with open(CACHE / f"{release.folder}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / ".done").exists():
+            install(release, home)
+    return home / "bin" / "aca-py"
+
+
+def install(release: Release, home: Path) -> None:
+    python = interpreter(release)
+    if python is None:
+        raise LookupError(
+            f"{release.requirement} needs CPython {release.python} ({release.variable}_PYTHON)."
+        )
+    pip = [str(home / "bin" / "pip"), "--disable-pip-version-check", "-qq"]
+    for command in ([python, "-m", "venv", "--clear", str(home)],
+                    [*pip, "install", release.requirement]):  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            raise LookupError(f"{release.requirement} was not installed: {done.stderr[-300:]}")
+    (home / ".done").touch()
+
+
+class Refused(AssertionError):
+    """The admin API answered with something else than 200."""
+
+    def __init__(self, response: requests.Response):
+        super().__init__(f"{response.status_code} {response.text[:500]}")
+        self.status = response.status_code
+
+
+class Acapy:
+    """A running agent, by its admin API. `known`: the exchanges that tests have had."""
+
+    def __init__(self, release: Release, folder: Path, label: str, *options: str):
+        self.release, self.label = release, label
+        self.port, admin = free_port(), free_port()
+        self.url, self.endpoint = f"http://127.0.0.1:{admin}", f"http://127.0.0.1:{self.port}"
+        self.http, self.webhooks = requests.Session(), Webhooks()
+        self.known: set[str] = set()
+        command = [str(program(release)), "start", *self._arguments(admin), *options]
+        environment = os.environ | {"HOME": str(folder), "PYTHONPATH": str(PLUGINS)}
+        for name in ("DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE"):
+            environment.pop(name, None)
+        self.process = Process(command, environment, folder / f"{label}.log")
+
+    def _arguments(self, admin: int) -> list[str]:
+        port, key = str(self.port), base58.b58encode(secrets.token_bytes(32)).decode()
+        return [
+            *("--label", self.label, "--endpoint", self.endpoint),
+            *("--inbound-transport", "http", "127.0.0.1", port, "--outbound-transport", "http"),
+            *("--admin", "127.0.0.1", str(admin), "--admin-insecure-mode"),
+            *("--wallet-type", self.release.wallet_type, "--wallet-name", self.label),
+            *("--wallet-key", key, "--wallet-key-derivation-method", "RAW"),
+            *("--auto-provision", "--preserve-exchange-records", "--log-level", "info"),
+            *("--auto-accept-invites", "--auto-accept-requests", "--auto-ping-connection"),
+            *("--auto-store-credential", "--auto-verify-presentation", "--monitor-ping"),
+            *("--webhook-url", self.webhooks.url, "--notify-revocation"),
+            "--monitor-revocation-notification",
+        ]
+
+    def wait_until_ready(self) -> "Acapy":
+        eventually(self._is_ready, 90)
+        return self
+
+    def _is_ready(self) -> bool:
+        self.process.check()
+        try:
+            return self.http.get(f"{self.url}/status/ready", timeout=5).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+        response = self.http.request(
+            method, self.url + path, json=body, params=query or None, timeout=60
+        )
+        if response.status_code not in (200, 201):
+            raise Refused(response)
+        return response.json() if response.content else None
+
+    def get(self, path: str, **query: Any) -> Any:
+        return self.call("GET", path, None, **query)
+
+    def post(self, path: str, body: Any = None, **query: Any) -> Any:
+        return self.call("POST", path, {} if body is None else body, **query)
+
+    def until(self, path: str, seconds: float = 20, **wanted: Any) -> Any:
+        """The record at `path` once its members are as wanted."""
+        seen: dict = {}
+
+        def look():
+            seen.update(self.get(path))
+            return all(seen.get(name) == value for name, value in wanted.items()) and seen
+
+        return self._waiting(look, seconds, lambda: seen)
+
+    def the_one(self, path: str, seconds: float = 20, **query: Any) -> Any:
+        """The only record that a list shows for the query, once there is one."""
+        return eventually(lambda: self.get(path, **query)["results"], seconds)[0]
+
+    def _waiting(self, look, seconds, seen):
+        try:
+            return eventually(look, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error} {seen()}\n{self.process.output()}") from None
+
+    def stop(self) -> None:
+        self.process.stop()
+        self.http.close()
+        self.webhooks.stop()

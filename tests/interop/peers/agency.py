@@ -1,0 +1,172 @@
+"""An Agency of processes as the Procfile starts them, with a database of its own."""
+
+import json
+import os
+import secrets
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import requests
+from django.conf import settings
+
+from agency.supervisor import commands
+from tests import people
+from tests.interop.peers.processes import Process, eventually, free_port
+
+SERVICES = ("web", "worker", "deliver", "beat")
+
+
+class Agency:
+    """`services`: the running processes by their name in the Procfile."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.port = folder, free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.database = f"interop_{secrets.token_hex(6)}"
+        self.services: dict[str, Process] = {}
+        self.environment = os.environ | {
+            "DATABASE_URL": self._database_url(self.database),
+            "PORT": str(self.port),
+            "PUBLIC_URL": self.url,
+            "DEBUG": "1",
+            "LOG_LEVEL": "INFO",
+            "STORAGE_ROOT": str(folder / "storage"),
+            "METRICS_ROOT": str(folder / "metrics"),
+            "PYTHONPATH": str(settings.BASE_DIR),
+            "PYTHONWARNINGS": "ignore",
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+        }
+
+    def start(self) -> None:
+        with self._server() as connection:
+            connection.execute(f"CREATE DATABASE {self.database}")
+        self.manage("migrate", "--no-input")
+        for name in SERVICES:
+            self.services[name] = Process(
+                self._command(name), self.environment, self.folder / f"{name}.log"
+            )
+        self.wait_until_ready()
+
+    def stop(self) -> None:
+        for service in self.services.values():
+            service.signal(signal.SIGTERM)
+        for service in self.services.values():
+            service.stop()
+        with self._server() as connection:
+            connection.execute(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)")
+
+    def wait_until_ready(self) -> None:
+        eventually(self._is_ready, 60)
+
+    def manage(self, *arguments: str, **environment: str) -> str:
+        """Runs a command of manage.py; answers what it prints."""
+        done = subprocess.run(
+            [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments],
+            env=self.environment | environment,
+            cwd=settings.BASE_DIR,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def organization(self, name: str, network: str = "local") -> "Organization":
+        made = json.loads(self.manage("create_organization", name, "--network", network, "--json"))
+        return Organization(self, made)
+
+    def rows(self, table: str, where: str) -> int:
+        """How many rows of a table are so."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            found = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+        return found[0]
+
+    def lets_leases_run_out(self) -> None:
+        """As if a minute had passed since the last worker died."""
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            for table in ("connections_inboundmessage", "connections_outboundmessage"):
+                changes = "lease_until = now(), due_at = now()"
+                connection.execute(f"UPDATE {table} SET {changes} WHERE status = 'pending'")
+
+    def output(self) -> str:
+        return "\n".join(f"{name}: {one.output()}" for name, one in self.services.items())
+
+    def _is_ready(self) -> bool:
+        for service in self.services.values():
+            service.check()
+        try:
+            return requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+        except requests.RequestException:
+            return False
+
+    def _command(self, name: str) -> list[str]:
+        """In the folder of the checkout; what beat writes goes into our own."""
+        command = commands_of_checkout()[name].replace("var/", f"{self.folder}/")
+        return ["/bin/sh", "-c", f"cd {shlex.quote(str(settings.BASE_DIR))} && exec {command}"]
+
+    def _database_url(self, name: str) -> str:
+        return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
+
+    def _server(self) -> psycopg.Connection:
+        return psycopg.connect(self._database_url("postgres"), autocommit=True)
+
+
+def commands_of_checkout() -> dict[str, str]:
+    before = os.getcwd()
+    os.chdir(settings.BASE_DIR)
+    try:
+        return commands()
+    finally:
+        os.chdir(before)
+
+
+class Client:
+    """Django's test client, as far as people.Api uses it, over HTTP."""
+
+    def __init__(self, url: str):
+        self.url = url
+
+    def generic(self, method, path, data="", content_type="", headers=None):
+        sent = {"Content-Type": content_type} if content_type else {}
+        return requests.request(
+            method.upper(), self.url + path, data=data, headers=sent | (headers or {}), timeout=60
+        )
+
+    def get(self, path, headers):
+        return self.generic("GET", path, headers=headers)
+
+    def post(self, path, **given):
+        return self.generic("POST", path, **given)
+
+    def put(self, path, **given):
+        return self.generic("PUT", path, **given)
+
+    def delete(self, path, **given):
+        return self.generic("DELETE", path, **given)
+
+
+class Organization(people.Organization):
+    """An organization of an Agency that runs elsewhere; its holders are reached the same way."""
+
+    def __init__(self, agency: Agency, made: dict[str, str]):
+        people.Api.__init__(self, made["accessToken"], made["subscriptionKey"])
+        self.client, self.agency = Client(agency.url), agency
+
+    def reaches(self, path: str, state: str, seconds: float = 20) -> dict:
+        """The object, once it is in this state."""
+        return reaches(self, path, state, seconds)
+
+
+def reaches(person: people.Api, path: str, state: str, seconds: float = 20) -> dict:
+    """What this person's API shows at `path`, once that is in this state."""
+
+    def look():
+        shown = person.get(path)
+        return shown if shown["state"] == state else None
+
+    return eventually(look, seconds)

@@ -1,0 +1,70 @@
+"""Processes of a test run: their output is a file, and whoever waits for them sees it in time."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+Seen = TypeVar("Seen")
+
+
+class Process:
+    """A command in a process group of its own, which can be killed and started again."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path):
+        self.command, self.environment, self.log = command, environment, log
+        self.start()
+
+    def start(self) -> None:
+        with open(self.log, "ab") as output:
+            self.running = subprocess.Popen(
+                self.command,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def signal(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.running.pid, number)
+
+    def kill(self) -> None:
+        """At once, with all that it has started."""
+        self.signal(signal.SIGKILL)
+        self.running.wait()
+
+    def stop(self, seconds: float = 5) -> None:
+        self.signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.running.wait(seconds)
+        self.kill()
+
+    def check(self) -> None:
+        assert self.running.poll() is None, f"{self.command[0]} ended:\n{self.output()}"
+
+    def output(self) -> str:
+        """What it said last, its record of requests left out."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(line for line in lines if '"GET ' not in line)[-4000:]
+
+
+def eventually(look: Callable[[], Seen], seconds: float = 20) -> Seen:
+    """What `look` answers as soon as that is true; AssertionError with the last answer else."""
+    end = time.monotonic() + seconds
+    while not (seen := look()):
+        assert time.monotonic() < end, f"not within {seconds} s: {seen!r}"
+        time.sleep(0.1)
+    return seen
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -1,0 +1,174 @@
+"""An organization issues to ACA-Py 0.12.8 as holder, and verifies what it shows."""
+
+import pytest
+
+from connections.didcomm.message import decode_json
+from tests.interop.peers.acapy import Refused
+from tests.interop.peers.agency import reaches
+from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.exchanges import Issuance, Proof
+
+
+@pytest.fixture
+def link(version, as_inviter, by_exchange):
+    """(our id, their id) of a connection on which this version is spoken."""
+    return as_inviter if version == "1.0" else by_exchange
+
+
+@pytest.fixture
+def issue(faber, degree, link, issuance):
+    """A function that issues to ACA-Py; answers (our id, its record)."""
+
+    def issue(**values):
+        offered = offer(faber, degree, link, automaticIssuance=True, **values)
+        record = issuance.accept(link[1])
+        reaches(faber, f"/credentials/{offered}", "Issued")
+        return offered, record
+
+    return issue
+
+
+@pytest.fixture(scope="module")
+def issue_first(acapy, faber, degree, as_inviter):
+    """ACA-Py has a credential."""
+    offer(faber, degree, as_inviter, automaticIssuance=True)
+    Issuance(acapy, "1.0").accept(as_inviter[1])
+
+
+def offer(faber, degree, link, automaticIssuance=False, **values):
+    body = {"definitionId": degree, "connectionId": link[0], "credentialValues": VALUES | values}
+    return faber.post("/credentials", body | {"automaticIssuance": automaticIssuance})[
+        "credentialId"
+    ]
+
+
+def policy(degree, attributes=(), predicates=(), **more):
+    restrictions = {"restrictions": [{"credentialDefinitionId": degree}]}
+    body = {"name": "Proof", "version": "1.0", **more}
+    body["attributes"] = [{"policyName": name, **restrictions} for name in attributes]
+    body["predicates"] = [one | restrictions for one in predicates]
+    return body
+
+
+def ask(faber, link, body):
+    return faber.post(f"/verifications/policy/connections/{link[0]}", body)["verificationId"]
+
+
+AT_LEAST_7 = {"attributeName": "level", "predicateType": ">=", "predicateValue": 7}
+MORE_THAN_7 = {"attributeName": "level", "predicateType": ">", "predicateValue": 7}
+NOW = {"revocationRequirement": {"validNow": True}}
+
+
+def test_acapy_gets_a_credential(acapy, issue, issuance, degree):
+    _, record = issue()
+    stored = acapy.get(f"/credential/{issuance.stored(record)}")
+    assert (stored["attrs"], stored["cred_def_id"]) == (VALUES, degree)
+
+
+def test_a_credential_is_issued_by_hand(faber, degree, link, issuance):
+    ours = offer(faber, degree, link)
+    record = issuance.next("offer-received", connection_id=link[1])
+    issuance.act(record, "send-request")
+    reaches(faber, f"/credentials/{ours}", "Requested")
+    faber.put(f"/credentials/{ours}")
+    issuance.until(record, "done")
+
+
+def test_an_offer_that_acapy_declines_is_rejected(faber, degree, link, issuance):
+    ours = offer(faber, degree, link)
+    issuance.decline(issuance.next("offer-received", connection_id=link[1]))
+    reaches(faber, f"/credentials/{ours}", "Rejected")
+
+
+def test_acapy_hears_that_an_offer_is_withdrawn(faber, degree, link, issuance):
+    ours = offer(faber, degree, link)
+    record = issuance.next("offer-received", connection_id=link[1])
+    faber.delete(f"/credentials/delete/{ours}")
+    issuance.until(record, "abandoned")
+
+
+def test_a_value_and_a_predicate_of_acapy_are_valid(faber, degree, link, issue, proof):
+    issue()
+    ours = ask(faber, link, policy(degree, ["Full Name"], [AT_LEAST_7]))
+    record = proof.next("request-received", connection_id=link[1])
+    proof.present(record)
+    shown = reaches(faber, f"/verifications/{ours}", "Accepted")
+    assert shown["isValid"] is True, shown["checks"]
+    assert shown["proof"]["Full Name"]["value"] == VALUES["Full Name"]
+    proof.until(record, "done")
+
+
+def test_a_predicate_that_does_not_hold_is_not_proven(faber, degree, link, issue, proof):
+    issue()
+    ours = ask(faber, link, policy(degree, [], [MORE_THAN_7]))
+    record = proof.next("request-received", connection_id=link[1])
+    with pytest.raises(Refused, match="Predicate is not satisfied"):
+        proof.present(record)
+    reaches(faber, f"/verifications/{ours}", "Rejected")
+
+
+def test_a_request_that_acapy_declines_is_rejected(faber, degree, link, proof):
+    ours = ask(faber, link, policy(degree, ["level"]))
+    proof.decline(proof.next("request-received", connection_id=link[1]))
+    reaches(faber, f"/verifications/{ours}", "Rejected")
+
+
+def test_acapy_hears_that_a_request_is_withdrawn(faber, degree, link, proof):
+    ours = ask(faber, link, policy(degree, ["level"]))
+    record = proof.next("request-received", connection_id=link[1])
+    faber.delete(f"/verifications/{ours}")
+    proof.until(record, "abandoned")
+
+
+def test_acapy_sees_a_revocation_and_cannot_prove_any_more(
+    acapy, faber, degree, link, issue, issuance, proof, version
+):
+    ours, record = issue(level="1")
+    held = issuance.stored(record)
+    less = {"attributeName": "level", "predicateType": "<", "predicateValue": 2}
+    body = policy(degree, [], [less], **NOW)
+    before = ask(faber, link, body)
+    proof.present(proof.next("request-received", connection_id=link[1]), held)
+    assert reaches(faber, f"/verifications/{before}", "Accepted")["isValid"] is True
+    faber.delete(f"/credentials/{ours}")
+    stored = acapy.get(f"/credential/{held}")
+    place = stored["rev_reg_id"], stored["cred_rev_id"]
+    told = "thread_id" if version == "1.0" else "credential_id"
+    form = "indy::{}::{}" if version == "1.0" else "{}::{}"
+    topic = "revocation-notification" + ("" if version == "1.0" else "-v2")
+    acapy.webhooks.hears(topic, **{told: form.format(*place)})
+    assert acapy.get(f"/credential/revoked/{held}")["revoked"] is True
+    after = ask(faber, link, body)
+    proof.present(proof.next("request-received", connection_id=link[1]), held)
+    shown = reaches(faber, f"/verifications/{after}", "Accepted")
+    assert shown["isValid"] is False
+    failed = [one["code"] for one in shown["checks"] if one["status"] == "fail"]
+    assert failed == ["revoked_or_invalid"]
+
+
+def test_a_request_of_an_out_of_band_invitation_is_answered_without_a_connection(
+    acapy, faber, degree, issue_first
+):
+    asked = faber.post(
+        "/verifications/policy", policy(degree, ["Full Name"]) | {"protocol": "out-of-band"}
+    )
+    invitation = decode_json(asked["verificationRequestData"])
+    received = acapy.post("/out-of-band/receive-invitation", invitation)
+    assert not received.get("connection_id")
+    proof = Proof(acapy, "2.0")
+    record = proof.next("request-received", thread_id=received["attach_thread_id"])
+    proof.present(record)
+    shown = reaches(faber, f"/verifications/{asked['verificationId']}", "Accepted")
+    assert shown["isValid"] is True
+    proof.until(record, "done")
+
+
+def test_an_offer_of_an_out_of_band_invitation_is_taken_without_a_connection(acapy, faber, degree):
+    body = {"definitionId": degree, "credentialValues": VALUES, "automaticIssuance": True}
+    offered = faber.post("/credentials", body | {"protocol": "out-of-band"})
+    received = acapy.post("/out-of-band/receive-invitation", decode_json(offered["offerData"]))
+    issuance = Issuance(acapy, "2.0")
+    record = issuance.next("offer-received", thread_id=received["attach_thread_id"])
+    issuance.act(record, "send-request")
+    issuance.until(record, "done")
+    reaches(faber, f"/credentials/{offered['credentialId']}", "Issued")
