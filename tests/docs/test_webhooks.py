@@ -15,7 +15,7 @@ from webhooks.types import Type
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 UNITS = {"s": 1, "min": 60, "h": 3600}
-OTHERS = {"verification_judged": "hosted", "webhook_disabled": "–"}
+OTHERS = {"connection_ended": "both", "verification_judged": "hosted", "webhook_disabled": "–"}
 
 
 def announced():
