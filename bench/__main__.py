@@ -1,6 +1,7 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
-    python -m bench [cycle] [queries] [lists]      all, or those named; needs nothing running
+    python -m bench [cycle] [queries] [lists] [deliveries]
+        all, or those named; needs nothing running
 
 Servers are thrown away afterwards. docs/performance.md holds the last figures.
 """
@@ -10,7 +11,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists")
+BENCHES = ("cycle", "queries", "lists", "deliveries")
 
 
 def main(names):
