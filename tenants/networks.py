@@ -92,6 +92,5 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     if agreement:
         rows = AgreementAcceptance.objects.filter(network=tenant.network, tenant=tenant)
         acceptance = rows.filter(digest=agreement.digest).first()
-    is_registered, may_write = standing
-    problem = "" if is_registered else problem or "It is not registered yet."
-    return IssuerStatus(is_registered, may_write, agreement, acceptance, problem)
+    problem = "" if standing.is_registered else problem or "It is not registered yet."
+    return IssuerStatus(standing.is_registered, standing.may_write, agreement, acceptance, problem)

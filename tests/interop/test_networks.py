@@ -46,6 +46,7 @@ def test_a_credential_is_issued_proven_and_revoked(faber):
 def test_the_command_says_how_the_ledger_stands_to_the_endorser(
     transactional_db, indy_pool, monkeypatch
 ):
-    for role, said in (("ENDORSER", "The ledger answers.\n"), (None, "knows no role")):
+    answers = {"ENDORSER": "The ledger answers.\n", "STEWARD": "is no endorser", None: "is no"}
+    for role, said in answers.items():
         monkeypatch.setenv("ENDORSER_SEED", b64encode(indy_pool.register(role)).decode())
         assert said in add_network("--genesis", str(indy_pool.genesis), "--endorser")

@@ -42,7 +42,9 @@ class IndyRegistry:
 
     def standing(self, did: str) -> Standing:
         found = reads.nym(self.network, did)
-        return Standing(found is not None, bool(found and found.may_write))
+        if found is None:
+            return Standing(False, False, False)
+        return Standing(True, found.may_write, found.may_endorse)
 
     def agreement(self) -> Agreement | None:
         return reads.agreement(self.network)
