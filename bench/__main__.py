@@ -1,8 +1,9 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
-    python -m bench [cycle] [queries] [lists]      all, or those named; needs nothing running
+    python -m bench [cycle] [queries] [lists] [inbound]     all, or those named
 
-Servers are thrown away afterwards. docs/performance.md holds the last figures.
+Needs nothing running; servers are thrown away afterwards. docs/performance.md holds the last
+figures.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists")
+BENCHES = ("cycle", "queries", "lists", "inbound")
 
 
 def main(names):
