@@ -30,7 +30,6 @@ class Release(NamedTuple):
     folder: str
     python: str
     wallet_type: str
-    package: str
 
 
 FIRST = Release(
@@ -39,15 +38,13 @@ FIRST = Release(
     "acapy-0.12.8",
     "3.11",
     "askar",
-    "aries_cloudagent",
 )
 CURRENT = Release(
     "ACAPY_CURRENT",
     "acapy-agent==1.7.0",
-    "acapy-agent-1.7.0",
+    "acapy-agent",
     "3.13",
     "askar-anoncreds",
-    "acapy_agent",
 )
 
 
@@ -76,7 +73,8 @@ def program(release: Release) -> Path:
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f"{release.folder}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / ".done").exists():
+        done = home / ".done"
+        if not done.exists() or done.read_text() != release.requirement:
             install(release, home)
     return home / "bin" / "aca-py"
 
@@ -93,7 +91,7 @@ def install(release: Release, home: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise LookupError(f"{release.requirement} was not installed: {done.stderr[-300:]}")
-    (home / ".done").touch()
+    (home / ".done").write_text(release.requirement)
 
 
 class Refused(AssertionError):

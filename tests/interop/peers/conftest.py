@@ -6,7 +6,7 @@ import pytest
 
 from connections.didcomm.message import decode_json
 from tests.interop.conftest import without
-from tests.interop.peers.acapy import FIRST, Acapy, program
+from tests.interop.peers.acapy import CURRENT, FIRST, Acapy, program
 from tests.interop.peers.agency import Agency, reaches
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
@@ -68,6 +68,12 @@ def starts(tmp_path_factory, indy_pool, tails):
 def acapy(starting, starts):
     """ACA-Py 0.12.8."""
     return starts(FIRST, "Rex").wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def current(starting, starts):
+    """The current ACA-Py."""
+    return starts(CURRENT, "Newman").wait_until_ready()
 
 
 @pytest.fixture(scope="session")

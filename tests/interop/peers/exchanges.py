@@ -45,7 +45,8 @@ class Exchanges:
     def flat(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of issue-credential 2.0 comes with its details beside it."""
         found = record.get("cred_ex_record")
-        return found | {"details": record.get(self.form)} if found else record
+        details = next((record[form] for form in FORMS.values() if record.get(form)), {})
+        return found | {"details": details} if found else record
 
     def read(self, identifier: str) -> dict[str, Any]:
         return self.flat(self.agent.get(f"{self.path}/records/{identifier}"))
@@ -143,9 +144,10 @@ class Proof(Exchanges):
                 first = next(c for c in fitting if referent in c["presentation_referents"])
                 pick = {"cred_id": first["cred_info"]["referent"]}
                 chosen[kind][referent] = pick | ({"revealed": True} if "attr" in kind else {})
-        self.act(record, "send-presentation", self.formed(chosen))
+        form = next(iter(record.get("by_format", {}).get("pres_request", {})), None)
+        self.act(record, "send-presentation", {form: chosen} if form else chosen)
 
     def asked(self, record: dict[str, Any]) -> dict[str, Any]:
         if self.version == "1.0":
             return record["presentation_request"]
-        return record["by_format"]["pres_request"][self.form]
+        return next(iter(record["by_format"]["pres_request"].values()))
