@@ -75,7 +75,7 @@ class Rotating(models.Model):
     def receive_rotate(self, message):
         """The peer has a new DID and key. It is told so by its old one, as it expects."""
         party = dids.read(text(message.body, "to_did"))
-        transport.send(self, build(ACK, message.prefix, message.thread_id))
+        transport.send(self, build(ACK, message.prefix, message.thread_id, status="OK"))
         changes = {
             "their_did": party.did,
             "their_key": party.verkey,
