@@ -20,6 +20,7 @@ from tests.interop.peers.webhooks import Webhooks
 
 CACHE = Path(os.environ.get("AGENCY_PEERS", Path.home() / ".cache" / "agency-peers"))
 PLUGINS = Path(__file__).parent / "plugins"
+SECONDS_OF_A_CALL = 180  # the key of a definition may take a minute on a busy machine
 
 
 class Release(NamedTuple):
@@ -145,7 +146,7 @@ class Acapy:
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         response = self.http.request(
-            method, self.url + path, json=body, params=query or None, timeout=60
+            method, self.url + path, json=body, params=query or None, timeout=SECONDS_OF_A_CALL
         )
         if response.status_code not in (200, 201):
             raise Refused(response)
@@ -157,7 +158,7 @@ class Acapy:
     def post(self, path: str, body: Any = None, **query: Any) -> Any:
         return self.call("POST", path, {} if body is None else body, **query)
 
-    def until(self, path: str, seconds: float = 20, **wanted: Any) -> Any:
+    def until(self, path: str, seconds: float = 40, **wanted: Any) -> Any:
         """The record at `path` once its members are as wanted."""
         seen: dict = {}
 
@@ -167,7 +168,7 @@ class Acapy:
 
         return self._waiting(look, seconds, lambda: seen)
 
-    def the_one(self, path: str, seconds: float = 20, **query: Any) -> Any:
+    def the_one(self, path: str, seconds: float = 40, **query: Any) -> Any:
         """The only record that a list shows for the query, once there is one."""
         return eventually(lambda: self.get(path, **query)["results"], seconds)[0]
 

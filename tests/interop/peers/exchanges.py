@@ -51,7 +51,7 @@ class Exchanges:
     def read(self, identifier: str) -> dict[str, Any]:
         return self.flat(self.agent.get(f"{self.path}/records/{identifier}"))
 
-    def until(self, record: dict[str, Any], state: str, seconds: float = 20) -> dict[str, Any]:
+    def until(self, record: dict[str, Any], state: str, seconds: float = 40) -> dict[str, Any]:
         """The record as it is when it has come to this state."""
         wanted, identifier = self.state(state), record[self.id_name]
         seen = {}

@@ -141,7 +141,10 @@ def test_the_current_acapy_cannot_prove_what_was_revoked(
     for revoked in (False, True):
         if revoked:
             faber.delete(f"/credentials/{offered}")
-            eventually(lambda: current.get(f"/credential/revoked/{held}")["revoked"])
+            stored = current.get(f"/credential/{held}")
+            place = f"{stored['rev_reg_id']}::{stored['cred_rev_id']}"
+            current.webhooks.hears("revocation-notification-v2", credential_id=place)
+            assert current.get(f"/credential/revoked/{held}")["revoked"] is True
         body = holding.policy(degree, ["level"], **holding.NOW)
         asked = holding.ask(faber, link, body)
         proof.present(proof.next("request-received", connection_id=link[1]), held)
