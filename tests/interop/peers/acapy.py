@@ -160,23 +160,19 @@ class Acapy:
 
     def until(self, path: str, seconds: float = 40, **wanted: Any) -> Any:
         """The record at `path` once its members are as wanted."""
-        seen: dict = {}
 
         def look():
-            seen.update(self.get(path))
-            return all(seen.get(name) == value for name, value in wanted.items()) and seen
+            seen = self.get(path)
+            return seen if wanted.items() <= seen.items() else None
 
-        return self._waiting(look, seconds, lambda: seen)
+        return eventually(look, seconds)
 
     def the_one(self, path: str, seconds: float = 40, **query: Any) -> Any:
         """The only record that a list shows for the query, once there is one."""
         return eventually(lambda: self.get(path, **query)["results"], seconds)[0]
 
-    def _waiting(self, look, seconds, seen):
-        try:
-            return eventually(look, seconds)
-        except AssertionError as error:
-            raise AssertionError(f"{error} {seen()}\n{self.process.output()}") from None
+    def output(self) -> str:
+        return self.process.output()
 
     def stop(self) -> None:
         self.process.stop()

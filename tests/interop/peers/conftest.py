@@ -11,7 +11,18 @@ from tests.interop.peers.agency import Agency, reaches
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
 
+PROCESSES = ("starting", "acapy", "current")
 VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What the processes said last stands below the failure."""
+    report = yield
+    if report.failed:
+        running = [name for name in PROCESSES if name in item.funcargs]
+        report.sections += [(name, item.funcargs[name].output()) for name in running]
+    return report
 
 
 @pytest.fixture(scope="session")

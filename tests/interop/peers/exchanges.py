@@ -54,17 +54,12 @@ class Exchanges:
     def until(self, record: dict[str, Any], state: str, seconds: float = 40) -> dict[str, Any]:
         """The record as it is when it has come to this state."""
         wanted, identifier = self.state(state), record[self.id_name]
-        seen = {}
 
         def look():
-            seen.update(self.read(identifier))
-            return seen["state"] == wanted and seen
+            seen = self.read(identifier)
+            return seen if seen["state"] == wanted else None
 
-        try:
-            return eventually(look, seconds)
-        except AssertionError:
-            shown = {name: seen.get(name) for name in ("state", "error_msg")}
-            raise AssertionError(f"{shown}\n{self.agent.process.output()}") from None
+        return eventually(look, seconds)
 
     def act(self, record: dict[str, Any], step: str, body: Any = None) -> dict[str, Any]:
         path = f"{self.path}/records/{record[self.id_name]}/{step}"
