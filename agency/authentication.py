@@ -28,10 +28,11 @@ NO_PROVIDER = (
 
 
 class Caller(NamedTuple):
-    """Who calls: an organization, by one of its access tokens."""
+    """Who calls: an organization, by one of its access tokens; `keys` are all that were sent."""
 
     tenant: Tenant
     token: ApiKey
+    keys: tuple[ApiKey, ...]
     is_authenticated: bool = True
 
 
@@ -55,7 +56,7 @@ class TenantAuthentication(BaseAuthentication):
         for key in keys.values():
             key.used()
         token = keys[ApiKey.Kind.ACCESS_TOKEN]
-        return Caller(token.tenant, token), token
+        return Caller(token.tenant, token, tuple(keys.values())), token
 
     def authenticate_header(self, request):
         return "Bearer"

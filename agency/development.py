@@ -1,4 +1,4 @@
-"""`make run`: servers, web, worker and beat of this checkout in one process tree that ends with it.
+"""`make run`: servers and services of this checkout in one process tree that ends with it.
 
 No Django here: it starts in processes that find their environment set. Data, keys and logs live
 under var/ of the working directory and are kept. Stopped by Ctrl-C or SIGTERM it exits with 0;
@@ -25,7 +25,7 @@ from agency.healthcheck import is_well
 from agency.supervisor import Ended, Supervisor, commands, say, sweep
 from agency.var import DEMO, ENVIRONMENT, VAR, remembered
 
-SERVICES = ("web", "worker", "deliver", "beat")
+SERVICES = ("web", "stream", "worker", "deliver", "beat")
 SECONDS_TO_START = 120
 
 
@@ -111,15 +111,29 @@ def end_what_a_killed_run_left(supervisor: Supervisor) -> None:
 
 
 def refuse_taken(port: int) -> None:
+    try:
+        try_port(port)
+    except OSError as error:
+        raise Failed(
+            f"Port {port} cannot be used ({error.strerror}). "
+            f"Choose another one, for example: make run PORT={port % 65535 + 1}"
+        ) from None
+
+
+def try_port(port: int) -> None:
+    """OSError unless it is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError as error:
-            raise Failed(
-                f"Port {port} cannot be used ({error.strerror}). "
-                f"Choose another one, for example: make run PORT={port % 65535 + 1}"
-            ) from None
+        probe.bind(("127.0.0.1", port))
+
+
+def free_port(first: int) -> int:
+    """The first one from there on."""
+    for port in range(first, 65536):
+        with contextlib.suppress(OSError):
+            try_port(port)
+            return port
+    raise Failed("No port is left for the stream of events. Choose a lower one: make run PORT=8000")
 
 
 def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
@@ -127,6 +141,7 @@ def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
     values = {
         "DEBUG": "1",
         "PORT": str(port),
+        "STREAM_PORT": str(free_port(port + 1)),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "STORAGE_ROOT": str(VAR / "storage"),
         "LOG_LEVEL": "WARNING",
@@ -205,7 +220,7 @@ def reason(output: str) -> str:
 
 
 def start_services(supervisor: Supervisor, port: int) -> None:
-    """Starts web, worker and beat; returns when the web server answers."""
+    """Starts all; returns when the web server answers."""
     say("Starting web, worker and beat ...")
     started = time.monotonic()
     for name in SERVICES:

@@ -58,6 +58,12 @@ class Unprocessable(AgencyError):
     status = 422
 
 
+class TooMany(AgencyError):
+    """429: as many as there may be of the caller's; later there is room again."""
+
+    status = 429
+
+
 class PeerError(AgencyError):
     """The other agent broke the protocol: it gets a problem report, nobody gets a 5xx."""
 

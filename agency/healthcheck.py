@@ -1,4 +1,7 @@
-"""Asks the web server on this machine whether it is well: exit code 0 if so. No Django here."""
+"""Asks a server on this machine whether it is well: exit code 0 if so. No Django here.
+
+python -m agency.healthcheck [PORT]     without it, the web server's
+"""
 
 import http.client
 import os
@@ -21,6 +24,7 @@ def is_well(port: int, public_url: str) -> bool:
 
 
 if __name__ == "__main__":
-    port = int(os.environ.get("PORT", "8000"))
-    public_url = os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{port}")
+    web = os.environ.get("PORT", "8000")
+    public_url = os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{web}")
+    port = int(sys.argv[1] if len(sys.argv) > 1 else web)
     sys.exit(0 if is_well(port, public_url) else 1)

@@ -149,10 +149,10 @@ def sealed_columns(model: type[Model], joined: dict) -> list[str]:
     return names
 
 
-def next_link(request: Any, cursor: str) -> str:
+def next_link(request: Any, cursor: str, name: str = "cursor") -> str:
     """RFC 8288: this request with another cursor, below the address that everybody knows us by."""
     parameters = request.GET.copy()
-    parameters["cursor"] = cursor
+    parameters[name] = cursor
     path = escape_uri_path(request.path_info)
     return f'<{settings.PUBLIC_URL}{path}?{parameters.urlencode()}>; rel="next"'
 

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import re
 from ipaddress import ip_network
 from pathlib import Path
 
@@ -29,6 +30,16 @@ PORT = env.int("PORT", default=8000)
 WEB_THREADS = env.int("WEB_THREADS", default=4)
 # The base of every invitation, endpoint and link; never taken from a request.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
+# The port the process of event streams listens on.
+STREAM_PORT = env.int("STREAM_PORT", default=PORT + 1)
+# The base of streams of events. Where PUBLIC_URL names our own port, no proxy leads them there.
+STREAM_URL = env.str(
+    "STREAM_URL",
+    default=re.sub(rf":{PORT}$", f":{STREAM_PORT}", PUBLIC_URL),
+).rstrip("/")
+# Streams of events that one process keeps open at most, and those of one organization.
+STREAM_LISTENERS = env.int("STREAM_LISTENERS", default=2000)
+STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 # The URI scheme of the deep links that open a wallet app.
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.
@@ -172,21 +183,20 @@ DATABASES["default"]["OPTIONS"] = {
     "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
     "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
 }
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # the server may have been restarted
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
-CELERY_TASK_ACKS_LATE = True
-CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 120,
-    "unacked_restore_interval": 5,
-    "unacked_restore_throttle": 1,
+    # A ring that is lost costs seconds, as the beat rings again. With acknowledgements a task that
+    # runs long is run twice, and workers end when the broker does (kombu 5.7, `restore_unacked`).
+    "ack_emulation": False,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "max_retries": 0,  # without it, ringing the bell of a broker that is down takes 6 s
@@ -210,8 +220,8 @@ CELERY_BEAT_SCHEDULE = {
     },
     "forget-events": {
         "task": "webhooks.tasks.forget",
-        "schedule": 3600.0,
-        "options": {"expires": 3600},
+        "schedule": 60.0,
+        "options": {"expires": 60},
     },
     "forget-old-answers": {
         "task": "connections.tasks.forget_old_answers",
@@ -285,6 +295,8 @@ SPECTACULAR_SETTINGS = {
         "VerificationState": "verifications.models.Verification.State",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
+        "ChosenVersion": "connections.protocols_api.EXCHANGE_VERSIONS",
+        "ExchangeVersion": "connections.models.Connection.Version",
         "InvitationProtocol": "connections.serializers.PROTOCOLS",
         "LinkProtocol": "connections.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
@@ -354,6 +366,7 @@ ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
+EMAIL_TIMEOUT = 15  # seconds, in which a mail server that hangs holds a thread of the worker
 vars().update(env.email_url_config(EMAIL_URL))
 
 STATIC_URL = "/static/"

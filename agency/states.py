@@ -9,24 +9,29 @@ from agency.errors import WrongState
 def move(obj, sources, target, **changes):
     """One guarded UPDATE from any of `sources` to `target`, plus `changes`, inside atomic().
 
-    `sequence` counts the moves, so a copy that is older than the row moves nothing; then the object
-    announces what happened. Raises WrongState when the row is elsewhere, moved meanwhile or gone;
-    after any exception discard `obj`.
+    `sequence` counts the moves, and the object announces each. Raises WrongState when the row is
+    elsewhere or gone; after any exception discard `obj`.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("move() belongs into transaction.atomic(), with its effects")
+    if obj.state not in sources:
+        raise WrongState(obj, sources, current(obj)[0])
     changes |= {"state": target, "updated_at": timezone.now(), "sequence": obj.sequence + 1}
-    rows = type(obj).objects.filter(pk=obj.pk, state__in=sources, sequence=obj.sequence)
-    if obj.state not in sources or not rows.update(**changes):
-        current = type(obj).objects.filter(pk=obj.pk).values_list("state", flat=True).first()
-        raise WrongState(obj, sources, changed(current, sources))
+    while not at(obj, changes["sequence"] - 1).filter(state__in=sources).update(**changes):
+        state, sequence = current(obj)
+        if state not in sources:
+            raise WrongState(obj, sources, state)
+        changes["sequence"] = sequence + 1  # it moved meanwhile, to where it may leave from too
     for field, value in changes.items():
         setattr(obj, field, value)
     obj.announce()
 
 
-def changed(current, sources):
-    """What has become of a row that did not move, for people."""
-    if current is None:
-        return "gone"
-    return f"not any more as you read it, but {current}," if current in sources else current
+def at(obj, sequence):
+    return type(obj).objects.filter(pk=obj.pk, sequence=sequence)
+
+
+def current(obj):
+    """(state, sequence) as committed, or as this transaction left it; ("gone", 0) without a row."""
+    rows = type(obj).objects.filter(pk=obj.pk)
+    return rows.values_list("state", "sequence").first() or ("gone", 0)

@@ -1,6 +1,6 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
-    python -m bench [cycle] [queries] [lists]      all, or those named; needs nothing running
+    python -m bench [NAME ...]      all of BENCHES, or those named; needs nothing running
 
 Servers are thrown away afterwards. docs/performance.md holds the last figures.
 """
@@ -10,7 +10,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists")
+BENCHES = ("cycle", "queries", "lists", "revocation")
 
 
 def main(names):

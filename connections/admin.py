@@ -18,7 +18,8 @@ class ConnectionAdmin(ReadOnlyAdmin):
     fields = [
         "id", "tenant", "wallet", "connection_id", "role", "state", "multi_party",
         "connectionless", "name", "image_url", "my_key", "their_did", "their_key",
-        "their_endpoint", "thread_id", "problem", "created_at", "updated_at",
+        "their_endpoint", "thread_id", "handshake", "exchange_version", "disclosed", "problem",
+        "left_at", "created_at", "updated_at",
     ]  # fmt: skip
 
 

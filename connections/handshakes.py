@@ -140,17 +140,31 @@ class Handshaking(models.Model):
         return protocol.request(wallet.name, wallet.image_url, mine, prefix, parent)
 
     def receive_request(self, message):
-        """Inviter: answers a request, for a multi-party invitation on a new row."""
+        """Inviter: answers a request, for a multi-party invitation on a new row. One that is sent
+        again, maybe because the answer was lost, gets the same answer."""
         party = requester(message)
+        known = self._answered(party)
+        if known:
+            transport.send(known, self._response(known.my_key, message))
+            return
         connection = self.spawn() if self.multi_party else self
         my_key = self.wallet.create_key()
-        module = MODULES[message.protocol[0]]
-        answer = module.response(connection.party(my_key), self.inviting_key.secret(), message)
+        answer = self._response(my_key, message)
         changes = {"my_key": my_key, "my_did": _my_did(answer)}
         changes["handshake"] = "/".join(didcomm.read(answer).protocol)
         invited, negotiating = self.State.INVITED, self.State.NEGOTIATING
         connection._meet([invited], negotiating, party, message, **changes)
         transport.send(connection, answer)
+
+    def _answered(self, party):
+        """The connection that a request of this party by this invitation has made already."""
+        rows = self.wallet.connections.filter(their_key=party.verkey, role=self.Role.INVITER)
+        rows = rows.filter(invitation__contains={"@id": self.invitation["@id"]}, left_at=None)
+        return rows.select_related("my_key").exclude(my_key=None).first()
+
+    def _response(self, my_key, message):
+        module = MODULES[message.protocol[0]]
+        return module.response(self.party(my_key), self.inviting_key.secret(), message)
 
     def spawn(self):
         connection = type(self)(

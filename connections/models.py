@@ -39,6 +39,8 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
 
     A multi-party invitation stays Invited and spawns a connection for each request.
 
+    One that either side ended (left_at) stays Connected, to be read, and carries nothing more.
+
     A connectionless exchange runs on a connection of its own that is listed nowhere: the starter
     shares a message and waits (Invited ─meet→ Connected), the taker is Connected from the start.
     """
@@ -120,6 +122,11 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
                 condition=~Q(inviter_key=""),
                 name="connection_by_inviter",
             ),
+            models.Index(
+                fields=["wallet", "their_key"],
+                condition=~Q(their_key=""),
+                name="connection_by_peer",
+            ),
             models.Index(fields=["wallet", "state", "id"]),
             models.Index(fields=["wallet", "updated_at", "id"]),
             models.Index("wallet", folded("name"), "id", name="connection_by_name"),
@@ -183,6 +190,10 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         version, form = self.spoken.get(protocol, (max(told, default=by_age), exchange.HLINDY))
         return Wire(self.message_prefix, self.exchange_version or version, form)
 
+    def choose_version(self, version):
+        """Of new exchanges; empty: by what the peer speaks."""
+        type(self).objects.filter(pk=self.pk).update(exchange_version=version)
+
     @property
     def knows_rotation(self):
         return self.handshake != CONNECTIONS or "did-rotate/1.0" in self.disclosed
@@ -214,7 +225,9 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
     @property
     def event_type(self):
         """What carries one connectionless exchange is listed nowhere, and nobody is told of it."""
-        return None if self.connectionless else super().event_type
+        if self.connectionless:
+            return None
+        return Type.CONNECTION_ENDED if self.left_at else super().event_type
 
     @property
     def public_id(self):

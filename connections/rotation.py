@@ -4,6 +4,7 @@ from django.db import models, transaction
 from django.utils import timezone
 
 from agency.errors import Conflict, PeerError
+from agency.states import move
 from connections.didcomm import dids, router, transport
 from connections.didcomm.message import build, text
 from wallets.models import Key
@@ -19,7 +20,8 @@ class Rotating(models.Model):
 
     other_key: while a rotation of ours is not confirmed (rotation_id names its thread) the next
     key, later the former one; messages to it are taken in either case. their_former_key: what the
-    peer may still use until it first uses its new one. left_at: when the peer ended it.
+    peer may still use until it first uses its new one. left_at: when either side ended it;
+    then nothing more is sent or taken, and the state stays Connected.
     """
 
     my_did = models.CharField(max_length=dids.MAX_DID, blank=True)
@@ -35,8 +37,14 @@ class Rotating(models.Model):
 
     @transaction.atomic
     def rotate(self):
-        """Tells the peer a new DID and key of ours. They count once the peer has agreed."""
+        """Tells the peer a new DID and key of ours. They count once the peer has agreed.
+
+        409 `rotation_unknown` for a peer that has not said that it knows the message.
+        """
         self.require_connected()
+        if not (self.knows_rotation or self.is_hosted):
+            message = "The peer has not said that it speaks did-rotate/1.0."
+            raise Conflict("rotation_unknown", message)
         row = type(self).objects.select_for_update(of=["self"]).select_related("other_key")
         former = row.get(pk=self.pk)
         if former.rotation_id:
@@ -75,6 +83,7 @@ class Rotating(models.Model):
     def receive_rotate(self, message):
         """The peer has a new DID and key. It is told so by its old one, as it expects."""
         party = dids.read(text(message.body, "to_did"))
+        transport.readdress(self, party)
         transport.send(self, build(ACK, message.prefix, message.thread_id, status="OK"))
         changes = {
             "their_did": party.did,
@@ -98,8 +107,25 @@ class Rotating(models.Model):
         if is_open and self.knows_rotation and not self.is_hosted:
             transport.tell(self, build(HANGUP, self.message_prefix))
 
-    def receive_hangup(self):
-        """The peer has deleted the connection: what is open here ends."""
-        self.left_at = timezone.now()
-        self.save(update_fields=["left_at"])
+    @transaction.atomic
+    def end(self):
+        """Ends what is open and the connection itself, and tells the peer. Later calls do nothing.
+
+        The row stays, to be read; deleting it is remove().
+        """
+        self.require_connected()
+        if self.left_at:
+            return
         router.close_exchanges(self)
+        if self.knows_rotation or self.is_hosted:
+            transport.tell(self, build(HANGUP, self.message_prefix))
+        self._leave()
+
+    def receive_hangup(self):
+        """The peer has ended the connection: what is open here ends."""
+        self._leave()
+        router.close_exchanges(self)
+
+    def _leave(self):
+        connected = self.State.CONNECTED
+        move(self, [connected], connected, left_at=timezone.now())

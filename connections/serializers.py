@@ -123,8 +123,8 @@ class AgentEndpoint(serializers.Serializer):
 class ConnectionContract(Contract):
     columns = (
         "connection_id", "name", "image_url", "token", "their_did", "their_key", "their_endpoint",
-        "state", "role", "created_at", "multi_party", "connectionless", "invitation", "shared",
-        "tenant", "wallet", "my_key__verkey", "invitation_key__verkey",
+        "state", "role", "created_at", "left_at", "multi_party", "connectionless", "invitation",
+        "shared", "tenant", "wallet", "my_key__verkey", "invitation_key__verkey",
     )  # fmt: skip
 
     connectionId = serializers.CharField()
@@ -139,6 +139,9 @@ class ConnectionContract(Contract):
     invitationUrl = serializers.CharField(required=False)
     endpoint = AgentEndpoint(required=False)
     createdAtUtc = serializers.DateTimeField()
+    endedAtUtc = serializers.DateTimeField(
+        required=False, help_text="When either side ended it: nothing more goes over it."
+    )
     multiParty = serializers.BooleanField()
 
     def to_representation(self, connection):
@@ -156,6 +159,7 @@ class ConnectionContract(Contract):
             invitationUrl=connection.invitation_url,
             endpoint=self.their_endpoint(connection),
             createdAtUtc=utc(connection.created_at),
+            endedAtUtc=utc(connection.left_at),
             multiParty=connection.multi_party,
         )
 

@@ -117,11 +117,15 @@ class Sharing(models.Model):
 
     def as_sent(self, body):
         """A message with what the other side needs to place it: whoever answers a shared message
-        says where it is reached, and which invitation it came with."""
+        says where it is reached, that the answer of the same call will do too, and which invitation
+        it came with."""
         if self.role != self.Role.INVITEE:
             return body
         if self.connectionless:
-            body = body | {"~service": protocol.service(self.party(self.my_key))}
+            body = body | {
+                "~service": protocol.service(self.party(self.my_key)),
+                "~transport": {"return_route": "all"},
+            }
         begun, thread = self.invitation.get("~thread"), body.get("~thread", {})
         if begun and thread.get("thid") == begun["thid"]:
             body = body | {"~thread": thread | begun}

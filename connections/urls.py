@@ -3,6 +3,7 @@
 from django.urls import path, re_path
 
 from connections import inbox, links
+from connections.protocols_api import Protocols
 from connections.views import Connections, Messages, WalletConnections
 
 credentials_api = [
@@ -11,6 +12,12 @@ credentials_api = [
         "connections/<str:connectionId>",
         Connections.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
+    path(
+        "connections/<str:connectionId>/protocols",
+        Protocols.as_view({"get": "retrieve", "put": "update"}),
+    ),
+    path("connections/<str:connectionId>/rotate", Protocols.as_view({"post": "rotate"})),
+    path("connections/<str:connectionId>/hangup", Protocols.as_view({"post": "end"})),
     path("messages", Messages.as_view({"post": "create"})),
     path("messages/connection/<str:connectionId>", Messages.as_view({"get": "list"})),
     path("messages/<str:messageId>", Messages.as_view({"get": "retrieve"})),

@@ -387,11 +387,14 @@ class Credential(Exchange):
 
     @classmethod
     def receive_offer(cls, connection, message):
-        """Holder: notes what the issuer offers; until it is answered, a later offer replaces it."""
+        """Holder: notes what the issuer offers; until it is answered, a later offer replaces it.
+        The same one again changes nothing."""
         offer, values = enclosed(message, exchange.OFFER), protocol.read_preview(message)
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
         known = cls.objects.filter(**place).first()
         written = as_written(message)
+        if known and known.state != cls.State.OFFERED and known.is_same("offer_body", offer):
+            return known
         if known:
             move(known, [cls.State.OFFERED], cls.State.OFFERED, **written)
         credential = known or cls(
@@ -419,8 +422,11 @@ class Credential(Exchange):
         self._send(protocol.request(request, self.thread_id, self.wire))
 
     def receive_request(self, message):
-        """Issuer: the holder accepted; issues at once if that was agreed."""
+        """Issuer: the holder accepted; issues at once if that was agreed. The same request again
+        changes nothing."""
         request = enclosed(message, exchange.REQUEST)
+        if self.state != self.State.OFFERED and self.is_same("request_body", request):
+            return
         move(
             self,
             [self.State.OFFERED],
@@ -553,10 +559,14 @@ class Credential(Exchange):
         return values or offered
 
     def receive_credential(self, message):
-        """Holder: checks, stores and acknowledges the credential."""
+        """Holder: checks, stores and acknowledges the credential; the same one again is only
+        acknowledged."""
         credential = enclosed(message, exchange.CREDENTIAL)
         if credential.get("cred_def_id") != self.definition_id:
             raise PeerError(protocol.ABANDONED, "the credential is of another definition")
+        if self.state == self.State.ISSUED and self._is_held(credential):
+            self._send(protocol.ack(self.thread_id, self.wire))
+            return
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
         registry_id = credential.get("rev_reg_id") or ""
@@ -582,6 +592,15 @@ class Credential(Exchange):
             revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
         )
         self._send(protocol.ack(self.thread_id, self.wire))
+
+    def is_same(self, column, content):
+        """Whether this came before, in a message with another id."""
+        return vault.unseal(self, column) == content
+
+    def _is_held(self, credential):
+        """Whether it is the stored one: processing changes the signature only."""
+        stored, proof = vault.unseal(self, "credential"), "signature_correctness_proof"
+        return all(stored.get(name) == credential.get(name) for name in ("values", proof))
 
     @transaction.atomic
     def decline(self):

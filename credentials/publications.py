@@ -206,6 +206,9 @@ def attempt(job):
         job.run()
     except AgencyError as error:
         logger.warning("%s is not published yet: %s", job, error.code)
+    except Exception as error:
+        logger.exception("%s is not published", job)
+        job._put_back(type(error).__name__)
 
 
 def digest(wanted):

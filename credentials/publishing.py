@@ -1,12 +1,13 @@
 """What is published on a remote ledger, kind by kind; publications.py says how."""
 
+from contextlib import suppress
 from itertools import count
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from agency.errors import Conflict
+from agency.errors import Conflict, Unavailable
 from credentials import models, publications, registries, revocation
 from credentials.publications import Publication, attend, digest, patience
 from credentials.registries.base import schema_exists, schema_id_of, tag_taken
@@ -94,12 +95,16 @@ def unanswered(tenant, wanted):
 
 
 def definition_job(tenant, material, tag, wanted):
-    """A new job, which has its tag for itself: the given one or the first that is free."""
+    """A new job, which has its tag for itself: the given one or the first that is free.
+
+    While the ledger is away, free means here: it is judged again when it is published.
+    """
     schema_id, issuer = material["schema_id"], models.organization(tenant).did
     registry, until = registries.registry_of(tenant.network), timezone.now() + patience()
     for candidate in [tag] if tag else default_tags():
-        if registry.has_tag(issuer, schema_id, candidate):
-            continue
+        with suppress(Unavailable):
+            if registry.has_tag(issuer, schema_id, candidate):
+                continue
         material |= {"issuer": issuer, "tag": candidate}
         subject = f"{issuer}:3:CL:{schema_id}:{candidate}"
         try:

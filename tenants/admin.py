@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
-from agency.errors import Invalid
+from agency.errors import AgencyError
 from agency.studio.forms import CountsOnce, OrganizationForm
-from credentials.registries.indy.pool import check_genesis
+from credentials.registries.indy.pool import GENESIS_BYTES, check_genesis
 from tenants.models import (
     AgreementAcceptance,
     ApiKey,
@@ -24,6 +24,7 @@ from tenants.models import (
     Provider,
     Tenant,
 )
+from tenants.networks import genesis_at
 from tenants.provisioning import create_organization
 
 
@@ -183,6 +184,11 @@ class MembershipAdmin(ReadOnlyAdmin):
 class NetworkForm(forms.ModelForm):
     """An Indy network. Its endorser's seed is given to a command, never to a form."""
 
+    file = forms.FileField(required=False, help_text="Or a file with them.")
+    address = forms.URLField(
+        required=False, assume_scheme="https", help_text="Or the address of such a file."
+    )
+
     class Meta:
         model = Network
         fields = ["id", "name", "genesis"]
@@ -193,11 +199,21 @@ class NetworkForm(forms.ModelForm):
         if self.instance._state.adding:
             self.instance.kind = Network.Kind.INDY
 
-    def clean_genesis(self) -> str:
+    def clean(self) -> dict[str, Any]:
+        """What is uploaded or named counts before what stands in the field."""
+        given = super().clean()
         try:
-            return check_genesis(self.cleaned_data["genesis"])
-        except Invalid as error:
-            raise forms.ValidationError(error.message) from None
+            given["genesis"] = check_genesis(self.genesis(given))
+        except AgencyError as error:
+            self.add_error("genesis", error.message)
+        return given
+
+    def genesis(self, given: dict[str, Any]) -> str:
+        if file := given.get("file"):
+            return file.read(GENESIS_BYTES + 1).decode(errors="replace")
+        if address := given.get("address"):
+            return genesis_at(address)
+        return given.get("genesis", "")
 
 
 @admin.register(Network)
@@ -207,6 +223,13 @@ class NetworkAdmin(ReadOnlyAdmin):
     form = NetworkForm
     list_display = ["id", "name", "kind", "endorser_did", "sequence"]
     fields = ["id", "name", "kind", "genesis", "endorser_did", "sequence"]
+    form_fields = ["id", "name", "genesis", "file", "address"]
+
+    def get_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+        if obj is None:
+            return self.form_fields
+        may_change = self.has_change_permission(request, obj)
+        return [*self.fields, "file", "address"] if may_change else self.fields
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
@@ -216,8 +239,7 @@ class NetworkAdmin(ReadOnlyAdmin):
         return not is_local and admin.ModelAdmin.has_change_permission(self, request, obj)
 
     def get_readonly_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
-        fixed = ["kind", "endorser_did", "sequence"]
-        return [*fixed, "id"] if obj else fixed
+        return ["id", "kind", "endorser_did", "sequence"] if obj else []
 
 
 @admin.register(AgreementAcceptance)

@@ -5,11 +5,12 @@ from typing import NamedTuple
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
+from agency import http
 from agency.errors import Invalid, Unavailable
 from credentials.publications import Publication
 from credentials.registries import registry_of
 from credentials.registries.base import Agreement
-from credentials.registries.indy.pool import check_genesis
+from credentials.registries.indy.pool import GENESIS_BYTES, check_genesis
 from tenants import vault
 from tenants.models import AgreementAcceptance, Network, Tenant
 from wallets import keys
@@ -29,7 +30,10 @@ class IssuerStatus(NamedTuple):
 
 
 def add_network(
-    network_id: str, name: str = "", genesis: str = "", endorser_seed: bytes | None = None
+    network_id: str,
+    name: str = "",
+    genesis: str | None = None,
+    endorser_seed: bytes | None = None,
 ) -> Network:
     """Makes an Indy network, or changes what is given of one.
 
@@ -41,7 +45,7 @@ def add_network(
     if network.kind != Network.Kind.INDY:
         raise Invalid("bad_network", f"{network_id} is not an Indy network.")
     network.name = name or network.name
-    network.genesis = check_genesis(genesis) if genesis else network.genesis
+    network.genesis = check_genesis(network.genesis if genesis is None else genesis)
     if endorser_seed:
         network.endorser_did = keys.did_of(keys.verkey_of(endorser_seed))
         vault.seal(network, "endorser_seed", keys.encode(endorser_seed))
@@ -51,6 +55,14 @@ def add_network(
         raise Invalid("bad_network", " ".join(error.messages)) from None
     network.save()
     return network
+
+
+def genesis_at(address: str) -> str:
+    """The text there, whatever it is. Raises Invalid `bad_genesis`, and as agency.http does."""
+    answer = http.get(address, accept="text/plain, */*", answer_bytes=GENESIS_BYTES)
+    if answer.status != 200 or not answer.is_complete:
+        raise Invalid("bad_genesis", f"{address} answered {answer.status}, or too much.")
+    return answer.body.decode(errors="replace")
 
 
 def accept(network: Network, tenant: Tenant | None, agreement: Agreement | None) -> None:

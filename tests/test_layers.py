@@ -66,12 +66,15 @@ WHEELS = {
     "qrcode": {"connections/links.py"},
     "PIL": {"tenants/images.py"},
 }
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 CATCH_ALL = {
     "agency/health.py": {"probe"},  # whatever breaks is what it reports
     "agency/celery.py": {"ring"},  # whatever the broker does, the rows are safe
     "connections/didcomm/inbound.py": {"process"},  # the worker's loop
     "connections/didcomm/transport.py": {"deliver"},  # the worker's loop
+    "credentials/publications.py": {"attempt"},  # the worker's loop
     "webhooks/sending.py": {"send"},  # the worker's loop
+    "webhooks/stream.py": {"run"},  # the loop that all listeners hang on
 }
 
 
@@ -124,7 +127,7 @@ def functions_with(tree: ast.Module, found) -> set[str]:
     """The functions that hold a node for which `found` is true; `` for the module itself."""
     names = set()
     for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef) and any(found(n) for n in ast.walk(function)):
+        if isinstance(function, FUNCTIONS) and any(found(n) for n in ast.walk(function)):
             names.add(function.name)
     return names or ({""} if any(found(node) for node in ast.walk(tree)) else set())
 

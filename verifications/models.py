@@ -236,7 +236,10 @@ class Verification(Exchange):
         self._send(protocol.request(asked, self.wire, self.thread_id))
 
     def _receive_answer(self, body, asked, written):
-        """Prover: the verifier asks, maybe for something else than was proposed."""
+        """Prover: the verifier asks, maybe for something else than was proposed. The same request
+        again changes nothing."""
+        if self.state != self.State.PROPOSED and vault.unseal(self, "request_body") == asked:
+            return
         if self.state != self.State.PROPOSED:
             raise PeerError(protocol.ABANDONED, "this exchange has its request already")
         self._move_to_requested(body, asked, **written)
@@ -311,8 +314,13 @@ class Verification(Exchange):
         self._send(protocol.presentation(presentation, self.thread_id, self.wire))
 
     def receive_presentation(self, message):
-        """Verifier: judges what came, and says so to the prover."""
+        """Verifier: judges what came, and says so to the prover; of the same once more only the
+        latter."""
         presentation = enclosed(message, exchange.PRESENTATION)
+        is_judged = self.state == self.State.ACCEPTED
+        if is_judged and vault.unseal(self, "presentation") == presentation:
+            self._send(self._verdict())
+            return
         outcome = checks.check(
             self.asked(), presentation, self._registry, judged_at=self._judged_at()
         )

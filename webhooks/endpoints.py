@@ -1,7 +1,5 @@
 """The addresses at which an organization wants to be told what happened, and how they fare."""
 
-import base64
-import os
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -13,9 +11,11 @@ from agency.errors import Conflict
 from tenants import vault
 from tenants.models import Record, Tenant
 from webhooks import types
+from webhooks.signing import new_secret
 
 OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
 LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
+SLACK = timedelta(minutes=1)  # between the time of an event and the end of its transaction
 HANGING = 5  # calls in a row that took too long: from then on one at a time
 
 
@@ -24,7 +24,8 @@ class Webhook(Record):
 
     `strikes` counts the calls in a row that took too long; `failing_since` is when the first of
     failures in a row began. Disabled for its failures, it has lost calls since `lost_since`;
-    `recover_since` tells from when on a recovery that is at work sends them again.
+    `recover_since` tells from when on a recovery that is at work sends them again; it takes what
+    ended before `updated_at`, so that what fails once more is not repeated for ever.
     """
 
     class Type(models.TextChoices):
@@ -130,7 +131,9 @@ class Webhook(Record):
         self._update(**changes)
 
     def enable(self) -> None:
-        self._update(is_enabled=True, disabled_reason="", strikes=0, failing_since=None)
+        """Who does this knows: a notice that is not sent yet is not needed any more."""
+        fresh = {"strikes": 0, "failing_since": None, "notice_due_at": None}
+        self._update(is_enabled=True, disabled_reason="", **fresh)
 
     def disable(self, **changes: object) -> None:
         """What still waits is closed by housekeeping, not sent."""
@@ -139,12 +142,13 @@ class Webhook(Record):
     def recover(self, since: datetime | None = None, unconfirmed: bool = False) -> None:
         """Has everything that it wanted since then and did not get sent again, step by step.
 
-        since: without it, since its calls began to fail. unconfirmed: also what was sent in full
-        and never answered.
+        since: without it, since the first event that its failing calls were to tell.
+        unconfirmed: also what was sent in full and never answered.
         """
         if not self.is_enabled:
             raise disabled()
-        since = since or self.lost_since or timezone.now() - LONGEST_SCHEDULE
+        first = self.lost_since or timezone.now() - LONGEST_SCHEDULE
+        since = since or first - SLACK
         self._update(recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None)
 
     def secrets(self) -> list[str]:
@@ -172,11 +176,6 @@ class Webhook(Record):
         Webhook.objects.filter(pk=self.pk).update(updated_at=timezone.now(), **changes)
         for name, value in changes.items():
             setattr(self, name, value)
-
-
-def new_secret() -> str:
-    """The key that signs calls, in the form that receivers' libraries read."""
-    return f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
 
 
 def disabled() -> Conflict:

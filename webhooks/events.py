@@ -18,8 +18,6 @@ greatest(
      WHERE object_key = %s ORDER BY sequence DESC LIMIT 1)
 )
 """
-UNFINISHED = RawSQL("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", [])
-NOT_BEGUN = RawSQL("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", [])
 
 
 class Event(Record):
@@ -52,18 +50,6 @@ class Event(Record):
 
     def __str__(self) -> str:
         return f"{self.type} {self.object_id}"
-
-    @classmethod
-    def settled(cls, tenant: Tenant) -> "models.QuerySet[Event]":
-        """Those before which no other can appear any more, in an order in which they stay.
-
-        A reader that goes on behind (`transaction_id`, `id`) of the last one seen misses nothing,
-        however late an earlier transaction commits. Numbers that are not given out yet stem from
-        another database server, of which this one is a restored copy.
-        """
-        over = models.Q(transaction_id__lt=UNFINISHED) | models.Q(transaction_id__gte=NOT_BEGUN)
-        rows = cls.objects.filter(over, tenant=tenant, is_example=False)
-        return rows.order_by("transaction_id", "id")
 
     def write(self, data: dict[str, Any], **more: Any) -> None:
         """Freezes the body and stores the event."""

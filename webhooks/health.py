@@ -1,13 +1,14 @@
 """How an address fares: whether it hangs, since when it fails, and when it is called no more."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Min
 from django.db.models.functions import Least
 from django.utils import timezone
 
 from webhooks.announcing import announce
+from webhooks.deliveries import Delivery
 from webhooks.endpoints import HANGING, Webhook
 from webhooks.events import Event
 from webhooks.outcomes import Outcome, Result
@@ -62,7 +63,7 @@ def disable(webhook: Webhook, reason: str) -> None:
     now = timezone.now()
     row.disable(
         disabled_reason=reason,
-        lost_since=row.failing_since or now,
+        lost_since=lost_since(row),
         notice_due_at=now,
         sequence=row.sequence + 1,
     )
@@ -75,3 +76,12 @@ def disable(webhook: Webhook, reason: str) -> None:
         sequence=row.sequence,
     )
     announce(event, {"reason": reason})
+
+
+def lost_since(webhook: Webhook) -> datetime:
+    """When the first of what it did not get was to be told: a call is younger than its event."""
+    since = webhook.failing_since or timezone.now()
+    waiting = Delivery.waiting().filter(webhook=webhook).aggregate(first=Min("created_at"))
+    given_up = Delivery.objects.filter(webhook=webhook, status=Delivery.Status.EXHAUSTED)
+    first = given_up.filter(finished_at__gte=since).order_by("pk").first()
+    return min(filter(None, [since, waiting["first"], first and first.created_at]))

@@ -1,23 +1,20 @@
 """What webhooks need done beside the calls, in small steps that hold no lock for long."""
 
-from datetime import timedelta
-
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Subquery
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agency.listing import first_id, milliseconds
 from webhooks.deliveries import AGAIN, Delivery
-from webhooks.endpoints import Webhook
+from webhooks.endpoints import SLACK, Webhook
 from webhooks.events import Event
 
 STEP = 1000  # rows
-SLACK = timedelta(minutes=1)  # between the time of an event and the end of its transaction
 
 
 def close_disabled() -> int:
     """Ends what still waits for disabled webhooks; it can be recovered. How many rows."""
-    waiting = Delivery.waiting().filter(webhook=OuterRef("pk"), lease_owner=None)
+    waiting = not_at_work().filter(webhook=OuterRef("pk"))
     webhooks = Webhook.objects.filter(is_enabled=False)
     left = webhooks.alias(first=Subquery(waiting.values("pk")[:1])).filter(first__isnull=False)
     closed = 0
@@ -28,13 +25,23 @@ def close_disabled() -> int:
 
 @transaction.atomic
 def close(webhook: Webhook) -> int:
-    waiting = Delivery.waiting().filter(webhook=webhook, lease_owner=None)
+    webhooks = Webhook.objects.select_for_update(no_key=True)
+    if not webhooks.filter(pk=webhook.pk, is_enabled=False).first():
+        return 0
+    waiting = not_at_work().filter(webhook=webhook)
     rows = waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:STEP]
     return Delivery.objects.filter(pk__in=list(rows)).update(
         status=Delivery.Status.EXHAUSTED,
+        lease_owner=None,
         last_error="webhook_disabled",
         finished_at=timezone.now(),
     )
+
+
+def not_at_work() -> QuerySet[Delivery]:
+    """What waits, and what a process had claimed that died: nobody claims it any more."""
+    free = Q(lease_owner=None) | Q(lease_until__lt=timezone.now())
+    return Delivery.waiting().filter(free)
 
 
 def recover() -> int:
@@ -45,14 +52,17 @@ def recover() -> int:
 
 @transaction.atomic
 def recover_some(webhook_id: object) -> int:
-    """First what failed, then what happened while it was disabled; then the recovery is over."""
+    """First what failed, then what happened while it was disabled. The recovery is over when
+    nothing is left and every transaction is that may not have seen it enabled."""
     rows = Webhook.objects.select_for_update(skip_locked=True, no_key=True)
     webhook = rows.filter(pk=webhook_id).exclude(recover_since=None).first()
     if webhook is None:
         return 0
     found = recover_failed(webhook) or recover_missed(webhook)
     if not found:
-        Webhook.objects.filter(pk=webhook_id).update(recover_since=None)
+        reached = timezone.now() - SLACK
+        since = None if webhook.updated_at < reached else max(webhook.recover_since, reached)
+        Webhook.objects.filter(pk=webhook_id).update(recover_since=since)
     return found
 
 
@@ -62,7 +72,8 @@ def recover_failed(webhook: Webhook) -> int:
         lost.append(Delivery.Status.UNCONFIRMED)
     since = first_id(milliseconds(webhook.recover_since))
     rows = Delivery.objects.filter(webhook=webhook, status__in=lost, pk__gte=since)
-    found = rows.filter(lease_owner=None).order_by("pk").values_list("pk", flat=True)[:STEP]
+    ended = rows.filter(lease_owner=None, finished_at__lt=webhook.updated_at)
+    found = ended.order_by("pk").values_list("pk", flat=True)[:STEP]
     now = timezone.now()
     again = AGAIN | {"due_at": now, "updated_at": now, "blocks_until": None}
     return Delivery.objects.filter(pk__in=list(found)).update(**again)

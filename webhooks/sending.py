@@ -101,7 +101,7 @@ def send(row: Delivery) -> None:
         note(row, outcome)
     except Exception:
         logger.exception("delivery %s was not made", row.pk)
-        row.retry("internal_error")
+        row.put_back("internal_error", None, 0.0)
 
 
 def call(row: Delivery) -> Outcome:

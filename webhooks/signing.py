@@ -1,5 +1,7 @@
 """Signatures of calls, by Standard Webhooks 1.0.0 (symmetric, `v1`)."""
 
+import base64
+import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -19,3 +21,8 @@ def headers(message_id: str, body: str, secrets: Iterable[str], moment: datetime
         "webhook-timestamp": str(int(moment.timestamp())),
         "webhook-signature": " ".join(signatures),
     }
+
+
+def new_secret() -> str:
+    """The key that signs calls, in the form that receivers' libraries read."""
+    return f"whsec_{base64.b64encode(os.urandom(32)).decode()}"

@@ -2,10 +2,14 @@
 
 from django.urls import path
 
+from webhooks.feed_api import Events
 from webhooks.views import Deliveries, Webhooks
 
 ONE = {"get": "retrieve", "patch": "update", "delete": "destroy"}
+STREAM = "events/stream"
 credentials_api = [
+    path(STREAM, Events.as_view({"get": "stream"})),
+    path("events", Events.as_view({"get": "list"})),
     path("webhooks", Webhooks.as_view({"get": "list", "post": "create"})),
     path("webhooks/<str:webhookId>", Webhooks.as_view(ONE)),
     path("webhooks/<str:webhookId>/enable", Webhooks.as_view({"put": "enable"})),

@@ -61,16 +61,22 @@ CALLED = {
     "finishedAtUtc": "2026-01-31T08:00:00.200000Z",
     "createdAtUtc": "2026-01-31T08:00:00.000000Z",
 }
+BODY = {
+    "message_type": "new_connection",
+    "object_id": CALLED["objectId"],
+    "object_type": "connection",
+    "event_id": CALLED["eventId"],
+    "sequence": 3,
+    "created_at": CALLED["createdAtUtc"],
+    "data": {"connection_id": CALLED["objectId"], "ConnectionId": CALLED["objectId"]},
+    "state": "Connected",
+}
 DELIVERY = OpenApiExample("A delivery", CALLED, response_only=True)
 DELIVERY_WITH_ATTEMPTS = OpenApiExample(
     "A delivery with its calls",
     CALLED
     | {
-        "body": {
-            "message_type": "new_connection",
-            "object_id": CALLED["objectId"],
-            "data": {"connection_id": CALLED["objectId"], "ConnectionId": CALLED["objectId"]},
-        },
+        "body": BODY,
         "attempts": [
             {
                 "number": 1,

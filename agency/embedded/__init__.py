@@ -28,12 +28,19 @@ def throw_away() -> Iterator[dict[str, str]]:
 
     A server that the caller's environment names already (DATABASE_URL, REDIS_URL) is used instead.
     """
+    with empty_home() as home:
+        yield environment(home)
+
+
+@contextlib.contextmanager
+def empty_home() -> Iterator[Path]:
+    """A folder for servers (`postgres` and `valkey` in it), which end with the block."""
     clear_abandoned()
     home = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
     with hold(home / "lock.new"):
         (home / "lock.new").rename(home / "lock")
         try:
-            yield environment(home)
+            yield home
         finally:
             with uninterrupted():
                 clear(home)

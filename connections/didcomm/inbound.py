@@ -147,6 +147,8 @@ def handle(key: Key, received: Message) -> None:
     connection = find_connection(key, received.parent_id)
     if not connection:
         raise PeerError("unknown_connection", "nobody listens on this key")
+    if connection.left_at:
+        raise PeerError("connection_gone", "this connection was ended")
     if received.is_expired(timezone.now()):
         raise PeerError("message_expired", "the time that the sender has set is over")
     by_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)

@@ -41,7 +41,8 @@ def endpoint() -> str:
 def send(connection: "models.Connection", body: dict[str, Any]) -> None:
     """Appends a message to the peer of a connection, inside the caller's transaction.
 
-    409 `connection_gone` if the peer has left. To a prover that never said who it is goes nothing.
+    409 `connection_gone` if either side has left. To a prover that never said who it is goes
+    nothing.
     """
     if connection.left_at:
         raise gone()
@@ -58,7 +59,16 @@ def send(connection: "models.Connection", body: dict[str, Any]) -> None:
 
 
 def gone() -> Conflict:
-    return Conflict("connection_gone", "The other side deleted this connection.")
+    message = "This connection was ended or deleted, here or by the other side."
+    return Conflict("connection_gone", message)
+
+
+def readdress(connection: "models.Connection", party: Party) -> None:
+    """What still waits for the peer of a connection goes to its new keys."""
+    rows = models.OutboundMessage.objects.filter(connection=connection, envelope=None)
+    rows.filter(recipient_key=connection.their_key, status="pending").update(
+        recipient_key=party.verkey, endpoint=party.endpoint, routing_keys=party.routing_keys
+    )
 
 
 def tell(connection: "models.Connection", body: dict[str, Any]) -> None:

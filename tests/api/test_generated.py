@@ -86,13 +86,16 @@ def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothi
 
 
 def snapshot(faber, ids):
-    """What Faber sees of its own."""
+    """What Faber sees of its own, but for cursors, which look different each time."""
     wallet = f"/api/{ids['walletId']}"
     paths = [
         row.values[1] for row in PRIVATE if row.values[0] == "get" and "{" not in row.values[1]
     ]
     paths += [f"{wallet}/{kind}" for kind in ("connections", "credentials", "verifications")]
-    return {path: caller(faber, path).get(path) for path in paths}
+    seen = {path: caller(faber, path).get(path) for path in paths}
+    for event in seen["/events"]:
+        del event["cursor"]
+    return seen
 
 
 def test_ids_of_another_organization_in_a_body_are_404(ids):

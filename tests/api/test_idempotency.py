@@ -36,7 +36,6 @@ SHOWN_ONCE = {
 }
 COMMITS_BEFORE = "PUT /credentials/{credentialId}"  # the place in the registry
 WITHOUT_EFFECT = {
-    "PUT /common/networks/{networkId}/txnAuthorAgreement",
     "POST /verificationPolicies/try",
     "POST /custodian/v1/api/{walletId}/verifications/fromData/availableCredentials",
 }

@@ -31,7 +31,8 @@ def array_of(operation):
 
 
 ARRAYS = {p: o for m, p, o in (row.values for row in PRIVATE) if m == "get" and array_of(o)}
-LISTS = {path: operation for path, operation in ARRAYS.items() if path not in WHOLE}
+ON_AND_ON = {"/events"}  # oldest first, without an end: tests/webhooks/test_feed.py
+LISTS = {path: one for path, one in ARRAYS.items() if path not in {*WHOLE, *ON_AND_ON}}
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_every_list_documents_its_pages(path):
 
 
 def test_what_is_answered_whole_is_an_array_still():
-    assert WHOLE.keys() <= ARRAYS.keys()
+    assert WHOLE.keys() | ON_AND_ON <= ARRAYS.keys()
 
 
 def test_every_list_goes_page_by_page_in_every_order(world):

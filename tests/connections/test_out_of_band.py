@@ -7,8 +7,11 @@ import pytest
 from connections import did_exchange, discovery, out_of_band, protocol, rotation
 from connections.didcomm import dids, message
 from connections.didcomm.exchange import Wire
-from connections.models import Connection
+from connections.didcomm.message import PREFIX as NEW
+from connections.models import BasicMessage, Connection
 from tests import queues
+from tests.connections.outside import Agent
+from tests.connections.test_return_route import connects
 from verifications import protocol as present_proof
 from wallets.models import Wallet
 
@@ -113,6 +116,8 @@ def test_a_peer_takes_a_new_key(faber, phone):
 def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
     row = phone.connects(faber)
     former = row.my_key.verkey
+    says_it_rotates(phone)
+    row = Connection.objects.get(pk=row.pk)
     row.rotate()
     queues.tasks.sweep()
     asked = phone.newest(rotation.ROTATE)
@@ -120,6 +125,37 @@ def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
     row = Connection.objects.get(pk=row.pk)
     assert row.my_key.verkey == dids.read(asked.body["to_did"]).verkey != former
     assert row.other_key.verkey == former
+
+
+def says_it_rotates(phone):
+    phone.says(phone.build(discovery.DISCLOSE, protocols=[{"pid": f"{NEW}did-rotate/1.0"}]))
+
+
+def test_a_peer_that_may_not_know_rotation_is_left_its_key(faber, phone):
+    row = phone.connects(faber)
+    answer = faber.send("post", f"/connections/{row.connection_id}/rotate")
+    assert (answer.status_code, answer.json()["code"]) == (409, "rotation_unknown")
+
+
+def test_what_waits_for_a_phone_goes_to_its_new_key(faber):
+    pocket, other = Agent(), Agent()
+    row = connects(pocket, faber)
+    BasicMessage.send(row, "waits")
+    other.their_key = pocket.their_key
+    pocket.asks(pocket.build(rotation.ROTATE, to_did=dids.peer_4(other.verkey, "")))
+    assert pocket.newest(rotation.ACK)
+    other.asks(other.build(protocol.PING, response_requested=False))
+    assert other.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
+
+
+def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
+    row = phone.connects(faber)
+    phone.says(phone.build(rotation.HANGUP))
+    phone.inbox.clear()
+    for body in (phone.build(protocol.PING), phone.build(rotation.HANGUP)):
+        phone.says(body)
+    assert phone.inbox == []
+    assert faber.get(f"/connections/{row.connection_id}")["endedAtUtc"]
 
 
 def test_a_peer_that_hung_up_is_not_written_to(faber, phone):

@@ -15,7 +15,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PROCFILE = """\
 migrate: python manage.py migrate
 web: python service.py web
+stream: python service.py stream
 worker: python service.py worker
+deliver: python service.py deliver
 beat: python service.py beat
 """
 MANAGE = """\

@@ -21,7 +21,7 @@ def in_a_shell(words: list[str]) -> str:
     return words[2].removeprefix("exec ") if words[:2] == ["sh", "-c"] else shlex.join(words)
 
 
-@pytest.mark.parametrize("name", ["migrate", "web", "worker", "deliver", "beat"])
+@pytest.mark.parametrize("name", ["migrate", "web", "stream", "worker", "deliver", "beat"])
 def test_compose_runs_the_command_of_the_procfile(name: str) -> None:
     words = shlex.split(COMPOSE["services"][name]["command"].replace("$$", "$"))
     assert in_a_shell(words) == commands()[name]
@@ -37,7 +37,7 @@ def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:
     services = COMPOSE["services"]
     assert services["postgres"]["volumes"] == ["postgres:/var/lib/postgresql"]
     assert services["valkey"]["volumes"] == ["valkey:/data"]
-    for name in ("migrate", "web", "worker", "deliver", "beat"):
+    for name in ("migrate", "web", "stream", "worker", "deliver", "beat"):
         assert services[name]["volumes"] == ["agency:/app/var"]
         assert services[name]["env_file"] == ".env"
         assert "SECRET_KEY" not in services[name]["environment"]

@@ -28,7 +28,7 @@ def test_it_recovers_from_a_killed_launcher_and_killed_servers(launcher: Launche
     pid_file = launcher.folder / "var" / "postgres" / "data" / "postmaster.pid"
     psutil.Process(int(pid_file.read_text().split()[0])).kill()
     again = launcher.start_and_wait()
-    assert "Ended 3 processes that an earlier run had left behind." in launcher.output()
+    assert "Ended 5 processes that an earlier run had left behind." in launcher.output()
     assert interrupt(again) == 0
 
 
@@ -40,7 +40,7 @@ def test_a_signal_stops_it_cleanly(launcher: Launcher, number: int) -> None:
     assert not (launcher.folder / "var" / "environment.json").exists()
 
 
-@pytest.mark.parametrize("name", ["web", "worker", "deliver", "beat"])
+@pytest.mark.parametrize("name", ["web", "stream", "worker", "deliver", "beat"])
 def test_a_service_that_dies_is_named_and_ends_the_run(launcher: Launcher, name: str) -> None:
     process = launcher.start_and_wait()
     [service] = [p for p in launcher.processes() if p.cmdline()[-2:] == ["service.py", name]]

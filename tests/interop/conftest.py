@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from tenants import vault
 from tenants.networks import add_network
 from tests.interop import pool
 
@@ -37,4 +38,5 @@ def endorser_seed(indy_pool):
 @pytest.fixture
 def network(transactional_db, indy_pool, endorser_seed):
     """The ledger as a network, with an endorser of the agency."""
+    vault.data_key.cache_clear()  # other processes read the one of this test
     return add_network("indy", "Indy", indy_pool.genesis.read_text(), endorser_seed)

@@ -69,9 +69,13 @@ class Pool:
         genesis = self.genesis.read_text()
         return Network(pk="indy", name="Indy", kind=Network.Kind.INDY, genesis=genesis)
 
+    @property
+    def trustee(self) -> str:
+        return keys.did_of(keys.verkey_of(TRUSTEE))
+
     def as_trustee(self, build, *arguments) -> dict:
-        """Writes a transaction that only a trustee may write."""
-        request = build(keys.did_of(keys.verkey_of(TRUSTEE)), *arguments)
+        """Writes as the DID that may write everything."""
+        request = build(self.trustee, *arguments)
         request.set_signature(keys.sign(TRUSTEE, request.signature_input))
         return pool.send(self.network(), request, is_write=True)
 

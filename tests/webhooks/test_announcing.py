@@ -1,7 +1,5 @@
 """No change without its event, and no event without its change."""
 
-from threading import Event as Signal
-
 import pytest
 from django.apps import apps
 from django.db import transaction
@@ -9,7 +7,6 @@ from django.db import transaction
 from agency.errors import WrongState
 from connections.models import BasicMessage, Connection
 from credentials.models import Credential
-from tests.races import threads
 from tests.states import walks
 from verifications.models import Verification
 from webhooks import types
@@ -77,7 +74,7 @@ def test_the_table_of_messages_is_closed():
 
 def test_every_type_is_told_by_some_row():
     tables = [set(model.EVENTS.values()) for model in ANNOUNCED]
-    others = {Type.VERIFICATION_JUDGED, Type.WEBHOOK_DISABLED}
+    others = {Type.CONNECTION_ENDED, Type.VERIFICATION_JUDGED, Type.WEBHOOK_DISABLED}
     named = set(types.IN_OWN_WALLET.values()) | set(types.IN_HOSTED_WALLETS.values())
     assert set().union(*tables, others, named) == set(Type)
 
@@ -166,68 +163,3 @@ def test_deliveries_are_made_with_the_change_or_not_at_all(faber, walk):
         assert Delivery.objects.filter(event__type="credential_requested").count() == 1
         raise ZeroDivisionError
     assert not Delivery.objects.filter(event__type="credential_requested").exists()
-
-
-def settled(tenant):
-    return [event.object_id for event in Event.settled(tenant)]
-
-
-def test_events_appear_only_when_no_earlier_one_can_appear_any_more(faber):
-    """A transaction is held open while a later one commits."""
-    begun, over = Signal(), Signal()
-
-    def slow():
-        with transaction.atomic():
-            Connection.invite(faber.made.tenant.wallets.get(), "slow")
-            begun.set()
-            assert over.wait(20)
-
-    def quick():
-        assert begun.wait(20)
-        Connection.invite(faber.made.tenant.wallets.get(), "quick")
-        seen = settled(faber.tenant)
-        over.set()
-        return seen
-
-    _, seen_meanwhile = threads([slow, quick])
-    assert seen_meanwhile == []
-    assert settled(faber.tenant) == ["slow", "quick"]
-
-
-def test_the_order_of_an_object_holds_whichever_transaction_began_first(faber):
-    """The one that began first moves the object last."""
-    Connection.invite(faber.made.tenant.wallets.get(), "office")
-    begun, moved = Signal(), Signal()
-
-    def first_to_begin():
-        with transaction.atomic():
-            Connection.invite(faber.made.tenant.wallets.get(), "another")
-            begun.set()
-            assert moved.wait(20)
-            with transaction.atomic():
-                told_again("office")
-
-    def first_to_move():
-        assert begun.wait(20)
-        with transaction.atomic():
-            told_again("office")
-        moved.set()
-
-    threads([first_to_begin, first_to_move])
-    events = Event.settled(faber.tenant).filter(object_id="office")
-    assert [event.sequence for event in events] == [1, 2, 3]
-    own = list(Event.objects.filter(object_id="office").order_by("sequence"))
-    assert own[2].transaction_id == own[1].transaction_id
-
-
-def told_again(name):
-    row = Connection.objects.get(connection_id=name)
-    Connection.objects.filter(pk=row.pk).update(sequence=row.sequence + 1)
-    row.sequence += 1
-    row.announce()
-
-
-def test_events_restored_from_another_server_are_not_hidden(faber):
-    faber.invites(connectionId="office")
-    Event.objects.update(transaction_id=2**60)
-    assert settled(faber.tenant) == ["office"]

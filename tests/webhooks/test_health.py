@@ -38,6 +38,22 @@ def broken(faber, receiver, registers):
     return webhook
 
 
+def give_up(status="exhausted"):
+    Delivery.objects.update(status=status, lease_owner=None, finished_at=timezone.now())
+
+
+def recovers(faber, webhook, **body):
+    """Asks for it, and has it done."""
+    faber.post(f"/webhooks/{webhook['id']}/recover", body)
+    tasks.keep_house()
+    worker_calls()
+
+
+def a_minute_later():
+    Webhook.objects.update(updated_at=timezone.now() - timedelta(seconds=61))
+    tasks.keep_house()
+
+
 def calls_once_more(faber, webhook):
     example(faber, webhook)
     worker_calls()
@@ -134,6 +150,7 @@ def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(faber, r
     tasks.keep_house()
     worker_calls()
     assert sorted(receiver.types) == ["new_connection", "verification", "verification"]
+    a_minute_later()
     now = shown(faber, disabled)
     assert not {"recoveringSinceUtc", "lostSinceUtc", "disabledReason"} & set(now)
 
@@ -142,31 +159,23 @@ def test_recovering_twice_sends_nothing_twice(faber, receiver, disabled):
     receiver.answers(200)
     faber.put(f"/webhooks/{disabled['id']}/enable")
     for _ in range(2):
-        faber.post(f"/webhooks/{disabled['id']}/recover")
-        tasks.keep_house()
-        worker_calls()
+        recovers(faber, disabled)
     ids = [call.headers["webhook-id"] for call in receiver.calls]
     assert len(ids) == 2 + 3 and len(set(ids)) == 3, "two had been called before"
 
 
 def test_only_what_failed_since_then_is_recovered(faber, receiver, broken):
-    Delivery.objects.update(status="exhausted", lease_owner=None)
-    now = timezone.now().isoformat()
+    give_up()
     receiver.answers(200)
-    faber.post(f"/webhooks/{broken['id']}/recover", {"since": now})
-    tasks.keep_house()
-    worker_calls()
+    recovers(faber, broken, since=timezone.now().isoformat())
     assert len(receiver.calls) == 1
 
 
 def test_what_was_unconfirmed_is_recovered_if_asked_for(faber, receiver, broken):
     receiver.answers(200)
-    Delivery.objects.update(status="unconfirmed")
+    give_up("unconfirmed")
     for unconfirmed, calls in ((False, 1), (True, 2)):
-        body = {"since": "2026-01-01T00:00:00Z", "unconfirmed": unconfirmed}
-        faber.post(f"/webhooks/{broken['id']}/recover", body)
-        tasks.keep_house()
-        worker_calls()
+        recovers(faber, broken, since="2026-01-01T00:00:00Z", unconfirmed=unconfirmed)
         assert len(receiver.calls) == calls
 
 
@@ -175,9 +184,10 @@ def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
     monkeypatch.setattr(housekeeping, "STEP", 2)
     for _ in range(4):
         example(faber, broken)
-    Delivery.objects.update(status="exhausted", lease_owner=None)
+    give_up()
     faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
     assert [housekeeping.recover() for _ in range(4)] == [2, 2, 1, 0]
+    a_minute_later()
     assert Webhook.objects.get().recover_since is None
 
 

@@ -7,11 +7,9 @@ from pathlib import Path
 from django.core.management.base import BaseCommand, CommandError
 from rest_framework.exceptions import ValidationError
 
-from agency import http
 from agency.errors import AgencyError
 from credentials.registries import registry_of
-from credentials.registries.indy.pool import GENESIS_BYTES
-from tenants.networks import add_network
+from tenants.networks import add_network, genesis_at
 from tenants.serializers import SeedField
 
 SEED = "ENDORSER_SEED"
@@ -32,7 +30,7 @@ class Command(BaseCommand):
 
     def handle(self, *args, **given):
         try:
-            genesis = read(given["genesis"]) if given["genesis"] else ""
+            genesis = read(given["genesis"]) if given["genesis"] else None
             seed = endorser_seed() if given["endorser"] else None
             network = add_network(given["id"], given["name"], genesis, seed)
         except AgencyError as error:
@@ -43,26 +41,25 @@ class Command(BaseCommand):
 
     def standing(self, network):
         """Whether the ledger answers, and what it says of the endorser."""
+        registry, did = registry_of(network), network.endorser_did
         try:
-            standing = registry_of(network).standing(network.endorser_did or "1" * 22)
+            registry.agreement()
+            may_write = not did or registry.standing(did).may_write
         except AgencyError as error:
             return self.style.WARNING(f"It is kept, but: {error.message}")
-        if network.endorser_did and not standing.may_write:
+        if not may_write:
             return self.style.WARNING("The ledger answers, and knows no role of the endorser.")
         return "The ledger answers."
 
 
 def read(place):
     """The text of a file or of an address."""
-    if not place.startswith(("http://", "https://")):
-        try:
-            return Path(place).read_text()
-        except (OSError, ValueError) as error:
-            raise CommandError(f"{place} cannot be read: {error}") from None
-    answer = http.get(place, accept="text/plain, */*", answer_bytes=GENESIS_BYTES)
-    if answer.status != 200 or not answer.is_complete:
-        raise CommandError(f"{place} answered {answer.status}, or too much.")
-    return answer.body.decode(errors="replace")
+    if place.startswith(("http://", "https://")):
+        return genesis_at(place)
+    try:
+        return Path(place).read_text(errors="replace")
+    except (OSError, ValueError) as error:
+        raise CommandError(f"{place} cannot be read: {error}") from None
 
 
 def endorser_seed():

@@ -1,20 +1,34 @@
 """Reads a genesis from standard input with the library, in a process of its own.
 
-A text that it cannot read makes the library panic, and after that all pools of the process fail.
-Nothing is sent anywhere. Ends with 0 if the text can be read.
+A text that it cannot read makes the library panic, and after that all pools of the process fail;
+one that names something else than an address of a validator makes it hang when it is called.
+Nothing is sent anywhere. Ends with 0 if the text can be read and names validators.
 """
 
 import asyncio
 import sys
+from ipaddress import ip_address
 
 from indy_vdr import open_pool
 
-SECONDS = 5
+SECONDS = 3
 
 
 async def read(genesis: str) -> None:
     pool = await open_pool(transactions=genesis, no_refresh=True)
-    await pool.get_transactions()
+    validators = await pool.get_verifiers()
+    for validator in validators.values():
+        check(validator["client_addr"])
+    if not validators:
+        raise ValueError("no validator")
+
+
+def check(address: str) -> None:
+    """Of the form `tcp://127.0.0.1:9702`."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    ip_address(host)
+    if not 0 < int(port) < 65536:
+        raise ValueError(port)
 
 
 if __name__ == "__main__":

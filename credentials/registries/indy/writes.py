@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from django.db import connection
 from indy_vdr import Request, VdrError, ledger
 
+from agency import faults
 from agency.errors import Conflict
 from credentials.registries.base import Agreement
 from credentials.registries.indy import pool, reads
@@ -55,8 +56,8 @@ def register(network: Network, did: str, verkey: str) -> Receipt:
     if author is None:
         raise Conflict(
             "did_not_registered",
-            f"The DID {did} with the verkey {verkey} is not on {network}, and the agency has no "
-            "endorser there. Have it registered by an endorser.",
+            f"The DID {did} (verkey {verkey}) is not on {network}: have it registered. The agency "
+            "has no endorser there.",
         )
     return submit(network, author, [author], ledger.build_nym_request, did, verkey)
 
@@ -98,6 +99,7 @@ def submit(
         request.set_endorser(signers[1].did)
     sign(request, signers)
     answer = pool.send(network, request, is_write=True)["txnMetadata"]
+    faults.point("ledger-written")
     return Receipt(answer["seqNo"], answer["txnTime"])
 
 

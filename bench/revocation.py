@@ -1,0 +1,159 @@
+"""Definitions, revocable credentials and revocations over HTTP, beside the library's calls alone.
+
+Each figure and what it is compared with are measured in turns. Definitions without the pool wait
+for their key, which costs 1 to 15 s each by chance: the median of a few is shown.
+"""
+
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from bench.cycle import free_port, start_web
+from bench.story import VALUES, Caller
+from credentials.models import CredentialDefinition
+from credentials.registries import registry_of
+from credentials.revocation import RevocationRegistry, StatusList
+from tenants import vault
+from wallets import anoncreds, pool
+
+KEYS, ISSUED, AT_ONCE, SIZES = 5, 20, 8, (250, 1000, 4000)
+
+
+def run():
+    port = free_port()
+    web = start_web(port)
+    try:
+        caller = Caller(f"http://127.0.0.1:{port}").prepare()
+        definitions(caller)
+        made = caller.call("post", "/definitions/credentials", json=form(True))
+        row = CredentialDefinition.objects.get(definition_id=made["definitionId"])
+        caller.definition = row.definition_id
+        issue(caller, row)
+        revoke(caller, row)
+        build(row)
+    finally:
+        web.terminate()
+        web.wait()
+
+
+def public_part(row):
+    return registry_of(row.tenant.network).definition(row.definition_id)
+
+
+def form(is_revocable):
+    name = f"bench {time.perf_counter_ns()}"
+    body = {"name": name, "version": "1.0", "attributes": list(VALUES)}
+    return body | {"supportRevocation": is_revocable}
+
+
+def seconds(function, *given, **named):
+    started = time.perf_counter()
+    function(*given, **named)
+    return time.perf_counter() - started
+
+
+def show(what, ours, bare, unit="ms"):
+    print(f"{what:48} {ours:9.1f} {unit}   beside {bare:9.1f} {unit}   ratio {ours / bare:6.3f}")
+
+
+def definitions(caller):
+    """The library's key alone, a definition without a spare key and one with it, in turns."""
+    for is_revocable in (False, True):
+        rounds = [one_of_each(caller, is_revocable) for _ in range(KEYS)]
+        columns = zip(*rounds, strict=True)
+        bare, without, spared = (statistics.median(column) * 1000 for column in columns)
+        kind = "revocable definition" if is_revocable else "definition"
+        show(f"{kind} without the pool, and a bare key", without, bare)
+        show(f"{kind} with the pool, and without", spared, without)
+
+
+def one_of_each(caller, is_revocable):
+    schema = {"issuerId": pool.ISSUER, "name": "bare", "version": "1", "attrNames": list(VALUES)}
+    given = (f"{pool.ISSUER}:2:bare:1", schema, pool.ISSUER, "bare", is_revocable)
+    bare = seconds(anoncreds.create_definition, *given)
+    without = define(caller, is_revocable)
+    pool.make(len(VALUES))
+    return bare, without, define(caller, is_revocable)
+
+
+def define(caller, is_revocable):
+    return seconds(caller.call, "post", "/definitions/credentials", json=form(is_revocable))
+
+
+def issue(caller, row):
+    """A revocable credential from offer to issued, beside the same four library calls."""
+    bare = bare_issue(row)
+    ours, alone = [], []
+    for _ in range(ISSUED):
+        ours.append(seconds(issue_one, caller))
+        alone.append(seconds(bare))
+    show("issue a revocable credential", *(statistics.median(t) * 1000 for t in (ours, alone)))
+
+
+def issue_one(caller):
+    offer = {
+        "definitionId": caller.definition,
+        "connectionId": caller.connection,
+        "credentialValues": VALUES,
+        "automaticIssuance": True,
+    }
+    made = caller.call("post", "/credentials", json=offer)
+    listed = caller.call("get", f"{caller.wallet}/credentials?state=Offered")
+    caller.call("post", f"{caller.wallet}/credentials/{listed[0]['credentialId']}")
+    return made["credentialId"]
+
+
+def bare_issue(row):
+    registry = RevocationRegistry.objects.filter(definition=row).latest("created_at")
+    public, registry_public = public_part(row), registry.published()
+    private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
+    newest = StatusList.newest(row.tenant.network, registry.registry_id)
+    secret = anoncreds.create_link_secret()
+    place = anoncreds.RevocationInfo(
+        registry_public, vault.unseal(registry, "private_key"), newest, registry.size - 1
+    )
+
+    def once():
+        offer = anoncreds.create_offer(row.schema.schema_id, row.definition_id, proof)
+        asked, metadata = anoncreds.create_request(offer, public, secret, public["issuerId"])
+        signed = anoncreds.create_credential(public, private, offer, asked, VALUES, place)
+        anoncreds.process_credential(signed, metadata, secret, public, registry_public)
+
+    return once
+
+
+def revoke(caller, row):
+    """Alone, a revocation waits for the next second's list; those of one second share a list."""
+    issued = [issue_one(caller) for _ in range(4 + 3 * AT_ONCE)]
+    alone = [seconds(caller.call, "delete", f"/credentials/{issued.pop()}") for _ in range(4)]
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        started = time.perf_counter()
+        paths = [f"/credentials/{one}" for one in issued]
+        list(threads.map(lambda path: caller.call("delete", path), paths))
+        rate = len(paths) / (time.perf_counter() - started)
+    bare = statistics.median(bare_lists(row)) * 1000
+    show("revoke one, and the library's next list", statistics.median(alone) * 1000, bare)
+    print(f"{'revoke, eight at a time':48} {rate:9.1f} per second")
+
+
+def bare_lists(row):
+    registry = RevocationRegistry.objects.filter(definition=row).earliest("created_at")
+    public, definition = registry.published(), public_part(row)
+    private = vault.unseal(registry, "private_key")
+    newest = StatusList.newest(row.tenant.network, registry.registry_id)
+    free = [place for place, gone in enumerate(newest["revocationList"]) if not gone][1:6]
+    for number, place in enumerate(free):
+        given = (definition, public, private, newest, [place], newest["timestamp"] + number + 1)
+        yield seconds(anoncreds.update_status_list, *given)
+
+
+def build(row):
+    """A registry with its row, list and tails file, beside the library's call alone."""
+    public = public_part(row)
+    for size in SIZES:
+        ours = seconds(RevocationRegistry.build, row, public, size) * 1000
+        with tempfile.TemporaryDirectory() as folder:
+            given = (row.definition_id, public, public["issuerId"], "bare", size, folder)
+            bare = seconds(anoncreds.create_registry, *given) * 1000
+        show(f"registry of {size} places", ours, bare)

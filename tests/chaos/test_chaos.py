@@ -1,0 +1,209 @@
+"""Everything is killed again and again while stories run: no event is lost, twice or out of order.
+
+CHAOS_SECONDS (of faults) and CHAOS_SEED change a run by hand. The seed decides what goes wrong and
+who does what; the machine decides when.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from threading import Event, Thread
+
+import pytest
+
+from agency.embedded import empty_home, postgres, valkey
+from tests.chaos.ledger import Ledger
+from tests.chaos.nemesis import WEB, Nemesis
+from tests.chaos.receivers import receiving
+from tests.chaos.stories import Caller, Pair
+from tests.processes import eventually, processes
+
+SECONDS = float(os.environ.get("CHAOS_SECONDS", "35"))
+SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(10**6))
+TO_SETTLE = 120 + SECONDS  # seconds
+pytestmark = pytest.mark.timeout(240 + 3 * SECONDS)
+
+
+@pytest.fixture
+def home():
+    with empty_home() as home:
+        yield home
+
+
+@pytest.fixture
+def servers(home):
+    """PostgreSQL as in production: what is committed is on the disk."""
+    database = postgres.start(home / "postgres")
+    return {"DATABASE_URL": database, "REDIS_URL": valkey.start(home / "valkey", durable=False)}
+
+
+@pytest.fixture
+def receivers():
+    with receiving(SEED) as receivers:
+        yield receivers
+
+
+@pytest.fixture
+def product(home, servers):
+    with processes(home, **servers, KEY_POOL_SIZE="0", LOG_LEVEL="ERROR") as product:
+        assert product.manage("migrate --verbosity 0") == 0
+        yield product
+
+
+@pytest.fixture
+def world(product, receivers):
+    """The organizations, and every process at work."""
+    for name in ("worker", "deliver", "beat"):
+        product.start(name)
+    product.start_web(WEB)
+    command = [sys.executable, "-m", "tests.chaos.world", receivers.url]
+    environment = product.supervisor.environment | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+    return json.loads(
+        subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+    )
+
+
+def test_no_event_is_lost(home, servers, product, world, receivers, capsys):
+    say(capsys, f"CHAOS_SEED={SEED} CHAOS_SECONDS={SECONDS:.0f}")
+    ledger, over = Ledger(servers["DATABASE_URL"]), Event()
+    pairs = cast(world, product.url, over)
+    nemesis = Nemesis(product, home, servers["REDIS_URL"], SEED)
+    actors = [Thread(target=pair.act, daemon=True) for pair in pairs]
+    actors.append(Thread(target=nemesis.strike, args=[over], daemon=True))
+    for actor in actors:
+        actor.start()
+    time.sleep(SECONDS)
+    over.set()
+    for actor in actors:
+        actor.join(60)
+    recover(world, product, receivers, ledger)
+    over.clear()
+    check(world, pairs, receivers.calls, ledger)
+    say(capsys, figures(pairs, nemesis, receivers.calls, ledger))
+
+
+def cast(world, url, over):
+    """Faber with a holder of its own and one of Acme's; Acme with one of its own."""
+
+    def pair(number, office, host):
+        callers = [Caller(url, world[name]["headers"], over) for name in (office, host)]
+        return Pair(*callers, world[office]["definition"], SEED + number)
+
+    parts = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]
+    return [pair(number, *part) for number, part in enumerate(parts)]
+
+
+def recover(world, product, receivers, ledger):
+    """The receivers are well again; their owners enable what was disabled and have all sent that
+    did not come through."""
+    receivers.heal()
+    for name in ("worker", "deliver", "beat"):
+        assert product.is_alive(name), f"{name} has ended by itself"
+    settle(ledger)
+    assert untold(world, ledger) == set()
+    for one in world.values():
+        caller = Caller(product.url, one["headers"], Event())
+        for webhook in one["webhooks"].values():
+            caller.put(f"/webhooks/{webhook}/enable")
+            since = {"since": "2026-01-01T00:00:00Z", "unconfirmed": True}
+            caller.post(f"/webhooks/{webhook}/recover", since)
+    eventually(lambda: set(ledger.deliveries().values()) == {"done"}, TO_SETTLE)
+    settle(ledger)
+
+
+def settle(ledger):
+    """Time passes until nothing waits."""
+
+    def is_settled():
+        ledger.let_time_pass(lease=18)
+        return not any(ledger.pending().values())
+
+    eventually(is_settled, TO_SETTLE)
+
+
+def untold(world, ledger):
+    """(event, webhook) without a delivery. One that is disabled in between gets them later."""
+    known = ledger.deliveries()
+    wanted = {
+        (event.id, webhook)
+        for event in ledger.events()
+        for one in world.values()
+        for kind, webhook in one["webhooks"].items()
+        if event.tenant == one["tenant"] and kind != "gone"
+    }
+    return wanted - set(known)
+
+
+def check(world, pairs, calls, ledger):
+    events, seen = ledger.events(), by_receiver(calls)
+    assert sequences_of(events) == {
+        key: list(range(1, last + 1)) for key, last in ledger.sequences().items()
+    }
+    told = {(body["object_id"], body.get("state")) for body in map(body_of, events)}
+    for pair in pairs:
+        assert pair.office.acknowledged | pair.host.acknowledged <= told
+        assert pair.visible() <= told
+    for name, one in world.items():
+        mine = {f"msg_{event.id}": event.body for event in events if event.tenant == one["tenant"]}
+        for kind in one["webhooks"]:
+            received = seen[f"{name}/{kind}"]
+            assert {call.id for call in received if call.status == 200} == set(mine), kind
+            assert all(call.data.decode() == mine[call.id] for call in received), kind
+            assert out_of_order(received) == [], kind
+    assert not seen["trap"], "no redirect was followed"
+
+
+def sequences_of(events):
+    found = defaultdict(list)
+    for event in events:
+        found[event.object_key].append(event.sequence)
+    return {key: sorted(numbers) for key, numbers in found.items()}
+
+
+def body_of(event):
+    return json.loads(event.body)
+
+
+def by_receiver(calls):
+    found = defaultdict(list)
+    for call in calls:
+        found[call.receiver].append(call)
+    return found
+
+
+def out_of_order(calls):
+    """Those whose object had been told of something later before."""
+    known, last, wrong = set(), {}, []
+    for call in calls:
+        body = json.loads(call.data)
+        name, number = (body["object_type"], body["object_id"]), body["sequence"]
+        if call.id not in known and number <= last.get(name, 0):
+            wrong.append((name, last[name], number))
+        known.add(call.id)
+        last[name] = max(number, last.get(name, 0))
+    return wrong
+
+
+def figures(pairs, nemesis, calls, ledger):
+    counts = sum((one.counts for pair in pairs for one in (pair.office, pair.host)), Counter())
+    ids = {(call.receiver, call.id) for call in calls}
+    good = [call for call in calls if call.status == 200]
+    twice = len(good) - len({(call.receiver, call.id) for call in good})
+    lines = {
+        "faults": f"{nemesis.faults.total()} {dict(nemesis.faults)}",
+        "steps": dict(sum((pair.steps for pair in pairs), Counter())),
+        "requests": dict(counts),
+        "events": len(ledger.events()),
+        "deliveries": f"{len(ids)}, of which lost 0",
+        "calls": f"{len(calls)}, of which repeated after a 200: {twice}",
+    }
+    return "\n".join(f"{name:11}{value}" for name, value in lines.items())
+
+
+def say(capsys, text):
+    with capsys.disabled():
+        print(f"\n{text}", flush=True)

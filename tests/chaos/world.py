@@ -1,0 +1,47 @@
+"""Organizations ready for stories; run in the product's environment, prints them as JSON.
+
+python -m tests.chaos.world URL        URL of the receivers: each answers below its name
+"""
+
+import json
+import sys
+from unittest import mock
+
+import django
+
+KINDS = (
+    "steady", "failing", "throttling", "gone", "moved", "hanging", "mute", "closing", "huge",
+)  # fmt: skip
+
+
+def main(url):
+    django.setup()
+    from tests import keys
+
+    with mock.patch("wallets.anoncreds.create_definition", keys.definition_like):
+        faber, acme = organization("Faber", url, KINDS), organization("Acme", url, KINDS[:2])
+    print(json.dumps({"Faber": faber, "Acme": acme}))
+
+
+def organization(name, url, kinds):
+    """Its id and headers, a definition, and the id of each webhook by how its receiver behaves."""
+    from tests.people import Organization
+    from webhooks.types import Type
+
+    made = Organization(name)
+    webhooks = {}
+    for kind in kinds:
+        body = {"url": f"{url}/{name}/{kind}", "type": "Zapier"}
+        body |= {"messageTypes": [str(one) for one in Type], "retryUnconfirmed": kind != "mute"}
+        webhooks[kind] = made.post("/webhooks", body)["id"]
+    definition = made.defines("name", "degree")["definitionId"]
+    return {
+        "tenant": str(made.tenant.pk),
+        "headers": made.headers,
+        "definition": definition,
+        "webhooks": webhooks,
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

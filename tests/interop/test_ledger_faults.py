@@ -1,0 +1,254 @@
+"""A ledger that is away, slow or behind: nothing is half-made or double, and all is finished."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from itertools import count
+from urllib.parse import urlsplit
+
+import pytest
+from django.db import connection
+from indy_vdr import ledger
+
+from agency.supervisor import commands
+from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
+from credentials.publications import Publication
+from credentials.registries import registry_of
+from credentials.registries.indy import IndyRegistry, pool, reads
+from credentials.registries.local import published
+from credentials.revocation import RevocationRegistry
+from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
+from tests.interop.test_networks import VALUES, refused, verdict
+from tests.people import Organization
+
+DEGREE = {"name": "Degree", "version": "1.0", "supportRevocation": True}
+SCHEMA, DEFINITION, REGISTRY, ENTRY = "101", "102", "113", "114"
+LONG_AGO = "2026-01-01T00:00Z"
+PENDING = Publication.Status.PENDING
+
+
+@pytest.fixture(autouse=True)
+def impatient(settings):
+    settings.LEDGER_TIMEOUT = 8
+    yield
+    pool.pools().silent_until.clear()
+
+
+@pytest.fixture
+def faber(network, stored_keys):
+    return Organization("Faber College", network_id=network.pk)
+
+
+def time_passes():
+    """All that waits is due and free, and the ledger is asked again."""
+    pool.pools().silent_until.clear()
+    Publication.objects.filter(status=PENDING).update(due_at=LONG_AGO, lease_until=None)
+    Credential.objects.update(updated_at=LONG_AGO)
+
+
+def defines(organization):
+    return organization.defines(*VALUES, **DEGREE)
+
+
+def made():
+    return [m.objects.count() for m in (Schema, CredentialDefinition, RevocationRegistry)]
+
+
+def loses_the_reply(monkeypatch, number):
+    """The ledger takes the write of this number, counted from now, and nobody hears of it."""
+    send, numbers = pool.send, count(1)
+
+    def sends(network, request, is_write=False):
+        answer = send(network, request, is_write)
+        if is_write and next(numbers) == number:
+            raise pool.silent(network)
+        return answer
+
+    monkeypatch.setattr(pool, "send", sends)
+
+
+def away(network, request, is_write=False):
+    raise pool.silent(network)
+
+
+def written_since(network, sequence):
+    """The types of the ledger's transactions from this number on."""
+    types = []
+    while True:
+        request = ledger.build_get_txn_request(None, 1, sequence + len(types))
+        data = pool.send(network, request)["data"]
+        if not data:
+            return types
+        types.append(data["txn"]["type"])
+
+
+def number_of_the_schema():
+    return PublishedObject.objects.get(kind="schema").sequence
+
+
+def test_three_of_four_validators_are_enough(faber, indy_pool):
+    with indy_pool.without(4):
+        definition = defines(faber)
+        alice = faber.hosts()
+        alice.receives(faber, definition, VALUES)
+        faber.delete(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
+        assert verdict(faber, alice) is False
+
+
+def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_pool):
+    with indy_pool.without(3, 4):
+        assert refused(defines, faber) == (503, "ledger_unavailable")
+    assert made() == [0, 0, 0] and faber.get("/definitions/credentials") == []
+    [waiting] = Publication.objects.filter(kind="definition")
+    assert waiting.step == "submitted" and waiting.last_error == "ledger_unavailable"
+    time_passes()
+    publish_on_ledgers()
+    [definition] = faber.get("/definitions/credentials")
+    assert defines(faber) == definition
+    assert made() == [1, 1, 1] and not Publication.objects.filter(status=PENDING)
+    assert faber.hosts().receives(faber, definition, VALUES)
+
+
+def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_pool):
+    alice = faber.hosts()
+    alice.receives(faber, defines(faber), VALUES)
+    path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
+    with indy_pool.without(3, 4):
+        assert refused(faber.delete, path) == (503, "ledger_unavailable")
+    assert faber.get(path)["state"] == "Revoked"
+    assert alice.newest("credentials")["state"] == "Issued"
+    time_passes()
+    finish_what_was_left_behind()
+    assert alice.newest("credentials")["state"] == "Revoked"
+    assert verdict(faber, alice) is False
+
+
+def test_an_organization_is_made_while_the_ledger_is_away(network, stored_keys, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "send", away)
+        faber = Organization("Faber College", network_id=network.pk)
+        status = faber.get("/tenants/issuerStatus")
+        assert not status["issuerRegistered"] and "gives no answer" in status["problem"]
+    time_passes()
+    publish_on_ledgers()
+    assert faber.get("/tenants/issuerStatus")["issuerRegistered"] is True
+    assert defines(faber)
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+def test_a_write_whose_reply_is_lost_is_not_repeated(faber, network, monkeypatch, number):
+    loses_the_reply(monkeypatch, number)
+    assert refused(defines, faber) == (503, "ledger_unavailable")
+    assert made() == [0, 0, 0]
+    time_passes()
+    definition = defines(faber)
+    assert faber.get("/definitions/credentials") == [definition] and made() == [1, 1, 1]
+    types = written_since(network, number_of_the_schema())
+    assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY]
+    assert faber.hosts().receives(faber, definition, VALUES)
+
+
+def test_a_revocation_whose_reply_is_lost_is_not_repeated(faber, network, monkeypatch):
+    alice = faber.hosts()
+    alice.receives(faber, defines(faber), VALUES)
+    path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
+    loses_the_reply(monkeypatch, 1)
+    assert refused(faber.delete, path) == (503, "ledger_unavailable")
+    time_passes()
+    faber.delete(path)
+    assert alice.newest("credentials")["state"] == "Revoked"
+    types = written_since(network, number_of_the_schema())
+    assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY, ENTRY]
+
+
+@pytest.mark.parametrize("kind", ["schema", "definition", "registry", "status_list"])
+def test_a_read_is_repeated_until_it_shows_the_write(faber, monkeypatch, kind):
+    read, writes, send = getattr(reads, kind), [], pool.send
+    stale = [None] * 3
+
+    def sends(network, request, is_write=False):
+        writes.extend([request] * is_write)
+        return send(network, request, is_write)
+
+    def behind(*arguments):
+        return stale.pop() if writes and stale else read(*arguments)
+
+    monkeypatch.setattr(pool, "send", sends)
+    monkeypatch.setattr(reads, kind, behind)
+    assert faber.hosts().receives(faber, defines(faber), VALUES)
+    assert not stale
+
+
+def test_absence_is_not_remembered_and_what_was_seen_is(network, indy_pool, monkeypatch):
+    registry, did = registry_of(network), indy_pool.trustee
+    body = {"ver": "1.0", "id": f"{did}:2:Late {time.time_ns()}:1.0", "version": "1.0"}
+    body |= {"name": body["id"].split(":")[2], "attrNames": ["level"]}
+    assert registry.schema(body["id"]) is None
+    indy_pool.as_trustee(ledger.build_schema_request, body)
+    found = registry.schema(body["id"])
+    assert found["attrNames"] == ["level"]
+    published.cache_clear()
+    monkeypatch.setattr(pool, "send", away)
+    assert registry.schema(body["id"]) == found
+
+
+def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "send", away)
+        for name in ("First", "Second"):
+            body = {"name": name, "version": "1.0", "attributeNames": ["level"]}
+            assert refused(faber.post, "/definitions/schemas", body)[0] == 503
+    publish = IndyRegistry.publish_schema
+
+    def fails(self, body):
+        return 1 / 0 if body["name"] == "First" else publish(self, body)
+
+    monkeypatch.setattr(IndyRegistry, "publish_schema", fails)
+    time_passes()
+    publish_on_ledgers()
+    assert [schema.name for schema in Schema.objects.all()] == ["Second"]
+    assert Publication.objects.get(status=PENDING).last_error == "ZeroDivisionError"
+
+
+@contextmanager
+def worker(**environment):
+    """The worker of the Procfile, on the database of the test."""
+    address = urlsplit(os.environ["DATABASE_URL"])
+    name = connection.settings_dict["NAME"]
+    environment |= {"DATABASE_URL": address._replace(path=f"/{name}").geturl()}
+    command = [sys.executable, "-m", *commands()["worker"].split()]
+    process = subprocess.Popen(command, env=os.environ | environment, start_new_session=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_worker_that_is_killed_after_a_write_leaves_the_rest_to_the_next(
+    faber, network, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        loses_the_reply(patch, 1)
+        assert refused(defines, faber) == (503, "ledger_unavailable")
+    time_passes()
+    publish_on_ledgers.delay()
+    with worker(DEBUG="1", FAULT_POINT="ledger-written") as process:
+        assert process.wait(60) == -9
+    [waiting] = Publication.objects.filter(kind="definition")
+    assert waiting.step == "submitted" and made() == [0, 0, 0]
+    time_passes()
+    publish_on_ledgers.delay()
+    with worker():
+        eventually(lambda: made() == [1, 1, 1])
+    types = written_since(network, number_of_the_schema())
+    assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY]
+
+
+def eventually(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.2)

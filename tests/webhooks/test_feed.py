@@ -1,0 +1,221 @@
+"""GET /events: oldest first, from a cursor on; nothing is missed, whoever commits when."""
+
+import re
+from datetime import timedelta
+from threading import Event as Signal
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from agency.listing import first_id
+from connections.models import Connection
+from tests.races import threads
+from webhooks import feed
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def ids(events):
+    return [event["objectId"] for event in events]
+
+
+def settled(tenant):
+    return [event.object_id for event in feed.page(feed.of(tenant), feed.FIRST, 100).events]
+
+
+class Reader:
+    """Polls, and goes on each time where `Link` says."""
+
+    def __init__(self, organization, query="limit=2"):
+        self.organization, self.path = organization, f"/events?{query}"
+
+    def next(self):
+        response = self.organization.send("get", self.path)
+        assert response.status_code == 200, response.content
+        [target] = re.findall(r'^<http://[^/]+(/[^>]+)>; rel="next"$', response.headers["Link"])
+        self.path = target
+        return response.json()
+
+    def all(self):
+        found = []
+        while events := self.next():
+            found += events
+        return found
+
+
+def test_an_event_shows_what_its_webhooks_are_sent(faber):
+    faber.invites(connectionId="office")
+    [shown], event = faber.get("/events"), Event.objects.get()
+    cursor = shown.pop("cursor")
+    assert shown == {
+        "eventId": str(event.pk),
+        "messageType": "connection_invited",
+        "objectType": "connection",
+        "objectId": "office",
+        "sequence": 1,
+        "createdAtUtc": event.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        "body": {
+            "message_type": "connection_invited",
+            "object_id": "office",
+            "object_type": "connection",
+            "event_id": str(event.pk),
+            "sequence": 1,
+            "created_at": shown["createdAtUtc"],
+            "data": {"connection_id": "office", "ConnectionId": "office"},
+            "state": "Invited",
+        },
+    }
+    assert feed.position_at(cursor) == (event.transaction_id, str(event.pk))
+
+
+def test_a_reader_that_polls_for_ever_sees_each_event_once(faber):
+    reader, seen = Reader(faber), []
+    for number in range(7):
+        faber.invites(connectionId=f"c{number}")
+        if number % 3 == 0:
+            seen += reader.all()
+    assert ids(seen + reader.all()) == [f"c{number}" for number in range(7)]
+    assert reader.next() == []
+
+
+def test_the_cursor_of_any_event_is_the_place_behind_it(faber):
+    for name in ("a1", "b1", "c1"):
+        faber.invites(connectionId=name)
+    first, *rest = faber.get("/events")
+    assert faber.get("/events", after=first["cursor"])[0]["eventId"] == rest[0]["eventId"]
+    assert faber.get("/events", after=rest[-1]["cursor"]) == []
+
+
+def test_from_now_on_means_what_comes(faber):
+    faber.invites(connectionId="before")
+    reader = Reader(faber, "after=now")
+    assert reader.next() == []
+    faber.invites(connectionId="later")
+    assert ids(reader.next()) == ["later"]
+
+
+def test_filters_choose_and_the_cursor_goes_on_all_the_same(faber):
+    faber.invites(connectionId="office")
+    faber.hosts().meets(faber)
+    reader = Reader(faber, "messageType=new_connection")
+    assert {event["messageType"] for event in reader.next()} == {"new_connection"}
+    assert reader.next() == []
+    assert ids(faber.get("/events", objectId="office")) == ["office"]
+    start = feed.position_at(re.findall(r"after=([\w-]+)", reader.path)[0])
+    assert start.transaction_id >= Event.objects.latest("transaction_id").transaction_id
+
+
+@pytest.mark.parametrize("query", ["after=x", "after=", "after=" + "A" * 120, "after=nOw"])
+def test_what_is_no_cursor_is_refused(faber, query):
+    response = faber.send("get", f"/events?{query}")
+    if query == "after=":
+        assert response.status_code == 200
+    else:
+        assert (response.status_code, response.json()["code"]) == (400, "invalid_cursor")
+
+
+def test_a_cursor_older_than_what_is_kept_is_refused(faber, settings):
+    faber.invites(connectionId="office")
+    [event] = faber.get("/events")
+    settings.EVENT_RETENTION_DAYS = 0
+    response = faber.send("get", f"/events?after={event['cursor']}")
+    assert (response.status_code, response.json()["code"]) == (400, "cursor_expired")
+    settings.EVENT_RETENTION_DAYS = 30
+    old = Event.objects.get().created_at - timedelta(days=31)
+    Event.objects.update(id=first_id(int(old.timestamp() * 1000)))
+    assert faber.get("/events") == [], "what may be forgotten at any moment is no place to begin"
+
+
+def test_events_of_others_and_examples_are_not_there(faber, acme):
+    webhook = acme.post("/webhooks", {"url": "https://office.example"})
+    acme.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+    [mine] = [faber.invites(connectionId="office")] and faber.get("/events")
+    assert acme.get("/events") == acme.get("/events", after=mine["cursor"]) == []
+
+
+def test_an_event_appears_only_when_no_earlier_one_can_appear_any_more(faber):
+    """A transaction is held open while a later one commits: neither is skipped."""
+    begun, over, reader = Signal(), Signal(), Reader(faber)
+
+    def slow():
+        with transaction.atomic():
+            Connection.invite(faber.made.tenant.wallets.get(), "slow")
+            begun.set()
+            assert over.wait(20)
+
+    def quick():
+        assert begun.wait(20)
+        Connection.invite(faber.made.tenant.wallets.get(), "quick")
+        seen = reader.next(), reader.next()
+        over.set()
+        return seen
+
+    _, seen_meanwhile = threads([slow, quick])
+    assert seen_meanwhile == ([], [])
+    assert ids(reader.all()) == ["slow", "quick"]
+
+
+def test_the_order_of_an_object_holds_whichever_transaction_began_first(faber):
+    """The one that began first moves the object last."""
+    Connection.invite(faber.made.tenant.wallets.get(), "office")
+    begun, moved = Signal(), Signal()
+
+    def first_to_begin():
+        with transaction.atomic():
+            Connection.invite(faber.made.tenant.wallets.get(), "another")
+            begun.set()
+            assert moved.wait(20)
+            with transaction.atomic():
+                told_again("office")
+
+    def first_to_move():
+        assert begun.wait(20)
+        with transaction.atomic():
+            told_again("office")
+        moved.set()
+
+    threads([first_to_begin, first_to_move])
+    events = faber.get("/events", objectId="office")
+    assert [event["sequence"] for event in events] == [1, 2, 3]
+    own = list(Event.objects.filter(object_id="office").order_by("sequence"))
+    assert own[2].transaction_id == own[1].transaction_id
+
+
+def told_again(name):
+    row = Connection.objects.get(connection_id=name)
+    Connection.objects.filter(pk=row.pk).update(sequence=row.sequence + 1)
+    row.sequence += 1
+    row.announce()
+
+
+def test_events_restored_from_another_server_come_first_and_are_left_behind(faber):
+    """As its numbers are higher than ours, a reader that stands there must still see what comes."""
+    for name in ("a1", "b1"):
+        faber.invites(connectionId=name)
+    Event.objects.update(transaction_id=2**60)
+    reader = Reader(faber, "limit=1")
+    assert ids(reader.next()) == ["a1"]
+    faber.invites(connectionId="new")
+    assert ids(reader.all()) == ["b1", "new"]
+    assert settled(faber.tenant) == ["a1", "b1", "new"]
+
+
+def test_a_reader_does_not_read_what_lies_behind_it(faber):
+    """Each query is served by the index, from the cursor on."""
+    rows = feed.of(faber.tenant)
+    start = feed.Position(7, str(first_id(7)))
+    with CaptureQueriesContext(connection) as captured:
+        feed.page(rows, start, 10)
+    plan = explained(captured[-1]["sql"])
+    assert "events_as_they_settle" in plan and "Sort" not in plan
+    [condition] = re.findall(r"Index Cond: (.*)", plan)
+    assert "tenant_id" in condition and "ROW(" in condition
+
+
+def explained(sql):
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        cursor.execute(f"EXPLAIN {sql}")
+        return "\n".join(row[0] for row in cursor.fetchall())

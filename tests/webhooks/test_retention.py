@@ -1,0 +1,125 @@
+"""What is older than the retention goes, in bounded steps that no transition waits for."""
+
+import uuid
+from datetime import timedelta
+from threading import Event as Signal
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agency.listing import first_id, milliseconds
+from connections.models import Connection
+from tests.races import threads
+from tests.webhooks.receiver import worker_calls
+from webhooks import retention, tasks
+from webhooks.models import Attempt, Delivery, Event, Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ALL = (Attempt, Delivery, Event)
+
+
+@pytest.fixture
+def told(faber, registers):
+    """Registers, and has three events told."""
+    hook = registers(messageTypes=["connection_invited"])
+    for name in ("a", "b", "c"):
+        faber.invites(connectionId=name)
+    worker_calls()
+    return hook
+
+
+def days_pass(days):
+    """Whatever there is, is older: the time of a row is in its id."""
+    moment = milliseconds(timezone.now() - timedelta(days=days))
+    for number, event in enumerate(Event.objects.order_by("pk")):
+        aged = first_of(moment, number)
+        Event.objects.filter(pk=event.pk).update(id=aged)
+        Delivery.objects.filter(event=event.pk).update(event=aged)
+    for number, row in enumerate(Delivery.objects.order_by("pk")):
+        Delivery.objects.filter(pk=row.pk).update(id=first_of(moment, number))
+    for number, row in enumerate(Attempt.objects.order_by("pk")):
+        Attempt.objects.filter(pk=row.pk).update(id=first_of(moment, number))
+
+
+def first_of(moment, number):
+    return uuid.UUID(int=first_id(moment).int + number)
+
+
+def left():
+    return [model.objects.count() for model in ALL]
+
+
+def test_what_is_younger_stays(told):
+    days_pass(29.9)
+    assert (retention.forget(), left()) == (0, [3, 3, 3])
+
+
+def test_what_is_older_goes_and_the_younger_stay(faber, told):
+    days_pass(30.1)
+    faber.invites(connectionId="d")
+    worker_calls()
+    tasks.forget()
+    assert left() == [1, 1, 1]
+    assert Event.objects.get().object_id == "d"
+
+
+def test_the_setting_says_how_old(told, settings):
+    days_pass(8)
+    settings.EVENT_RETENTION_DAYS = 7
+    assert (retention.forget(), left()) == (9, [0, 0, 0])
+
+
+def test_what_still_waits_for_an_enabled_webhook_stays(told):
+    Delivery.objects.filter(event__object_id="b").update(status="pending")
+    days_pass(31)
+    retention.forget()
+    assert left() == [0, 1, 1] and Event.objects.get().object_id == "b"
+    Webhook.objects.update(is_enabled=False)
+    retention.forget()
+    assert left() == [0, 0, 0]
+
+
+def test_what_waited_for_a_deleted_webhook_goes(faber, told):
+    Delivery.objects.update(status="pending")
+    faber.delete(f"/webhooks/{told['id']}")
+    days_pass(31)
+    retention.forget()
+    assert left() == [0, 0, 0]
+
+
+def test_a_run_is_bounded_and_the_next_goes_on(told, monkeypatch):
+    monkeypatch.setattr(retention, "STEP", 2)
+    monkeypatch.setattr(retention, "STEPS", 3)
+    days_pass(31)
+    with CaptureQueriesContext(connection) as captured:
+        retention.forget()
+    assert len(captured) <= 4 * retention.STEPS, "with BEGIN and COMMIT"
+    assert left() == [0, 3, 3], "calls first, events last"
+    while retention.forget():
+        pass
+    assert left() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("first", ["forgetting", "a transition"])
+def test_neither_waits_for_the_other(faber, told, first):
+    """Each ends while the other's transaction is open."""
+    days_pass(31)
+    wallet, begun, over = faber.made.tenant.wallets.get(), Signal(), Signal()
+    acts = [retention.forget, lambda: Connection.invite(wallet, "meanwhile")]
+
+    def slow(act):
+        with transaction.atomic():
+            act()
+            begun.set()
+            assert over.wait(20)
+
+    def quick(act):
+        assert begun.wait(20)
+        act()
+        over.set()
+
+    one, other = acts if first == "forgetting" else acts[::-1]
+    threads([lambda: slow(one), lambda: quick(other)])
+    assert list(Event.objects.values_list("object_id", flat=True)) == ["meanwhile"]
