@@ -20,7 +20,7 @@ test: $(INSTALLED)  ## Run all tests beside throw-away servers (ARGS=... goes to
 test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients (needs Node.js and npm)
 	@$(SERVERS) $(PYTHON) -m tests.clients
 
-test-interop: $(INSTALLED)  ## Run the tests with a real Indy ledger (INDY_POOL=... names its script)
+test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
 	@exec $(PYTHON) -m pytest tests/interop --timeout 300 $(ARGS)
 
 $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json

@@ -84,7 +84,7 @@ class Rotating(models.Model):
         """The peer has a new DID and key. It is told so by its old one, as it expects."""
         party = dids.read(text(message.body, "to_did"))
         transport.readdress(self, party)
-        transport.send(self, build(ACK, message.prefix, message.thread_id))
+        transport.send(self, build(ACK, message.prefix, message.thread_id, status="OK"))
         changes = {
             "their_did": party.did,
             "their_key": party.verkey,

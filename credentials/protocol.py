@@ -8,6 +8,7 @@ from connections.protocol import read_service
 
 ISSUE_CREDENTIAL = "issue-credential"
 ABANDONED = "issuance-abandoned"
+REVOCATION_FORMAT = "indy-anoncreds"  # ACA-Py reads no other, whatever it was issued in
 
 
 def offer(offer: dict, names: list[str], values: dict[str, str], wire: Wire) -> dict:
@@ -47,8 +48,8 @@ def revocation(registry_id: str, index: int, wire: Wire) -> dict:
     if wire.version == "1.0":
         thread_id = f"indy::{registry_id}::{index}"
         return _revoke(wire, thread_id=thread_id, comment="")
-    form = "indy-anoncreds" if wire.format == exchange.HLINDY else "anoncreds"
-    return _revoke(wire, revocation_format=form, credential_id=f"{registry_id}::{index}")
+    place = f"{registry_id}::{index}"
+    return _revoke(wire, revocation_format=REVOCATION_FORMAT, credential_id=place)
 
 
 def _revoke(wire: Wire, **members: str) -> dict:

@@ -6,6 +6,7 @@ from agency.errors import PeerError
 from connections.didcomm import exchange, message
 from connections.didcomm.exchange import Wire
 from connections.models import Connection, InboundMessage
+from credentials import protocol as credential_protocol
 from credentials.models import Credential
 from tests.connections.test_outside_agent import LINK_SECRET, offered_to, public
 from verifications.models import Verification
@@ -45,6 +46,11 @@ def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form):
     faber.delete(f"/credentials/{offered['credentialId']}")
     assert types_seen("revocation_notification/2.0/") == ["revoke"]
     assert set(Credential.objects.values_list("state", "wire_format")) == {("Revoked", form)}
+
+
+def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
+    told = credential_protocol.revocation("registry", 7, Wire(message.PREFIX, "2.0", form))
+    assert (told["revocation_format"], told["credential_id"]) == ("indy-anoncreds", "registry::7")
 
 
 def test_a_proof_is_given_in_2_0(faber, alice):

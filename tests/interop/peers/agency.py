@@ -134,7 +134,7 @@ class Client:
     def generic(self, method, path, data="", content_type="", headers=None):
         sent = {"Content-Type": content_type} if content_type else {}
         return requests.request(
-            method.upper(), self.url + path, data=data, headers=sent | (headers or {}), timeout=60
+            method.upper(), self.url + path, data=data, headers=sent | (headers or {}), timeout=180
         )
 
     def get(self, path, headers):
@@ -157,12 +157,12 @@ class Organization(people.Organization):
         people.Api.__init__(self, made["accessToken"], made["subscriptionKey"])
         self.client, self.agency = Client(agency.url), agency
 
-    def reaches(self, path: str, state: str, seconds: float = 20) -> dict:
+    def reaches(self, path: str, state: str, seconds: float = 40) -> dict:
         """The object, once it is in this state."""
         return reaches(self, path, state, seconds)
 
 
-def reaches(person: people.Api, path: str, state: str, seconds: float = 20) -> dict:
+def reaches(person: people.Api, path: str, state: str, seconds: float = 40) -> dict:
     """What this person's API shows at `path`, once that is in this state."""
 
     def look():

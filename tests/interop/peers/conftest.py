@@ -6,12 +6,23 @@ import pytest
 
 from connections.didcomm.message import decode_json
 from tests.interop.conftest import without
-from tests.interop.peers.acapy import FIRST, Acapy, program
+from tests.interop.peers.acapy import CURRENT, FIRST, Acapy, program
 from tests.interop.peers.agency import Agency, reaches
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
 
+PROCESSES = ("starting", "acapy", "current")
 VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """What the processes said last stands below the failure."""
+    report = yield
+    if report.failed:
+        running = [name for name in PROCESSES if name in item.funcargs]
+        report.sections += [(name, item.funcargs[name].output()) for name in running]
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -68,6 +79,12 @@ def starts(tmp_path_factory, indy_pool, tails):
 def acapy(starting, starts):
     """ACA-Py 0.12.8."""
     return starts(FIRST, "Rex").wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def current(starting, starts):
+    """The current ACA-Py."""
+    return starts(CURRENT, "Newman").wait_until_ready()
 
 
 @pytest.fixture(scope="session")

@@ -45,25 +45,21 @@ class Exchanges:
     def flat(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of issue-credential 2.0 comes with its details beside it."""
         found = record.get("cred_ex_record")
-        return found | {"details": record.get(self.form)} if found else record
+        details = next((record[form] for form in FORMS.values() if record.get(form)), {})
+        return found | {"details": details} if found else record
 
     def read(self, identifier: str) -> dict[str, Any]:
         return self.flat(self.agent.get(f"{self.path}/records/{identifier}"))
 
-    def until(self, record: dict[str, Any], state: str, seconds: float = 20) -> dict[str, Any]:
+    def until(self, record: dict[str, Any], state: str, seconds: float = 40) -> dict[str, Any]:
         """The record as it is when it has come to this state."""
         wanted, identifier = self.state(state), record[self.id_name]
-        seen = {}
 
         def look():
-            seen.update(self.read(identifier))
-            return seen["state"] == wanted and seen
+            seen = self.read(identifier)
+            return seen if seen["state"] == wanted else None
 
-        try:
-            return eventually(look, seconds)
-        except AssertionError:
-            shown = {name: seen.get(name) for name in ("state", "error_msg")}
-            raise AssertionError(f"{shown}\n{self.agent.process.output()}") from None
+        return eventually(look, seconds)
 
     def act(self, record: dict[str, Any], step: str, body: Any = None) -> dict[str, Any]:
         path = f"{self.path}/records/{record[self.id_name]}/{step}"
@@ -143,9 +139,10 @@ class Proof(Exchanges):
                 first = next(c for c in fitting if referent in c["presentation_referents"])
                 pick = {"cred_id": first["cred_info"]["referent"]}
                 chosen[kind][referent] = pick | ({"revealed": True} if "attr" in kind else {})
-        self.act(record, "send-presentation", self.formed(chosen))
+        form = next(iter(record.get("by_format", {}).get("pres_request", {})), None)
+        self.act(record, "send-presentation", {form: chosen} if form else chosen)
 
     def asked(self, record: dict[str, Any]) -> dict[str, Any]:
         if self.version == "1.0":
             return record["presentation_request"]
-        return record["by_format"]["pres_request"][self.form]
+        return next(iter(record["by_format"]["pres_request"].values()))

@@ -55,7 +55,7 @@ class Process:
         return "\n".join(line for line in lines if '"GET ' not in line)[-4000:]
 
 
-def eventually(look: Callable[[], Seen], seconds: float = 20) -> Seen:
+def eventually(look: Callable[[], Seen], seconds: float = 40) -> Seen:
     """What `look` answers as soon as that is true; AssertionError with the last answer else."""
     end = time.monotonic() + seconds
     while not (seen := look()):

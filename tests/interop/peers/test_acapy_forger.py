@@ -56,9 +56,9 @@ def test_the_truth_of_the_same_agent_is_valid(judged):
     "lie, code",
     [
         ("another_value", "encoding"),
-        ("another_signed_value", "signature"),
+        ("another_signed_value", "revealed_mismatch"),
         ("somebody_elses", "signature"),
-        ("a_mere_claim", "self_attested"),
+        ("a_mere_claim", "unrequested"),
     ],
 )
 def test_a_forged_value_is_not_valid(judged, lie, code):

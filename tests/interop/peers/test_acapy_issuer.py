@@ -26,6 +26,10 @@ def badge(alice, as_invitee, issuance, their_definition):
     return issue
 
 
+def now():
+    return int(time.time())
+
+
 def offers(holder):
     return [one for one in holder.get("/credentials") if one["state"] == "Offered"]
 
@@ -112,12 +116,12 @@ def test_a_revocation_by_acapy_is_seen_by_the_wallet_and_its_verifier(
     ours, record = badge(level="1")
     item = {"name": "level", "p_type": "<", "p_value": 2}
     item = restricted(item, their_definition)
-    before = asks(proof, as_invitee[1], [], [item], non_revoked={"to": int(time.time())})
+    before = asks(proof, as_invitee[1], [], [item], non_revoked={"to": now()})
     shows(alice)
     assert proof.verdict(before) is True
     revoke(acapy, issuance, record, as_invitee[1])
     reaches(alice, f"/credentials/{ours}", "Revoked")
-    after = asks(proof, as_invitee[1], [], [item], non_revoked={"to": int(time.time())})
+    after = asks(proof, as_invitee[1], [], [item], non_revoked={"to": now()})
     shows(alice)
     assert proof.verdict(after) is False
 

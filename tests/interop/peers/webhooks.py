@@ -31,7 +31,7 @@ class Webhooks:
         self.thread = Thread(target=self.server.serve_forever, kwargs=options, daemon=True)
         self.thread.start()
 
-    def hears(self, topic: str, seconds: float = 20, **wanted: Any) -> dict[str, Any]:
+    def hears(self, topic: str, seconds: float = 40, **wanted: Any) -> dict[str, Any]:
         """The first call of this topic whose members are as wanted, once it has come."""
 
         def look():
