@@ -10,7 +10,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists", "revocation")
+BENCHES = ("cycle", "queries", "lists", "revocation", "stream")
 
 
 def main(names):
