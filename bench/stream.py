@@ -77,7 +77,7 @@ def measure(organizations, count, port, process):
     load = (sum(process.cpu_times()[:2]) - busy) / (time.perf_counter() - at)
     used = database_connections() - before
     waits.sort()
-    median, late = statistics.median(waits) * 1000, waits[int(len(waits) * 0.99) - 1] * 1000
+    median, late = statistics.median(waits) * 1000, waits[int(len(waits) * 0.99)] * 1000
     print(
         f"{count:5} listeners  in after {joined:5.1f} s  {each:6.1f} kB each  {used} connections  "
         f"event to listener {median:4.0f} ms, 99% {late:4.0f} ms  {load * 100:3.0f} % of a core",
