@@ -11,7 +11,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists", "revocation", "deliveries", "inbound")
+BENCHES = ("cycle", "queries", "lists", "revocation", "deliveries", "stream", "inbound")
 
 
 def main(names):
