@@ -1,6 +1,6 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
-    python -m bench [cycle] [queries] [lists] [deliveries]
+    python -m bench [cycle] [queries] [lists] [deliveries] [retention]
         all, or those named; needs nothing running
 
 Servers are thrown away afterwards. docs/performance.md holds the last figures.
@@ -11,7 +11,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists", "deliveries")
+BENCHES = ("cycle", "queries", "lists", "deliveries", "retention")
 
 
 def main(names):
