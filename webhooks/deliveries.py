@@ -79,10 +79,12 @@ class Delivery(Record, Queued):
     @classmethod
     def create(cls, event: Event, webhooks: Iterable[object]) -> int:
         """One row for each webhook, given by its id; how many."""
-        place = {"event": event, "object_key": event.object_key, "sequence": event.sequence}
-        rows = [cls(webhook_id=webhook, **place) for webhook in webhooks]
-        cls.objects.bulk_create(rows)
-        return len(rows)
+        return len(cls.objects.bulk_create([cls.of(event, webhook) for webhook in webhooks]))
+
+    @classmethod
+    def of(cls, event: Event, webhook: object) -> "Delivery":
+        place = {"object_key": event.object_key, "sequence": event.sequence}
+        return cls(event=event, webhook_id=webhook, **place)
 
     @classmethod
     def waiting(cls) -> "models.QuerySet[Delivery]":
