@@ -83,7 +83,8 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     waiting = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.DID, status=Publication.Status.PENDING
     )
-    problem = waiting.values_list("last_error", flat=True).first() or ""
+    noted = waiting.values_list("last_error", flat=True).first() or ""
+    problem = noted.partition(": ")[2] or noted
     try:
         standing, agreement = registry.standing(did), registry.agreement()
     except Unavailable as error:

@@ -9,6 +9,7 @@ before a process ends: a thread of the library that calls back after that aborts
 import asyncio
 import atexit
 import json
+import logging
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from agency.errors import AgencyError, Conflict, Invalid, Unavailable
 from credentials.registries.indy import try_genesis
 from tenants.models import Network
 
+logger = logging.getLogger(__name__)
 PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
 READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both are away
 GENESIS_BYTES = 512 * 1024
@@ -129,6 +131,7 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
     except VdrError as error:
         if error.code == VdrErrorCode.POOL_REQUEST_FAILED:
             raise refused(network, error) from None
+        logger.warning("%s gives no answer: %s", network, error)
     host.silent_until[lane] = monotonic() + PAUSE
     raise silent(network)
 
