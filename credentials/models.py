@@ -25,6 +25,8 @@ from wallets import anoncreds, pool
 from wallets.models import Wallet
 from webhooks.types import Type
 
+BEHIND = 2.0  # seconds by which a node of a ledger may be behind the others
+
 # Models too, though in files of their own.
 __all__ = ["Publication", "RevocationRegistry", "StatusList"]
 
@@ -537,12 +539,18 @@ class Credential(Exchange):
                 move(credential, [cls.State.ISSUED], cls.State.REVOKED)
 
     def is_listed_as_revoked(self):
-        """Whether the newest list of its registry says so."""
+        """Whether the newest list of its registry says so. A node of a ledger may be a moment
+        behind what its issuer has published."""
         if self.revocation_index is None:
             return False
-        registry = registries.registry_of(self.tenant.network)
-        newest = registry.status_list(self.revocation_registry_id, int(time.time()))
-        return bool(newest and newest["revocationList"][self.revocation_index])
+        registry, end = registries.registry_of(self.tenant.network), time.monotonic() + BEHIND
+        while True:
+            newest = registry.status_list(self.revocation_registry_id, int(time.time()))
+            if newest and newest["revocationList"][self.revocation_index]:
+                return True
+            if not registry.is_remote or time.monotonic() > end:
+                return False
+            time.sleep(BEHIND / 10)
 
     def _values_to_issue(self, definition, values):
         offered = vault.unseal(self, "values")

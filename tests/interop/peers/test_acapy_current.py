@@ -49,7 +49,7 @@ def their_definition(current):
     definition = {"issuerId": issuer, "schemaId": made["schema_state"]["schema_id"], "tag": "first"}
     options = {"support_revocation": True, "revocation_registry_size": 16}
     body = {"credential_definition": definition, "options": options}
-    made = current.post("/anoncreds/credential-definition", body)
+    made = current.post_once_shown("/anoncreds/credential-definition", body)
     return made["credential_definition_state"]["credential_definition_id"]
 
 
@@ -144,7 +144,7 @@ def test_the_current_acapy_cannot_prove_what_was_revoked(
             stored = current.get(f"/credential/{held}")
             place = f"{stored['rev_reg_id']}::{stored['cred_rev_id']}"
             current.webhooks.hears("revocation-notification-v2", credential_id=place)
-            assert current.get(f"/credential/revoked/{held}")["revoked"] is True
+            eventually(lambda: current.get(f"/credential/revoked/{held}")["revoked"])
         body = holding.policy(degree, ["level"], **holding.NOW)
         asked = holding.ask(faber, link, body)
         proof.present(proof.next("request-received", connection_id=link[1]), held)
@@ -165,6 +165,38 @@ def test_a_request_of_ours_out_of_band_is_answered_by_the_current_acapy(
     record = proof.next("request-received", thread_id=received["attach_thread_id"])
     proof.present(record, held)
     assert reaches(faber, f"/verifications/{asked['verificationId']}", "Accepted")["isValid"]
+
+
+def test_an_offer_of_ours_out_of_band_is_taken_by_the_current_acapy(
+    faber, current, degree, issuance
+):
+    body = {"definitionId": degree, "credentialValues": VALUES, "automaticIssuance": True}
+    offered = faber.post("/credentials", body | {"protocol": "out-of-band"})
+    invitation = decode_json(offered["offerData"])
+    received = current.post("/out-of-band/receive-invitation", invitation)
+    record = issuance.next("offer-received", thread_id=received["attach_thread_id"])
+    issuance.act(record, "send-request")
+    issuance.until(record, "done")
+    reaches(faber, f"/credentials/{offered['credentialId']}", "Issued")
+
+
+@pytest.mark.parametrize("handshakes", [["didexchange/1.1"], []])
+def test_a_request_of_the_current_acapy_out_of_band_is_answered(
+    faber, current, issuance, proof, their_definition, dora, as_invitee, handshakes
+):
+    issued(dora, issuance, as_invitee[1], their_definition)
+    item = {"name": "level", "restrictions": [{"cred_def_id": their_definition}]}
+    asked = {"name": "Shared", "version": "1.0", "requested_predicates": {}}
+    record = proof.ask_anybody(asked | {"requested_attributes": {"level": item}})
+    body = {"attachments": [{"id": record["pres_ex_id"], "type": "present-proof"}]}
+    body["handshake_protocols"] = [f"https://didcomm.org/{one}" for one in handshakes]
+    link = current.post("/out-of-band/create-invitation", body)["invitation_url"]
+    if handshakes:
+        dora.accepts_invitation(link)
+        issuing.shows(dora)
+    else:
+        dora.put_form("/verifications/fromData/autoSelect", verificationData=link)
+    assert proof.verdict(record) is True
 
 
 def issued(dora, issuance, connection_id, definition_id, **values):

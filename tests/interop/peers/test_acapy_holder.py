@@ -7,6 +7,7 @@ from tests.interop.peers.acapy import Refused
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Issuance, Proof
+from tests.interop.peers.processes import eventually
 
 
 @pytest.fixture
@@ -137,7 +138,7 @@ def test_acapy_sees_a_revocation_and_cannot_prove_any_more(
     form = "indy::{}::{}" if version == "1.0" else "{}::{}"
     topic = "revocation-notification" + ("" if version == "1.0" else "-v2")
     acapy.webhooks.hears(topic, **{told: form.format(*place)})
-    assert acapy.get(f"/credential/revoked/{held}")["revoked"] is True
+    eventually(lambda: acapy.get(f"/credential/revoked/{held}")["revoked"])
     after = ask(faber, link, body)
     proof.present(proof.next("request-received", connection_id=link[1]), held)
     shown = reaches(faber, f"/verifications/{after}", "Accepted")

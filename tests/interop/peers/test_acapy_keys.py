@@ -1,0 +1,58 @@
+"""What each side learns of the other's protocols, new keys, and the end of a connection."""
+
+import pytest
+
+from connections.didcomm.message import decode_json
+from tests.interop.peers.agency import reaches
+from tests.interop.peers.processes import eventually
+
+
+@pytest.fixture(params=["acapy", "current"])
+def peer(request):
+    """Both releases of ACA-Py, one after the other."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def link(faber, peer):
+    """(our id, their id) of a new connection by DID exchange."""
+    invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
+    invitation = decode_json(invited["invitation"])
+    theirs = peer.post("/out-of-band/receive-invitation", invitation)["connection_id"]
+    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
+    peer.until(f"/connections/{theirs}", state="active")
+    return invited["connectionId"], theirs
+
+
+def spoken(faber, link):
+    return faber.get(f"/connections/{link[0]}/protocols")
+
+
+def test_acapy_tells_which_protocols_it_speaks(faber, link):
+    told = eventually(lambda: spoken(faber, link).get("disclosed"))
+    assert {"issue-credential/2.0", "present-proof/2.0", "did-rotate/1.0"} <= set(told)
+
+
+def test_acapy_agrees_to_a_new_key_of_ours(faber, peer, link):
+    eventually(lambda: "did-rotate/1.0" in spoken(faber, link).get("disclosed", []))
+    before = faber.get(f"/connections/{link[0]}")["myKey"]
+    assert faber.post(f"/connections/{link[0]}/rotate")["rotationPending"]
+    eventually(lambda: not spoken(faber, link)["rotationPending"])
+    assert faber.get(f"/connections/{link[0]}")["myKey"] != before
+    thread = peer.post(f"/connections/{link[1]}/send-ping")["thread_id"]
+    peer.webhooks.hears("ping", thread_id=thread, state="response_received")
+
+
+def test_acapy_hears_that_we_end_a_connection(faber, peer, link):
+    eventually(lambda: spoken(faber, link).get("disclosed"))
+    assert faber.post(f"/connections/{link[0]}/hangup")["endedAtUtc"]
+    eventually(lambda: link[1] not in [one["connection_id"] for one in listed(peer)])
+
+
+def test_we_hear_that_acapy_ends_a_connection(faber, peer, link):
+    peer.post(f"/did-rotate/{link[1]}/hangup")
+    eventually(lambda: "endedAtUtc" in faber.get(f"/connections/{link[0]}"))
+
+
+def listed(peer):
+    return peer.get("/connections")["results"]
