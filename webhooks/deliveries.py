@@ -159,6 +159,7 @@ class Delivery(Record, Queued):
         now = timezone.now()
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
         free.update(**AGAIN, due_at=now, blocks_until=now, updated_at=now)
+        self.let_followers_go()
 
     def attempts_made(self) -> list["Attempt"]:
         """The last ones, the newest first."""
