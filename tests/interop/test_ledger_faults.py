@@ -109,6 +109,16 @@ def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_p
     assert faber.hosts().receives(faber, definition, VALUES)
 
 
+def test_a_definition_is_kept_also_while_nothing_can_be_read(faber, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "send", away)
+        assert refused(defines, faber) == (503, "ledger_unavailable")
+        assert Publication.objects.get(kind="definition").step == "submitted"
+    time_passes()
+    publish_on_ledgers()
+    assert faber.get("/definitions/credentials") == [defines(faber)]
+
+
 def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_pool):
     alice = faber.hosts()
     alice.receives(faber, defines(faber), VALUES)
