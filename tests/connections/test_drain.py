@@ -75,7 +75,7 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
 ):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
-        broken.setattr("credentials.models.attached", fails_with(RuntimeError("broken")))
+        broken.setattr("credentials.models.enclosed", fails_with(RuntimeError("broken")))
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Offered"
     assert held_by(alice) == ["Requested"]
