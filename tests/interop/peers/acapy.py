@@ -20,6 +20,7 @@ from tests.interop.peers.webhooks import Webhooks
 
 CACHE = Path(os.environ.get("AGENCY_PEERS", Path.home() / ".cache" / "agency-peers"))
 PLUGINS = Path(__file__).parent / "plugins"
+SECONDS_TO_INSTALL = 280
 SECONDS_OF_A_CALL = 180  # the key of a definition may take a minute on a busy machine
 
 
@@ -89,7 +90,7 @@ def install(release: Release, home: Path) -> None:
     pip = [str(home / "bin" / "pip"), "--disable-pip-version-check", "-qq"]
     for command in ([python, "-m", "venv", "--clear", str(home)],
                     [*pip, "install", release.requirement]):  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL)
         if done.returncode:
             raise LookupError(f"{release.requirement} was not installed: {done.stderr[-300:]}")
     (home / ".done").write_text(release.requirement)
@@ -134,7 +135,7 @@ class Acapy:
         ]
 
     def wait_until_ready(self) -> "Acapy":
-        eventually(self._is_ready, 90)
+        eventually(self._is_ready, 120)
         return self
 
     def _is_ready(self) -> bool:

@@ -43,6 +43,7 @@ class Agency:
         }
 
     def start(self) -> None:
+        """Does not wait: see wait_until_ready()."""
         with self._server() as connection:
             connection.execute(f"CREATE DATABASE {self.database}")
         self.manage("migrate", "--no-input")
@@ -50,7 +51,6 @@ class Agency:
             self.services[name] = Process(
                 self._command(name), self.environment, self.folder / f"{name}.log"
             )
-        self.wait_until_ready()
 
     def stop(self) -> None:
         for service in self.services.values():
@@ -61,7 +61,7 @@ class Agency:
             connection.execute(f"DROP DATABASE IF EXISTS {self.database} WITH (FORCE)")
 
     def wait_until_ready(self) -> None:
-        eventually(self._is_ready, 60)
+        eventually(self._is_ready, 120)
 
     def manage(self, *arguments: str, **environment: str) -> str:
         """Runs a command of manage.py; answers what it prints."""

@@ -109,6 +109,21 @@ class Proof(Exchanges):
         body = {"connection_id": connection_id, **self.request(asked)}
         return self.agent.post(f"{self.path}/send-request", body)
 
+    def propose(self, connection_id: str, name: str, definition_id: str) -> dict:
+        """As prover: offers to show an attribute."""
+        body: dict[str, Any] = {"connection_id": connection_id}
+        if self.version == "1.0":
+            kind = "https://didcomm.org/present-proof/1.0/presentation-preview"
+            shown = [{"name": name, "cred_def_id": definition_id}]
+            preview = {"@type": kind, "attributes": shown, "predicates": []}
+            body["presentation_proposal"] = preview
+        else:
+            item = {"name": name, "restrictions": [{"cred_def_id": definition_id}]}
+            asked = {"name": "Proposed", "version": "1.0", "requested_predicates": {}}
+            asked["requested_attributes"] = {name: item}
+            body["presentation_proposal"] = self.formed(asked)
+        return self.agent.post(f"{self.path}/send-proposal", body)
+
     def ask_anybody(self, asked: dict[str, Any]) -> dict:
         """A request without a connection, to be delivered in another way."""
         return self.agent.post(f"{self.path}/create-request", self.request(asked))
