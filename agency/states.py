@@ -10,7 +10,8 @@ def move(obj, sources, target, **changes):
     """One guarded UPDATE from any of `sources` to `target`, plus `changes`, inside atomic().
 
     `sequence` counts the moves, and the object announces each. Raises WrongState when the row is
-    elsewhere or gone; after any exception discard `obj`.
+    elsewhere or gone, or is another one in the same state, as an offer that was replaced after it
+    was read; after any exception discard `obj`.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("move() belongs into transaction.atomic(), with its effects")
@@ -21,7 +22,9 @@ def move(obj, sources, target, **changes):
         state, sequence = current(obj)
         if state not in sources:
             raise WrongState(obj, sources, state)
-        changes["sequence"] = sequence + 1  # it moved meanwhile, to where it may leave from too
+        if state == obj.state:
+            raise WrongState(obj, sources, f"not any more as you read it, but {state},")
+        changes["sequence"] = sequence + 1
     for field, value in changes.items():
         setattr(obj, field, value)
     obj.announce()
