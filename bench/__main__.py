@@ -11,7 +11,9 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists", "revocation", "deliveries", "stream", "inbound")
+BENCHES = (
+    "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream", "inbound",
+)  # fmt: skip
 
 
 def main(names):
