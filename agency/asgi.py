@@ -17,6 +17,7 @@ django.setup()
 
 from django.db import DatabaseError, InterfaceError  # noqa: E402
 from rest_framework.exceptions import AuthenticationFailed, ValidationError  # noqa: E402
+from uuid_utils.compat import uuid7  # noqa: E402
 
 from agency.api import compact, flatten, sentence  # noqa: E402
 from agency.authentication import TenantAuthentication  # noqa: E402
@@ -119,7 +120,8 @@ def welcomed(request: ASGIRequest) -> Listener:
 
 
 async def pump(hub: Hub, listener: Listener, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+    head = [*HEADERS, request_id()]
+    await send({"type": "http.response.start", "status": 200, "headers": head})
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
     with contextlib.suppress(DatabaseError, InterfaceError):
         async for text in hub.messages(listener):
@@ -132,11 +134,15 @@ async def gone(receive: Receive) -> None:
         pass
 
 
+def request_id() -> tuple[bytes, bytes]:
+    return b"x-request-id", str(uuid7()).encode()
+
+
 async def answer(
     send: Send, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]
 ) -> None:
     length = (b"content-length", str(len(body)).encode())
-    head = [(b"content-type", kind), length, *headers]
+    head = [(b"content-type", kind), length, request_id(), *headers]
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body})
 

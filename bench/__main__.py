@@ -1,8 +1,9 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
-    python -m bench [NAME ...]      all of BENCHES, or those named; needs nothing running
+    python -m bench [NAME ...]      all of BENCHES, or those named
 
-Servers are thrown away afterwards. docs/performance.md holds the last figures.
+Needs nothing running; servers are thrown away afterwards. docs/performance.md holds the last
+figures.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 
 from agency.embedded import throw_away
 
-BENCHES = ("cycle", "queries", "lists", "revocation")
+BENCHES = ("cycle", "queries", "lists", "revocation", "deliveries", "stream", "inbound")
 
 
 def main(names):

@@ -18,7 +18,7 @@ class ConnectionAdmin(ReadOnlyAdmin):
     fields = [
         "id", "tenant", "wallet", "connection_id", "role", "state", "multi_party",
         "connectionless", "name", "image_url", "my_key", "their_did", "their_key",
-        "their_endpoint", "thread_id", "handshake", "exchange_version", "disclosed", "problem",
+        "their_endpoint", "thread_id", "handshake", "exchange_version", "problem",
         "left_at", "created_at", "updated_at",
     ]  # fmt: skip
 

@@ -2,7 +2,7 @@
 
 import io
 import json
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, quote, urljoin, urlsplit
 
 import qrcode
 import qrcode.image.pure
@@ -13,13 +13,14 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agency import bounded_json
+from agency import bounded_json, http
 from agency.errors import Invalid, PeerError
 from connections import out_of_band
 from connections.didcomm import message
 from connections.models import Connection
 from connections.sharing import query_name
 
+FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
 QR_FORMS = {
     "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
     "png": ("image/png", qrcode.image.pure.PyPNGImage),
@@ -45,15 +46,39 @@ def _content(given):
         return bounded_json.loads(given)
     if "://" not in given:
         return message.decode_json(given)
-    query = parse_qs(urlsplit(given).query)
-    carried = query.get("c_i") or query.get("oob") or query.get("d_m")
+    carried = _carried(given)
     if carried:
-        return message.decode_json(carried[0].replace(" ", "+"))
+        return carried
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
         found = find(urlsplit(given).path.rpartition("/")[2])
         if found:
             return found.shared_message
-    raise PeerError("bad_link", "the link holds no c_i, oob or d_m and is not one of this agency")
+    elif given.startswith(("http://", "https://")):
+        return _fetched(given)
+    raise PeerError("bad_link", "the link holds no c_i, oob or d_m and leads nowhere")
+
+
+def _carried(link):
+    """The message in a long link, or None."""
+    query = parse_qs(urlsplit(link).query)
+    carried = query.get("c_i") or query.get("oob") or query.get("d_m")
+    return message.decode_json(carried[0].replace(" ", "+")) if carried else None
+
+
+def _fetched(link):
+    """What the short link of another agent leads to: the message itself or a long link."""
+    clock = http.Clock(FETCH_SECONDS)
+    try:
+        for _ in range(MAX_HOPS):
+            answer = http.get(link, deadline=clock.left(), answer_bytes=FETCH_BYTES, hops=0)
+            if answer.status not in http.MOVED:
+                return bounded_json.loads(answer.body)
+            link = urljoin(link, answer.headers.get("location", ""))
+            if carried := _carried(link):
+                return carried
+    except (http.CallFailed, TimeoutError) as error:
+        raise PeerError("bad_link", f"the link cannot be read: {error}") from None
+    raise PeerError("bad_link", "the link leads from one place to the next")
 
 
 @require_safe

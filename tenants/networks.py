@@ -83,7 +83,8 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     waiting = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.DID, status=Publication.Status.PENDING
     )
-    problem = waiting.values_list("last_error", flat=True).first() or ""
+    noted = waiting.values_list("last_error", flat=True).first() or ""
+    problem = noted.partition(": ")[2] or noted
     try:
         standing, agreement = registry.standing(did), registry.agreement()
     except Unavailable as error:
@@ -92,6 +93,5 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     if agreement:
         rows = AgreementAcceptance.objects.filter(network=tenant.network, tenant=tenant)
         acceptance = rows.filter(digest=agreement.digest).first()
-    is_registered, may_write = standing
-    problem = "" if is_registered else problem or "It is not registered yet."
-    return IssuerStatus(is_registered, may_write, agreement, acceptance, problem)
+    problem = "" if standing.is_registered else problem or "It is not registered yet."
+    return IssuerStatus(standing.is_registered, standing.may_write, agreement, acceptance, problem)

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from django.db import IntegrityError, transaction
 
 VERSION = b"\x01"
 NONCE_BYTES = 12
@@ -82,14 +83,23 @@ def check_master_key():
     """Raises ImproperlyConfigured unless the master key opens what is already in the database."""
     model = apps.get_model("tenants", "DataKey")
     row = model.objects.filter(tenant=None).first()
-    unwrap(row or create_data_key(None))
+    unwrap(row or system_data_key(model.objects))
+
+
+def system_data_key(rows):
+    """Made by who needs it first; the others wait for that."""
+    try:
+        with transaction.atomic():
+            return create_data_key(None)
+    except IntegrityError:
+        return rows.get(tenant=None)
 
 
 @lru_cache(maxsize=10_000)
 def data_key(tenant_id):
     rows = apps.get_model("tenants", "DataKey").objects
     if tenant_id is None:
-        return unwrap(rows.filter(tenant=None).first() or create_data_key(None))
+        return unwrap(rows.filter(tenant=None).first() or system_data_key(rows))
     return unwrap(rows.get(tenant_id=tenant_id))
 
 

@@ -6,6 +6,7 @@ A story with values that occur nowhere else is run; then everything that was wri
 import base64
 import json
 import logging
+from threading import Barrier
 
 import pytest
 import redis
@@ -23,6 +24,7 @@ from tenants import vault
 from tenants.models import DataKey
 from tests import queues
 from tests.connections.outside import Agent
+from tests.races import at_once
 from verifications.models import VerificationPolicy
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -245,6 +247,22 @@ def another_master_key(settings):
 def clear_caches():
     vault.derived.cache_clear()
     vault.data_key.cache_clear()
+
+
+def test_the_systems_data_key_is_made_once_whoever_needs_it_first(transactional_db, monkeypatch):
+    """As on the first start, when several processes seal at once."""
+    DataKey.objects.filter(tenant=None).delete()
+    clear_caches()
+    together, create = Barrier(4), vault.create_data_key
+
+    def all_at_once(tenant):
+        together.wait(9)
+        return create(tenant)
+
+    monkeypatch.setattr(vault, "create_data_key", all_at_once)
+    found = at_once(*[lambda: vault.data_key.__wrapped__(None)] * 4)
+    assert len(set(found)) == 1 and DataKey.objects.filter(tenant=None).count() == 1
+    clear_caches()
 
 
 def test_the_wrong_master_key_gives_one_clear_sentence(faber, request):

@@ -79,10 +79,12 @@ class Delivery(Record, Queued):
     @classmethod
     def create(cls, event: Event, webhooks: Iterable[object]) -> int:
         """One row for each webhook, given by its id; how many."""
-        place = {"event": event, "object_key": event.object_key, "sequence": event.sequence}
-        rows = [cls(webhook_id=webhook, **place) for webhook in webhooks]
-        cls.objects.bulk_create(rows)
-        return len(rows)
+        return len(cls.objects.bulk_create([cls.of(event, webhook) for webhook in webhooks]))
+
+    @classmethod
+    def of(cls, event: Event, webhook: object) -> "Delivery":
+        place = {"object_key": event.object_key, "sequence": event.sequence}
+        return cls(event=event, webhook_id=webhook, **place)
 
     @classmethod
     def waiting(cls) -> "models.QuerySet[Delivery]":
@@ -157,6 +159,7 @@ class Delivery(Record, Queued):
         now = timezone.now()
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
         free.update(**AGAIN, due_at=now, blocks_until=now, updated_at=now)
+        self.let_followers_go()
 
     def attempts_made(self) -> list["Attempt"]:
         """The last ones, the newest first."""

@@ -10,6 +10,14 @@ from webhooks.endpoints import SLACK, Webhook
 from webhooks.events import Event
 
 STEP = 1000  # rows
+STEPS = 20  # of one run, each for every webhook that needs it
+
+
+def keep() -> None:
+    """A run is bounded, as it has a thread of the worker to itself; the next one goes on."""
+    for _ in range(STEPS):
+        if not close_disabled() + recover():
+            return
 
 
 def close_disabled() -> int:
@@ -91,8 +99,7 @@ def recover_missed(webhook: Webhook) -> int:
         is_example=False,
     )
     found = list(events.order_by("pk")[:STEP])
-    for event in found:
-        Delivery.create(event, [webhook.pk])
+    Delivery.objects.bulk_create([Delivery.of(event, webhook.pk) for event in found])
     if found:
         reached = found[-1].created_at - SLACK
         Webhook.objects.filter(pk=webhook.pk).update(recover_since=max(since, reached))

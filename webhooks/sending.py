@@ -38,6 +38,8 @@ def claim(free: int, hanging: int, after: UUID | None = None) -> list[Delivery]:
     with transaction.atomic():
         rows: list[Delivery] = []
         for webhook, calls in with_room(free, hanging, after):
+            if len(rows) == free:
+                break
             found = Delivery.heads(webhook, min(calls, free - len(rows)))
             for row in found:
                 row.webhook = webhook
@@ -49,13 +51,10 @@ def claim(free: int, hanging: int, after: UUID | None = None) -> list[Delivery]:
 
 def with_room(free: int, hanging: int, after: UUID | None) -> list[tuple[Webhook, int]]:
     """Addresses with due rows, locked against other claimers, and how many calls each may get."""
-    rows = with_due_rows(hanging).order_by("pk")
+    turn = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
+    rows = with_due_rows(hanging).order_by(turn, "pk")
     rows = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
-    found = list(rows.filter(pk__gt=after)[:free]) if after else []
-    if len(found) < free:
-        rest = rows.filter(pk__lte=after) if after else rows
-        found += rest[: free - len(found)]
-    return rooms(found, hanging)
+    return rooms(list(rows[:free]), hanging)
 
 
 def with_due_rows(hanging: int) -> "models.QuerySet[Webhook]":

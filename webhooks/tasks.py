@@ -25,8 +25,7 @@ def end(**signal: Any) -> None:
 @shared_task
 def keep_house() -> None:
     """Closes what waits for disabled webhooks, goes on with recoveries, writes to people."""
-    while housekeeping.close_disabled() + housekeeping.recover():
-        pass
+    housekeeping.keep()
     notices.send_due()
 
 

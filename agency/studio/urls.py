@@ -3,17 +3,33 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from agency.studio import views
+from agency.studio import events, views, webhooks
 
 app_name = "studio"
-key = "studio/organizations/<uuid:tenant_id>/keys/<uuid:key_id>"
+organization = "studio/organizations/<uuid:tenant_id>"
+key = f"{organization}/keys/<uuid:key_id>"
+webhook = f"{organization}/webhooks/<uuid:webhook_id>"
+delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
 urlpatterns = [
     path("", views.home, name="home"),
     path("studio", RedirectView.as_view(pattern_name="studio:organizations")),
     path("studio/", views.organizations, name="organizations"),
     path("studio/organizations/new", views.new_organization, name="new_organization"),
-    path("studio/organizations/<uuid:tenant_id>", views.organization, name="organization"),
-    path("studio/organizations/<uuid:tenant_id>/keys", views.new_key, name="new_key"),
+    path(organization, views.organization, name="organization"),
+    path(f"{organization}/keys", views.new_key, name="new_key"),
     path(f"{key}/rotate", views.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", views.revoke_key, name="revoke_key"),
+    path(f"{organization}/events", events.events, name="events"),
+    path(f"{organization}/events/<uuid:event_id>", events.event, name="event"),
+    path(f"{organization}/webhooks", webhooks.webhooks, name="webhooks"),
+    path(f"{organization}/webhooks/new", webhooks.new_webhook, name="new_webhook"),
+    path(webhook, webhooks.webhook, name="webhook"),
+    path(f"{webhook}/secret", webhooks.rotate_secret, name="rotate_secret"),
+    path(f"{webhook}/enable", webhooks.enable, name="enable_webhook"),
+    path(f"{webhook}/disable", webhooks.disable, name="disable_webhook"),
+    path(f"{webhook}/example", webhooks.send_example, name="send_example"),
+    path(f"{webhook}/recover", webhooks.recover, name="recover_webhook"),
+    path(f"{webhook}/remove", webhooks.remove_webhook, name="remove_webhook"),
+    path(delivery, webhooks.delivery, name="delivery"),
+    path(f"{delivery}/resend", webhooks.resend, name="resend_delivery"),
 ]

@@ -6,6 +6,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from agency import faults
 from agency.errors import AgencyError, Conflict, PeerError, Unavailable
 from connections import models
 from connections.didcomm import answers, envelope, message, router, transport
@@ -96,6 +97,7 @@ def process(row: "models.InboundMessage") -> None:
     try:
         with transaction.atomic():
             handle(key, received)
+            faults.point("inside_handling")
             if not row.finish(body=None):
                 raise LostLease
     except (PeerError, Conflict) as error:

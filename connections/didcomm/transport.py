@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 
-from agency import http
+from agency import faults, http
 from agency.celery import ring
 from agency.errors import Conflict, PeerError, Unavailable
 from connections import models, protocol
@@ -198,6 +198,7 @@ def _post(row: "models.OutboundMessage") -> None:
     answer = http.post(row.endpoint, pack(row), CONTENT_TYPE)
     if not 200 <= answer.status < 300:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
+    faults.point("after_message_before_mark")
     with transaction.atomic():
         finish(row)
     try:

@@ -6,10 +6,12 @@ from agency.errors import Conflict
 
 
 class Standing(NamedTuple):
-    """Of a DID: whether it is on the network, and whether it may write there by itself."""
+    """Of a DID: whether it is on the network, may write there by itself, and may sign for others
+    that may not."""
 
     is_registered: bool
     may_write: bool
+    may_endorse: bool
 
 
 class Agreement(NamedTuple):

@@ -90,7 +90,7 @@ class LocalRegistry:
 
     def standing(self, did: str) -> Standing:
         """Every DID here is registered and writes for itself."""
-        return Standing(True, True)
+        return Standing(True, True, True)
 
     def agreement(self) -> None:
         return None

@@ -152,10 +152,12 @@ def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
     row = phone.connects(faber)
     phone.says(phone.build(rotation.HANGUP))
     phone.inbox.clear()
-    for body in (phone.build(protocol.PING), phone.build(rotation.HANGUP)):
+    ended = faber.get(f"/connections/{row.connection_id}")["endedAtUtc"]
+    text = phone.build(protocol.BASIC_MESSAGE, content="One more thing")
+    for body in (phone.build(protocol.PING), text, phone.build(rotation.HANGUP)):
         phone.says(body)
-    assert phone.inbox == []
-    assert faber.get(f"/connections/{row.connection_id}")["endedAtUtc"]
+    assert phone.inbox == [] and not BasicMessage.objects.exists()
+    assert faber.get(f"/connections/{row.connection_id}")["endedAtUtc"] == ended
 
 
 def test_a_peer_that_hung_up_is_not_written_to(faber, phone):

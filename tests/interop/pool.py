@@ -12,12 +12,13 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from django.conf import settings
 from indy_vdr import ledger
 
+from agency.embedded.home import Failed, hold
 from credentials.registries.indy import pool
 from tenants.models import Network
 from wallets import keys
@@ -26,6 +27,7 @@ SCRIPT = Path(os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/i
 CACHE = Path.home() / ".cache" / "indy-pool"
 TRUSTEE = b"000000000000000000000000Trustee1"
 NODES = 4
+PREFIX = "indy-validators-"
 SECONDS_TO_INSTALL = 280
 
 
@@ -64,6 +66,10 @@ class Pool:
             for process in ids:
                 os.kill(process, signal.SIGCONT)
 
+    def clear(self) -> None:
+        self.script("stop")
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def network(self) -> Network:
         """An unsaved row for calls that need no database."""
         genesis = self.genesis.read_text()
@@ -94,14 +100,23 @@ def missing() -> str:
 
 @contextmanager
 def running() -> Iterator[Pool]:
-    folder = Path(tempfile.mkdtemp(prefix="indy-pool-"))
+    clear_abandoned()
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     validators = Pool(folder, free_ports(2 * NODES))
-    try:
-        validators.script("start")
-        yield validators
-    finally:
-        validators.script("stop")
-        shutil.rmtree(folder, ignore_errors=True)
+    with hold(folder / "lock.new"):
+        (folder / "lock.new").rename(folder / "lock")
+        try:
+            validators.script("start")
+            yield validators
+        finally:
+            validators.clear()
+
+
+def clear_abandoned() -> None:
+    """Ends the validators of runs that were killed: nobody holds their lock."""
+    for lock in Path(tempfile.gettempdir()).glob(PREFIX + "*/lock"):
+        with suppress(OSError, Failed), hold(lock):
+            Pool(lock.parent, 0).clear()
 
 
 def free_ports(number: int) -> int:

@@ -1,15 +1,12 @@
 """A ledger that is away, slow or behind: nothing is half-made or double, and all is finished."""
 
-import os
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from itertools import count
-from urllib.parse import urlsplit
 
 import pytest
-from django.db import connection
 from indy_vdr import ledger
 
 from agency.supervisor import commands
@@ -20,8 +17,9 @@ from credentials.registries.indy import IndyRegistry, pool, reads
 from credentials.registries.local import published
 from credentials.revocation import RevocationRegistry
 from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
-from tests.interop.test_networks import VALUES, refused, verdict
+from tests.interop.test_networks import VALUES, beside, refused, verdict
 from tests.people import Organization
+from tests.processes import eventually
 
 DEGREE = {"name": "Degree", "version": "1.0", "supportRevocation": True}
 SCHEMA, DEFINITION, REGISTRY, ENTRY = "101", "102", "113", "114"
@@ -111,6 +109,16 @@ def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_p
     assert faber.hosts().receives(faber, definition, VALUES)
 
 
+def test_a_definition_is_kept_also_while_nothing_can_be_read(faber, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "send", away)
+        assert refused(defines, faber) == (503, "ledger_unavailable")
+        assert Publication.objects.get(kind="definition").step == "submitted"
+    time_passes()
+    publish_on_ledgers()
+    assert faber.get("/definitions/credentials") == [defines(faber)]
+
+
 def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_pool):
     alice = faber.hosts()
     alice.receives(faber, defines(faber), VALUES)
@@ -181,6 +189,26 @@ def test_a_read_is_repeated_until_it_shows_the_write(faber, monkeypatch, kind):
     assert not stale
 
 
+@pytest.mark.parametrize("kind", ["schema", "definition", "registry"])
+def test_one_validator_that_is_behind_does_not_hide_what_others_wrote(
+    faber, network, monkeypatch, kind
+):
+    defines(faber)
+    object_id = PublishedObject.objects.get(kind=kind).object_id
+    PublishedObject.objects.all().delete()
+    published.cache_clear()
+    read, stale = getattr(reads, kind), [None] * 2
+    monkeypatch.setattr(reads, kind, lambda *asked: stale.pop() if stale else read(*asked))
+    assert getattr(registry_of(network), kind)(object_id)
+
+
+def test_issuing_needs_no_ledger(faber, monkeypatch):
+    definition, alice = defines(faber), faber.hosts()
+    monkeypatch.setattr(pool, "send", away)
+    alice.receives(faber, definition, VALUES)
+    assert alice.newest("credentials")["state"] == "Issued"
+
+
 def test_absence_is_not_remembered_and_what_was_seen_is(network, indy_pool, monkeypatch):
     registry, did = registry_of(network), indy_pool.trustee
     body = {"ver": "1.0", "id": f"{did}:2:Late {time.time_ns()}:1.0", "version": "1.0"}
@@ -215,11 +243,8 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
 @contextmanager
 def worker(**environment):
     """The worker of the Procfile, on the database of the test."""
-    address = urlsplit(os.environ["DATABASE_URL"])
-    name = connection.settings_dict["NAME"]
-    environment |= {"DATABASE_URL": address._replace(path=f"/{name}").geturl()}
     command = [sys.executable, "-m", *commands()["worker"].split()]
-    process = subprocess.Popen(command, env=os.environ | environment, start_new_session=True)
+    process = subprocess.Popen(command, env=beside(environment), start_new_session=True)
     try:
         yield process
     finally:
@@ -242,13 +267,6 @@ def test_a_worker_that_is_killed_after_a_write_leaves_the_rest_to_the_next(
     time_passes()
     publish_on_ledgers.delay()
     with worker():
-        eventually(lambda: made() == [1, 1, 1])
+        eventually(lambda: made() == [1, 1, 1], 60)
     types = written_since(network, number_of_the_schema())
     assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY]
-
-
-def eventually(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.2)

@@ -1,10 +1,16 @@
 """Organizations that anchor what they issue on an Indy ledger, through the API."""
 
+import os
+import subprocess
+import sys
 from base64 import b64encode
 
 import pytest
+from django.conf import settings
+from django.db import connection
 
 from tests.people import ApiError, Organization
+from tests.processes import same_server
 from tests.tenants.test_add_network import add_network
 
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -17,6 +23,12 @@ NOW = {
 @pytest.fixture
 def faber(network, stored_keys):
     return Organization("Faber College", network_id=network.pk)
+
+
+def beside(environment):
+    """The environment of a process on the database of the test."""
+    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+    return os.environ | {"DATABASE_URL": database} | environment
 
 
 def refused(call, *arguments, **named):
@@ -46,6 +58,25 @@ def test_a_credential_is_issued_proven_and_revoked(faber):
 def test_the_command_says_how_the_ledger_stands_to_the_endorser(
     transactional_db, indy_pool, monkeypatch
 ):
-    for role, said in (("ENDORSER", "The ledger answers.\n"), (None, "knows no role")):
+    answers = {"ENDORSER": "The ledger answers.\n", "STEWARD": "is no endorser", None: "is no"}
+    for role, said in answers.items():
         monkeypatch.setenv("ENDORSER_SEED", b64encode(indy_pool.register(role)).decode())
         assert said in add_network("--genesis", str(indy_pool.genesis), "--endorser")
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_process_that_asked_a_ledger_ends_well(network, indy_pool, is_there):
+    genesis = (
+        indy_pool.genesis if is_there else settings.BASE_DIR / "tests/fixtures/indy_genesis.txt"
+    )
+    command = ["manage.py", "add_network", "--id", "other", "--genesis", str(genesis)]
+    done = subprocess.run(
+        [sys.executable, *command],
+        env=beside({"LEDGER_TIMEOUT": "2"}),
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("The ledger answers." in done.stdout) is is_there

@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 
 from tenants import vault
 from tenants.models import Network
-from tests.admin.test_networks import GENESIS, WRONG
+from tests.admin.test_networks import GENESIS
 from tests.agency.endpoints import HEAD, answers, serving
 from wallets import keys
 
@@ -49,7 +49,7 @@ def test_a_network_is_added_by_an_address(settings):
     assert Network.objects.get().genesis == GENESIS
 
 
-@pytest.mark.parametrize("text", [*WRONG, "\ud800"])
+@pytest.mark.parametrize("text", ["", "x", GENESIS.replace("127.0.0.1", "localhost"), "\ud800"])
 def test_a_wrong_genesis_is_refused(tmp_path, text):
     path = tmp_path / "genesis"
     path.write_bytes(text.encode(errors="surrogatepass"))

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+from django.db import connections
 from django.utils import timezone
 
 from webhooks.models import Delivery
@@ -54,7 +55,10 @@ class Receiver:
         data = handler.rfile.read(int(handler.headers["Content-Length"]))
         headers = {name.lower(): value for name, value in handler.headers.items()}
         self.calls.append(Call(headers, data))
-        self.meet(self.calls[-1])
+        try:
+            self.meet(self.calls[-1])
+        finally:
+            connections.close_all()  # this thread's: else the pool has one less when it ends
         if self.silent:
             self.over.wait(30)
             handler.close_connection = True

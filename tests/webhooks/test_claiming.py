@@ -21,7 +21,7 @@ MANY = 100
 
 
 @pytest.fixture
-def examples(faber, settings):
+def examples(faber, loopback, settings):
     """Sends so many examples to a webhook, without calling it yet."""
     settings.WEBHOOK_THREADS = 16
 

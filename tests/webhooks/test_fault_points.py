@@ -108,3 +108,27 @@ def post(product, organization, path, body=None, files=None):
     return requests.post(
         product.url + path, json=body, files=files, headers=organization.headers, timeout=30
     )
+
+
+def test_the_loop_outlives_a_lost_database_and_ends_when_asked(faber, receiver, registers, product):
+    registers(messageTypes=["connection_invited"])
+    loop = product.supervisor.popen("python manage.py deliver --loop")
+    try:
+        faber.invites()
+        eventually(lambda: len(receiver.calls) == 1)
+        end_connections_of_others()
+        faber.invites()
+        eventually(lambda: len(receiver.calls) == 2)
+        loop.terminate()
+        assert loop.wait(30) == 0
+    finally:
+        loop.kill()
+
+
+def end_connections_of_others():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0] > 0

@@ -191,6 +191,19 @@ def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
     assert Webhook.objects.get().recover_since is None
 
 
+def test_one_run_of_the_housekeeping_is_bounded(faber, broken, monkeypatch):
+    monkeypatch.setattr(housekeeping, "STEP", 1)
+    monkeypatch.setattr(housekeeping, "STEPS", 2)
+    for _ in range(2):
+        example(faber, broken)
+    give_up()
+    faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
+    tasks.keep_house()
+    assert Delivery.waiting().count() == 2
+    tasks.keep_house()
+    assert Delivery.waiting().count() == 3
+
+
 def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
     [delivery, *_] = faber.get(f"/webhooks/{disabled['id']}/deliveries")
     path = f"/webhooks/{disabled['id']}"

@@ -53,6 +53,17 @@ def test_a_failing_head_holds_the_next_back(receiver, chain):
     assert told(receiver) == [1, 1, 2] and statuses(chain) == ["done", "done"]
 
 
+def test_sent_again_by_hand_the_head_lets_the_next_go(faber, receiver, chain):
+    receiver.answers(500)
+    worker_calls()
+    assert 280 < waits(chain[1]) <= 300
+    receiver.answers(200)
+    head = chain[0]
+    faber.post(f"/webhooks/{head.webhook_id}/deliveries/{head.pk}/resend")
+    worker_calls()
+    assert sorted(told(receiver)) == [1, 1, 2] and statuses(chain) == ["done", "done"]
+
+
 def test_after_five_minutes_the_next_goes_without_it(receiver, chain):
     receiver.answers(500)
     worker_calls()

@@ -127,6 +127,7 @@ def test_a_revoked_key_ends_the_stream_within_seconds(faber, server, kind):
 def refused(response):
     body = response.json()
     assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["X-Request-Id"]
     return response.status_code, body["code"]
 
 

@@ -44,11 +44,11 @@ class Command(BaseCommand):
         registry, did = registry_of(network), network.endorser_did
         try:
             registry.agreement()
-            may_write = not did or registry.standing(did).may_write
+            may_endorse = not did or registry.standing(did).may_endorse
         except AgencyError as error:
             return self.style.WARNING(f"It is kept, but: {error.message}")
-        if not may_write:
-            return self.style.WARNING("The ledger answers, and knows no role of the endorser.")
+        if not may_endorse:
+            return self.style.WARNING("The ledger answers, but the DID is no endorser there.")
         return "The ledger answers."
 
 

@@ -33,7 +33,8 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 // Times are sent in UTC and shown in the reader's zone; the title keeps UTC.
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const second = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 for (const time of document.querySelectorAll("time[datetime]")) {
-  const form = "day" in time.dataset ? day : minute;
+  const form = "day" in time.dataset ? day : "second" in time.dataset ? second : minute;
   time.textContent = form.format(new Date(time.dateTime));
 }

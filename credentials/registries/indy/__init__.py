@@ -21,6 +21,7 @@ from tenants.models import Network
 from wallets import keys
 
 SHOWS_AFTER = 5.0  # seconds in which a read must show what was written
+ABSENT_AFTER = 0.5  # seconds after which what others may just have written is said to be absent
 LATEST = 2**40
 Seen = TypeVar("Seen")
 
@@ -42,7 +43,9 @@ class IndyRegistry:
 
     def standing(self, did: str) -> Standing:
         found = reads.nym(self.network, did)
-        return Standing(found is not None, bool(found and found.may_write))
+        if found is None:
+            return Standing(False, False, False)
+        return Standing(True, found.may_write, found.may_endorse)
 
     def agreement(self) -> Agreement | None:
         return reads.agreement(self.network)
@@ -126,19 +129,19 @@ class IndyRegistry:
         writes.write(self.network, status_list["issuerId"], build, *arguments)
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
-        if self.schema(schema_id) is None:
+        if self._find(models.PublishedObject.Kind.SCHEMA, schema_id, reads.schema) is None:
             return False
         base = f"{issuer_did}:3:CL:{self._sequence(schema_id)}:"
         return reads.definition(self.network, base + (tag or "default")) is not None
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
-        return self._find(models.PublishedObject.Kind.SCHEMA, schema_id, reads.schema)
+        return self._look(models.PublishedObject.Kind.SCHEMA, schema_id, reads.schema)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
-        return self._find(models.PublishedObject.Kind.DEFINITION, definition_id, reads.definition)
+        return self._look(models.PublishedObject.Kind.DEFINITION, definition_id, reads.definition)
 
     def registry(self, registry_id: str) -> dict[str, Any] | None:
-        return self._find(models.PublishedObject.Kind.REGISTRY, registry_id, reads.registry)
+        return self._look(models.PublishedObject.Kind.REGISTRY, registry_id, reads.registry)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         """The newest list that is not later than `timestamp` (unix seconds).
@@ -175,6 +178,12 @@ class IndyRegistry:
             raise pool.silent(self.network)
         rows = models.PublishedObject.objects.filter(network=self.network, object_id=schema_id)
         return rows.values_list("sequence", flat=True).get()
+
+    def _look(
+        self, kind: str, object_id: str, read: Callable[[Network, str], Found | None]
+    ) -> dict[str, Any] | None:
+        """Like _find(), but one node does not decide that it is not there."""
+        return until_seen(lambda: self._find(kind, object_id, read), ABSENT_AFTER)
 
     def _find(
         self, kind: str, object_id: str, read: Callable[[Network, str], Found | None]

@@ -2,16 +2,19 @@
 
 Callers wait for their answer, at most LEDGER_TIMEOUT seconds. A pool is opened when it is first
 needed, in each process for itself: after a fork the child begins anew and lets the parent's alone
-(closing one of them there would wait for a thread that the child does not have).
+(closing one of them there would wait for a thread that the child does not have). All are closed
+before a process ends: a thread of the library that calls back after that aborts it.
 """
 
 import asyncio
 import atexit
 import json
+import logging
 import os
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -23,10 +26,12 @@ from agency.errors import AgencyError, Conflict, Invalid, Unavailable
 from credentials.registries.indy import try_genesis
 from tenants.models import Network
 
+logger = logging.getLogger(__name__)
 PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
 READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both are away
 GENESIS_BYTES = 512 * 1024
 SECONDS_TO_READ = 10
+SECONDS_TO_CLOSE = 6  # the library waits for its open connections, which last 5 s at most
 LAST_CALLBACK = 0.1  # seconds in which a thread of the library leaves our code, at the end
 
 
@@ -42,9 +47,8 @@ class Pools:
         self.loop = asyncio.new_event_loop()
         self.opened: dict[str, asyncio.Task[Pool]] = {}
         self.silent_until: dict[tuple[str, bool], float] = {}
-        threading.Thread(target=self.loop.run_forever, name="indy-pools", daemon=True).start()
-        # a thread of the library that is still in its callback when Python ends aborts the process
-        atexit.register(sleep, LAST_CALLBACK)
+        self.thread = threading.Thread(target=self.loop.run_forever, name="indy-pools", daemon=True)
+        self.thread.start()
 
     async def submit(self, genesis: str, request: Request) -> dict[str, Any]:
         pool = await asyncio.shield(self.open(genesis))
@@ -61,7 +65,20 @@ class Pools:
 
     def forget_failed(self, genesis: str, task: "asyncio.Task[Pool]") -> None:
         if task.cancelled() or task.exception():
-            del self.opened[genesis]
+            self.opened.pop(genesis, None)
+
+    def abandon(self) -> None:
+        """Makes the library's objects close nothing when they go."""
+        for task in self.opened.values():
+            if task.done() and not task.cancelled() and not task.exception():
+                task.result().handle = None
+
+    async def close(self) -> None:
+        for task in list(self.opened.values()):
+            task.cancel()
+        for opened in await asyncio.gather(*self.opened.values(), return_exceptions=True):
+            if isinstance(opened, Pool):
+                opened.close()
 
 
 _lock = threading.Lock()
@@ -79,11 +96,23 @@ def pools() -> Pools:
 def _begin_anew() -> None:
     global _lock
     _lock = threading.Lock()
+    for host in _pools:
+        host.abandon()
     _of_the_parent.extend(_pools)
     _pools.clear()
 
 
+def _end() -> None:
+    for host in _pools:
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(host.close(), host.loop).result(SECONDS_TO_CLOSE)
+        host.loop.call_soon_threadsafe(host.loop.stop)
+        host.thread.join(SECONDS_TO_CLOSE)
+        sleep(LAST_CALLBACK)
+
+
 os.register_at_fork(after_in_child=_begin_anew)
+atexit.register(_end)
 
 
 def send(network: Network, request: Request, is_write: bool = False) -> dict[str, Any]:
@@ -102,6 +131,7 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
     except VdrError as error:
         if error.code == VdrErrorCode.POOL_REQUEST_FAILED:
             raise refused(network, error) from None
+        logger.warning("%s gives no answer: %s", network, error)
     host.silent_until[lane] = monotonic() + PAUSE
     raise silent(network)
 

@@ -37,6 +37,10 @@ class Nym(NamedTuple):
     def may_write(self) -> bool:
         return self.role in (TRUSTEE, STEWARD, ENDORSER)
 
+    @property
+    def may_endorse(self) -> bool:
+        return self.role == ENDORSER
+
 
 def ask(network: Network, build: Callable[..., Request], *arguments: Any) -> dict[str, Any] | None:
     """The answer; None for an id that nothing on an Indy ledger can have."""

@@ -1,0 +1,80 @@
+"""Forms of the studio's pages of events and webhooks."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.utils import timezone
+from rest_framework import serializers
+
+from agency.errors import Invalid
+from agency.studio.forms import CountsOnce
+from webhooks.serializers import MAX_URL, MESSAGE_TYPES, WebhookOptions
+from webhooks.types import CLIENTS
+
+SINCE = {
+    "failing": ("Its calls began to fail", None),
+    "hour": ("One hour ago", timedelta(hours=1)),
+    "day": ("A day ago", timedelta(days=1)),
+    "week": ("A week ago", timedelta(weeks=1)),
+}
+
+
+class EventFilter(forms.Form):
+    type = forms.ChoiceField(
+        label="Type", choices=[("", "All types"), *MESSAGE_TYPES], required=False
+    )
+    object_id = forms.CharField(label="Object id", max_length=128, required=False)
+    before = forms.UUIDField(widget=forms.HiddenInput, required=False)
+
+    def lookups(self) -> dict[str, Any]:
+        """What was asked for, but for the page."""
+        names = {"type": "type", "object_id": "object_id", "before": "pk__lt"}
+        given = self.cleaned_data
+        return {lookup: given[name] for name, lookup in names.items() if given[name]}
+
+
+class WebhookForm(CountsOnce):
+    url = forms.CharField(
+        label="Address",
+        max_length=MAX_URL,
+        widget=forms.URLInput,
+        help_text="Every event is posted there as JSON, signed with a secret that you will see.",
+    )
+    message_types = forms.MultipleChoiceField(
+        label="Types of events",
+        choices=MESSAGE_TYPES,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+        help_text=f"Choose none for the usual ones: {', '.join(CLIENTS)}.",
+    )
+    retry_unconfirmed = forms.BooleanField(
+        label="Send again what was sent in full and not answered", required=False, initial=True
+    )
+
+    def clean_url(self) -> str:
+        """As the API judges it."""
+        judge = WebhookOptions()
+        try:
+            return judge.validate_url(judge.fields["url"].run_validation(self.cleaned_data["url"]))
+        except serializers.ValidationError as error:
+            raise forms.ValidationError([str(one) for one in error.detail]) from None
+        except Invalid as error:
+            raise forms.ValidationError(error.message) from None
+
+
+class ExampleForm(CountsOnce):
+    type = forms.ChoiceField(label="Type of event", choices=MESSAGE_TYPES)
+
+
+class RecoveryForm(CountsOnce):
+    since = forms.ChoiceField(
+        label="What failed since",
+        choices=[(name, label) for name, (label, _) in SINCE.items()],
+    )
+    unconfirmed = forms.BooleanField(label="Also what was never answered", required=False)
+
+    def wanted(self) -> dict[str, datetime | bool | None]:
+        _, ago = SINCE[self.cleaned_data["since"]]
+        since = timezone.now() - ago if ago else None
+        return {"since": since, "unconfirmed": self.cleaned_data["unconfirmed"]}

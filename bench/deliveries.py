@@ -1,0 +1,225 @@
+"""Calls of webhooks: how many per second, what one hanging receiver costs the others, what rows
+that are not due cost a claim, and SQL queries.
+"""
+
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Event as Signal
+from threading import Thread
+from unittest import mock
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from uuid_utils.compat import uuid7
+
+from agency import http
+from bench.receiver import receiving
+from tenants.provisioning import create_organization
+from webhooks import examples, sending
+from webhooks.announcing import announce
+from webhooks.models import Attempt, Delivery, Event, Webhook
+from webhooks.postman import Postman
+
+WEBHOOKS, ROUNDS = 10, 3
+CALLS = 600  # of one rate
+EVERY, SECONDS = 0.05, 12  # a call each so many seconds, for how long
+NOT_DUE = 500_000  # rows
+CLAIMS = 40
+FILL = """
+INSERT INTO full_one
+    (id, created_at, updated_at, status, attempts, due_at, last_error, webhook_id, event_id,
+     object_key, sequence, calls)
+SELECT uuidv7(), now(), now(), 'pending', 0, now() + interval '1 day', '',
+    (array{webhooks}::uuid[])[1 + n % 10], uuidv7(), uuidv7(), 1, 0
+FROM generate_series(1, {count}) n
+"""
+
+
+def run():
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    tenant = create_organization("Bench").tenant
+    with receiving() as url, mock.patch("webhooks.announcing.ring") as ring:
+        webhooks = [register(tenant, f"{url}/{number}") for number in range(WEBHOOKS)]
+        count_queries(tenant)
+        compare_rates(webhooks)
+        compare_delays(webhooks, f"{url}/hang", ring)
+        compare_claims(webhooks)
+
+
+def register(tenant, url):
+    kind, dialect = Webhook.Type.ZAPIER, Webhook.Dialect.CLIENT
+    return Webhook.register(tenant, url, kind, dialect, message_types=["verification"])
+
+
+def forget():
+    execute("TRUNCATE webhooks_attempt, webhooks_delivery, webhooks_event")
+
+
+def happen(tenant):
+    """An event of which every webhook is told."""
+    key = uuid7()
+    event = Event(tenant=tenant, type="verification", object_type="verification", sequence=1)
+    event.object_key, event.object_id = key, str(key)
+    with transaction.atomic():
+        announce(event, {})
+
+
+def send_examples(webhooks, count):
+    for number in range(count):
+        examples.send(webhooks[number % len(webhooks)], "verification")
+
+
+def count_queries(tenant):
+    happen(tenant)
+    with counted(f"an event with {WEBHOOKS} webhooks"):
+        happen(tenant)
+    with counted("a claim of 16 calls"):
+        rows = sending.claim(16, 4)
+    sending.send(rows[0])
+    with counted("a call and its note"):
+        sending.send(rows[1])
+    forget()
+
+
+@contextmanager
+def counted(name):
+    with CaptureQueriesContext(connection) as captured:
+        yield
+    sql = [one["sql"] for one in captured if one["sql"] not in ("BEGIN", "COMMIT")]
+    print(f"{name:28} {len(sql):4} queries")
+
+
+def compare_rates(webhooks):
+    """Beside it, the same calls by as many threads with nothing around them."""
+    rates = []
+    for _ in range(ROUNDS):
+        send_examples(webhooks, CALLS)
+        rates.append((per_second(Postman().ring), per_second(lambda: call_bare(webhooks))))
+        if Delivery.objects.filter(status="done").count() != CALLS:
+            raise RuntimeError("calls failed")
+        forget()
+    delivered, bare = (statistics.median(column) for column in zip(*rates, strict=True))
+    ratio = statistics.median(one / other for one, other in rates)
+    print(f"deliveries                   {delivered:6.0f} per second")
+    print(f"the HTTP calls alone         {bare:6.0f} per second")
+    print(f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)")
+
+
+def per_second(work):
+    started = time.perf_counter()
+    work()
+    return CALLS / (time.perf_counter() - started)
+
+
+def call_bare(webhooks):
+    body = Event.objects.earliest("pk").body.encode()
+    urls = [webhooks[number % len(webhooks)].url for number in range(CALLS)]
+    with ThreadPoolExecutor(settings.WEBHOOK_THREADS) as threads:
+        for answer in threads.map(lambda url: http.post(url, body, "application/json"), urls):
+            if answer.status != 200:
+                raise RuntimeError(answer)
+
+
+def compare_delays(webhooks, hanging, ring):
+    """From the event to the begin of its call, of nine receivers, while the tenth is well or not.
+
+    Hanging, it has answered before: so its calls take the whole deadline, the first ones all of
+    its share.
+    """
+    last, well = webhooks[-1], webhooks[-1].url
+    rounds = []
+    for _ in range(ROUNDS):
+        Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0, has_answered=True)
+        normal = delays(webhooks, ring)
+        Webhook.objects.filter(pk=last.pk).update(url=hanging)
+        rounds.append((normal, delays(webhooks, ring)))
+    Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0)
+    for name, number in (("median", 50), ("99th percentile", 99)):
+        pairs = [[percentile(one, number) for one in both] for both in rounds]
+        normal, beside = (statistics.median(column) for column in zip(*pairs, strict=True))
+        ratio = statistics.median(two / one for one, two in pairs)
+        print(f"{name:15} of the delay   {normal:6.1f} ms, beside one that hangs {beside:6.1f} ms")
+        print(f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)")
+
+
+def delays(webhooks, ring):
+    """Milliseconds, of the receivers but the last."""
+    postman, bell, over = Postman(), Signal(), Signal()
+    ring.side_effect = lambda task: bell.set()
+    worker = Thread(target=work, args=[postman, bell, over])
+    worker.start()
+    end = time.monotonic() + SECONDS
+    for number in range(int(SECONDS / EVERY)):
+        send_examples([webhooks[number % WEBHOOKS]], 1)
+        time.sleep(max(0.0, min(EVERY, end - SECONDS + EVERY * (number + 1) - time.monotonic())))
+    over.set(), bell.set(), postman.end()
+    worker.join()
+    first = Attempt.objects.filter(number=1).exclude(delivery__webhook=webhooks[-1])
+    times = first.values_list("started_at", "delivery__created_at")
+    found = [(begun - made).total_seconds() * 1000 for begun, made in times]
+    forget()
+    return found
+
+
+def work(postman, bell, over):
+    while not over.is_set():
+        bell.wait(1)
+        bell.clear()
+        postman.ring()
+    connection.close()
+
+
+def percentile(values, number):
+    return statistics.quantiles(values, n=100)[number - 1]
+
+
+def compare_claims(webhooks):
+    """In turns on two tables with the same due rows, one of them with rows that are not due too."""
+    send_examples(webhooks, 40 * WEBHOOKS)
+    execute("CREATE TABLE full_one (LIKE webhooks_delivery INCLUDING ALL)")
+    execute("INSERT INTO full_one SELECT * FROM webhooks_delivery")
+    execute("SET statement_timeout = 0")
+    execute(FILL.format(count=NOT_DUE, webhooks=[str(one.pk) for one in webhooks]))
+    execute("ANALYZE full_one, webhooks_delivery")
+    rounds = [(claim_time(webhooks), swapped(claim_time, webhooks)) for _ in range(CLAIMS)]
+    alone, beside = (statistics.median(column) for column in zip(*rounds, strict=True))
+    ratio = statistics.median(two / one for one, two in rounds)
+    print(f"a claim of 16 calls          {alone:6.1f} ms")
+    print(f"beside {NOT_DUE:,} not due       {beside:6.1f} ms")
+    print(f"ratio                        {ratio:6.2f}   (median of {CLAIMS} rounds)")
+    execute("DROP TABLE full_one")
+    forget()
+
+
+def execute(statement):
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+
+
+def swapped(call, *arguments):
+    """What a call answers while the two tables have changed names."""
+    swap()
+    try:
+        return call(*arguments)
+    finally:
+        swap()
+
+
+def swap():
+    execute("ALTER TABLE webhooks_delivery RENAME TO aside")
+    execute("ALTER TABLE full_one RENAME TO webhooks_delivery")
+    execute("ALTER TABLE aside RENAME TO full_one")
+
+
+def claim_time(webhooks):
+    """Milliseconds of the second of two claims, which are undone."""
+    for _ in range(2):
+        started = time.perf_counter()
+        with transaction.atomic():
+            if len(sending.claim(16, 4, webhooks[0].pk)) != 16:
+                raise RuntimeError("claimed less")
+            transaction.set_rollback(True)
+    return (time.perf_counter() - started) * 1000

@@ -1,0 +1,88 @@
+"""docs/webhooks.md says what is announced, how it is signed, and when it is called again."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from connections.models import BasicMessage, Connection
+from credentials.models import Credential
+from tests.webhooks.receiver import receiving, worker_calls
+from verifications.models import Verification
+from webhooks import types
+from webhooks.models import Delivery
+from webhooks.types import Type
+
+PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+UNITS = {"s": 1, "min": 60, "h": 3600}
+OTHERS = {"connection_ended": "both", "verification_judged": "hosted", "webhook_disabled": "–"}
+
+
+def announced():
+    return re.findall(r"^\| `(\w+)` \| (\S+) \| (\S+) \| ", PAGE, re.MULTILINE)
+
+
+def wallets(kind):
+    """In which wallets a step of this type happens, by the tables of the models."""
+    steps = [(Connection, Connection.Role.INVITER), (Credential, Credential.Role.ISSUER)]
+    own = {role for _, role in [*steps, (Verification, Verification.Role.VERIFIER)]}
+    found = set()
+    for model in (Connection, Credential, Verification):
+        for (role, _), told in model.EVENTS.items():
+            found |= {"own" if role in own else "hosted"} if told == kind else set()
+    return found | ({"own", "hosted"} if kind in BasicMessage.EVENTS.values() else set())
+
+
+def test_the_table_has_every_type_in_its_order():
+    assert [kind for kind, _, _ in announced()] == [str(kind) for kind in Type]
+
+
+@pytest.mark.parametrize(("kind", "usual", "wallet"), announced())
+def test_each_row_says_who_is_told_unasked_and_where_it_happens(kind, usual, wallet):
+    told = "I" if kind in types.INTERFACE else "C" if kind in types.CLIENTS else "–"
+    assert usual == told
+    where = wallets(kind)
+    expected = "both" if len(where) == 2 else "".join(where) or OTHERS[kind]
+    assert wallet == expected
+
+
+def test_the_schedule_is_that_of_deliveries():
+    [row] = re.findall(r"^\| after \| (.*) \|$", PAGE, re.MULTILINE)
+    seconds = [int(n) * UNITS[unit] for n, unit in re.findall(r"(\d+) (\w+)", row)]
+    assert tuple(seconds) == Delivery.SCHEDULE
+
+
+def examples():
+    """The functions that the page's code makes."""
+    space = {}
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(block, space)
+    return space
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("name", ["handle", "verified"])
+def test_the_examples_verify_a_call_and_refuse_a_forged_one(faber, settings, name):
+    settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
+    verify = examples()[name]
+    with receiving() as receiver:
+        webhook = faber.post("/webhooks", {"url": receiver.url})
+        faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+        worker_calls()
+    [call] = receiver.calls
+    assert verify(call.headers, call.data, webhook["secret"])["message_type"] == "verification"
+    forged = call.data.replace(b"verification", b"new_connection")
+    old = call.headers | {"webhook-timestamp": "1700000000"}
+    for headers, body in ((call.headers, forged), (old, call.data)):
+        with pytest.raises(Exception, match="sign|Message|time"):
+            verify(headers, body, webhook["secret"])
+
+
+def test_every_link_of_the_page_leads_somewhere():
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", line.lower()).replace(" ", "-")
+        for line in re.findall(r"^#+ (.*)$", PAGE, re.MULTILINE)
+    }
+    assert {link for link in re.findall(r"\]\(#([\w-]+)\)", PAGE)} <= headings
+    for path in re.findall(r"\]\(([\w-]+\.md)\)", PAGE):
+        assert (Path(__file__).parents[2] / "docs" / path).exists()

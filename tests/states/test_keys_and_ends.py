@@ -1,0 +1,179 @@
+"""Rotation and the end of a connection, and the other handshakes, from every state; and races."""
+
+import pytest
+from django.db import transaction
+
+from agency.errors import Conflict, PeerError, WrongState
+from connections import did_exchange, out_of_band, rotation
+from connections.didcomm import dids, transport
+from connections.models import Connection, OutboundMessage
+from credentials.models import Credential
+from tests import queues
+from tests.races import at_once, refused, transitions
+from tests.states import walks
+from wallets.models import Key, Wallet
+
+N = 8
+TERMS = out_of_band.Terms(("didexchange/1.1",))
+
+
+@pytest.fixture
+def walk(faber, monkeypatch):
+    return walks.Walk(faber, monkeypatch)
+
+
+@pytest.fixture
+def invited(faber):
+    wallet = Wallet.objects.get(tenant=faber.tenant, is_organization=True)
+    return Connection.invite(wallet, terms=TERMS)
+
+
+def sent(kind):
+    return OutboundMessage.objects.filter(type=kind).count()
+
+
+def peer_rotates(row):
+    party, _ = walks.outsider()
+    to_did = dids.peer_4(party.verkey, party.endpoint)
+    body = transport.message.build(rotation.ROTATE, to_did=to_did)
+    row.receive_rotate(walks.received(body, row.their_key))
+
+
+def request(row, outsider=None):
+    party, seed = outsider or walks.outsider()
+    parent = row.invitation["@id"]
+    body = did_exchange.request("1.1", "Phone", party, seed, row.message_prefix, parent)
+    row.receive_request(walks.received(body, party.verkey))
+
+
+@pytest.mark.parametrize("transition", ["rotate", "end"])
+@pytest.mark.parametrize(
+    "role, state",
+    [("inviter", "Invited"), ("inviter", "Negotiating"), ("invitee", "Negotiating")],
+)
+def test_before_it_is_connected_nothing_is_rotated_or_ended(walk, transition, role, state):
+    row = walks.connection(walk, role, state)
+    walks.refuses(getattr(row, transition))
+
+
+@pytest.mark.parametrize("role", ["inviter", "invitee"])
+@pytest.mark.parametrize("transition", ["rotate", "end", "receive_hangup"])
+def test_from_connected_each_happens(walk, transition, role):
+    row = walks.connection(walk, role, "Connected")
+    before = row.my_key_id
+    with transaction.atomic():
+        getattr(row, transition)()
+    row = walks.arrived(row, "Connected")
+    assert (row.my_key_id != before) == (transition == "rotate")
+    assert bool(row.left_at) == (transition != "rotate")
+
+
+@pytest.mark.parametrize("role", ["inviter", "invitee"])
+def test_an_ended_connection_ends_and_rotates_no_more(walk, role):
+    row = walks.connection(walk, role, "Connected")
+    row.end()
+    walks.ignores(row.end)
+    for call in (row.rotate, lambda: walks.fresh(row).rotate()):
+        before = walks.everything()
+        with pytest.raises(Conflict):
+            call()
+        assert walks.everything() == before
+
+
+def test_an_agreement_that_nobody_waits_for_changes_nothing(walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    before = walks.everything()
+    for call in (row.receive_rotated, row.refuse_rotation):
+        for thread in ("", "unknown"):
+            with transaction.atomic():
+                try:
+                    call(thread)
+                except PeerError as error:
+                    assert error.code == "unknown_thread"
+    assert walks.everything() == before
+
+
+def test_a_rotation_that_fails_half_way_leaves_no_key(walk, monkeypatch):
+    row = walks.connection(walk, "inviter", "Connected")
+    before = walks.everything()
+    monkeypatch.setattr(transport, "send_to", lambda *arguments: 1 / 0)
+    for step in (row.rotate, lambda: peer_rotates(row)):
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            step()
+    assert walks.everything() == before
+
+
+def test_a_request_of_did_exchange_that_fails_half_way_leaves_nothing(invited, monkeypatch):
+    before = walks.everything()
+    monkeypatch.setattr(transport, "send_to", lambda *arguments: 1 / 0)
+    with pytest.raises(ZeroDivisionError), transaction.atomic():
+        request(invited)
+    assert walks.everything() == before
+
+
+@pytest.mark.parametrize("state", ["Negotiating", "Connected"])
+def test_a_second_requester_of_did_exchange_is_refused(invited, state):
+    with transaction.atomic():
+        request(invited)
+    if state == "Connected":
+        with transaction.atomic():
+            invited.confirm()
+    walks.refuses(lambda: request(walks.fresh(invited)))
+
+
+def test_of_many_requesters_at_once_one_is_answered(invited):
+    def ask():
+        with transaction.atomic():
+            request(Connection.objects.get(pk=invited.pk))
+
+    answers = at_once(*[ask] * N)
+    assert refused(answers) == ["wrong_state"] * (N - 1)
+    assert sent("didexchange/1.1/response") == 1
+    assert Key.objects.filter(connection=invited).count() == 1
+
+
+def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
+    row = walks.connection(walk, "inviter", "Connected")
+    monkeypatch.setattr(transport, "drain", lambda row: None)
+    answers = transitions(row, *["rotate"] * N)
+    assert refused(answers) == ["rotation_pending"] * (N - 1)
+    assert sent(rotation.ROTATE) == 1
+
+
+def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
+    mine = walks.connection(walk, "inviter", "Connected")
+    theirs = Connection.objects.get(role="invitee")
+    at_once(*[lambda row=row: Connection.objects.get(pk=row.pk).rotate() for row in (mine, theirs)])
+    queues.worker_catches_up()
+    mine, theirs = walks.fresh(mine), walks.fresh(theirs)
+    assert mine.their_key == theirs.my_key.verkey and theirs.their_key == mine.my_key.verkey
+    assert (mine.rotation_id, theirs.rotation_id) == ("", "")
+
+
+def test_of_many_ends_at_once_one_counts_and_none_fails(walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    answers = transitions(row, *["end"] * N)
+    assert set(refused(answers)) <= {"wrong_state"}
+    assert sent(rotation.HANGUP) == 1
+    assert Connection.objects.exclude(left_at=None).count() == 2
+
+
+def test_both_sides_end_at_once(walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    other = Connection.objects.get(role="invitee")
+    at_once(*[lambda row=row: Connection.objects.get(pk=row.pk).end() for row in (row, other)])
+    assert Connection.objects.exclude(left_at=None).count() == 2
+    assert not OutboundMessage.objects.filter(status="exhausted").exists()
+
+
+def test_offer_and_end_at_once_leave_nothing_open(walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    walk.alice.known[walk.faber] = (row.connection_id, "")
+    definition = walk.faber.defines("name", "level")
+    at_once(
+        lambda: walk.faber.offers(walk.alice, definition, walks.VALUES),
+        lambda: Connection.objects.get(pk=row.pk).end(),
+    )
+    assert not Credential.objects.filter(role="holder", state="Offered").exists()
+    with pytest.raises((Conflict, WrongState)):
+        walks.fresh(row).rotate()
