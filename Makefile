@@ -21,7 +21,7 @@ test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm c
 	@$(SERVERS) $(PYTHON) -m tests.clients
 
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
-	@exec $(PYTHON) -m pytest tests/interop --timeout 300 $(ARGS)
+	@exec $(PYTHON) -m pytest tests/interop --timeout 600 $(ARGS)
 
 $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || { \

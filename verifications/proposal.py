@@ -19,6 +19,7 @@ RESTRICTION = {
 }
 SHOWN = {"mimeType": "mime-type", "value": "value", "referent": "referent", **RESTRICTION}
 NAME, VERSION = "Proposal", "1.0"
+MAY_LACK = {"name": NAME, "version": VERSION, "nonce": "1"}  # the nonce is the verifier's to choose
 MAX_TEXT = 10_000
 
 
@@ -73,7 +74,7 @@ def _check_sayable(policy: dict) -> None:
 def read(message: Message) -> tuple[dict, dict]:
     """(preview, policy) of a received proposal. PeerError if it cannot be read or asked for."""
     if wire_of(message).version != "1.0":
-        policy = to_policy(enclosed(message, PROOF_PROPOSAL))
+        policy = to_policy(MAY_LACK | enclosed(message, PROOF_PROPOSAL))
         return _preview(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):

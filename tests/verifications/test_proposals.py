@@ -5,7 +5,7 @@ import pytest
 from agency.errors import Invalid, PeerError, WrongState
 from connections import protocol as connecting
 from connections.didcomm import message as didcomm
-from connections.didcomm.exchange import Wire
+from connections.didcomm.exchange import PROOF_PROPOSAL, Wire, enclose
 from tests import queues, races
 from tests.people import ApiError
 from tests.states import walks
@@ -287,3 +287,13 @@ def test_a_stale_copy_is_refused(faber):
     stale = Verification.objects.get(role="verifier")
     walks.fresh(stale).decline()
     walks.refuses(lambda: stale.answer())
+
+
+@pytest.mark.parametrize("absent", ["nonce", "name", "version"])
+def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absent):
+    wire, body = Wire(didcomm.PREFIX, "2.0"), policy.normalise(POLICY)
+    sent = protocol.proposal({}, body, wire)
+    asked = didcomm.attached(didcomm.read(sent), "proposals~attach")
+    del asked[absent]
+    received = didcomm.read(sent | enclose(wire, PROOF_PROPOSAL, asked))
+    assert proposal.read(received)[1]["attributes"] == body["attributes"]
