@@ -205,7 +205,9 @@ def test_what_is_deleted_meanwhile_is_404_and_its_place_is_given_back(faber, mon
 
 def test_the_cap_is_half_of_the_threads_that_the_web_server_is_given():
     assert waiting.slots._initial_value == settings.WEB_THREADS // 2
-    [web] = [line for line in (ROOT / "Procfile").read_text().splitlines() if "granian" in line]
+    [web] = [
+        line for line in (ROOT / "Procfile").read_text().splitlines() if line.startswith("web:")
+    ]
     assert f"--blocking-threads ${{WEB_THREADS:-{settings.WEB_THREADS}}} " in web
 
 

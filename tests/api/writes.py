@@ -27,6 +27,10 @@ def with_delivery(world):
     return path(webhookId=webhook, deliveryId=sent["deliveryId"])
 
 
+def with_connection(sent=None):
+    return lambda world: Given({"connectionId": world.connected()[0]}, sent)
+
+
 MORE = {  # what the contract does not have, or names otherwise
     "POST /definitions/credentials/{definitionId}": lambda world: Given(
         {"definitionId": world.definition["schemaId"]}, {"supportRevocation": True}
@@ -38,6 +42,9 @@ MORE = {  # what the contract does not have, or names otherwise
     "PUT /api/{walletId}/verifications/{verificationId}/decline": lambda world: path(
         verificationId=world.asked()[1]
     ),
+    "PUT /connections/{connectionId}/protocols": with_connection({"exchangeVersion": "2.0"}),
+    "POST /connections/{connectionId}/rotate": with_connection(),
+    "POST /connections/{connectionId}/hangup": with_connection(),
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
     "POST /webhooks/{webhookId}/secret": with_webhook(),
     "POST /webhooks/{webhookId}/example": with_webhook(EXAMPLE),
