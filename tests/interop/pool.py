@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ SCRIPT = Path(os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/i
 CACHE = Path.home() / ".cache" / "indy-pool"
 TRUSTEE = b"000000000000000000000000Trustee1"
 NODES = 4
+SETTLES = 0.3  # seconds
 PREFIX = "indy-validators-"
 SECONDS_TO_INSTALL = 280
 
@@ -80,10 +82,12 @@ class Pool:
         return keys.did_of(keys.verkey_of(TRUSTEE))
 
     def as_trustee(self, build, *arguments) -> dict:
-        """Writes as the DID that may write everything."""
+        """Writes as the DID that may write everything, and lets the slowest validator have it."""
         request = build(self.trustee, *arguments)
         request.set_signature(keys.sign(TRUSTEE, request.signature_input))
-        return pool.send(self.network(), request, is_write=True)
+        answer = pool.send(self.network(), request, is_write=True)
+        time.sleep(SETTLES)
+        return answer
 
     def register(self, role: str | None = "ENDORSER", seed: bytes | None = None) -> bytes:
         """The seed of a DID that stands on the ledger with this role."""
