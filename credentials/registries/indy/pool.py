@@ -32,7 +32,7 @@ READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both ar
 GENESIS_BYTES = 512 * 1024
 SECONDS_TO_READ = 10
 SECONDS_TO_CLOSE = 6  # the library waits for its open connections, which last 5 s at most
-LAST_CALLBACK = 0.1  # seconds in which a thread of the library leaves our code, at the end
+LAST_CALLBACK = 1.0  # seconds in which a thread of the library leaves our code, at the end
 
 
 class Refused(Conflict):
