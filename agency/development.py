@@ -221,7 +221,7 @@ def reason(output: str) -> str:
 
 def start_services(supervisor: Supervisor, port: int) -> None:
     """Starts all; returns when the web server answers."""
-    say("Starting web, worker and beat ...")
+    say(f"Starting {', '.join(SERVICES)} ...")
     started = time.monotonic()
     for name in SERVICES:
         supervisor.start(name, commands()[name])
