@@ -41,6 +41,9 @@ class Position(NamedTuple):
     event_id: str
 
 
+# Not given out when the rows are read: by a snapshot of before, new events would be among them.
+NOT_GIVEN = "transaction_id >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
+RESTORED = RawSQL(NOT_GIVEN, (), BooleanField())
 FIRST = Position(0, str(UUID(int=0)))
 
 
@@ -80,7 +83,7 @@ def page(rows: "QuerySet[Event]", start: Position, limit: int) -> Page:
     now = horizon()
     found: list[Event] = []
     if start == FIRST or start.transaction_id >= now.not_begun:
-        found += behind(rows.filter(transaction_id__gte=now.not_begun), start)[:limit]
+        found += behind(rows.filter(RESTORED), start)[:limit]
         start = FIRST
     if len(found) < limit:
         found += behind(settled(rows, now), start)[: limit - len(found)]
