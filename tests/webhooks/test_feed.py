@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agency.listing import first_id
 from connections.models import Connection
-from tests.races import threads
+from tests.races import elsewhere, threads
 from webhooks import feed
 from webhooks.models import Event
 
@@ -200,6 +200,24 @@ def test_events_restored_from_another_server_come_first_and_are_left_behind(fabe
     faber.invites(connectionId="new")
     assert ids(reader.all()) == ["b1", "new"]
     assert settled(faber.tenant) == ["a1", "b1", "new"]
+
+
+def test_what_commits_while_a_page_is_read_waits_for_the_next(faber, monkeypatch):
+    """Between the look at the numbers and the read: it is new, not restored, and comes last."""
+    faber.invites(connectionId="old")
+    horizon = feed.horizon
+
+    def horizon_and_then_an_event():
+        now = horizon()
+        elsewhere(lambda: Connection.invite(faber.made.tenant.wallets.get(), "new"))
+        return now
+
+    with monkeypatch.context() as patch:
+        patch.setattr(feed, "horizon", horizon_and_then_an_event)
+        page = feed.page(feed.of(faber.tenant), feed.FIRST, 1)
+    assert [event.object_id for event in page.events] == ["old"]
+    page = feed.page(feed.of(faber.tenant), page.position, 1)
+    assert [event.object_id for event in page.events] == ["new"]
 
 
 def test_a_reader_does_not_read_what_lies_behind_it(faber):
