@@ -36,7 +36,9 @@ EXAMPLES = {
     404: ("not_found", "There is no such credential in your organization."),
     409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
     413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
+    421: ("stream_elsewhere", "The stream of events is served at …, by a process of its own."),
     422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
+    429: ("too_many_listeners", "50 listeners of your organization are connected."),
     503: ("not_ready", "Not ready: broker."),
 }
 
@@ -95,8 +97,9 @@ def add_errors(result, generator, request, public):
             answer_with_200(operation["responses"])
             if method.upper() in idempotency.METHODS:
                 operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
-            for status in statuses(path, method, operation):
-                operation["responses"].setdefault(str(status), error_response(status))
+            declared = [int(status) for status in operation["responses"] if status >= "400"]
+            for status in statuses(path, method, operation) + declared:
+                operation["responses"][str(status)] = error_response(status)
     return result
 
 

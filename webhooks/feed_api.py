@@ -3,7 +3,12 @@
 import json
 
 from django.conf import settings
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+)
 from rest_framework import serializers
 from rest_framework.response import Response
 
@@ -26,6 +31,20 @@ EVENT = OpenApiExample(
         "body": BODY,
     },
     response_only=True,
+)
+
+
+STREAMED = OpenApiExample(
+    "An event",
+    f"id: {EVENT.value['cursor']}\ndata: {json.dumps(BODY)}\n\n",
+    media_type="text/event-stream",
+    status_codes=["200"],
+    response_only=True,
+)
+LAST_EVENT_ID = OpenApiParameter(
+    "Last-Event-ID",
+    location=OpenApiParameter.HEADER,
+    description="The cursor of the last message that arrived; it goes before `after`.",
 )
 
 
@@ -98,9 +117,22 @@ class Events(View):
         answer["Link"] = next_link(request, feed.cursor_at(page.position), "after")
         return answer
 
-    @extend_schema(exclude=True)
+    @extend_schema(
+        operation_id="streamEvents",
+        summary="Events as they happen, as server-sent events",
+        parameters=[StreamQuery, LAST_EVENT_ID],
+        responses={
+            (200, "text/event-stream"): OpenApiResponse(str, "Open until either side ends it."),
+            **dict.fromkeys((421, 429, 503)),
+        },
+        examples=[STREAMED],
+    )
     def stream(self, request):
-        """Streams stay open, so a process of its own serves them (agency/asgi.py)."""
+        """Streams stay open, so a process of its own serves them: at the web server's own port
+        this is 421 `stream_elsewhere`, and `Link` says where. `id` of a message is the cursor
+        behind it, `data` is what webhooks are sent. Every ten seconds a message without `data`
+        moves the cursor on. A client that lost the stream comes again with `Last-Event-ID` and
+        misses nothing. `event: end` says that the key was revoked."""
         place = settings.STREAM_URL + request.path_info
         message = f"The stream of events is served at {place}, by a process of its own."
         if settings.STREAM_URL == settings.PUBLIC_URL:
