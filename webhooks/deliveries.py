@@ -110,19 +110,25 @@ class Delivery(Record, Queued):
             is_behind=Exists(elders), waits_until=Subquery(failing.values("blocks_until")[:1])
         )
         found = list(rows.select_related("event")[: limit + CROWD])
-        for row in found:
-            if row.is_behind and row.waits_until:
-                cls.waiting().filter(pk=row.pk).update(due_at=row.waits_until)
+        parked = [row for row in found if row.is_behind and row.waits_until]
+        for row in parked:
+            row.due_at = row.waits_until
+        cls.waiting().bulk_update(parked, ["due_at"])
         return [row for row in found if not row.is_behind][:limit]
 
     @classmethod
-    def lease_all(cls, rows: list["Delivery"]) -> None:
-        """Claims rows whose webhooks the caller has locked."""
+    def lease_all(cls, rows: list["Delivery"]) -> list["Delivery"]:
+        """Claims rows whose webhooks the caller has locked. Those that are ours: one whose lease
+        ran out may have been finished meanwhile."""
         owner, until = uuid7(), timezone.now() + LEASE
         leased = {"lease_owner": owner, "lease_until": until, "due_at": until}
-        cls.objects.filter(pk__in=[row.pk for row in rows]).update(**leased)
+        wanted = cls.objects.filter(pk__in=[row.pk for row in rows])
+        if wanted.filter(status=cls.Status.PENDING).update(**leased) < len(rows):
+            ours = set(wanted.filter(lease_owner=owner).values_list("pk", flat=True))
+            rows = [row for row in rows if row.pk in ours]
         for row in rows:
             row.lease_owner, row.lease_until, row.due_at = owner, until, until
+        return rows
 
     def finish(self, **changes: object) -> bool:
         return super().finish(finished_at=timezone.now(), **changes)

@@ -44,9 +44,7 @@ def claim(free: int, hanging: int, after: UUID | None = None) -> list[Delivery]:
             for row in found:
                 row.webhook = webhook
             rows += found
-        if rows:
-            Delivery.lease_all(rows)
-    return rows
+        return Delivery.lease_all(rows) if rows else []
 
 
 def with_room(free: int, hanging: int, after: UUID | None) -> list[tuple[Webhook, int]]:

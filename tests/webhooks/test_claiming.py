@@ -1,6 +1,7 @@
 """Who is called next, and by whom: caps, turns, hanging addresses, workers at once."""
 
 import time
+import uuid
 from threading import Thread
 from uuid import UUID
 
@@ -13,7 +14,7 @@ from tests.races import at_once
 from tests.webhooks.receiver import receiving, time_passes, worker_calls
 from webhooks import sending
 from webhooks.endpoints import HANGING
-from webhooks.models import Attempt, Delivery, Webhook
+from webhooks.models import Attempt, Delivery, Event, Webhook
 from webhooks.postman import Postman
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -110,6 +111,25 @@ def test_the_share_holds_when_many_claim_at_once(examples, registers):
     assert sum(one.get(webhook["id"], 0) for one in answers) == 4
 
 
+def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
+    faber, examples, registers, receiver, monkeypatch
+):
+    """Its lease had run out; its worker was slow, and ends while another one claims."""
+    webhook = registers()
+    examples(webhook, 1)
+    [slow] = sending.claim(1, 1)
+    time_passes(seconds=61)
+    heads = Delivery.heads
+    monkeypatch.setattr(Delivery, "heads", lambda *given: [heads(*given), slow.finish()][0])
+    assert sending.claim(1, 1) == []
+    [row] = Delivery.objects.all()
+    assert (row.status, row.lease_owner) == ("done", None)
+    faber.post(f"/webhooks/{webhook['id']}/deliveries/{row.pk}/resend")
+    monkeypatch.undo()
+    worker_calls()
+    assert len(receiver.calls) == 1
+
+
 def test_a_call_whose_worker_died_is_made_again_after_its_lease(examples, registers, receiver):
     examples(registers(), 1)
     [lost] = sending.claim(1, 1)
@@ -179,6 +199,38 @@ def test_the_queries_of_a_claim_do_not_grow_with_what_is_not_due(examples, regis
     webhook = registers()
     examples(webhook, 1)
     assert queries() == queries_with(webhook, 50)
+
+
+def test_the_queries_of_a_claim_do_not_grow_with_what_waits_behind_a_failing_call(
+    examples, registers
+):
+    webhook = registers()
+    examples(webhook, 1)
+    now = timezone.now()
+    later = {"due_at": now.replace(year=2100), "blocks_until": now.replace(year=2099)}
+    Delivery.objects.update(**later)
+    head = Delivery.objects.get()
+    follow(head, range(2, 4))
+    few = claim_queries()
+    follow(head, range(4, 44))
+    assert claim_queries() == few
+    assert set(Delivery.objects.exclude(pk=head.pk).values_list("due_at", flat=True)) == {
+        later["blocks_until"]
+    }
+
+
+def follow(head, sequences):
+    for sequence in sequences:
+        event = Event.objects.get(pk=head.event_id)
+        event.pk, event.sequence = uuid.uuid4(), sequence
+        event.save(force_insert=True)
+        Delivery.create(event, [head.webhook_id])
+
+
+def claim_queries():
+    with CaptureQueriesContext(connection) as captured:
+        assert sending.claim(4, 4) == []
+    return len(captured)
 
 
 def queries():
