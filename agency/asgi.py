@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import io
 import json
+import logging
 import os
 import signal
 from collections.abc import Awaitable, Callable
@@ -15,18 +16,20 @@ from django.core.handlers.asgi import ASGIRequest
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 django.setup()
 
+from django.core.exceptions import SuspiciousOperation  # noqa: E402
 from django.db import DatabaseError, InterfaceError  # noqa: E402
 from rest_framework.exceptions import AuthenticationFailed, ValidationError  # noqa: E402
 from uuid_utils.compat import uuid7  # noqa: E402
 
 from agency.api import compact, flatten, sentence  # noqa: E402
 from agency.authentication import TenantAuthentication  # noqa: E402
-from agency.errors import AgencyError, Unavailable  # noqa: E402
+from agency.errors import AgencyError, Invalid, Unavailable  # noqa: E402
 from webhooks import feed  # noqa: E402
 from webhooks.feed_api import StreamQuery  # noqa: E402
 from webhooks.stream import Hub, Listener  # noqa: E402
 from webhooks.urls import STREAM  # noqa: E402
 
+logger = logging.getLogger(__name__)
 PATHS = {f"{prefix}/{STREAM}" for prefix in ("", "/agency/v1", "/credentials/v1")}
 HEADERS = [
     (b"content-type", b"text/event-stream"),
@@ -92,7 +95,9 @@ class Application:
             hub.leave(listener)
             for task in (sending, leaving):
                 task.cancel()
-            await asyncio.gather(sending, leaving, return_exceptions=True)
+            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
+            if isinstance(ended, Exception):
+                logger.error("a stream broke", exc_info=ended)
 
 
 def end_streams_on_signals(hub: Hub) -> None:
@@ -114,6 +119,8 @@ def welcomed(request: ASGIRequest) -> Listener:
         query.is_valid(raise_exception=True)
         wanted = dict(query.validated_data)
         start = feed.position_at(wanted.pop("after"))
+    except SuspiciousOperation as error:
+        raise Invalid("invalid_request", "The query cannot be read.") from error
     except (DatabaseError, InterfaceError) as error:
         raise Unavailable("not_ready", "The database is out of reach. Try again.") from error
     return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)

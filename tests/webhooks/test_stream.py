@@ -1,5 +1,6 @@
 """GET /events/stream of the process that serves it: server-sent events, as they happen."""
 
+import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event as Signal
@@ -8,10 +9,14 @@ import pytest
 import requests
 from django.db import transaction
 
+from agency import asgi
 from connections.models import Connection
+from tenants.models import Tenant
 from tests.people import Organization
 from tests.races import threads
 from tests.webhooks.streams import Stream, database_connections, free_port, serving
+from webhooks import feed
+from webhooks.stream import Hub, Listener
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,11 +142,33 @@ def refused(response):
         ("after=x", (400, "invalid_cursor")),
         ("messageType=x", (400, "invalid_request")),
         ("objectId=" + "x" * 200, (400, "invalid_request")),
+        ("&".join(["a=1"] * 1001), (400, "invalid_request")),
     ],
 )
 def test_a_wrong_wish_is_refused_as_by_the_list(faber, server, query, expected):
     assert refused(Stream(faber, server, query).answer) == expected
     assert refused(faber.send("get", f"/events?{query}")) == expected
+
+
+def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
+    class Broken(Hub):
+        async def read(self, *arguments):
+            return Listener(Tenant(), [], feed.FIRST, {})
+
+        async def messages(self, listener):
+            raise KeyError("bug")
+            yield
+
+    async def send(message):
+        pass
+
+    async def receive():
+        await asyncio.sleep(9)
+
+    application = asgi.Application()
+    application.hub = Broken()
+    asyncio.run(application.stream({"type": "http", "method": "GET", "path": "/"}, receive, send))
+    assert "a stream broke" in caplog.text and application.hub.all() == []
 
 
 def test_who_is_nobody_is_refused_and_nothing_else_is_served(faber, server):
