@@ -80,9 +80,11 @@ def test_no_event_is_lost(home, servers, product, world, receivers, capsys):
     over.set()
     for actor in actors:
         actor.join(60)
+    assert not any(actor.is_alive() for actor in actors)
     recover(world, product, receivers, ledger)
     over.clear()
     check(world, pairs, receivers.calls, ledger)
+    check_much_happened(pairs, nemesis)
     say(capsys, figures(pairs, nemesis, receivers.calls, ledger))
 
 
@@ -155,6 +157,14 @@ def check(world, pairs, calls, ledger):
             assert all(call.data.decode() == mine[call.id] for call in received), kind
             assert out_of_order(received) == [], kind
     assert not seen["trap"], "no redirect was followed"
+
+
+def check_much_happened(pairs, nemesis):
+    """So that what was not lost was not nothing."""
+    steps = sum((pair.steps for pair in pairs), Counter())
+    assert {"meet", "offer", "ask", "write", "decline"} <= set(steps)
+    assert all(pair.steps["meet"] for pair in pairs)
+    assert set(nemesis.faults) == {kind.__name__ for kind in nemesis.kinds}
 
 
 def sequences_of(events):
