@@ -43,6 +43,7 @@ class Webhook(Record):
 
     LIMITS = {Type.NOTIFICATION: 5}
     OTHER_LIMIT = 100
+    NEVER_CALLED = (Type.DELEGATED_ENDORSER,)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=2000)
@@ -118,16 +119,19 @@ class Webhook(Record):
         """The addresses that are told of events of this type."""
         rows = cls.objects.filter(tenant_id=tenant_id, is_enabled=True)
         rows = rows.filter(message_types__contains=[kind])
-        return rows.exclude(type=cls.Type.DELEGATED_ENDORSER)
+        return rows.exclude(type__in=cls.NEVER_CALLED)
 
     def usual_types(self) -> list[types.Type]:
         """What it is told unless it asks for certain types."""
         return types.INTERFACE if self.dialect == self.Dialect.LITERAL else types.CLIENTS
 
     def change(self, **changes: object) -> None:
-        """`url`, `message_types` (empty: the usual ones), `retry_unconfirmed`."""
+        """`url`, `message_types` (empty: the usual ones), `retry_unconfirmed`. What the old address
+        did is not held against a new one."""
         if "message_types" in changes:
             changes["message_types"] = changes["message_types"] or self.usual_types()
+        if changes.get("url", self.url) != self.url:
+            changes |= {"strikes": 0, "failing_since": None, "has_answered": False}
         self._update(**changes)
 
     def enable(self) -> None:
@@ -136,8 +140,11 @@ class Webhook(Record):
         self._update(is_enabled=True, disabled_reason="", **fresh)
 
     def disable(self, **changes: object) -> None:
-        """What still waits is closed by housekeeping, not sent."""
-        self._update(is_enabled=False, recover_since=None, **changes)
+        """What still waits is closed by housekeeping, not sent. What a recovery at work has not
+        reached yet is lost until the next one."""
+        lost = [one for one in (self.lost_since, self.recover_since) if one]
+        known = {"lost_since": min(lost, default=None)}
+        self._update(is_enabled=False, recover_since=None, **known | changes)
 
     def recover(self, since: datetime | None = None, unconfirmed: bool = False) -> None:
         """Has everything that it wanted since then and did not get sent again, step by step.
@@ -167,6 +174,10 @@ class Webhook(Record):
         vault.seal(row, "secret", secret)
         self._update(secret=row.secret, previous_secret=row.previous_secret, previous_until=until)
         return secret, until
+
+    @property
+    def is_called(self) -> bool:
+        return self.type not in self.NEVER_CALLED
 
     @property
     def is_hanging(self) -> bool:

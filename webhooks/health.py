@@ -21,7 +21,7 @@ MANY = 1000  # strikes; more are not counted
 def note(webhook: Webhook, outcome: Outcome) -> None:
     """Writes the webhook's row only when something changes, which is seldom."""
     if changes := changed(webhook, outcome):
-        Webhook.objects.filter(pk=webhook.pk).update(**changes)
+        Webhook.objects.filter(pk=webhook.pk, url=webhook.url).update(**changes)
     if outcome.result is Result.GONE:
         disable(webhook, Webhook.Reason.GONE)
     elif is_given_up(webhook, outcome):
@@ -56,8 +56,10 @@ def is_given_up(webhook: Webhook, outcome: Outcome) -> bool:
 
 
 def disable(webhook: Webhook, reason: str) -> None:
-    """Ends the calls, inside the caller's transaction, and has the organization told, once."""
-    row = Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk).first()
+    """Ends the calls, inside the caller's transaction, and has the organization told, once. The
+    address that was called may be another one by now: then not."""
+    called = Webhook.objects.filter(pk=webhook.pk, url=webhook.url)
+    row = called.select_for_update(no_key=True).first()
     if not row or not row.is_enabled:
         return
     now = timezone.now()
@@ -79,9 +81,11 @@ def disable(webhook: Webhook, reason: str) -> None:
 
 
 def lost_since(webhook: Webhook) -> datetime:
-    """When the first of what it did not get was to be told: a call is younger than its event."""
+    """When the first of what it did not get was to be told: a call is younger than its event. What
+    it had lost before, and no recovery brought, counts too."""
     since = webhook.failing_since or timezone.now()
     waiting = Delivery.waiting().filter(webhook=webhook).aggregate(first=Min("created_at"))
     given_up = Delivery.objects.filter(webhook=webhook, status=Delivery.Status.EXHAUSTED)
     first = given_up.filter(finished_at__gte=since).order_by("pk").first()
-    return min(filter(None, [since, waiting["first"], first and first.created_at]))
+    before = [webhook.lost_since, webhook.recover_since]
+    return min(filter(None, [since, waiting["first"], first and first.created_at, *before]))

@@ -5,9 +5,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agency.listing import first_id, milliseconds
+from webhooks import feed
 from webhooks.deliveries import AGAIN, Delivery
 from webhooks.endpoints import SLACK, Webhook
-from webhooks.events import Event
 
 STEP = 1000  # rows
 STEPS = 20  # of one run, each for every webhook that needs it
@@ -62,7 +62,8 @@ def recover() -> int:
 def recover_some(webhook_id: object) -> int:
     """First what failed, then what happened while it was disabled. The recovery is over when
     nothing is left and every transaction is that may not have seen it enabled."""
-    rows = Webhook.objects.select_for_update(skip_locked=True, no_key=True)
+    rows = Webhook.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
+    rows = rows.select_related("tenant")
     webhook = rows.filter(pk=webhook_id).exclude(recover_since=None).first()
     if webhook is None:
         return 0
@@ -88,16 +89,14 @@ def recover_failed(webhook: Webhook) -> int:
 
 
 def recover_missed(webhook: Webhook) -> int:
-    """Events since it was registered of which it was to be told, and there was nothing to do so."""
+    """Events since it was registered of which it was to be told, and there was nothing to do so.
+    Of events past the retention it may have been told and that been forgotten."""
+    if not webhook.is_called:
+        return 0
     since = max(webhook.recover_since, webhook.created_at)
     known = Delivery.objects.filter(event=OuterRef("pk"), webhook=webhook)
-    events = Event.objects.filter(
-        ~Exists(known),
-        tenant=webhook.tenant_id,
-        pk__gte=first_id(milliseconds(since)),
-        type__in=webhook.message_types,
-        is_example=False,
-    )
+    later = Q(pk__gte=first_id(milliseconds(since)), type__in=webhook.message_types)
+    events = feed.of(webhook.tenant).filter(~Exists(known), later)
     found = list(events.order_by("pk")[:STEP])
     Delivery.objects.bulk_create([Delivery.of(event, webhook.pk) for event in found])
     if found:

@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Thread
+from threading import Event as Signal
+from threading import Thread
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from django.db import connections
 from django.utils import timezone
 
-from webhooks.models import Delivery
+from agency.listing import first_id, milliseconds
+from webhooks.models import Attempt, Delivery, Event
 from webhooks.postman import Postman
 
 
@@ -36,7 +39,7 @@ class Receiver:
         self.calls: list[Call] = []
         self.answer: tuple[int, dict[str, str], bytes] = (200, {}, b"OK")
         self.meet: Callable[[Call], None] = lambda call: None
-        self.silent, self.over = False, Event()
+        self.silent, self.over = False, Signal()
         self.url = ""
 
     def answers(self, status: int, body: bytes = b"", **headers: str) -> None:
@@ -107,6 +110,23 @@ def time_passes(**much: float) -> None:
         row.lease_until = row.lease_until and row.lease_until - gone
         row.blocks_until = row.blocks_until and row.blocks_until - gone
         row.save(update_fields=["due_at", "lease_until", "blocks_until"])
+
+
+def days_pass(days: float) -> None:
+    """Whatever there is, is older: the time of a row is in its id."""
+    moment = milliseconds(timezone.now() - timedelta(days=days))
+    for number, event in enumerate(Event.objects.order_by("pk")):
+        aged = first_of(moment, number)
+        Event.objects.filter(pk=event.pk).update(id=aged)
+        Delivery.objects.filter(event=event.pk).update(event=aged)
+    for number, row in enumerate(Delivery.objects.order_by("pk")):
+        Delivery.objects.filter(pk=row.pk).update(id=first_of(moment, number))
+    for number, attempt in enumerate(Attempt.objects.order_by("pk")):
+        Attempt.objects.filter(pk=attempt.pk).update(id=first_of(moment, number))
+
+
+def first_of(moment: int, number: int) -> UUID:
+    return UUID(int=first_id(moment).int + number)
 
 
 def waits(row: Delivery) -> float:

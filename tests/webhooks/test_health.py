@@ -11,6 +11,7 @@ from tenants.models import Membership
 from tests.people import ApiError
 from tests.webhooks.receiver import time_passes, worker_calls
 from webhooks import housekeeping, notices, tasks
+from webhooks.endpoints import HANGING
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -82,6 +83,31 @@ def test_one_success_begins_the_count_anew(faber, receiver, broken):
     calls_once_more(faber, broken)
     assert shown(faber, broken)["enabled"] is True
     assert Webhook.objects.get().failing_since > timezone.now() - timedelta(minutes=1)
+
+
+def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broken):
+    failed_for(days=6)
+    Webhook.objects.update(strikes=HANGING, has_answered=True)
+    faber.call("patch", f"/webhooks/{broken['id']}", {"retryUnconfirmed": False})
+    assert Webhook.objects.get().strikes == HANGING, "it is the same address"
+    faber.call(
+        "patch", f"/webhooks/{broken['id']}", {"url": shown(faber, broken)["url"] + "/mended"}
+    )
+    hook = Webhook.objects.get()
+    assert (hook.strikes, hook.failing_since, hook.has_answered) == (0, None, False)
+    calls_once_more(faber, broken)
+    assert shown(faber, broken)["enabled"] is True
+
+
+def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(faber, receiver, broken):
+    def moves(call):
+        faber.call("patch", f"/webhooks/{broken['id']}", {"url": receiver.url + "/mended"})
+
+    receiver.answers(410)
+    receiver.meet = moves
+    calls_once_more(faber, broken)
+    assert shown(faber, broken)["enabled"] is True
+    assert Webhook.objects.get().failing_since is None
 
 
 def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):

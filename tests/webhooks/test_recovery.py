@@ -9,9 +9,10 @@ from django.utils import timezone
 
 from connections.models import Connection
 from tests.races import threads
-from tests.webhooks.receiver import time_passes, worker_calls
-from webhooks import health, sending, tasks
-from webhooks.models import Delivery, Webhook
+from tests.webhooks.receiver import days_pass, time_passes, worker_calls
+from webhooks import health, retention, sending, tasks
+from webhooks.endpoints import SLACK
+from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,6 +71,57 @@ def test_the_event_whose_call_failed_first_is_recovered(faber, receiver, hook, m
     enables_and_recovers(faber, hook)
     worker_works()
     assert sorted(told(receiver)) == ["first", "last"]
+
+
+def test_what_was_lost_before_and_never_recovered_is_recovered_too(faber, receiver, hook):
+    Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
+    lost = timezone.now() - timedelta(days=3)
+    for cause in ("lost_since", "recover_since"):
+        Webhook.objects.update(is_enabled=True, **{"lost_since": None, cause: lost})
+        receiver.answers(410)
+        faber.invites()
+        worker_calls()
+        assert Webhook.objects.get().lost_since == lost
+        assert Webhook.objects.get().recover_since is None
+
+
+def test_a_recovery_that_is_stopped_by_hand_begins_again_where_it_began(faber, hook):
+    lost = timezone.now() - timedelta(days=3)
+    Webhook.objects.update(recover_since=lost)
+    faber.put(f"/webhooks/{hook['id']}/disable")
+    assert Webhook.objects.get().lost_since == lost
+    enables_and_recovers(faber, hook)
+    assert Webhook.objects.get().recover_since == lost - SLACK
+
+
+def test_an_endorsers_webhook_is_not_called_by_recovering(faber, receiver, registers):
+    hook = registers(type="DelegatedEndorser", messageTypes=["connection_invited"])
+    faber.invites()
+    faber.post(f"/webhooks/{hook['id']}/recover", {"since": "2020-01-01T00:00:00Z"})
+    worker_works()
+    assert receiver.calls == []
+
+
+def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
+    faber, receiver, hook, registers
+):
+    """The event is kept for another address, which is still to be told."""
+    registers(messageTypes=["connection_invited"], url=receiver.url + "/other")
+    faber.invites()
+    worker_calls()
+    Delivery.objects.exclude(webhook=hook["id"]).update(status="pending", due_at=in_days(9))
+    Webhook.objects.update(created_at=in_days(-99))
+    days_pass(31)
+    retention.forget()
+    assert Event.objects.count() == 1 and not Delivery.objects.filter(webhook=hook["id"])
+    receiver.calls.clear()
+    enables_and_recovers(faber, hook, since=in_days(-35).isoformat())
+    worker_works()
+    assert receiver.calls == []
+
+
+def in_days(days):
+    return timezone.now() + timedelta(days=days)
 
 
 def test_what_a_killed_worker_had_claimed_is_closed_too(faber, receiver, hook):

@@ -1,18 +1,14 @@
 """What is older than the retention goes, in bounded steps that no transition waits for."""
 
-import uuid
-from datetime import timedelta
 from threading import Event as Signal
 
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
-from agency.listing import first_id, milliseconds
 from connections.models import Connection
 from tests.races import threads
-from tests.webhooks.receiver import worker_calls
+from tests.webhooks.receiver import days_pass, worker_calls
 from webhooks import retention, tasks
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
@@ -28,23 +24,6 @@ def told(faber, registers):
         faber.invites(connectionId=name)
     worker_calls()
     return hook
-
-
-def days_pass(days):
-    """Whatever there is, is older: the time of a row is in its id."""
-    moment = milliseconds(timezone.now() - timedelta(days=days))
-    for number, event in enumerate(Event.objects.order_by("pk")):
-        aged = first_of(moment, number)
-        Event.objects.filter(pk=event.pk).update(id=aged)
-        Delivery.objects.filter(event=event.pk).update(event=aged)
-    for number, row in enumerate(Delivery.objects.order_by("pk")):
-        Delivery.objects.filter(pk=row.pk).update(id=first_of(moment, number))
-    for number, row in enumerate(Attempt.objects.order_by("pk")):
-        Attempt.objects.filter(pk=row.pk).update(id=first_of(moment, number))
-
-
-def first_of(moment, number):
-    return uuid.UUID(int=first_id(moment).int + number)
 
 
 def left():
