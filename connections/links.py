@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency import bounded_json, http
+from agency.api import plain_problem
 from agency.errors import Invalid, PeerError
 from connections import out_of_band
 from connections.didcomm import message
@@ -50,7 +51,7 @@ def _content(given):
     if carried:
         return carried
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
-        found = find(urlsplit(given).path.rpartition("/")[2])
+        found = find(urlsplit(given).path.rstrip("/").rpartition("/")[2])
         if found:
             return found.shared_message
     elif given.startswith(("http://", "https://")):
@@ -84,15 +85,17 @@ def _fetched(link):
 @require_safe
 @never_cache
 def invitation(request, token):
-    """A wallet (Accept without text/html) gets the message, a browser the page."""
+    """A wallet (Accept without text/html) gets the message, a browser the page. Once somebody took
+    it, nobody does (410): an offer names the holder's values."""
     if request.accepts("text/html") and not wants_json(request):
         return page(request, find(token))
-    return JsonResponse(by_token(token).shared_message)
+    connection = by_token(token)
+    return JsonResponse(connection.shared_message) if connection.is_open else used()
 
 
 def page(request, connection):
     """What a person sees: the invitation, or that there is none (404) or none any more (410)."""
-    is_open = bool(connection) and connection.state == Connection.State.INVITED
+    is_open = bool(connection) and connection.is_open
     if is_open and not request.GET.keys() & {"c_i", "oob", "d_m"}:
         return HttpResponseRedirect(connection.long_url)
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
@@ -127,8 +130,10 @@ def wants_json(request):
 def qr(request, token, form):
     """The QR code as `svg` or `png`."""
     content_type, factory = QR_FORMS[form]
-    text = by_token(token).qr_text
-    code = qrcode.make(text, image_factory=factory, border=4, box_size=8,
+    connection = by_token(token)
+    if not connection.is_open:
+        return used()
+    code = qrcode.make(connection.qr_text, image_factory=factory, border=4, box_size=8,
                        error_correction=qrcode.constants.ERROR_CORRECT_M)  # fmt: skip
     data = io.BytesIO()
     code.save(data)
@@ -142,5 +147,11 @@ def by_token(token):
     return connection
 
 
+def used():
+    return plain_problem(410, "invitation_used", "The link was used already. Ask for a new one.")
+
+
 def find(token):
-    return Connection.objects.select_related("wallet__tenant").filter(token=token).first()
+    """Rows without a link have an empty token."""
+    rows = Connection.objects.select_related("wallet__tenant").exclude(token="")
+    return rows.filter(token=token).first()

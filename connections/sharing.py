@@ -149,6 +149,11 @@ class Sharing(models.Model):
         )
 
     @property
+    def is_open(self):
+        """Whether the link can still be taken."""
+        return self.state == self.State.INVITED
+
+    @property
     def is_new_link(self):
         """Whether the first message of an exchange may go into it."""
         return self.connectionless or self.carries_exchange and self.shared is None

@@ -97,10 +97,10 @@ def test_a_phone_that_lost_the_answer_gets_it_again(faber, pocket, client, form)
 
 def test_a_second_phone_is_told_nothing(faber, pocket, client, form):
     made = offered(faber, form)
-    shared = opened(pocket, made["offerUrl"])
-    pocket.asks(request_for(pocket, client, shared)[0])
     other = Agent()
     opened(other, made["offerUrl"])
+    shared = opened(pocket, made["offerUrl"])
+    pocket.asks(request_for(pocket, client, shared)[0])
     assert other.asks(request_for(other, client, shared)[0]).status_code == 202
     assert other.inbox == []
 

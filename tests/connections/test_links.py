@@ -4,6 +4,7 @@ import base64
 import json
 
 import pytest
+from django.conf import settings
 
 from connections.models import Connection
 from tests.people import ApiError
@@ -47,6 +48,35 @@ def test_what_is_no_invitation_is_400(alice, given):
         alice.accepts_invitation(given)
     assert refused.value.status == 400
     assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("given", ["/i/", "/i//", "/i"])
+def test_a_link_without_a_token_leads_to_nobodys_row(faber, acme, alice, given):
+    """Rows of invitees and of many-time invitations have none."""
+    bob = acme.hosts("Bob")
+    bob.accepts_invitation(acme.invites(multiParty=True)["invitation"])
+    with pytest.raises(ApiError) as refused:
+        alice.accepts_invitation(settings.PUBLIC_URL + given)
+    assert refused.value.status == 400
+    assert alice.get("/connections") == []
+
+
+def test_a_link_may_end_with_a_slash(faber, alice):
+    given = faber.invites()["invitationUrl"] + "/"
+    assert alice.accepts_invitation(given)["state"] == "Connected"
+
+
+@pytest.mark.parametrize("kind", ["", "/qr.svg"])
+def test_a_link_that_was_taken_shows_nobody_what_it_held(faber, alice, client, kind):
+    values = {"name": "Secret", "level": "7"}
+    definition = faber.defines(*values)["definitionId"]
+    body = {"definitionId": definition, "credentialValues": values}
+    link = faber.post("/credentials", body)["offerUrl"].partition("?")[0]
+    path = link.removeprefix(settings.PUBLIC_URL) + kind
+    assert client.get(path, headers={"Accept": "application/json"}).status_code == 200
+    alice.put_form("/credentials/fromData", credentialData=link)
+    again = client.get(path, headers={"Accept": "application/json"})
+    assert (again.status_code, again.json()["code"]) == (410, "invitation_used")
 
 
 @pytest.mark.parametrize(
