@@ -108,7 +108,7 @@ def _public_key(entry: dict[str, Any]) -> str:
         return f"did:key:{multibase}" if multibase.startswith("z6Mk") else ""
     if isinstance(jwk, dict):
         is_ours = jwk.get("crv") == "Ed25519" and isinstance(jwk.get("x"), str)
-        return keys.encode(decode_bytes(jwk["x"])) if is_ours else ""
+        return keys.encode(decode_bytes(jwk["x"][:64])) if is_ours else ""
     raw = entry.get("publicKeyBase58")
     return raw if isinstance(raw, str) and not str(entry.get("type")).startswith("X25519") else ""
 

@@ -91,6 +91,14 @@ def test_a_key_is_read_in_each_of_its_forms(key):
     assert dids.of_document("x", document) == ("x", VERKEY_B, "", [])
 
 
+def test_a_key_of_many_letters_is_cut_before_it_is_read():
+    """Base58 of 400 kB would take minutes."""
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": "_" * 400_000}
+    document = {"authentication": [{"id": "#1", "publicKeyJwk": jwk}]}
+    with pytest.raises(PeerError):
+        dids.of_document("x", document)
+
+
 def test_an_encryption_key_is_not_taken_for_the_key_of_the_party():
     encryption = {"id": "#1", "type": "X25519KeyAgreementKey2019", "publicKeyBase58": VERKEY_A}
     signing = {"id": "#2", "type": "Ed25519VerificationKey2018", "publicKeyBase58": VERKEY_B}
