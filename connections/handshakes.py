@@ -177,7 +177,7 @@ class Handshaking(models.Model):
 
     def receive_response(self, message):
         """Invitee: checks the signature of the invitation's key and is connected."""
-        name, version = self.handshake.split("/")
+        name, _, version = self.handshake.partition("/")
         if message.protocol[0] != name or not self._is_answered_by(message):
             raise PeerError("response_not_accepted", "nothing was asked that this answers")
         party = MODULES[name].read_response(message, self.inviter_key)

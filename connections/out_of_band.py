@@ -12,7 +12,6 @@ from wallets import keys
 
 INVITATION = "out-of-band/1.1/invitation"
 REUSE = "out-of-band/1.1/handshake-reuse"
-REUSE_ACCEPTED = "out-of-band/1.1/handshake-reuse-accepted"
 PROBLEM = "out-of-band/1.1/problem_report"
 HANDSHAKES = ("didexchange/1.1", "didexchange/1.0", "connections/1.0")
 ACCEPT = ["didcomm/aip1", "didcomm/aip2;env=rfc19"]
@@ -95,6 +94,7 @@ def read(received: Message) -> Invited:
     handshake = _handshake(received)
     if not handshake:
         raise PeerError("bad_invitation", "the invitation offers no handshake that is known here")
+    request_of(received)
     return Invited(_inviter(received), handshake, _did(received))
 
 
@@ -130,13 +130,16 @@ def _did(received: Message) -> str:
 
 
 def request_of(received: Message) -> dict | None:
-    """The attached first message of an exchange, as a part of the invitation's thread."""
+    """The attached first message of an exchange, as a part of the invitation's thread. PeerError
+    if it cannot be read."""
     if not received.body.get("requests~attach"):
         return None
     request = attached(received, "requests~attach")
     thread = request.get("~thread")
     known = thread if isinstance(thread, dict) else {}
-    return request | {"~thread": known | {"pthid": received.id}}
+    request |= {"~thread": known | {"pthid": received.id}}
+    message.read(request)
+    return request
 
 
 def shared(received: Message) -> Message:

@@ -81,9 +81,11 @@ class Rotating(models.Model):
                 setattr(self, name, value)
 
     def receive_rotate(self, message):
-        """The peer has a new DID and key. It is told so by its old one, as it expects."""
+        """The peer has a new DID and key. It is told so by the one it still uses, as it expects;
+        said again, or before it used the last one, too."""
         party = dids.read(text(message.body, "to_did"))
         transport.readdress(self, party)
+        self.their_key = message.sender
         transport.send(self, build(ACK, message.prefix, message.thread_id, status="OK"))
         changes = {
             "their_did": party.did,

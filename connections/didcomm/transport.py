@@ -15,6 +15,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
+from django.utils import timezone
 
 from agency import faults, http
 from agency.celery import ring
@@ -64,11 +65,16 @@ def gone() -> Conflict:
 
 
 def readdress(connection: "models.Connection", party: Party) -> None:
-    """What still waits for the peer of a connection goes to its new keys."""
+    """What still waits for the peer of a connection goes to its new keys, at its new place."""
     rows = models.OutboundMessage.objects.filter(connection=connection, envelope=None)
     rows.filter(recipient_key=connection.their_key, status="pending").update(
-        recipient_key=party.verkey, endpoint=party.endpoint, routing_keys=party.routing_keys
+        recipient_key=party.verkey,
+        endpoint=party.endpoint,
+        routing_keys=party.routing_keys,
+        due_at=timezone.now() + (timedelta(0) if party.endpoint else FETCHED_WITHIN),
     )
+    if party.endpoint:
+        transaction.on_commit(wake)
 
 
 def tell(connection: "models.Connection", body: dict[str, Any]) -> None:

@@ -1,17 +1,20 @@
 """Out-of-band invitations and DID exchange: between wallets here, and with an agent elsewhere."""
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from connections import did_exchange, discovery, out_of_band, protocol, rotation
 from connections.didcomm import dids, message
 from connections.didcomm.exchange import Wire
 from connections.didcomm.message import PREFIX as NEW
-from connections.models import BasicMessage, Connection
+from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
 from tests import queues
 from tests.connections.outside import Agent
 from tests.connections.test_return_route import connects
+from tests.people import ApiError
 from verifications import protocol as present_proof
 from wallets.models import Wallet
 
@@ -113,6 +116,20 @@ def test_a_peer_takes_a_new_key(faber, phone):
     assert Connection.objects.get(pk=row.pk).their_key == other.verkey
 
 
+def test_a_peer_that_says_twice_that_it_takes_a_new_key_is_heard_on(faber, phone):
+    """Its first answer was lost: it still uses the key of before."""
+    row = phone.connects(faber)
+    other = type(phone)()
+    rotate = phone.build(rotation.ROTATE, to_did=dids.peer_4(other.verkey, phone.endpoint))
+    phone.says(rotate)
+    phone.says(rotate | {"@id": "again"})
+    assert phone.newest(rotation.ACK).thread_id == "again"
+    row = Connection.objects.get(pk=row.pk)
+    assert (row.their_key, row.their_former_key) == (other.verkey, phone.verkey)
+    phone.says(phone.build(protocol.BASIC_MESSAGE, content="still here"))
+    assert BasicMessage.objects.count() == 1
+
+
 def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
     row = phone.connects(faber)
     former = row.my_key.verkey
@@ -148,6 +165,30 @@ def test_what_waits_for_a_phone_goes_to_its_new_key(faber):
     assert other.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
 
 
+def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
+    pocket = Agent()
+    row = connects(pocket, faber)
+    BasicMessage.send(row, "waits")
+    phone.their_key = pocket.their_key
+    pocket.asks(pocket.build(rotation.ROTATE, to_did=dids.peer_4(phone.verkey, phone.endpoint)))
+    queues.tasks.sweep()
+    assert phone.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
+
+
+def test_what_waits_for_a_phone_that_left_its_mediator_is_kept_for_it(faber, phone):
+    row = phone.connects(faber)
+    phone.status = 500
+    BasicMessage.send(row, "waits")
+    queues.tasks.sweep()
+    pocket = Agent()
+    pocket.their_key = phone.their_key
+    phone.asks(phone.build(rotation.ROTATE, to_did=dids.peer_4(pocket.verkey, "")))
+    waiting = OutboundMessage.objects.get(status="pending")
+    assert waiting.due_at > timezone.now() + timedelta(days=29)
+    pocket.asks(pocket.build(protocol.PING, response_requested=False))
+    assert pocket.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
+
+
 def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
     row = phone.connects(faber)
     phone.says(phone.build(rotation.HANGUP))
@@ -181,3 +222,21 @@ def test_what_is_spoken_is_disclosed(faber, phone, query):
 def test_every_protocol_spoken_has_its_roles(faber):
     assert discovery.ROLES.keys() == {one.split("/")[0] for one in discovery.router.protocols()}
     assert protocol.PING.rpartition("/")[0] in discovery.router.protocols()
+
+
+def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, phone):
+    values = {"name": "Ann", "level": "7"}
+    definition = faber.defines(*values)["definitionId"]
+    body = {"definitionId": definition, "credentialValues": values}
+    faber.post("/credentials", body | {"protocol": "out-of-band"})
+    row = Connection.objects.get(connectionless=True)
+    phone.says(phone.build(protocol.RESPONSE), to=row.my_key.verkey)
+    assert InboundMessage.objects.get().status == "done"
+
+
+def test_an_attachment_that_cannot_be_read_is_refused_with_its_invitation(faber, invited):
+    carrying = out_of_band.carrying(invited.invitation, {"@type": "https://didcomm.org/x"})
+    alice = faber.hosts("Alice")
+    with pytest.raises(ApiError) as refused:
+        alice.accepts_invitation(message.encode_url(carrying))
+    assert (refused.value.status, alice.get("/connections")) == (400, [])

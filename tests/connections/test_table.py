@@ -45,7 +45,7 @@ SETTLED = [  # on a connection that stands
     (did_exchange.COMPLETE, SILENCE),
     (did_exchange.PROBLEM, SILENCE),
     (out_of_band.REUSE, REPORT),
-    (out_of_band.REUSE_ACCEPTED, SILENCE),
+    ("out-of-band/1.1/handshake-reuse-accepted", SILENCE),
     (out_of_band.PROBLEM, SILENCE),
     (rotation.ACK, SILENCE),
     (rotation.PROBLEM, SILENCE),
