@@ -28,6 +28,7 @@ LAYERS = [
         "agency.http",
         "agency.logs",
         "agency.metrics",
+        "agency.outside",
         "agency.settings",
         "agency.states",
     ),

@@ -6,7 +6,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency import faults
+from agency import faults, outside
 from agency.errors import AgencyError, Conflict, PeerError, Unavailable
 from connections import models
 from connections.didcomm import answers, envelope, message, router, transport
@@ -95,11 +95,7 @@ def process(row: "models.InboundMessage") -> None:
     key = Key.objects.get(verkey=row.recipient_key)
     received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
     try:
-        with transaction.atomic():
-            handle(key, received)
-            faults.point("inside_handling")
-            if not row.finish(body=None):
-                raise LostLease
+        _handle_once(row, key, received)
     except (PeerError, Conflict) as error:
         with transaction.atomic():
             if row.finish(body=None):
@@ -111,6 +107,14 @@ def process(row: "models.InboundMessage") -> None:
     except Exception:
         logger.exception("message %s was not processed", row.pk)
         row.retry("internal_error")
+
+
+@outside.atomic
+def _handle_once(row: "models.InboundMessage", key: Key, received: Message) -> None:
+    handle(key, received)
+    faults.point("inside_handling")
+    if not row.finish(body=None):
+        raise LostLease
 
 
 def receive(key: Key, received: Message) -> None:
