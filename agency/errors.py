@@ -64,6 +64,14 @@ class TooMany(AgencyError):
     status = 429
 
 
+class TooOften(TooMany):
+    """429: faster than is allowed; `retry_after` says in how many seconds there is room again."""
+
+    def __init__(self, code: str, message: str, retry_after: int):
+        super().__init__(code, message)
+        self.retry_after = retry_after
+
+
 class PeerError(AgencyError):
     """The other agent broke the protocol: it gets a problem report, nobody gets a 5xx."""
 

@@ -59,6 +59,13 @@ CALLS = Histogram(
     buckets=SECONDS,
 )
 
+REFUSALS = Counter(
+    "agency_rate_refusals",
+    "What came faster than is allowed.",
+    ["by"],
+    registry=registry,
+)
+
 
 def served(method: str, route: str | None, status: int, seconds: float) -> None:
     """route: the pattern, without ids. What has none counts as one, as unknown methods do."""
@@ -70,6 +77,11 @@ def served(method: str, route: str | None, status: int, seconds: float) -> None:
 def called(outcome: str, seconds: float) -> None:
     """outcome: the class of the status, as `2xx`, or the code of agency.http.CallFailed."""
     CALLS.labels(outcome).observe(seconds)
+
+
+def refused(by: str) -> None:
+    """by: whose rate it was, as `address`."""
+    REFUSALS.labels(by).inc()
 
 
 def all_counted() -> CollectorRegistry:

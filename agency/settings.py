@@ -96,6 +96,12 @@ EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Set when a proxy that sets X-Forwarded-Proto stands in front.
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
+# How many proxies stand one behind the other, each of which adds to X-Forwarded-For.
+TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(TRUST_PROXY))
+# Envelopes that /didcomm takes in a minute from one address; 0 for any number.
+INBOX_PER_ADDRESS = env.int("INBOX_PER_ADDRESS", default=6000)
+# Envelopes that it takes in a minute for one key of a wallet; 0 for any number.
+INBOX_PER_RECIPIENT = env.int("INBOX_PER_RECIPIENT", default=1200)
 
 if not DATABASE_URL:
     raise ImproperlyConfigured(

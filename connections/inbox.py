@@ -1,11 +1,15 @@
 """`POST /didcomm`: where other agents leave envelopes for any wallet here."""
 
+from ipaddress import ip_address, ip_network
+
+from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
+from agency import rates
 from agency.api import plain_problem
-from agency.errors import PeerError
+from agency.errors import PeerError, TooOften
 from connections.didcomm import inbound, transport
 
 CONTENT_TYPES = {
@@ -21,14 +25,35 @@ CONTENT_TYPES = {
 @require_POST
 def receive(request):
     """202 once the message is stored, or 200 with the reply for a sender that takes it here; the
-    same 400 for every envelope that does not open."""
+    same 400 for every envelope that does not open; 429 for what comes too fast."""
     if request.content_type not in CONTENT_TYPES:
         known = ", ".join(sorted(CONTENT_TYPES - {""}))
         return plain_problem(415, "unsupported_media_type", f"Send an envelope as one of {known}.")
     try:
+        rates.spend("address", source(request.META), settings.INBOX_PER_ADDRESS)
         reply = inbound.accept_envelope(request.body)
     except PeerError:
         return plain_problem(400, "cannot_open", "The envelope cannot be opened here.")
+    except TooOften as error:
+        answer = plain_problem(error.status, error.code, f"{error.message} Send it again later.")
+        answer["Retry-After"] = str(error.retry_after)
+        return answer
     if reply is None:
         return HttpResponse(status=202)
     return HttpResponse(reply, content_type=request.content_type or transport.CONTENT_TYPE)
+
+
+def source(meta):
+    """Whose address it was: as the server saw it or, behind proxies of ours, as the outermost of
+    them did; what stands before that in X-Forwarded-For anybody may have written. IPv6 by network.
+    """
+    seen = meta.get("REMOTE_ADDR", "")
+    named = [seen]
+    if settings.TRUSTED_PROXIES:
+        named = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.TRUSTED_PROXIES :]
+    try:
+        address = ip_address(named[0].strip())
+    except ValueError:
+        return seen
+    address = getattr(address, "ipv4_mapped", None) or address
+    return str(address if address.version == 4 else ip_network((address, 64), strict=False))

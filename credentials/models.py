@@ -1,6 +1,5 @@
 """Schemas, credential definitions and credentials, and the public objects behind them."""
 
-import time
 from functools import cached_property
 
 from django.conf import settings
@@ -9,6 +8,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from agency import outside
 from agency.errors import Conflict, Invalid, PeerError, WrongState
 from agency.states import move
 from connections.didcomm import exchange, transport
@@ -24,8 +24,6 @@ from tenants.models import Network, Record, Tenant
 from wallets import anoncreds, pool
 from wallets.models import Wallet
 from webhooks.types import Type
-
-BEHIND = 2.0  # seconds by which a node of a ledger may be behind the others
 
 # Models too, though in files of their own.
 __all__ = ["Publication", "RevocationRegistry", "StatusList"]
@@ -376,7 +374,7 @@ class Credential(Exchange):
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @classmethod
-    @transaction.atomic
+    @outside.atomic
     def take(cls, wallet, message):
         """Holder: accepts a shared offer; the same one again gives the same credential. Whether
         another wallet was faster is known when this has committed: Connection.require_mine."""
@@ -410,13 +408,14 @@ class Credential(Exchange):
         credential.save(force_insert=not known)
         return credential
 
-    @transaction.atomic
+    @outside.atomic
     def accept(self):
         """Holder: asks for what was offered."""
+        definition = self.public_definition()
         move(self, [self.State.OFFERED], self.State.REQUESTED, accepted_at=timezone.now())
         request, metadata = anoncreds.create_request(
             vault.unseal(self, "offer_body"),
-            self.public_definition(),
+            definition,
             self.wallet.secret(),
             self.connection.my_key.did,
         )
@@ -535,22 +534,9 @@ class Credential(Exchange):
             revocation_index=index,
         )
         for credential in rows:
-            if credential.is_listed_as_revoked():
+            registry = registries.registry_of(credential.tenant.network)
+            if registry.is_revoked(registry_id, index):
                 move(credential, [cls.State.ISSUED], cls.State.REVOKED)
-
-    def is_listed_as_revoked(self):
-        """Whether the newest list of its registry says so. A node of a ledger may be a moment
-        behind what its issuer has published."""
-        if self.revocation_index is None:
-            return False
-        registry, end = registries.registry_of(self.tenant.network), time.monotonic() + BEHIND
-        while True:
-            newest = registry.status_list(self.revocation_registry_id, int(time.time()))
-            if newest and newest["revocationList"][self.revocation_index]:
-                return True
-            if not registry.is_remote or time.monotonic() > end:
-                return False
-            time.sleep(BEHIND / 10)
 
     def _values_to_issue(self, definition, values):
         offered = vault.unseal(self, "values")

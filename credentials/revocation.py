@@ -13,7 +13,7 @@ from django.core.files.storage import default_storage
 from django.db import models, transaction
 from django.db.models import F
 
-from agency import http
+from agency import http, outside
 from agency.errors import Unavailable
 from credentials import publications, publishing, registries
 from tenants import vault
@@ -250,7 +250,8 @@ def tails_path(public):
     if not re.fullmatch(TAILS_HASH, name):
         raise Unavailable("tails_unavailable", "The registry names no tails file.")
     if not default_storage.exists(tails_name(name)):
-        fetch_tails(public["value"]["tailsLocation"], name)
+        location = public["value"]["tailsLocation"]
+        outside.answer(location, lambda: fetch_tails(location, name))
     return default_storage.path(tails_name(name))
 
 

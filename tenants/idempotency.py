@@ -20,6 +20,7 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, connection, models, transaction
 from django.utils import timezone
 
+from agency import outside
 from agency.errors import AgencyError, Conflict, InProgress, Invalid, Unprocessable
 from tenants import vault
 from tenants.models import IdempotencyKey
@@ -79,10 +80,13 @@ class Once:
             result = self._made(self.row)
         else:
             prepared = [before()] if before else []
-            with transaction.atomic(durable=True):
-                result = function(*arguments, *prepared)
-                row = self._claim(result, shown_once)
-            self.row = row
+
+            def transact() -> tuple[Any, IdempotencyKey]:
+                with transaction.atomic(durable=True):
+                    result = function(*arguments, *prepared)
+                    return result, self._claim(result, shown_once)
+
+            result, self.row = outside.rounds(transact)
         self.has_acted = True
         return result
 

@@ -6,6 +6,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from agency import outside
 from agency.errors import PeerError, WrongState
 from agency.states import move
 from connections.didcomm import exchange, transport
@@ -160,7 +161,7 @@ class Verification(Exchange):
         return rows.first() or cls.receive_request(connection, message)
 
     @classmethod
-    @transaction.atomic
+    @outside.atomic
     def answer_shared(cls, wallet, message, selections=None):
         """Prover: answers a shared request with what was chosen or, without, with what fits first.
         Whether another wallet was faster is known when this has committed: require_mine()."""
@@ -294,9 +295,10 @@ class Verification(Exchange):
         """Prover: answers with chosen credentials."""
         self._submit(selections, self._candidates(self._held()))
 
-    @transaction.atomic
     def _submit(self, selections, candidates):
-        move(self, [self.State.REQUESTED], self.State.ACCEPTED)
+        """Made before it counts: what it asks of ledgers is no part of the transaction."""
+        if self.state != self.State.REQUESTED:
+            raise WrongState(self, [self.State.REQUESTED])
         presentation = selection.present(
             self.asked(),
             selections,
@@ -310,8 +312,9 @@ class Verification(Exchange):
             "proof": checks.proof_of(self.asked(), presentation, self._registry),
         }
         sealed = {column: vault.sealed(self, column, value) for column, value in sent.items()}
-        Verification.objects.filter(pk=self.pk).update(**sealed)
-        self._send(protocol.presentation(presentation, self.thread_id, self.wire))
+        with transaction.atomic():
+            move(self, [self.State.REQUESTED], self.State.ACCEPTED, **sealed)
+            self._send(protocol.presentation(presentation, self.thread_id, self.wire))
 
     def receive_presentation(self, message):
         """Verifier: judges what came, and says so to the prover; of the same once more only the
@@ -339,7 +342,7 @@ class Verification(Exchange):
 
     def _judged_at(self):
         """`validNow` means now, when the proof is here; any other time stands in the request."""
-        return int(time.time()) if policy.is_judged_at_receipt(self.shown_policy()) else None
+        return outside.now() if policy.is_judged_at_receipt(self.shown_policy()) else None
 
     def _verdict(self):
         if self.is_valid:
@@ -420,7 +423,7 @@ class Verification(Exchange):
         schemas = {row.schema_id: self._registry.schema(row.schema_id) for row in held.values()}
         definitions = {row.definition_id for row in held.values()}
         issuers = {name: self._registry.definition(name) for name in definitions}
-        now, registry_ids = int(time.time()), {row.revocation_registry_id for row in held.values()}
+        now, registry_ids = outside.now(), {row.revocation_registry_id for row in held.values()}
         newest = {name: self._registry.status_list(name, now) for name in registry_ids if name}
         return [
             candidate(

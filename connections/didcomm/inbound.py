@@ -1,12 +1,14 @@
 """Received messages: opened, stored once, handled, and answered in the same call if so asked."""
 
 import logging
+from collections.abc import Callable
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency import faults
+from agency import faults, outside, rates
 from agency.errors import AgencyError, Conflict, PeerError, Unavailable
 from connections import models
 from connections.didcomm import answers, envelope, message, router, transport
@@ -26,8 +28,11 @@ class LostLease(Exception):
     """Somebody else took the row over: nothing of this attempt may stay."""
 
 
-def open_envelope(data: bytes) -> tuple[Key, Message]:
-    """The recipient's key and the message. PeerError `cannot_open`; Gone for a tombstone."""
+def open_envelope(data: bytes, admit: Callable[[Key], None] | None = None) -> tuple[Key, Message]:
+    """The recipient's key and the message. PeerError `cannot_open`; Gone for a tombstone.
+
+    admit: called with the key before anything is opened; may refuse.
+    """
     found: list[Key] = []
 
     def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
@@ -36,6 +41,8 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
             return None
         if known.retired_at:
             raise Gone
+        if admit:
+            admit(known)
         found.append(known)
         return known.verkey, known.secret()
 
@@ -47,9 +54,10 @@ def accept_envelope(data: bytes) -> bytes | None:
     """From another agent: stores the message once, and lets the worker process it.
 
     If the sender takes the reply in the answer of its call (RFC 0092) it is processed at once;
-    answers the reply's envelope, or None when there is none yet.
+    answers the reply's envelope, or None when there is none yet. TooOften, with nothing stored, for
+    more than one recipient may get.
     """
-    key, received = _open(data)
+    key, received = _open(data, _admit)
     if received.sender and received.return_route[0] != "none":
         return _process_now(key, received)
     _keep(key, received)
@@ -66,9 +74,13 @@ def accept_reply(data: bytes, sent: "models.OutboundMessage") -> None:
     _keep(key, received)
 
 
-def _open(data: bytes) -> tuple[Key, Message]:
+def _admit(key: Key) -> None:
+    rates.spend("recipient", key.verkey, settings.INBOX_PER_RECIPIENT)
+
+
+def _open(data: bytes, admit: Callable[[Key], None] | None = None) -> tuple[Key, Message]:
     try:
-        return open_envelope(data)
+        return open_envelope(data, admit)
     except Gone:
         raise PeerError("cannot_open", "the envelope does not open") from None
 
@@ -95,11 +107,7 @@ def process(row: "models.InboundMessage") -> None:
     key = Key.objects.get(verkey=row.recipient_key)
     received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
     try:
-        with transaction.atomic():
-            handle(key, received)
-            faults.point("inside_handling")
-            if not row.finish(body=None):
-                raise LostLease
+        _handle_once(row, key, received)
     except (PeerError, Conflict) as error:
         with transaction.atomic():
             if row.finish(body=None):
@@ -111,6 +119,14 @@ def process(row: "models.InboundMessage") -> None:
     except Exception:
         logger.exception("message %s was not processed", row.pk)
         row.retry("internal_error")
+
+
+@outside.atomic
+def _handle_once(row: "models.InboundMessage", key: Key, received: Message) -> None:
+    handle(key, received)
+    faults.point("inside_handling")
+    if not row.finish(body=None):
+        raise LostLease
 
 
 def receive(key: Key, received: Message) -> None:

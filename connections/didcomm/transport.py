@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agency import faults, http
+from agency import faults, http, outside
 from agency.celery import ring
 from agency.errors import Conflict, PeerError, Unavailable
 from connections import models, protocol
@@ -177,14 +177,18 @@ def _carry(row: "models.OutboundMessage") -> None:
     """To a wallet hosted here: open, handle and finish in one transaction."""
     key, received = inbound.open_envelope(pack(row))
     try:
-        with transaction.atomic():
-            inbound.receive(key, received)
-            finish(row)
+        _hand_in(row, key, received)
     except (PeerError, Conflict) as error:
         with transaction.atomic():
             finish(row)
             inbound.store(key, received, models.InboundMessage.Status.DONE)
             inbound.refuse(key, received, error)
+
+
+@outside.atomic
+def _hand_in(row: "models.OutboundMessage", key: Key, received: Message) -> None:
+    inbound.receive(key, received)
+    finish(row)
 
 
 def finish(row: "models.OutboundMessage", **changes: Any) -> None:

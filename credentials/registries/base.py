@@ -31,7 +31,8 @@ class Registry(Protocol):
 
     Publishing on a network of our own runs inside the caller's transaction. On a remote one it
     runs outside of any, and may be repeated until it is done (see credentials/publishing.py).
-    Reading answers None for what is not there.
+    Reading answers None for what is not there. A remote one is read outside of transactions only
+    (see agency/outside.py).
     """
 
     is_remote: bool
@@ -55,6 +56,8 @@ class Registry(Protocol):
     def registry(self, registry_id: str) -> dict[str, Any] | None: ...
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None: ...
+
+    def is_revoked(self, registry_id: str, index: int) -> bool: ...
 
     def standing(self, did: str) -> Standing: ...
 

@@ -4,6 +4,7 @@ Ids are Indy's: `DID:2:name:version` for a schema, `DID:3:CL:<schema's sequence 
 definition. Every write gets the network's next sequence number, from 1.
 """
 
+import time
 from functools import lru_cache
 from typing import Any
 
@@ -87,6 +88,11 @@ class LocalRegistry:
         if "\0" in registry_id:
             return None
         return models.StatusList.newest(self.network, registry_id, timestamp)
+
+    def is_revoked(self, registry_id: str, index: int) -> bool:
+        """Whether the newest list says so."""
+        newest = self.status_list(registry_id, int(time.time()))
+        return bool(newest and newest["revocationList"][index])
 
     def standing(self, did: str) -> Standing:
         """Every DID here is registered and writes for itself."""

@@ -2,7 +2,6 @@
 
 import time
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 from django.conf import settings as product
@@ -57,15 +56,6 @@ def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(faber,
     assert faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
-
-
-def test_a_holder_looks_again_at_a_ledger_that_may_be_behind(faber, badge, monkeypatch):
-    faber.hosts().receives(faber, badge, VALUES)
-    held = Credential.objects.get(role=Credential.Role.HOLDER)
-    shown = iter([{"revocationList": [0] * 9}, {"revocationList": [1] * 9}])
-    ledger = SimpleNamespace(is_remote=True, status_list=lambda *wanted: next(shown))
-    monkeypatch.setattr("credentials.registries.registry_of", lambda network: ledger)
-    assert held.is_listed_as_revoked()
 
 
 def test_a_revoked_credential_that_is_chosen_all_the_same_is_not_valid(faber, badge):

@@ -9,6 +9,9 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from credentials.models import PublishedObject
+from credentials.registries.indy import pool
+from credentials.registries.local import published
 from tests.people import ApiError, Organization
 from tests.processes import same_server
 from tests.tenants.test_add_network import add_network
@@ -53,6 +56,22 @@ def test_a_credential_is_issued_proven_and_revoked(faber):
     faber.delete(f"/credentials/{credential['credentialId']}")
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
+
+
+def test_what_is_not_at_hand_is_read_while_no_transaction_is_open(faber, monkeypatch):
+    definition, alice = faber.defines(*VALUES, supportRevocation=True), faber.hosts()
+    alice.receives(faber, definition, VALUES)
+    asked, send = [], pool.send
+    monkeypatch.setattr(pool, "send", lambda *given: asked.append(given) or send(*given))
+    PublishedObject.objects.all().delete()
+    published.cache_clear()
+    assert verdict(faber, alice) is True
+    assert len(asked) >= 5, "the schema, the definition and what it names, the registry, its lists"
+    assert set(PublishedObject.objects.values_list("kind", flat=True)) == {
+        "schema",
+        "definition",
+        "registry",
+    }
 
 
 def test_the_command_says_how_the_ledger_stands_to_the_endorser(

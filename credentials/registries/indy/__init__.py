@@ -1,16 +1,19 @@
 """An Indy ledger: written to with signatures, read with proofs of its state.
 
 Ids are unqualified (`DID:2:name:version`, `DID:3:CL:<schema's number>:<tag>`, …). What never
-changes there is kept in our database when it is first seen; absence and lists are asked for anew.
+changes there is kept in our database when it is first seen; absence and lists are asked for anew,
+outside of transactions.
 Publishing may be repeated: what stands there already, by us, is taken as done.
 """
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from indy_vdr import ledger
 
+from agency import outside
 from agency.errors import Conflict, Unavailable
 from credentials import models
 from credentials.registries.base import Agreement, Standing, schema_exists, schema_id_of, tag_taken
@@ -21,6 +24,7 @@ from tenants.models import Network
 from wallets import keys
 
 SHOWS_AFTER = 5.0  # seconds in which a read must show what was written
+BEHIND = 2.0  # seconds by which a node may be behind what somebody else's issuer has published
 ABSENT_AFTER = 0.5  # seconds after which what others may just have written is said to be absent
 LATEST = 2**40
 Seen = TypeVar("Seen")
@@ -148,6 +152,20 @@ class IndyRegistry:
 
         A node may be behind what was published from here; the list that is kept here then counts.
         """
+        name = (self.network.pk, registry_id, timestamp)
+        return outside.answer(name, lambda: self._newest_list(registry_id, timestamp))
+
+    def is_revoked(self, registry_id: str, index: int) -> bool:
+        """Whether the newest list says so, at the latest after BEHIND."""
+
+        def listed() -> bool | None:
+            newest = self.status_list(registry_id, int(time.time()))
+            return bool(newest and newest["revocationList"][index]) or None
+
+        name = (self.network.pk, registry_id, "revoked", index)
+        return bool(outside.answer(name, lambda: until_seen(listed, BEHIND, BEHIND / 10)))
+
+    def _newest_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         public = self.registry(registry_id)
         if public is None:
             return None
@@ -182,8 +200,13 @@ class IndyRegistry:
     def _look(
         self, kind: str, object_id: str, read: Callable[[Network, str], Found | None]
     ) -> dict[str, Any] | None:
-        """Like _find(), but one node does not decide that it is not there."""
-        return until_seen(lambda: self._find(kind, object_id, read), ABSENT_AFTER)
+        """What is kept here or read; but one node does not decide that it is not there."""
+        with suppress(LookupError):
+            return published(self.network.pk, kind, object_id)
+        name = (self.network.pk, kind, object_id)
+        return outside.answer(
+            name, lambda: until_seen(lambda: self._find(kind, object_id, read), ABSENT_AFTER)
+        )
 
     def _find(
         self, kind: str, object_id: str, read: Callable[[Network, str], Found | None]
@@ -208,10 +231,10 @@ class IndyRegistry:
         models.StatusList.objects.bulk_create([row], ignore_conflicts=True)
 
 
-def until_seen(read: Callable[[], Seen | None], seconds: float) -> Seen | None:
+def until_seen(read: Callable[[], Seen | None], seconds: float, pause: float = 0.05) -> Seen | None:
     end = time.monotonic() + seconds
     while (found := read()) is None and time.monotonic() < end:
-        time.sleep(0.05)
+        time.sleep(pause)
     return found
 
 

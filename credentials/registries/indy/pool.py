@@ -20,6 +20,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from django.conf import settings
+from django.db import connection
 from indy_vdr import Pool, Request, VdrError, VdrErrorCode, open_pool, set_config
 
 from agency.errors import AgencyError, Conflict, Invalid, Unavailable
@@ -118,8 +119,11 @@ atexit.register(_end)
 def send(network: Network, request: Request, is_write: bool = False) -> dict[str, Any]:
     """The ledger's answer. Unavailable `ledger_unavailable`, Refused `ledger_refused`.
 
-    A write that ends as Unavailable may have happened, or happen yet.
+    A write that ends as Unavailable may have happened, or happen yet. Never in a transaction of the
+    database, whose locks would last as long as the call.
     """
+    if connection.in_atomic_block:
+        raise RuntimeError("a ledger is called outside of transactions: see agency/outside.py")
     host, lane = pools(), (network.genesis, is_write)
     if monotonic() < host.silent_until.get(lane, 0):
         raise silent(network)
