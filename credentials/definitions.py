@@ -188,6 +188,14 @@ class CredentialDefinition(Record):
             message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
 
+    def check_offered(self, values, automatic_issuance):
+        """400 unless so much can be offered; without values they follow when it is issued."""
+        if values is not None:
+            self.check_values(values)
+        elif automatic_issuance:
+            message = "automaticIssuance needs credentialValues."
+            raise Invalid("values_missing", message, {"credentialValues": [message]})
+
     def offer(self):
         return anoncreds.create_offer(
             self.schema.schema_id, self.definition_id, vault.unseal(self, "key_proof")
@@ -209,3 +217,8 @@ class CredentialDefinition(Record):
         """Hides it and refuses new offers; what is published and open stays."""
         now = timezone.now()
         CredentialDefinition.objects.filter(pk=self.pk).update(deleted_at=now, updated_at=now)
+
+
+def compared(names):
+    """Attribute names as proofs compare them, for finding what fits a request."""
+    return [anoncreds.common_view(name)[:256] for name in names]

@@ -19,9 +19,11 @@ from credentials.definitions import (
     CredentialDefinition,
     PublishedObject,
     Schema,
+    compared,
     organization,
     schema_body,
 )
+from credentials.proposing import Proposing
 from credentials.publications import Publication
 from credentials.revocation import RevocationRegistry, StatusList
 from tenants import vault
@@ -45,16 +47,18 @@ __all__ = [
 ]
 
 
-class Credential(Exchange):
+class Credential(Proposing, Exchange):
     """One party's view of an issuance; the other party has a row (or software) of its own.
 
-    issuer   Offered ─receive_request→ Requested ─issue→ Issued
-    holder   Offered ─accept→ Requested ─receive_credential→ Issued
-    both     Offered | Requested ─decline, receive_problem→ Rejected
+    issuer   Proposed ─answer→ Offered ─receive_request→ Requested ─issue→ Issued
+    holder   Proposed ─receive_offer→ Offered ─accept→ Requested ─receive_credential→ Issued
+    issuer   Offered ─receive_proposal→ Proposed;   holder   Offered ─counter→ Proposed
+    both     Proposed | Offered | Requested ─decline, receive_problem→ Rejected
     issuer   Issued ─revoke→ Revoked;   holder   Issued ─receive_revocation→ Revoked
     """
 
     class State(models.TextChoices):
+        PROPOSED = "Proposed"
         OFFERED = "Offered"
         REQUESTED = "Requested"
         ISSUED = "Issued"
@@ -67,30 +71,32 @@ class Credential(Exchange):
 
     OBJECT_TYPE = "credential"
     EVENTS = {
+        (Role.ISSUER, State.PROPOSED): Type.CREDENTIAL_PROPOSED,
         (Role.ISSUER, State.OFFERED): Type.CREDENTIAL_OFFERED,
         (Role.ISSUER, State.REQUESTED): Type.CREDENTIAL_REQUEST,
         (Role.ISSUER, State.ISSUED): Type.CREDENTIAL_ISSUED,
         (Role.ISSUER, State.REJECTED): Type.CREDENTIAL_REJECTED,
         (Role.ISSUER, State.REVOKED): Type.CREDENTIAL_REVOKED,
+        (Role.HOLDER, State.PROPOSED): Type.CREDENTIAL_PROPOSED,
         (Role.HOLDER, State.OFFERED): Type.CREDENTIAL_OFFER,
         (Role.HOLDER, State.REQUESTED): Type.CREDENTIAL_REQUESTED,
         (Role.HOLDER, State.ISSUED): Type.CREDENTIAL_ISSUED,
         (Role.HOLDER, State.REJECTED): Type.CREDENTIAL_REJECTED,
         (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
     }
-    OPEN = (State.OFFERED, State.REQUESTED)
+    OPEN = (State.PROPOSED, State.OFFERED, State.REQUESTED)
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="credentials")
     role = models.CharField(max_length=6, choices=Role.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
-    schema_id = models.CharField(max_length=300)
-    definition_id = models.CharField(max_length=300)
+    schema_id = models.CharField(max_length=300, blank=True)
+    definition_id = models.CharField(max_length=300, blank=True)
     attribute_names = ArrayField(models.CharField(max_length=256))  # as proofs compare them
     automatic_issuance = models.BooleanField(default=False)
     values = models.BinaryField(null=True)
-    offer_body = models.BinaryField()
+    offer_body = models.BinaryField(null=True)
     request_body = models.BinaryField(null=True)
     request_metadata = models.BinaryField(null=True)
     credential = models.BinaryField(null=True)
@@ -126,8 +132,17 @@ class Credential(Exchange):
                 name="issued_has_its_time",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["Offered", "Rejected"]) | Q(accepted_at__isnull=False),
+                condition=Q(state__in=["Proposed", "Offered", "Rejected"])
+                | Q(accepted_at__isnull=False),
                 name="past_offered_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="Proposed") | Q(proposal__isnull=False),
+                name="proposed_has_its_proposal",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["Proposed", "Rejected"]) | Q(offer_body__isnull=False),
+                name="past_proposed_has_its_offer",
             ),
             models.CheckConstraint(
                 condition=~Q(role="holder", state="Issued") | Q(credential__isnull=False),
@@ -157,11 +172,7 @@ class Credential(Exchange):
     def offer(cls, connection, definition, values=None, automatic_issuance=False):
         """Issuer: offers on a connection; the values may follow with issue()."""
         connection.require_connected()
-        if values is not None:
-            definition.check_values(values)
-        elif automatic_issuance:
-            message = "automaticIssuance needs credentialValues."
-            raise Invalid("values_missing", message, {"credentialValues": [message]})
+        definition.check_offered(values, automatic_issuance)
         names, offer = definition.schema.attribute_names, definition.offer()
         wire = connection.wire_for(protocol.ISSUE_CREDENTIAL)
         message = protocol.offer(offer, names, values or {}, wire)
@@ -209,25 +220,29 @@ class Credential(Exchange):
 
     @classmethod
     def receive_offer(cls, connection, message):
-        """Holder: notes what the issuer offers; until it is answered, a later offer replaces it.
-        The same one again changes nothing."""
+        """Holder: notes what the issuer offers, maybe for a proposal; until it is answered, a later
+        offer replaces it. The same one again changes nothing."""
         offer, values = enclosed(message, exchange.OFFER), protocol.read_preview(message)
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
-        known = cls.objects.filter(**place).first()
-        written = as_written(message)
+        known = cls._in_thread(**place)
         if known and known.state != cls.State.OFFERED and known.is_same("offer_body", offer):
             return known
+        party = {"tenant_id": connection.tenant_id, "wallet_id": connection.wallet_id}
+        credential = known or cls(**place, **party)
+        changes = {
+            "schema_id": str(offer.get("schema_id"))[:300],
+            "definition_id": str(offer.get("cred_def_id"))[:300],
+            "attribute_names": compared(values),
+            "offer_body": vault.sealed(credential, "offer_body", offer),
+            "values": vault.sealed(credential, "values", values),
+            **as_written(message),
+        }
         if known:
-            move(known, [cls.State.OFFERED], cls.State.OFFERED, **written)
-        credential = known or cls(
-            tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, **place, **written
-        )
-        credential.schema_id = str(offer.get("schema_id"))[:300]
-        credential.definition_id = str(offer.get("cred_def_id"))[:300]
-        credential.attribute_names = compared(values)
-        vault.seal(credential, "offer_body", offer)
-        vault.seal(credential, "values", values)
-        credential.save(force_insert=not known)
+            move(known, [cls.State.PROPOSED, cls.State.OFFERED], cls.State.OFFERED, **changes)
+            return known
+        for column, value in changes.items():
+            setattr(credential, column, value)
+        credential.save(force_insert=True)
         return credential
 
     @transaction.atomic
@@ -311,7 +326,7 @@ class Credential(Exchange):
     def awaits_peer(self):
         """Whether the next step is the other side's, or comes by itself."""
         if self.role == self.Role.HOLDER:
-            return self.state == self.State.REQUESTED
+            return self.state in (self.State.PROPOSED, self.State.REQUESTED)
         follows = self.state == self.State.REQUESTED and self.automatic_issuance
         return self.state == self.State.OFFERED or follows
 
@@ -496,8 +511,3 @@ class Credential(Exchange):
         """Seals what a transition made."""
         sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
         Credential.objects.filter(pk=self.pk).update(**sealed)
-
-
-def compared(names):
-    """Attribute names as proofs compare them, for finding what fits a request."""
-    return [anoncreds.common_view(name)[:256] for name in names]
