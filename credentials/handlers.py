@@ -16,6 +16,12 @@ def in_thread(connection, message, *roles):
     return found
 
 
+@handles("issue-credential/1.0/propose-credential")
+@handles("issue-credential/2.0/propose-credential")
+def receive_proposal(connection, message):
+    Credential.receive_proposal(connection, message)
+
+
 @handles("issue-credential/1.0/offer-credential")
 @handles("issue-credential/2.0/offer-credential")
 def receive_offer(connection, message):

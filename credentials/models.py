@@ -1,8 +1,7 @@
-"""Schemas, credential definitions and credentials, and the public objects behind them."""
+"""Credentials: offered, asked for, issued, revoked; what they are made from has its own files."""
 
 from functools import cached_property
 
-from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
 from django.db.models import Q
@@ -15,224 +14,49 @@ from connections.didcomm import exchange, transport
 from connections.didcomm.exchange import enclosed
 from connections.exchanges import Exchange, as_written
 from connections.models import Connection
-from credentials import protocol, publishing, registries
+from credentials import protocol, registries
+from credentials.definitions import (
+    CredentialDefinition,
+    PublishedObject,
+    Schema,
+    compared,
+    organization,
+    schema_body,
+)
+from credentials.proposing import Proposing
 from credentials.publications import Publication
-from credentials.registries.base import tag_taken
 from credentials.revocation import RevocationRegistry, StatusList
 from tenants import vault
-from tenants.models import Network, Record, Tenant
-from wallets import anoncreds, pool
+from tenants.models import Tenant
+from wallets import anoncreds
 from wallets.models import Wallet
 from webhooks.types import Type
 
 # Models too, though in files of their own.
-__all__ = ["Publication", "RevocationRegistry", "StatusList"]
+__all__ = [
+    "CredentialDefinition",
+    "Publication",
+    "PublishedObject",
+    "RevocationRegistry",
+    "Schema",
+    "StatusList",
+    "organization",
+    "schema_body",
+]
 
 
-class PublishedObject(Record):
-    """Something that stands on a network: public, immutable, and there even after its tenant.
-
-    On a remote one this is a copy of what was written or seen there.
-    """
-
-    class Kind(models.TextChoices):
-        DID = "did"
-        SCHEMA = "schema"
-        DEFINITION = "definition"
-        REGISTRY = "registry"
-
-    network = models.ForeignKey(Network, on_delete=models.PROTECT)
-    kind = models.CharField(max_length=12, choices=Kind.choices)
-    object_id = models.CharField(max_length=500)
-    sequence = models.BigIntegerField()
-    body = models.JSONField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["network", "object_id"], name="one_object_per_id"),
-            models.UniqueConstraint(fields=["network", "sequence"], name="one_object_per_write"),
-        ]
-
-    def __str__(self):
-        return self.object_id
-
-
-class Schema(Record):
-    """A schema that a tenant made or uses."""
-
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    schema_id = models.CharField(max_length=300)
-    name = models.CharField(max_length=64)
-    version = models.CharField(max_length=64)
-    attribute_names = ArrayField(models.CharField(max_length=256))
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "schema_id"], name="one_schema_per_id")
-        ]
-
-    def __str__(self):
-        return self.schema_id
-
-    @classmethod
-    def prepare(cls, tenant, name, version, attribute_names):
-        """For create(), outside of any transaction: on a remote ledger, the published schema."""
-        if not registries.registry_of(tenant.network).is_remote:
-            return None
-        return publishing.schema(tenant, schema_body(tenant, name, version, attribute_names))
-
-    @classmethod
-    @transaction.atomic
-    def create(cls, tenant, name, version, attribute_names, prepared=None):
-        """Publishes the schema under the tenant's DID; the same one again is returned."""
-        if prepared:
-            return prepared
-        body = schema_body(tenant, name, version, attribute_names)
-        schema_id = registries.registry_of(tenant.network).publish_schema(body)
-        return cls.noted(tenant, schema_id, body)
-
-    @classmethod
-    def noted(cls, tenant, schema_id, body):
-        defaults = {"name": body["name"], "version": body["version"]}
-        defaults["attribute_names"] = body["attrNames"]
-        return cls.objects.get_or_create(tenant=tenant, schema_id=schema_id, defaults=defaults)[0]
-
-
-def schema_body(tenant, name, version, attribute_names):
-    return {
-        "issuerId": organization(tenant).did,
-        "name": name,
-        "version": version,
-        "attrNames": list(attribute_names),
-    }
-
-
-def organization(tenant):
-    return Wallet.objects.get(tenant=tenant, is_organization=True)
-
-
-class CredentialDefinition(Record):
-    """What a tenant issues: a schema with the keys that sign it."""
-
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    schema = models.ForeignKey(Schema, on_delete=models.RESTRICT)
-    definition_id = models.CharField(max_length=300)
-    tag = models.CharField(max_length=64)
-    supports_revocation = models.BooleanField(default=False)
-    private_key = models.BinaryField()
-    key_proof = models.BinaryField()
-    deleted_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["tenant", "definition_id"], name="one_definition_per_id"
-            )
-        ]
-
-    def __str__(self):
-        return self.definition_id
-
-    @classmethod
-    def offered(cls, tenant):
-        """The definitions that are not deleted."""
-        return cls.objects.filter(tenant=tenant, deleted_at=None).select_related("schema")
-
-    @classmethod
-    @transaction.atomic
-    def create(cls, tenant, schema, schema_id, tag=None, supports_revocation=False, prepared=None):
-        """Publishes under a prepared key or, without one, one of the pool, in one transaction.
-
-        schema: `{"issuerId", "name", "version", "attrNames"}`, published if it is not there yet.
-        """
-        if isinstance(prepared, cls):
-            return prepared
-        wanted = (schema_id, schema, organization(tenant).did, tag or "default")
-        wanted += (supports_revocation,)
-        made = prepared or pool.take(*wanted) or anoncreds.create_definition(*wanted)
-        return cls.publish(tenant, schema, made, tag)
-
-    @classmethod
-    def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False):
-        """For create(), outside of any transaction: a new key (1.5 to 15 s), None if the pool has
-        one; on a remote ledger, the published definition. 409 `tag_taken`."""
-        did, registry = organization(tenant).did, registries.registry_of(tenant.network)
-        if registry.is_remote:
-            return publishing.definition(tenant, schema, schema_id, tag, supports_revocation)
-        if tag and registry.has_tag(did, schema_id, tag):
-            raise tag_taken(tag)
-        if pool.has(len(schema["attrNames"])):
-            return None
-        return anoncreds.create_definition(
-            schema_id, schema, did, tag or "default", supports_revocation
-        )
-
-    @classmethod
-    @transaction.atomic
-    def publish(cls, tenant, schema, made, tag):
-        registry = registries.registry_of(tenant.network)
-        if schema["issuerId"] == made.public["issuerId"]:
-            registry.publish_schema(schema)
-        row = cls.noted(tenant, schema, made, registry.publish_definition(made.public, tag))
-        if row.supports_revocation:
-            RevocationRegistry.build(row, made.public, settings.REVOCATION_FIRST_REGISTRY_SIZE)
-        return row
-
-    @classmethod
-    def noted(cls, tenant, schema, made, definition_id):
-        """The row of a definition that is published."""
-        row = cls(tenant=tenant, definition_id=definition_id, tag=made.public["tag"])
-        row.schema = Schema.noted(tenant, made.public["schemaId"], schema)
-        row.supports_revocation = "revocation" in made.public["value"]
-        vault.seal(row, "private_key", made.private)
-        vault.seal(row, "key_proof", made.key_proof)
-        row.save(force_insert=True)
-        return row
-
-    def check_values(self, values):
-        """400 unless the names are exactly the schema's."""
-        names = self.schema.attribute_names
-        missing = [name for name in names if name not in values]
-        unknown = [name for name in values if name not in names]
-        problems = [f"missing: {', '.join(missing)}"] if missing else []
-        problems += [f"not in the schema: {', '.join(unknown)}"] if unknown else []
-        if problems:
-            problems.append(f"the schema has {', '.join(names)}")
-            message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
-            raise Invalid("wrong_attributes", message, {"credentialValues": problems})
-
-    def offer(self):
-        return anoncreds.create_offer(
-            self.schema.schema_id, self.definition_id, vault.unseal(self, "key_proof")
-        )
-
-    def sign(self, offer, request, values, place=None):
-        """place: where a revocable credential stands in its registry."""
-        public = registries.registry_of(self.tenant.network).definition(self.definition_id)
-        private = vault.unseal(self, "private_key")
-        return anoncreds.create_credential(public, private, offer, request, values, place)
-
-    def credentials_of_registry(self, registry_id):
-        """The revoked ones."""
-        rows = Credential.objects.filter(revocation_registry_id=registry_id)
-        return rows.filter(role=Credential.Role.ISSUER, state=Credential.State.REVOKED)
-
-    def remove(self):
-        """Hides it and refuses new offers; what is published and open stays."""
-        now = timezone.now()
-        CredentialDefinition.objects.filter(pk=self.pk).update(deleted_at=now, updated_at=now)
-
-
-class Credential(Exchange):
+class Credential(Proposing, Exchange):
     """One party's view of an issuance; the other party has a row (or software) of its own.
 
-    issuer   Offered ─receive_request→ Requested ─issue→ Issued
-    holder   Offered ─accept→ Requested ─receive_credential→ Issued
-    both     Offered | Requested ─decline, receive_problem→ Rejected
+    issuer   Proposed ─answer→ Offered ─receive_request→ Requested ─issue→ Issued
+    holder   Proposed ─receive_offer→ Offered ─accept→ Requested ─receive_credential→ Issued
+    issuer   Offered ─receive_proposal→ Proposed;   holder   Offered ─counter→ Proposed
+    both     Proposed | Offered | Requested ─decline, receive_problem→ Rejected
     issuer   Issued ─revoke→ Revoked;   holder   Issued ─receive_revocation→ Revoked
     """
 
     class State(models.TextChoices):
+        PROPOSED = "Proposed"
         OFFERED = "Offered"
         REQUESTED = "Requested"
         ISSUED = "Issued"
@@ -245,30 +69,32 @@ class Credential(Exchange):
 
     OBJECT_TYPE = "credential"
     EVENTS = {
+        (Role.ISSUER, State.PROPOSED): Type.CREDENTIAL_PROPOSED,
         (Role.ISSUER, State.OFFERED): Type.CREDENTIAL_OFFERED,
         (Role.ISSUER, State.REQUESTED): Type.CREDENTIAL_REQUEST,
         (Role.ISSUER, State.ISSUED): Type.CREDENTIAL_ISSUED,
         (Role.ISSUER, State.REJECTED): Type.CREDENTIAL_REJECTED,
         (Role.ISSUER, State.REVOKED): Type.CREDENTIAL_REVOKED,
+        (Role.HOLDER, State.PROPOSED): Type.CREDENTIAL_PROPOSED,
         (Role.HOLDER, State.OFFERED): Type.CREDENTIAL_OFFER,
         (Role.HOLDER, State.REQUESTED): Type.CREDENTIAL_REQUESTED,
         (Role.HOLDER, State.ISSUED): Type.CREDENTIAL_ISSUED,
         (Role.HOLDER, State.REJECTED): Type.CREDENTIAL_REJECTED,
         (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
     }
-    OPEN = (State.OFFERED, State.REQUESTED)
+    OPEN = (State.PROPOSED, State.OFFERED, State.REQUESTED)
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="credentials")
     role = models.CharField(max_length=6, choices=Role.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
-    schema_id = models.CharField(max_length=300)
-    definition_id = models.CharField(max_length=300)
+    schema_id = models.CharField(max_length=300, blank=True)
+    definition_id = models.CharField(max_length=300, blank=True)
     attribute_names = ArrayField(models.CharField(max_length=256))  # as proofs compare them
     automatic_issuance = models.BooleanField(default=False)
     values = models.BinaryField(null=True)
-    offer_body = models.BinaryField()
+    offer_body = models.BinaryField(null=True)
     request_body = models.BinaryField(null=True)
     request_metadata = models.BinaryField(null=True)
     credential = models.BinaryField(null=True)
@@ -304,8 +130,17 @@ class Credential(Exchange):
                 name="issued_has_its_time",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["Offered", "Rejected"]) | Q(accepted_at__isnull=False),
+                condition=Q(state__in=["Proposed", "Offered", "Rejected"])
+                | Q(accepted_at__isnull=False),
                 name="past_offered_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="Proposed") | Q(proposal__isnull=False),
+                name="proposed_has_its_proposal",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["Proposed", "Rejected"]) | Q(offer_body__isnull=False),
+                name="past_proposed_has_its_offer",
             ),
             models.CheckConstraint(
                 condition=~Q(role="holder", state="Issued") | Q(credential__isnull=False),
@@ -335,11 +170,7 @@ class Credential(Exchange):
     def offer(cls, connection, definition, values=None, automatic_issuance=False):
         """Issuer: offers on a connection; the values may follow with issue()."""
         connection.require_connected()
-        if values is not None:
-            definition.check_values(values)
-        elif automatic_issuance:
-            message = "automaticIssuance needs credentialValues."
-            raise Invalid("values_missing", message, {"credentialValues": [message]})
+        definition.check_offered(values, automatic_issuance)
         names, offer = definition.schema.attribute_names, definition.offer()
         wire = connection.wire_for(protocol.ISSUE_CREDENTIAL)
         message = protocol.offer(offer, names, values or {}, wire)
@@ -387,25 +218,29 @@ class Credential(Exchange):
 
     @classmethod
     def receive_offer(cls, connection, message):
-        """Holder: notes what the issuer offers; until it is answered, a later offer replaces it.
-        The same one again changes nothing."""
+        """Holder: notes what the issuer offers, maybe for a proposal; until it is answered, a later
+        offer replaces it. The same one again changes nothing."""
         offer, values = enclosed(message, exchange.OFFER), protocol.read_preview(message)
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
-        known = cls.objects.filter(**place).first()
-        written = as_written(message)
+        known = cls._in_thread(**place)
         if known and known.state != cls.State.OFFERED and known.is_same("offer_body", offer):
             return known
+        party = {"tenant_id": connection.tenant_id, "wallet_id": connection.wallet_id}
+        credential = known or cls(**place, **party)
+        changes = {
+            "schema_id": str(offer.get("schema_id"))[:300],
+            "definition_id": str(offer.get("cred_def_id"))[:300],
+            "attribute_names": compared(values),
+            "offer_body": vault.sealed(credential, "offer_body", offer),
+            "values": vault.sealed(credential, "values", values),
+            **as_written(message),
+        }
         if known:
-            move(known, [cls.State.OFFERED], cls.State.OFFERED, **written)
-        credential = known or cls(
-            tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, **place, **written
-        )
-        credential.schema_id = str(offer.get("schema_id"))[:300]
-        credential.definition_id = str(offer.get("cred_def_id"))[:300]
-        credential.attribute_names = compared(values)
-        vault.seal(credential, "offer_body", offer)
-        vault.seal(credential, "values", values)
-        credential.save(force_insert=not known)
+            move(known, [cls.State.PROPOSED, cls.State.OFFERED], cls.State.OFFERED, **changes)
+            return known
+        for column, value in changes.items():
+            setattr(credential, column, value)
+        credential.save(force_insert=True)
         return credential
 
     @outside.atomic
@@ -490,7 +325,7 @@ class Credential(Exchange):
     def awaits_peer(self):
         """Whether the next step is the other side's, or comes by itself."""
         if self.role == self.Role.HOLDER:
-            return self.state == self.State.REQUESTED
+            return self.state in (self.State.PROPOSED, self.State.REQUESTED)
         follows = self.state == self.State.REQUESTED and self.automatic_issuance
         return self.state == self.State.OFFERED or follows
 
@@ -662,8 +497,3 @@ class Credential(Exchange):
         """Seals what a transition made."""
         sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
         Credential.objects.filter(pk=self.pk).update(**sealed)
-
-
-def compared(names):
-    """Attribute names as proofs compare them, for finding what fits a request."""
-    return [anoncreds.common_view(name)[:256] for name in names]

@@ -1,5 +1,7 @@
 """issue-credential 1.0 and 2.0 (RFCs 0036, 0453), revocation notification (RFCs 0183, 0721)."""
 
+from typing import Any
+
 from agency.errors import PeerError
 from connections.didcomm import exchange
 from connections.didcomm.exchange import Wire, enclose, enclosed
@@ -11,13 +13,23 @@ ABANDONED = "issuance-abandoned"
 REVOCATION_FORMAT = "indy-anoncreds"  # ACA-Py reads no other, whatever it was issued in
 
 
-def offer(offer: dict, names: list[str], values: dict[str, str], wire: Wire) -> dict:
-    """Without a value a name is previewed as an empty text."""
-    attributes = [{"name": name, "value": values.get(name, "")} for name in names]
-    kind = wire.prefix + wire.type(ISSUE_CREDENTIAL, "credential-preview")
-    message = _build("offer-credential", wire, comment="")
-    message["credential_preview"] = {"@type": kind, "attributes": attributes}
+def offer(
+    offer: dict,
+    names: list[str],
+    values: dict[str, str],
+    wire: Wire,
+    thread_id: str | None = None,
+) -> dict:
+    """Without a value a name is previewed as an empty text. thread_id: of what it answers."""
+    message = _build("offer-credential", wire, thread_id, comment="")
+    message["credential_preview"] = preview({name: values.get(name, "") for name in names}, wire)
     return message | enclose(wire, exchange.OFFER, offer)
+
+
+def preview(values: dict[str, str], wire: Wire) -> dict:
+    kind = wire.prefix + wire.type(ISSUE_CREDENTIAL, "credential-preview")
+    attributes = [{"name": name, "value": value} for name, value in values.items()]
+    return {"@type": kind, "attributes": attributes}
 
 
 def request(request: dict, thread_id: str, wire: Wire) -> dict:
@@ -77,11 +89,14 @@ def check_shared(message: Message) -> None:
 
 
 def read_preview(message: Message) -> dict[str, str]:
-    """The previewed values by name."""
-    preview = message.body.get("credential_preview")
+    """The previewed values of an offer by name."""
+    return previewed(message.body.get("credential_preview"))
+
+
+def previewed(preview: Any) -> dict[str, str]:
     attributes = preview.get("attributes") if isinstance(preview, dict) else None
     if not isinstance(attributes, list) or not 1 <= len(attributes) <= 125:
-        raise PeerError("bad_preview", "credential_preview has no attributes")
+        raise PeerError("bad_preview", "the preview has no attributes")
     values = {}
     for attribute in attributes:
         name = attribute.get("name") if isinstance(attribute, dict) else None

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from agency.api import Contract, Parameters, compact, utc
 from agency.listing import ChangingQuery, NamedQuery
 from connections.serializers import ExchangeLinkParameters
+from credentials import proposal
 from credentials.models import Credential
 from wallets.anoncreds import common_view
 
@@ -164,6 +165,56 @@ class CredentialOfferParameters(ExchangeLinkParameters):
     credentialValues = values_field(required=False)
 
 
+class CredentialAnswerParameters(Parameters):
+    aliases = {"attributeValues": "credentialValues"}
+
+    definitionId = serializers.CharField(
+        required=False, max_length=300, help_text="Without it, the one that the proposal means."
+    )
+    automaticIssuance = serializers.BooleanField(required=False)
+    credentialValues = values_field(required=False, help_text="Without them, the proposed ones.")
+
+
+class ProposalPart(serializers.Serializer):
+    """What a holder would like; what is absent is left to the issuer."""
+
+    comment = serializers.CharField(
+        required=False, max_length=proposal.MAX_COMMENT, allow_blank=True
+    )
+    definitionId = serializers.CharField(required=False, max_length=proposal.MAX_ID)
+    schemaId = serializers.CharField(required=False, max_length=proposal.MAX_ID)
+    schemaName = serializers.CharField(required=False, max_length=proposal.MAX_ID)
+    schemaVersion = serializers.CharField(required=False, max_length=proposal.MAX_ID)
+    schemaIssuerDid = serializers.CharField(required=False, max_length=proposal.MAX_ID)
+    issuerDid = serializers.CharField(required=False, max_length=proposal.MAX_ID)
+    credentialValues = values_field(required=False)
+
+
+class CredentialProposal(ProposalPart):
+    """What was proposed last."""
+
+
+class CounterProposalParameters(Parameters, ProposalPart):
+    aliases = {"attributeValues": "credentialValues"}
+
+    def validate_credentialValues(self, values):
+        if problem := proposal.problem_of(values):
+            raise serializers.ValidationError(problem)
+        return values
+
+    def validate(self, proposed):
+        return {name: value for name, value in proposed.items() if value}
+
+
+class CredentialProposalParameters(CounterProposalParameters):
+    def validate(self, proposed):
+        proposed = super().validate(proposed)
+        if not proposed.keys() - {"comment"}:
+            message = "Say which credential: by its definition, schema, issuer or values."
+            raise serializers.ValidationError({"definitionId": [message]})
+        return proposed
+
+
 class CredentialValues(Parameters):
     """The body of an issue call is the map itself."""
 
@@ -191,20 +242,21 @@ class CredentialQuery(ConnectionCredentialQuery):
 class CredentialContract(Contract):
     columns = (
         "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at", "values",
-        "tenant", *LINK_COLUMNS,
+        "proposal", "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
     credentialId = serializers.CharField()
     state = serializers.ChoiceField(STATES)
     connectionId = serializers.CharField(required=False)
-    definitionId = serializers.CharField()
-    schemaId = serializers.CharField()
+    definitionId = serializers.CharField(required=False, help_text="Until an offer, as proposed.")
+    schemaId = serializers.CharField(required=False)
     offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
     offerUrl = serializers.CharField(required=False)
     issuedAtUtc = serializers.DateTimeField(help_text="Time of the offer until it is issued.")
     IssuedAtUtc = serializers.DateTimeField()
     acceptedAtUtc = serializers.DateTimeField(required=False)
     values = values_field(required=False)
+    proposal = CredentialProposal(required=False)
 
     def to_representation(self, credential):
         issued_at = utc(credential.issued_at or credential.created_at)
@@ -215,12 +267,13 @@ class CredentialContract(Contract):
             connectionId=listed_id(connection),
             offerData=connection.invitation_data if shares(connection) else None,
             offerUrl=connection.invitation_url if shares(connection) else None,
-            definitionId=credential.definition_id,
-            schemaId=credential.schema_id,
+            definitionId=credential.definition_id or None,
+            schemaId=credential.schema_id or None,
             issuedAtUtc=issued_at,
             IssuedAtUtc=issued_at,
             acceptedAtUtc=utc(credential.accepted_at),
             values=credential.shown_values(),
+            proposal=credential.shown_proposal(),
         )
 
 

@@ -24,12 +24,17 @@ credentials_api = [
         "credentials/<str:credentialId>",
         Credentials.as_view({"get": "retrieve", "put": "issue", "delete": "revoke"}),
     ),
+    path("credentials/<str:credentialId>/offer", Credentials.as_view({"put": "answer_proposal"})),
 ]
 wallet_api = [
     path("<str:walletId>/credentials", WalletCredentials.as_view({"get": "list"})),
     path(
         "<str:walletId>/credentials/connection/<str:connectionId>",
         WalletCredentials.as_view({"get": "list_of_connection"}),
+    ),
+    path(
+        "<str:walletId>/credentials/propose/<str:connectionId>",
+        WalletCredentials.as_view({"put": "propose"}),
     ),
     path(
         "<str:walletId>/credentials/fromData",
@@ -42,6 +47,10 @@ wallet_api = [
     path(
         "<str:walletId>/credentials/<str:credentialId>/decline",
         WalletCredentials.as_view({"post": "decline"}),
+    ),
+    path(
+        "<str:walletId>/credentials/<str:credentialId>/propose",
+        WalletCredentials.as_view({"put": "counter"}),
     ),
 ]
 public = [

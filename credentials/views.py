@@ -25,6 +25,8 @@ from credentials.models import (
 from credentials.registries import registry_of
 from credentials.serializers import (
     ConnectionCredentialQuery,
+    CounterProposalParameters,
+    CredentialAnswerParameters,
     CredentialContract,
     CredentialDataParameters,
     CredentialDefinitionContract,
@@ -32,6 +34,7 @@ from credentials.serializers import (
     CredentialDefinitionParameters,
     CredentialDefinitionQuery,
     CredentialOfferParameters,
+    CredentialProposalParameters,
     CredentialQuery,
     CredentialValues,
     SchemaParameters,
@@ -67,6 +70,23 @@ CREDENTIAL = OpenApiExample(
         "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
         "acceptedAtUtc": "2026-01-31T08:00:00.000000Z",
         "values": {"name": "Rex", "year": "2021"},
+    },
+    response_only=True,
+)
+PROPOSED = OpenApiExample(
+    "A proposed credential",
+    {
+        "credentialId": "0196f3a2-2222-7000-8000-000000000001",
+        "state": "Proposed",
+        "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+        "definitionId": DEFINITION_ID,
+        "issuedAtUtc": "2026-01-31T08:00:00.000000Z",
+        "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
+        "proposal": {
+            "comment": "For my dog",
+            "definitionId": DEFINITION_ID,
+            "credentialValues": {"name": "Rex", "year": "2021"},
+        },
     },
     response_only=True,
 )
@@ -289,6 +309,35 @@ class Credentials(View):
         return Response()
 
     @extend_schema(
+        operation_id="offerCredentialFromProposal",
+        summary="Offer what a holder has proposed, or something else",
+        description="In the thread of the proposal. 400 `definition_unclear`: the proposal does "
+        "not say which definition of yours it means, so give it.",
+        request=CredentialAnswerParameters,
+        responses=CredentialContract,
+        examples=[
+            CREDENTIAL,
+            OpenApiExample("As proposed", {"automaticIssuance": True}, request_only=True),
+            OpenApiExample(
+                "Something else",
+                {
+                    "definitionId": DEFINITION_ID,
+                    "credentialValues": {"name": "Rex", "year": "2022"},
+                },
+                request_only=True,
+            ),
+        ],
+    )
+    def answer_proposal(self, request, credentialId):
+        body = self.parsed(CredentialAnswerParameters)
+        credential = find(with_parties(self.rows), credentialId)
+        chosen = body.get("definitionId")
+        chosen = chosen and definition(self.tenant, chosen)
+        options = body.get("credentialValues"), body.get("automaticIssuance", False)
+        self.act(credential.answer, chosen, *options)
+        return self.shown(CredentialContract, find(self.rows, credential.pk))
+
+    @extend_schema(
         operation_id="revokeCredential",
         summary="Revoke an issued credential",
         request=None,
@@ -349,6 +398,54 @@ class WalletCredentials(WalletView):
     def list_of_connection(self, request, walletId, connectionId):
         rows = self.rows.filter(connection__connection_id=connectionId)
         return self.listed(CredentialContract, rows, ConnectionCredentialQuery)
+
+    @extend_schema(
+        operation_id="proposeCredential",
+        summary="Tell a connection which credential is wanted",
+        description="The issuer may offer it, offer another one, or decline.",
+        request=CredentialProposalParameters,
+        responses=CredentialContract,
+        examples=[
+            PROPOSED,
+            OpenApiExample(
+                "A proposal",
+                {
+                    "definitionId": DEFINITION_ID,
+                    "credentialValues": {"name": "Rex", "year": "2021"},
+                    "comment": "For my dog",
+                },
+                request_only=True,
+            ),
+        ],
+    )
+    def propose(self, request, walletId, connectionId):
+        wallet = self.wallet
+        connections = wallet.connections.filter(connectionless=False).select_related("my_key")
+        connection = found(connections.filter(connection_id=connectionId).first(), Connection)
+        body = self.parsed(CredentialProposalParameters)
+        proposed = self.act(Credential.propose, connection, body)
+        return self.shown(CredentialContract, find(self.rows, proposed.pk))
+
+    @extend_schema(
+        operation_id="counterCredentialOffer",
+        summary="Answer an offer by saying what is wanted instead",
+        description="What the body leaves out stays as offered. The issuer may offer again.",
+        request=CounterProposalParameters,
+        responses=CredentialContract,
+        examples=[
+            PROPOSED,
+            OpenApiExample(
+                "Another value",
+                {"credentialValues": {"name": "Rex", "year": "2021"}, "comment": "Wrong year"},
+                request_only=True,
+            ),
+        ],
+    )
+    def counter(self, request, walletId, credentialId):
+        body = self.parsed(CounterProposalParameters)
+        credential = find(with_parties(self.rows), credentialId)
+        self.act(credential.counter, body)
+        return self.shown(CredentialContract, find(self.rows, credential.pk))
 
     @extend_schema(
         operation_id="getWalletCredential",

@@ -17,6 +17,7 @@ class Type(models.TextChoices):
     CONNECTION_NEGOTIATING = "connection_negotiating"
     CONNECTION_CONNECTED = "connection_connected"
     CONNECTION_ENDED = "connection_ended"
+    CREDENTIAL_PROPOSED = "credential_proposed"
     CREDENTIAL_OFFERED = "credential_offered"
     CREDENTIAL_REQUESTED = "credential_requested"
     CREDENTIAL_ISSUED = "credential_issued"

@@ -33,6 +33,11 @@ class Kind(NamedTuple):
     formats: dict[str, str]
 
 
+FILTER = Kind(
+    "filters~attach",
+    "libindy-cred-filter-0",
+    {HLINDY: "hlindy/cred-filter@v2.0", ANONCREDS: "anoncreds/credential-filter@v1.0"},
+)
 OFFER = Kind(
     "offers~attach",
     "libindy-cred-offer-0",

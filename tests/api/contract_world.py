@@ -65,6 +65,15 @@ class World:
     def issued(self):
         return self.accepted(automaticIssuance=True)
 
+    @property
+    def wish(self):
+        """What a holder proposes to be issued."""
+        return {"definitionId": self.definition["definitionId"], "credentialValues": VALUES}
+
+    def wished(self):
+        made = self.alice.put(f"/credentials/propose/{self.connection[1]}", self.wish)
+        return self.faber.get("/credentials")[0]["credentialId"], made["credentialId"]
+
     def asked(self):
         made = self.faber.asks(self.alice, **self.policy)
         return made["verificationId"], self.alice.newest("verifications")["verificationId"]

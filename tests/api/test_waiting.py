@@ -87,6 +87,12 @@ def credential_of_the_wallet(world):
     return world.alice, f"/credentials/{held}", lambda: world.faber.put(issue), "Issued"
 
 
+def credential_that_was_proposed(world):
+    theirs, mine = world.wished()
+    answer = f"/credentials/{theirs}/offer"
+    return world.alice, f"/credentials/{mine}", lambda: world.faber.put(answer), "Offered"
+
+
 def verification_of_the_organization(world):
     asked, mine = world.asked()
     path = f"/verifications/{asked}"
@@ -105,6 +111,7 @@ def verification_of_the_wallet(world):
         connection_of_the_organization,
         credential_of_the_organization,
         credential_of_the_wallet,
+        credential_that_was_proposed,
         verification_of_the_organization,
         verification_of_the_wallet,
     ],
@@ -133,6 +140,7 @@ def test_what_awaits_nothing_of_the_other_side_is_answered_at_once(world, clock)
         (alice, f"/verifications/{world.verification[1]}"),
         (alice, f"/verifications/{world.asked()[1]}"),
         (faber, f"/verifications/{world.proposed()[0]}"),
+        (faber, f"/credentials/{world.wished()[0]}"),
     ):
         answer = waits(caller, path, "wait=5")
         assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=5"), path

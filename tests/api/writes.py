@@ -39,6 +39,13 @@ MORE = {  # what the contract does not have, or names otherwise
     "POST /api/{walletId}/credentials/{credentialId}/decline": lambda world: path(
         credentialId=world.offered()[1]
     ),
+    "PUT /credentials/{credentialId}/offer": lambda world: Given(
+        {"credentialId": world.wished()[0]}, {"automaticIssuance": True}
+    ),
+    "PUT /api/{walletId}/credentials/propose/{connectionId}": lambda world: body(world.wish),
+    "PUT /api/{walletId}/credentials/{credentialId}/propose": lambda world: Given(
+        {"credentialId": world.offered()[1]}, {"comment": "Please"}
+    ),
     "PUT /api/{walletId}/verifications/{verificationId}/decline": lambda world: path(
         verificationId=world.asked()[1]
     ),

@@ -34,6 +34,7 @@ HANDLED = {
     "trust_ping/1/ping",
     "trust_ping/1/ping-response",
     "basicmessage/1/message",
+    "issue-credential/1/propose-credential",
     "issue-credential/1/offer-credential",
     "issue-credential/1/request-credential",
     "issue-credential/1/issue-credential",
@@ -171,6 +172,8 @@ def test_a_hostile_body_is_handled_once_and_breaks_nothing(faber, row, phone, ca
     members = [f"{name}~attach" for name in ATTACHED]
     members += [
         "credential_preview",
+        "credential_proposal",
+        "cred_def_id",
         "presentation_proposal",
         "content",
         "connection",

@@ -22,6 +22,7 @@ from verifications.models import Verification
 REPORT, SILENCE = "problem-report", None
 ISSUE, PROVE = "issue-credential/{}/", "present-proof/{}/"
 ATTACHED = {
+    "propose-credential": "filters~attach",
     "offer-credential": "offers~attach",
     "request-credential": "requests~attach",
     "issue-credential": "credentials~attach",
@@ -29,6 +30,7 @@ ATTACHED = {
     "presentation": "presentations~attach",
 }
 OUT_OF_ORDER = [  # of exchanges that nobody has begun
+    (ISSUE + "propose-credential", REPORT),
     (ISSUE + "request-credential", REPORT),
     (ISSUE + "issue-credential", REPORT),
     (ISSUE + "ack", SILENCE),

@@ -1,13 +1,14 @@
 """Every transition of a credential from every state it does not start from."""
 
 import pytest
+from django.db import transaction
 
-from credentials import protocol
+from credentials import proposal, protocol
 from credentials.models import Credential
 from tests.states import walks
 from wallets.models import Wallet
 
-OPEN = ("Offered", "Requested")
+OPEN = ("Proposed", "Offered", "Requested")
 CLOSED = ("Issued", "Rejected", "Revoked")
 
 
@@ -22,6 +23,17 @@ def receive_request(row):
     row.receive_request(walks.received(body))
 
 
+def receive_proposal(row):
+    body = proposal.message({"comment": "Later"}, row.wire, row.thread_id)
+    row.receive_proposal(row.connection, walks.received(body))
+
+
+def receive_offer(row):
+    offer = {"schema_id": row.schema_id, "cred_def_id": row.definition_id, "nonce": "1"}
+    body = protocol.offer(offer, ["name"], {}, row.wire, row.thread_id)
+    row.receive_offer(row.connection, walks.received(body))
+
+
 def receive_credential(row):
     body = protocol.issue({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
     row.receive_credential(walks.received(body))
@@ -31,16 +43,26 @@ def receive_problem(row):
     row.receive_problem("too-late")
 
 
+def counter(row):
+    row.counter({"comment": "Please"})
+
+
 ACCEPT, ISSUE, DECLINE = Credential.accept, Credential.issue, Credential.decline
+ANSWER = Credential.answer
+RECEIVED = (receive_offer, receive_proposal)  # these load the row themselves
 
 
 @pytest.mark.parametrize(
     "transition, role, state",
     [
-        *[(ACCEPT, "holder", state) for state in ("Requested", *CLOSED)],
-        *[(receive_credential, "holder", state) for state in ("Offered", *CLOSED)],
-        *[(receive_request, "issuer", state) for state in ("Requested", *CLOSED)],
-        *[(ISSUE, "issuer", state) for state in ("Offered", *CLOSED)],
+        *[(ACCEPT, "holder", state) for state in ("Proposed", "Requested", *CLOSED)],
+        *[(counter, "holder", state) for state in ("Proposed", "Requested", *CLOSED)],
+        *[(receive_offer, "holder", state) for state in ("Requested", *CLOSED)],
+        *[(receive_credential, "holder", state) for state in ("Proposed", "Offered", *CLOSED)],
+        *[(receive_request, "issuer", state) for state in ("Proposed", "Requested", *CLOSED)],
+        *[(receive_proposal, "issuer", state) for state in ("Requested", *CLOSED)],
+        *[(ANSWER, "issuer", state) for state in ("Offered", "Requested", *CLOSED)],
+        *[(ISSUE, "issuer", state) for state in ("Proposed", "Offered", *CLOSED)],
         *[(DECLINE, role, state) for role in ("issuer", "holder") for state in CLOSED],
     ],
 )
@@ -63,9 +85,36 @@ def test_a_problem_of_a_finished_credential_changes_nothing(walk, role, state):
     walks.ignores(lambda: receive_problem(row))
 
 
-@pytest.mark.parametrize("transition", [ACCEPT, DECLINE, receive_problem])
-def test_a_stale_copy_is_refused(walk, transition):
-    stale = walks.credential(walk, "holder", "Offered")
+@pytest.mark.parametrize(
+    "transition, role, state, target",
+    [
+        (counter, "holder", "Offered", "Proposed"),
+        (receive_offer, "holder", "Proposed", "Offered"),
+        (receive_offer, "holder", "Offered", "Offered"),
+        (receive_proposal, "issuer", "Offered", "Proposed"),
+        (receive_proposal, "issuer", "Proposed", "Proposed"),
+        (ANSWER, "issuer", "Proposed", "Offered"),
+    ],
+)
+def test_a_proposal_and_an_offer_answer_each_other(walk, transition, role, state, target):
+    row = walks.credential(walk, role, state)
+    with transaction.atomic():
+        transition(row)
+    assert walks.arrived(row, target).sequence == row.sequence + (transition in RECEIVED)
+
+
+@pytest.mark.parametrize(
+    "transition, role, state",
+    [
+        (ACCEPT, "holder", "Offered"),
+        (counter, "holder", "Offered"),
+        (DECLINE, "holder", "Offered"),
+        (receive_problem, "holder", "Offered"),
+        (ANSWER, "issuer", "Proposed"),
+    ],
+)
+def test_a_stale_copy_is_refused(walk, transition, role, state):
+    stale = walks.credential(walk, role, state)
     walks.fresh(stale).decline()
     walks.refuses(lambda: transition(stale))
 

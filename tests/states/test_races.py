@@ -67,6 +67,41 @@ def test_accept_and_decline_at_once_happen_in_one_of_the_two_orders(walk):
     assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
 
 
+def test_one_of_many_answers_to_a_proposal_wins(walk):
+    row = walks.credential(walk, "issuer", "Proposed")
+    one_wins(transitions(row, *["answer"] * N))
+    assert sent("issue-credential/1.0/offer-credential") == 1
+    assert set(Credential.objects.values_list("state", flat=True)) == {"Offered"}
+
+
+def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(walk, monkeypatch):
+    row = walks.credential(walk, "issuer", "Proposed")
+    monkeypatch.setattr("credentials.proposing.move", check_then_save)
+    with pytest.raises(AssertionError):
+        one_wins(transitions(row, *["answer"] * N))
+
+
+def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk):
+    row = walks.credential(walk, "issuer", "Proposed")
+    answered, _ = answers = transitions(row, "answer", "decline")
+    assert refused(answers) == ([] if answered is None else ["wrong_state"])
+    queues.worker_catches_up()
+    assert sent("issue-credential/1.0/offer-credential") == (answered is None)
+    assert sent("issue-credential/1.0/problem-report") == 1
+    assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
+
+
+def test_accept_and_counter_have_one_winner(walk, monkeypatch):
+    row = walks.credential(walk, "holder", "Offered")
+    monkeypatch.setattr(Credential, "instead", lambda row: row.counter({"comment": "?"}), False)
+    accepted, _ = answers = transitions(row, "accept", "instead")
+    one_wins(answers)
+    queues.worker_catches_up()
+    state = "Requested" if accepted is None else "Proposed"
+    assert set(Credential.objects.values_list("state", flat=True)) == {state}
+    assert sent("issue-credential/1.0/propose-credential") == (state == "Proposed")
+
+
 def test_issue_and_decline_have_one_winner(walk):
     row = walks.credential(walk, "issuer", "Requested")
     one_wins(transitions(row, "issue", "decline"))

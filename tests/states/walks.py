@@ -50,6 +50,13 @@ class Walk:
         issuer = Credential.objects.get(pk=offered["credentialId"])
         return {"issuer": issuer, "holder": Credential.objects.get(role="holder")}
 
+    def proposes(self):
+        definition = self.faber.defines("name", "level")["definitionId"]
+        self.alice.known_as(self.faber)
+        body = {"definitionId": definition, "credentialValues": VALUES}
+        self.alice.put(f"/credentials/propose/{self.alice.known[self.faber][1]}", body)
+        return {row.role: row for row in Credential.objects.all()}
+
     def asks(self):
         asked = self.faber.asks(self.alice, attributes=ASKED)
         verifier = Verification.objects.get(pk=asked["verificationId"])
@@ -64,6 +71,8 @@ class Walk:
 
 
 def credential(walk, role, state):
+    if state == "Proposed":
+        return arrived(walk.proposes()[role], state)
     row = walk.offers(revocable=state == "Revoked")[role]
     other = Credential.objects.exclude(pk=row.pk).get()
     holder = row if role == "holder" else other

@@ -279,3 +279,18 @@ def test_what_is_proposed_and_judged_is_told(faber, receiver, registers):
     alice.auto_selects()
     worker_calls()
     assert receiver.types[2:] == ["verification_judged"]
+
+
+def test_a_proposed_credential_is_told_to_who_asks_for_it(faber, receiver, registers):
+    registers(messageTypes=["credential_proposed"])
+    registers()
+    alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
+    alice.meets(faber)
+    worker_calls()
+    receiver.calls.clear()
+    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    alice.put(f"/credentials/propose/{alice.known[faber][1]}", body)
+    worker_calls()
+    assert receiver.types == ["credential_proposed"] * 2
+    assert {one.body["state"] for one in receiver.calls} == {"Proposed"}
+    assert "Maths" not in str([one.body for one in receiver.calls])

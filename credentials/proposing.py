@@ -1,0 +1,151 @@
+"""propose-credential (RFCs 0036, 0453): a holder says what it would like, the issuer offers."""
+
+from django.db import models, transaction
+
+from agency.errors import Invalid, PeerError, WrongState
+from agency.states import move
+from connections.didcomm import transport
+from connections.exchanges import as_written
+from credentials import proposal, protocol
+from credentials.definitions import CredentialDefinition, compared, organization
+from tenants import vault
+
+
+class Proposing(models.Model):
+    """The part of a credential that is about proposals: before an offer, or in answer to one.
+
+    proposal: what was proposed last, as proposal.py has it. Before there is an offer, definition
+    and schema are the proposed ones, if any.
+    """
+
+    proposal = models.BinaryField(null=True)
+
+    class Meta:
+        abstract = True
+
+    @classmethod
+    @transaction.atomic
+    def propose(cls, connection, proposed):
+        """Holder: says what it would like to be issued."""
+        connection.require_connected()
+        wire = connection.wire_for(protocol.ISSUE_CREDENTIAL)
+        message = proposal.message(proposed, wire)
+        written = {"wire_version": wire.version, "wire_format": wire.format}
+        row = cls._proposed(connection, cls.Role.HOLDER, message["@id"], proposed, written)
+        transport.send(connection, message)
+        return row
+
+    @transaction.atomic
+    def counter(self, changes):
+        """Holder: answers an offer with what it would like instead; the rest is as offered."""
+        offered = {"definitionId": self.definition_id, "schemaId": self.schema_id}
+        named = {} if proposal.WORDS.keys() & changes else offered
+        proposed = named | {"credentialValues": vault.unseal(self, "values")} | changes
+        self._move_to_proposed([self.State.OFFERED], proposed)
+        self._send(proposal.message(proposed, self.wire, self.thread_id))
+
+    @classmethod
+    def receive_proposal(cls, connection, message):
+        """Issuer: notes what the holder would like; until it accepts an offer, a later proposal
+        replaces it. The same again changes nothing, unless something else was offered."""
+        if connection.connectionless:
+            raise PeerError(protocol.ABANDONED, "a connectionless exchange takes no proposals")
+        proposed, place = proposal.read(message), (connection, cls.Role.ISSUER, message.thread_id)
+        known, written = cls._in_thread(*place), as_written(message)
+        if not known and message.thread_id != message.id:
+            raise PeerError(protocol.ABANDONED, "there is no such exchange on this connection")
+        if not known:
+            cls._proposed(*place, proposed, written)
+        elif not known._is_answered(proposed):
+            sources = [cls.State.PROPOSED, cls.State.OFFERED]
+            known._move_to_proposed(sources, proposed, **written)
+
+    def _is_answered(self, proposed):
+        """Whether it was proposed before, and what was offered since, if anything, is that."""
+        if not self.is_same("proposal", proposed):
+            return False
+        offered = {"definitionId": self.definition_id, "schemaId": self.schema_id}
+        offered["credentialValues"] = vault.unseal(self, "values")
+        as_proposed = all(proposed.get(name, value) == value for name, value in offered.items())
+        return self.state != self.State.OFFERED or as_proposed
+
+    @classmethod
+    def _proposed(cls, connection, role, thread_id, proposed, written):
+        """The stored row of a thread that begins with a proposal."""
+        place = {"connection": connection, "role": role, "thread_id": thread_id}
+        place |= {"tenant_id": connection.tenant_id, "wallet_id": connection.wallet_id}
+        row = cls(state=cls.State.PROPOSED, attribute_names=[], **place, **written)
+        row.definition_id = proposed.get("definitionId", "")
+        row.schema_id = proposed.get("schemaId", "")
+        vault.seal(row, "proposal", proposed)
+        row.save(force_insert=True)
+        return row
+
+    def _move_to_proposed(self, sources, proposed, **changes):
+        changes["proposal"] = vault.sealed(self, "proposal", proposed)
+        if self.offer_body is None:
+            changes["definition_id"] = proposed.get("definitionId", "")
+            changes["schema_id"] = proposed.get("schemaId", "")
+        move(self, sources, self.State.PROPOSED, **changes)
+
+    @classmethod
+    def _in_thread(cls, connection, role, thread_id):
+        """The row of this thread, if any. PeerError if we have another part in it."""
+        row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
+        if row and row.role != role:
+            raise PeerError(protocol.ABANDONED, "the parts in this exchange are taken")
+        return row
+
+    @transaction.atomic
+    def answer(self, definition=None, values=None, automatic_issuance=False):
+        """Issuer: offers what was proposed, or something else, in the thread of the proposal."""
+        if self.state != self.State.PROPOSED:
+            raise WrongState(self, [self.State.PROPOSED])
+        definition = definition or self.proposed_definition()
+        values = values or self.shown_proposal().get("credentialValues")
+        definition.check_offered(values, automatic_issuance)
+        names, offer = definition.schema.attribute_names, definition.offer()
+        move(
+            self,
+            [self.State.PROPOSED],
+            self.State.OFFERED,
+            schema_id=definition.schema.schema_id,
+            definition_id=definition.definition_id,
+            attribute_names=compared(names),
+            automatic_issuance=automatic_issuance,
+            offer_body=vault.sealed(self, "offer_body", offer),
+            values=vault.sealed(self, "values", values),
+        )
+        self._send(protocol.offer(offer, names, values or {}, self.wire, self.thread_id))
+
+    def proposed_definition(self):
+        """Issuer: the one definition of the organization's own that fits the proposal; if that
+        names nothing, the one that was offered before. 400 `definition_unclear`."""
+        named = proposal.WORDS.keys() & self.shown_proposal().keys()
+        wanted = self.shown_proposal() if named else {"definitionId": self.definition_id}
+        found = list(self._fitting(wanted)[:2]) if named or self.definition_id else []
+        if len(found) != 1:
+            many = "more than one" if found else "none"
+            message = f"The proposal fits {many} of your definitions: give the definitionId."
+            raise Invalid("definition_unclear", message, {"definitionId": [message]})
+        return found[0]
+
+    def _fitting(self, wanted):
+        """The organization's definitions that have all that a proposal names."""
+        columns = {
+            "definitionId": "definition_id",
+            "schemaId": "schema__schema_id",
+            "schemaName": "schema__name",
+            "schemaVersion": "schema__version",
+        }
+        lookups = {column: wanted[name] for name, column in columns.items() if name in wanted}
+        rows = CredentialDefinition.offered(self.tenant).filter(**lookups)
+        issuer = wanted.get("issuerDid", "").removeprefix("did:sov:")
+        if issuer not in ("", organization(self.tenant).did):
+            return rows.none()
+        author = wanted.get("schemaIssuerDid", "").removeprefix("did:sov:")
+        return rows.filter(schema__schema_id__startswith=f"{author}:") if author else rows
+
+    def shown_proposal(self):
+        """What was proposed last, or None."""
+        return vault.unseal(self, "proposal")

@@ -1,0 +1,254 @@
+"""Proposals of credentials by agents of others, and to them."""
+
+import pytest
+
+from connections import protocol as connecting
+from connections.didcomm import message as didcomm
+from connections.didcomm.exchange import ANONCREDS, FILTER, HLINDY, OFFER, Wire, enclose, enclosed
+from connections.models import Connection, InboundMessage
+from credentials import proposal, protocol
+from credentials.models import Credential
+from tests import queues
+from tests.connections.outside import Agent
+from tests.connections.test_outside_agent import ISSUE, VALUES, invitation_of, takes_offer
+
+OTHER = VALUES | {"level": "8"}
+PROPOSE = ISSUE + "propose-credential"
+
+
+def proposes(phone, thread=None, version="1.0", form=HLINDY, **proposed):
+    wire = Wire(phone.prefix, version, form)
+    return phone.says(proposal.message(proposed, wire, thread))
+
+
+def seen(faber):
+    return faber.get("/credentials")[0]
+
+
+def offers(faber, **body):
+    offered = faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", body)
+    queues.worker_catches_up()
+    return offered
+
+
+def rows():
+    return list(Credential.objects.order_by("pk").values())
+
+
+@pytest.fixture
+def definition(faber):
+    return faber.defines("name", "level")["definitionId"]
+
+
+def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(faber, any_phone, client, definition):
+    any_phone.connects(faber)
+    sent = proposes(any_phone, definitionId=definition, credentialValues=VALUES)
+    assert seen(faber)["proposal"] == {"definitionId": definition, "credentialValues": VALUES}
+    offers(faber, automaticIssuance=True)
+    offered = any_phone.newest(ISSUE + "offer-credential")
+    assert (offered.thread_id, offered.prefix) == (sent["@id"], any_phone.prefix)
+    takes_offer(any_phone, client, definition)
+    assert seen(faber)["state"] == "Issued"
+
+
+@pytest.mark.parametrize("form", [HLINDY, ANONCREDS])
+def test_it_is_answered_in_its_own_version_and_format(faber, phone, definition, form):
+    phone.connects(faber)
+    proposes(phone, None, "2.0", form, definitionId=definition, credentialValues=VALUES)
+    offers(faber)
+    offered = phone.newest("issue-credential/2.0/offer-credential")
+    assert offered.body["formats"][0]["format"] == OFFER.formats[form]
+    assert enclosed(offered, OFFER)["cred_def_id"] == definition
+
+
+def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definition):
+    row = phone.connects(faber)
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.worker_catches_up()
+    thread = phone.newest(ISSUE + "offer-credential").thread_id
+    proposes(phone, thread, credentialValues=OTHER)
+    assert (seen(faber)["state"], seen(faber)["definitionId"]) == ("Proposed", definition)
+    offered = offers(faber, automaticIssuance=True)
+    assert (offered["definitionId"], offered["values"]) == (definition, OTHER)
+    assert phone.newest(ISSUE + "offer-credential").thread_id == thread
+    takes_offer(phone, client, definition)
+    assert seen(faber)["state"] == "Issued" and len(rows()) == 1
+
+
+def test_the_offer_before_a_proposal_is_not_taken_any_more(faber, phone, client, definition):
+    row = phone.connects(faber)
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.worker_catches_up()
+    thread = phone.newest(ISSUE + "offer-credential").thread_id
+    proposes(phone, thread, credentialValues=OTHER)
+    before = rows()
+    asked = protocol.request({"cred_def_id": definition}, thread, Wire(phone.prefix))
+    phone.says(asked)
+    assert phone.inbox[-1].is_problem_report and rows() == before
+
+
+def test_until_it_is_offered_a_later_proposal_replaces_it(faber, phone, definition):
+    phone.connects(faber)
+    sent = proposes(phone, definitionId="unknown", credentialValues=VALUES)
+    proposes(phone, sent["@id"], definitionId=definition, credentialValues=OTHER)
+    assert len(rows()) == 1 and seen(faber)["definitionId"] == definition
+    assert offers(faber)["values"] == OTHER
+
+
+@pytest.mark.parametrize("state", ["Proposed", "Offered", "Rejected"])
+def test_the_same_proposal_under_another_id_changes_nothing(faber, phone, definition, state):
+    phone.connects(faber)
+    sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
+    if state == "Offered":
+        offers(faber)
+    if state == "Rejected":
+        Credential.objects.get().decline()
+        queues.worker_catches_up()
+    before, told = rows(), len(phone.inbox)
+    phone.says(sent)
+    proposes(phone, sent["@id"], definitionId=definition, credentialValues=VALUES)
+    assert (rows(), len(phone.inbox)) == (before, told) and before[0]["state"] == state
+
+
+def test_who_is_offered_something_else_may_insist(faber, phone, definition):
+    phone.connects(faber)
+    sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
+    offers(faber, credentialValues=OTHER)
+    proposes(phone, sent["@id"], definitionId=definition, credentialValues=VALUES)
+    assert seen(faber)["state"] == "Proposed"
+
+
+@pytest.mark.parametrize("is_issued", [False, True])
+def test_a_proposal_after_the_request_is_too_late(faber, phone, client, definition, is_issued):
+    phone.connects(faber)
+    sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
+    offers(faber, automaticIssuance=True)
+    takes_offer(phone, client, definition)
+    if not is_issued:
+        Credential.objects.update(state="Requested", issued_at=None)
+    before = rows()
+    proposes(phone, sent["@id"], credentialValues=OTHER)
+    assert phone.inbox[-1].is_problem_report and phone.inbox[-1].thread_id == sent["@id"]
+    assert rows() == before
+
+
+def test_what_names_an_unknown_definition_waits_for_the_issuers_word(faber, phone, definition):
+    phone.connects(faber)
+    proposes(phone, definitionId="V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x", credentialValues=VALUES)
+    assert seen(faber)["state"] == "Proposed"
+    assert offers(faber, definitionId=definition)["definitionId"] == definition
+
+
+def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
+    phone.connects(faber)
+    proposes(phone, "a-thread-of-nobody", comment="Please")
+    assert phone.inbox[-1].is_problem_report and rows() == []
+
+
+def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(faber, phone, definition):
+    phone.connects(faber)
+    sent = proposes(phone, definitionId=definition)
+    before, other = rows(), Agent()
+    other.endpoint, other.receives = phone.endpoint, phone.receives
+    invited = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    phone.receives = lambda data: None
+    other.requests(invited.invitation)
+    other.their_key = Connection.objects.get(pk=invited.pk).my_key.verkey
+    other.says(other.build(connecting.PING))
+    proposes(other, sent["@id"], definitionId="mine")
+    assert rows() == before
+
+
+def test_who_proposed_does_not_offer_in_the_same_thread(faber, phone, definition):
+    phone.connects(faber)
+    sent = proposes(phone, definitionId=definition)
+    before = rows()
+    offer = {"schema_id": "s", "cred_def_id": definition}
+    phone.says(protocol.offer(offer, ["name"], {}, Wire(phone.prefix), sent["@id"]))
+    assert phone.inbox[-1].is_problem_report and rows() == before
+
+
+def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
+    row = phone.connects(faber)
+    faber.post(f"/connections/{row.connection_id}/hangup")
+    sent = proposes(phone, comment="Please")
+    assert InboundMessage.objects.get(message_id=sent["@id"]).status == "done"
+    assert rows() == []
+
+
+def test_an_invitation_takes_no_proposal(faber, phone):
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    body = proposal.message({"comment": "Please"}, Wire(phone.prefix))
+    phone.says(body, to=row.invitation["recipientKeys"][0])
+    row.refresh_from_db()
+    assert (row.state, rows(), phone.inbox) == ("Invited", [], [])
+
+
+def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    faber.post("/credentials", body)
+    connection = Connection.objects.get()
+    phone.their_key, before = connection.my_key.verkey, rows()
+    thread = Credential.objects.get().thread_id
+    wire = Wire(phone.prefix)
+    phone.says(proposal.message({"credentialValues": OTHER}, wire, thread))
+    assert rows() == before
+    connection.refresh_from_db()
+    assert connection.state == "Invited", "and who proposed has not taken the offer"
+
+
+@pytest.mark.parametrize("formats", [None, [{"attach_id": "x", "format": "aries/ld-proof@v1.0"}]])
+def test_a_format_that_is_not_known_is_refused(faber, phone, formats):
+    phone.connects(faber)
+    body = phone.build("issue-credential/2.0/propose-credential", formats=formats)
+    phone.says(body | {"filters~attach": [didcomm.attach("x", {})]})
+    assert phone.inbox[-1].is_problem_report and rows() == []
+
+
+def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
+    phone.connects(faber)
+    proposes(phone, comment="One")
+    phone.says(phone.build("issue-credential/1.1/propose-credential", comment="Two"))
+    body = enclose(Wire(phone.prefix, "2.0", ANONCREDS), FILTER, {"issuer_id": "i"})
+    body["formats"].insert(0, {"attach_id": "z", "format": "aries/ld-proof@v1.0"})
+    phone.says(phone.build("issue-credential/2.0/propose-credential", **body))
+    assert [one["proposal"] for one in faber.get("/credentials")] == [
+        {"issuerDid": "i"},
+        {"comment": "Two"},
+        {"comment": "One"},
+    ]
+
+
+def offers_to(phone, thread, values, nonce="1"):
+    offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": nonce}
+    phone.says(protocol.offer(offer, list(values), values, Wire(phone.prefix), thread))
+
+
+def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
+    alice = faber.hosts("Alice")
+    connected = connects(alice, phone)
+    body = {"definitionId": "s:3:CL:1:t", "credentialValues": VALUES}
+    mine = alice.put(f"/credentials/propose/{connected}", body)["credentialId"]
+    queues.worker_catches_up()
+    received = phone.newest(PROPOSE)
+    assert proposal.read(received) == body and received.thread_id == received.id
+    offers_to(phone, received.id, OTHER)
+    assert alice.get(f"/credentials/{mine}")["values"] == OTHER
+    assert alice.put(f"/credentials/{mine}/propose", {"comment": "No"})["state"] == "Proposed"
+    queues.worker_catches_up()
+    assert phone.newest(PROPOSE).thread_id == received.id
+    offers_to(phone, received.id, OTHER)
+    assert alice.get(f"/credentials/{mine}")["state"] == "Proposed", "that is the old offer"
+    offers_to(phone, received.id, VALUES, "2")
+    assert alice.get(f"/credentials/{mine}")["state"] == "Offered" and len(rows()) == 1
+
+
+def connects(alice, phone):
+    mine = alice.accepts_invitation(didcomm.json.dumps(invitation_of(phone)))
+    queues.worker_catches_up()
+    asked = phone.newest(connecting.REQUEST)
+    phone.their_key = connecting.read_request(asked).verkey
+    phone.says(connecting.response(phone.party, phone.seed, asked))
+    return mine["connectionId"]

@@ -1,0 +1,383 @@
+"""A holder says what it would like; the issuer offers it, or something else."""
+
+import pytest
+
+from agency.errors import PeerError
+from connections.didcomm import message as didcomm
+from connections.didcomm.exchange import ANONCREDS, FILTER, HLINDY, Wire, enclose
+from connections.models import Connection
+from credentials import proposal
+from credentials.models import Credential
+from tests import races
+from tests.people import ApiError
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "degree": "Maths"}
+BETTER = VALUES | {"degree": "Physics"}
+PROPOSE = "issue-credential/1.0/propose-credential"
+
+
+def refused(call, *args, **kwargs):
+    with pytest.raises(ApiError) as raised:
+        call(*args, **kwargs)
+    return raised.value
+
+
+def proposes(holder, organization, **body):
+    holder.known_as(organization)
+    return holder.put(f"/credentials/propose/{holder.known[organization][1]}", body)
+
+
+def answers(organization, **body):
+    seen = organization.get("/credentials")[0]["credentialId"]
+    return organization.put(f"/credentials/{seen}/offer", body)
+
+
+def counters(holder, **body):
+    mine = holder.newest("credentials")["credentialId"]
+    return holder.put(f"/credentials/{mine}/propose", body)
+
+
+def states():
+    return {row.role: row.state for row in Credential.objects.all()}
+
+
+def rows():
+    return list(Credential.objects.order_by("pk").values())
+
+
+@pytest.fixture
+def alice(faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    return alice
+
+
+@pytest.fixture
+def definition(faber):
+    return faber.defines(*VALUES)["definitionId"]
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_proposal_goes_all_the_way(faber, alice, definition, version):
+    Connection.objects.update(exchange_version=version)
+    mine = proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    [seen] = faber.get("/credentials")
+    assert mine["state"] == seen["state"] == "Proposed"
+    offered = answers(faber, automaticIssuance=True)
+    assert (offered["state"], offered["credentialId"]) == ("Offered", seen["credentialId"])
+    assert offered["definitionId"] == definition
+    assert alice.accepts_offer() == mine["credentialId"]
+    got = alice.get(f"/credentials/{mine['credentialId']}")
+    assert (got["state"], got["values"]) == ("Issued", VALUES)
+    assert faber.get(f"/credentials/{seen['credentialId']}")["state"] == "Issued"
+    assert len(alice.get("/credentials")) == len(faber.get("/credentials")) == 1
+    assert set(Credential.objects.values_list("wire_version", flat=True)) == {version}
+
+
+def test_both_sides_show_what_is_proposed(faber, alice, definition):
+    body = {"definitionId": definition, "credentialValues": VALUES, "comment": "For the summer"}
+    body |= {"schemaName": "Badge", "issuerDid": "F" * 22}
+    mine = proposes(alice, faber, **body)
+    [seen] = faber.get("/credentials")
+    assert mine["proposal"] == seen["proposal"] == body
+    assert mine["definitionId"] == seen["definitionId"] == definition
+    assert "schemaId" not in seen and "values" not in seen
+
+
+def test_the_issuer_offers_something_else(faber, alice, definition):
+    other = faber.defines("name", "level")["definitionId"]
+    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    values = {"name": "Alice", "level": "7"}
+    answers(faber, definitionId=other, credentialValues=values, automaticIssuance=True)
+    alice.accepts_offer()
+    got = alice.newest("credentials")
+    assert (got["definitionId"], got["values"]) == (other, values)
+    assert got["proposal"]["definitionId"] == definition, "what was proposed stays to be read"
+
+
+def test_a_holder_answers_an_offer_with_a_proposal_and_gets_it(faber, alice, definition):
+    faber.offers(alice, {"definitionId": definition}, VALUES)
+    countered = counters(alice, credentialValues=BETTER, comment="It was physics")
+    assert states() == {"issuer": "Proposed", "holder": "Proposed"}
+    [seen] = faber.get("/credentials")
+    assert seen["proposal"] == countered["proposal"]
+    assert (seen["proposal"]["definitionId"], seen["values"]) == (definition, VALUES)
+    answers(faber, automaticIssuance=True)
+    assert alice.newest("credentials")["values"] == BETTER
+    alice.accepts_offer()
+    assert states() == {"issuer": "Issued", "holder": "Issued"}
+    assert len({row.thread_id for row in Credential.objects.all()}) == 1
+
+
+def test_they_go_on_until_they_agree(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition, credentialValues=BETTER)
+    for _ in range(3):
+        answers(faber, credentialValues=VALUES)
+        assert states() == {"issuer": "Offered", "holder": "Offered"}
+        counters(alice, credentialValues=BETTER)
+        assert states() == {"issuer": "Proposed", "holder": "Proposed"}
+    answers(faber)
+    alice.accepts_offer()
+    faber.put(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
+    assert alice.newest("credentials")["values"] == BETTER
+
+
+def test_what_a_counter_proposal_leaves_out_is_as_offered(faber, alice, definition):
+    offered = faber.offers(alice, {"definitionId": definition}, VALUES)
+    kept = counters(alice, comment="Why?")["proposal"]
+    assert kept == {
+        "comment": "Why?",
+        "definitionId": definition,
+        "schemaId": offered["schemaId"],
+        "credentialValues": VALUES,
+    }
+    answers(faber)
+    other = counters(alice, schemaName="Passport")["proposal"]
+    assert other == {"schemaName": "Passport", "credentialValues": VALUES}
+
+
+@pytest.mark.parametrize("named", ["schemaId", "schema", "dids"])
+def test_the_definition_may_be_told_by_its_schema(faber, alice, named):
+    made, _ = faber.defines(*VALUES), faber.defines("other", "one")
+    issuer = made["definitionId"].partition(":")[0]
+    body = {
+        "schemaId": {"schemaId": made["schemaId"]},
+        "schema": {"schemaName": made["name"], "schemaVersion": made["version"]},
+        "dids": {"schemaName": made["name"], "issuerDid": issuer, "schemaIssuerDid": issuer},
+    }[named]
+    proposes(alice, faber, **body, credentialValues=VALUES)
+    assert answers(faber)["definitionId"] == made["definitionId"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"credentialValues": VALUES},
+        {"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:default"},
+        {"schemaId": "V4SGRU86Z58d6TV7PBUe6f:2:Badge:1.0"},
+        {"schemaVersion": "1.0"},
+        {"schemaVersion": "1.0", "issuerDid": "V4SGRU86Z58d6TV7PBUe6f"},
+        {"schemaVersion": "1.0", "schemaIssuerDid": "V4SGRU86Z58d6TV7PBUe6f"},
+    ],
+)
+def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition, body):
+    faber.defines("other", "one")
+    proposes(alice, faber, **body)
+    before = rows()
+    error = refused(answers, faber)
+    assert (error.status, error.code) == (400, "definition_unclear")
+    assert "definitionId" in error.body["errors"] and rows() == before
+    assert answers(faber, definitionId=definition, credentialValues=VALUES)["state"] == "Offered"
+
+
+def test_a_deleted_definition_is_not_offered(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    faber.delete(f"/definitions/credentials/{definition}")
+    assert refused(answers, faber).code == "definition_unclear"
+    assert refused(answers, faber, definitionId=definition).status == 404
+
+
+def test_values_that_do_not_fit_the_definition_are_refused(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition, credentialValues={"name": "Alice"})
+    assert refused(answers, faber).code == "wrong_attributes"
+    assert states() == {"issuer": "Proposed", "holder": "Proposed"}
+    assert answers(faber, credentialValues=VALUES)["values"] == VALUES
+
+
+def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition)
+    assert refused(answers, faber, automaticIssuance=True).code == "values_missing"
+    offered = answers(faber)
+    alice.accepts_offer()
+    faber.put(f"/credentials/{offered['credentialId']}", VALUES)
+    assert alice.newest("credentials")["values"] == VALUES
+
+
+def test_it_is_answered_once(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    answers(faber)
+    assert refused(answers, faber).code == "wrong_state"
+
+
+def test_what_was_never_proposed_is_not_answered(faber, alice, definition):
+    faber.offers(alice, {"definitionId": definition}, VALUES)
+    assert refused(answers, faber).code == "wrong_state"
+
+
+def test_of_several_answers_at_once_one_wins(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    got = races.at_once(*[lambda: answers(faber)] * 4)
+    assert races.refused(got) == ["wrong_state"] * 3
+    assert states() == {"issuer": "Offered", "holder": "Offered"}
+
+
+def test_before_it_is_offered_it_is_neither_accepted_nor_issued(faber, alice, definition):
+    mine = proposes(alice, faber, definitionId=definition)["credentialId"]
+    [seen] = faber.get("/credentials")
+    for call in (
+        lambda: alice.post(f"/credentials/{mine}"),
+        lambda: alice.put(f"/credentials/{mine}/propose", {"comment": "Please"}),
+        lambda: faber.put(f"/credentials/{seen['credentialId']}"),
+        lambda: faber.delete(f"/credentials/{seen['credentialId']}"),
+    ):
+        assert refused(call).code == "wrong_state"
+
+
+@pytest.mark.parametrize("side", ["issuer", "holder"])
+def test_either_side_ends_it(faber, alice, definition, side):
+    mine = proposes(alice, faber, definitionId=definition)
+    [seen] = faber.get("/credentials")
+    if side == "holder":
+        alice.post(f"/credentials/{mine['credentialId']}/decline")
+        assert states() == {"issuer": "Rejected", "holder": "Rejected"}
+    else:
+        faber.delete(f"/credentials/delete/{seen['credentialId']}")
+        assert states() == {"holder": "Rejected"}
+
+
+def test_deleting_it_in_the_wallet_declines_it_first(faber, alice, definition):
+    mine = proposes(alice, faber, definitionId=definition)
+    alice.delete(f"/credentials/{mine['credentialId']}")
+    assert states() == {"issuer": "Rejected"}
+
+
+def test_rejected_proposals_are_purged_with_their_definition(faber, alice, definition):
+    mine = proposes(alice, faber, definitionId=definition)
+    faber.delete(f"/credentials/purge/{definition}")
+    assert len(rows()) == 2, "what is open stays"
+    alice.post(f"/credentials/{mine['credentialId']}/decline")
+    faber.delete(f"/credentials/purge/{definition}")
+    assert states() == {"holder": "Rejected"}
+
+
+def test_ending_the_connection_ends_it(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition)
+    faber.post(f"/connections/{alice.known_as(faber)}/hangup")
+    assert states() == {"issuer": "Rejected", "holder": "Rejected"}
+
+
+def test_lists_find_it_by_its_state(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition)
+    for one in (faber, alice):
+        assert len(one.get("/credentials", state="Proposed")) == 1
+        assert one.get("/credentials", state="Offered") == []
+    assert len(faber.get("/credentials", definitionId=definition)) == 1
+
+
+def test_without_a_connection_it_is_409_or_404(faber, acme, alice, definition):
+    body = {"definitionId": definition}
+    assert refused(alice.put, "/credentials/propose/nobody", body).status == 404
+    bob = acme.hosts("Bob")
+    bob.meets(acme)
+    assert refused(alice.put, f"/credentials/propose/{bob.known[acme][1]}", body).status == 404
+    faber.post(f"/connections/{alice.known_as(faber)}/hangup")
+    assert refused(proposes, alice, faber, **body).code == "connection_gone"
+    Connection.objects.filter(role="invitee", tenant=acme.tenant).update(state="Negotiating")
+    assert refused(proposes, bob, acme, **body).code == "wrong_state"
+
+
+def test_another_organization_cannot_answer_it(faber, acme, alice, definition):
+    mine = proposes(alice, faber, definitionId=definition)["credentialId"]
+    seen = faber.get("/credentials")[0]["credentialId"]
+    for identifier in (seen, mine):
+        assert refused(acme.put, f"/credentials/{identifier}/offer", {}).status == 404
+    assert refused(faber.put, f"/credentials/{mine}/offer", {}).status == 404
+    theirs = acme.defines("a", "b")["definitionId"]
+    assert refused(answers, faber, definitionId=theirs).status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({}, "definitionId"),
+        ({"comment": "Anything"}, "definitionId"),
+        ({"credentialValues": {}}, "definitionId"),
+        ({"definitionId": "x" * 301}, "definitionId"),
+        ({"definitionId": "x", "comment": "x" * 1001}, "comment"),
+        ({"credentialValues": {"name": None}}, "credentialValues.name"),
+        ({"credentialValues": {"": "Alice"}}, "credentialValues"),
+        ({"credentialValues": {"x" * 257: "Alice"}}, "credentialValues"),
+        ({"credentialValues": {"name": "x" * 200_000}}, "credentialValues"),
+        ({"credentialValues": {str(n): "" for n in range(126)}}, "credentialValues"),
+    ],
+)
+def test_what_cannot_be_proposed_is_400(faber, alice, body, field):
+    error = refused(proposes, alice, faber, **body)
+    assert (error.status, error.code) == (400, "invalid_request")
+    assert field in error.body["errors"]
+    assert not Credential.objects.exists()
+
+
+def test_the_proposal_is_sealed(faber, alice, definition):
+    proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
+    for row in Credential.objects.all():
+        assert b"Maths" not in bytes(row.proposal) and b"degree" not in bytes(row.proposal)
+
+
+WHOLE = {
+    "comment": "Please",
+    "definitionId": "d",
+    "schemaId": "s",
+    "schemaName": "n",
+    "schemaVersion": "1.0",
+    "schemaIssuerDid": "a",
+    "issuerDid": "i",
+    "credentialValues": VALUES,
+}
+
+
+@pytest.mark.parametrize("form", [HLINDY, ANONCREDS])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("proposed", [WHOLE, {"definitionId": "d"}, {}])
+def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
+    body = proposal.message(proposed, Wire(didcomm.PREFIX, version, form))
+    assert proposal.read(didcomm.read(body)) == proposed
+
+
+@pytest.mark.parametrize("form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")])
+def test_each_format_has_its_own_words(form, word):
+    body = proposal.message(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
+    assert didcomm.attached(didcomm.read(body), "filters~attach")[word] == "i"
+    assert body["formats"][0]["format"] == FILTER.formats[form]
+
+
+def attributes(*listed):
+    return {"credential_proposal": {"attributes": list(listed)}}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"comment": 7},
+        {"cred_def_id": ["x"]},
+        {"schema_id": "x" * 301},
+        {"credential_proposal": 7},
+        {"credential_proposal": {}},
+        attributes(),
+        attributes(7),
+        attributes({"name": 7, "value": "x"}),
+        attributes({"name": "a", "value": 7}),
+        attributes({"name": "", "value": "x"}),
+        attributes({"name": "a", "value": "x"}, {"name": "a", "value": "y"}),
+        attributes({"name": "x" * 257, "value": "x"}),
+        attributes({"name": "a", "value": "x" * 200_000}),
+        attributes(*[{"name": str(n), "value": ""} for n in range(126)]),
+    ],
+)
+def test_a_proposal_that_cannot_be_read_is_refused(members):
+    with pytest.raises(PeerError):
+        proposal.read(didcomm.read(didcomm.build(PROPOSE, **members)))
+
+
+@pytest.mark.parametrize("content", [{"cred_def_id": 7}, {"issuer_did": {}}, {"issuer_id": []}])
+def test_neither_is_one_in_2_0(content):
+    body = didcomm.build("issue-credential/2.0/propose-credential")
+    body |= enclose(Wire(didcomm.PREFIX, "2.0"), FILTER, content)
+    with pytest.raises(PeerError):
+        proposal.read(didcomm.read(body))
+
+
+def test_a_long_comment_is_cut():
+    body = didcomm.build(PROPOSE, comment="x" * 5000)
+    assert len(proposal.read(didcomm.read(body))["comment"]) == proposal.MAX_COMMENT
