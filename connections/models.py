@@ -175,11 +175,16 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         name, wire = message.protocol[0], exchange.wire_of(message)
         if wire.version not in exchange.VERSIONS:
             return
-        _, known = self.spoken.get(name, ("", exchange.HLINDY))
-        heard = [wire.version, wire.format if "formats" in message.body else known]
+        form = wire.format if "formats" in message.body else self._format_of(name)
+        heard = [wire.version, form]
         if self.spoken.get(name) != heard:
             self.spoken |= {name: heard}
             self.save(update_fields=["spoken"])
+
+    def _format_of(self, protocol):
+        """What the peer wrote last in this protocol, else in the other one: a wallet has one."""
+        known = self.spoken.get(protocol) or next(iter(self.spoken.values()), ("", exchange.HLINDY))
+        return known[1]
 
     def wire_for(self, protocol):
         """How a new exchange of `issue-credential` or `present-proof` is written to the peer: in
@@ -187,7 +192,8 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         says it speaks, else the one that goes with how the connection was made."""
         told = [one for one in exchange.VERSIONS if f"{protocol}/{one}" in self.disclosed]
         by_age = "1.0" if self.handshake == CONNECTIONS else "2.0"
-        version, form = self.spoken.get(protocol, (max(told, default=by_age), exchange.HLINDY))
+        version, _ = self.spoken.get(protocol, (max(told, default=by_age), ""))
+        form = self._format_of(protocol)
         return Wire(self.message_prefix, self.exchange_version or version, form)
 
     def choose_version(self, version):

@@ -26,11 +26,13 @@ class Wire(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Where something is attached: the member, its id in 1.0, its formats in 2.0."""
+    """Where something is attached: the member, its id in 1.0, its formats in 2.0, and formats that
+    are read and never written."""
 
     member: str
     identifier: str
     formats: dict[str, str]
+    others: tuple[str, ...] = ()
 
 
 FILTER = Kind(
@@ -57,6 +59,7 @@ PROOF_PROPOSAL = Kind(
     "proposals~attach",
     "libindy-proof-proposal-0",
     {HLINDY: "hlindy/proof-req@v2.0", ANONCREDS: "anoncreds/proof-request@v1.0"},
+    ("anoncreds/proof-proposal@v1.0",),  # of ACA-Py 1.7.0; RFC 0771 has none of its own
 )
 PROOF_REQUEST = Kind(
     "request_presentations~attach",
@@ -91,7 +94,8 @@ def enclosed(message: Message, kind: Kind) -> dict:
     if wire_of(message).version == "1.0":
         return attached(message, kind.member, kind.identifier)
     places = {name: place for place, name in _formats(message)}
-    place = next((places[name] for name in kind.formats.values() if name in places), None)
+    known = (*kind.formats.values(), *kind.others)
+    place = next((places[name] for name in known if name in places), None)
     if place is None:
         raise PeerError("message_parse_failure", f"{kind.member} has no format known here")
     return attached(message, kind.member, place)

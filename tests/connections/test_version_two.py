@@ -121,3 +121,19 @@ def test_a_message_without_a_format_known_here_is_refused(formats):
     body["offers~attach"] = [message.attach("a", {})]
     with pytest.raises(PeerError):
         exchange.enclosed(message.read(body), exchange.OFFER)
+
+
+def test_a_proposal_is_read_also_under_the_name_that_acapy_gives_it():
+    body = message.build("present-proof/2.0/propose-presentation")
+    body["formats"] = [{"attach_id": "a", "format": "anoncreds/proof-proposal@v1.0"}]
+    body["proposals~attach"] = [message.attach("a", {"name": "Proof"})]
+    read = message.read(body)
+    assert exchange.enclosed(read, exchange.PROOF_PROPOSAL) == {"name": "Proof"}
+    assert exchange.wire_of(read).format == exchange.ANONCREDS
+
+
+def test_a_proof_begins_in_the_format_in_which_the_peer_issued():
+    connection = Connection(spoken={"issue-credential": ["2.0", exchange.ANONCREDS]})
+    assert connection.wire_for("present-proof").format == exchange.ANONCREDS
+    connection.spoken["present-proof"] = ["2.0", exchange.HLINDY]
+    assert connection.wire_for("present-proof").format == exchange.HLINDY

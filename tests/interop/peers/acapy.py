@@ -48,6 +48,7 @@ CURRENT = Release(
     "3.13",
     "askar-anoncreds",
 )
+CURRENT_INDY = CURRENT._replace(wallet_type="askar")
 
 
 def interpreter(release: Release) -> str | None:

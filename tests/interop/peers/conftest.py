@@ -1,17 +1,22 @@
 """The Agency and the peers of the run: processes that all tests share."""
 
 import base64
+import functools
 
 import pytest
 
 from connections.didcomm.message import decode_json
 from tests.interop.conftest import without
-from tests.interop.peers.acapy import CURRENT, FIRST, Acapy, program
+from tests.interop.peers import definitions
+from tests.interop.peers.acapy import CURRENT, CURRENT_INDY, FIRST, Acapy, program
 from tests.interop.peers.agency import Agency, reaches
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
 
-PROCESSES = ("starting", "acapy", "current")
+PROCESSES = ("starting", "acapy", "current", "peer")
+FIRST_VERSION = [("acapy", "1.0")]
+SECOND_VERSION = [("acapy", "2.0"), ("current", "2.0"), ("current_indy", "2.0")]
+EITHER = FIRST_VERSION + SECOND_VERSION
 VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
 
 
@@ -55,10 +60,10 @@ def tails():
 
 @pytest.fixture(scope="session")
 def starts(tmp_path_factory, indy_pool, tails):
-    """A function that starts a peer: an endorser on the ledger of the run."""
+    """A function that starts a peer: an endorser on the ledger of the run, a liar if asked."""
     started = []
 
-    def start(release, label, *options):
+    def start(release, label):
         try:
             program(release)
         except LookupError as error:
@@ -67,7 +72,8 @@ def starts(tmp_path_factory, indy_pool, tails):
         ledger = ("--genesis-file", str(indy_pool.genesis), "--seed", seed)
         revocation = ("--tails-server-base-url", tails.url, "--tails-server-upload-url", tails.url)
         folder = tmp_path_factory.mktemp(label)
-        started.append(Acapy(release, folder, label, *ledger, *revocation, *options))
+        options = (*ledger, *revocation, "--plugin", "forger")
+        started.append(Acapy(release, folder, label, *options))
         return started[-1]
 
     yield start
@@ -83,8 +89,14 @@ def acapy(starting, starts):
 
 @pytest.fixture(scope="session")
 def current(starting, starts):
-    """The current ACA-Py."""
+    """The current ACA-Py, with the formats `anoncreds/*`."""
     return starts(CURRENT, "Newman").wait_until_ready()
+
+
+@pytest.fixture(scope="session")
+def current_indy(starting, starts):
+    """The current ACA-Py with a wallet of the older kind, and the formats `hlindy/*`."""
+    return starts(CURRENT_INDY, "Indira").wait_until_ready()
 
 
 @pytest.fixture(scope="session")
@@ -94,71 +106,101 @@ def faber(agency):
 
 
 @pytest.fixture(scope="session")
-def alice(faber):
-    """A wallet that the organization hosts."""
-    return faber.hosts("Alice")
-
-
-@pytest.fixture(scope="session")
-def as_inviter(faber, acapy):
-    """(our id, their id) of a connection that Faber invited to, by connections/1.0."""
-    invited = faber.invites(name="Rex")
-    invitation = decode_json(invited["invitation"])
-    theirs = acapy.post("/connections/receive-invitation", invitation)["connection_id"]
-    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-    acapy.until(f"/connections/{theirs}", state="active")
-    return invited["connectionId"], theirs
-
-
-@pytest.fixture(scope="session")
-def by_exchange(faber, acapy):
-    """(our id, their id) of a connection that Faber invited to out of band, by DID exchange."""
-    invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
-    invitation = decode_json(invited["invitation"])
-    theirs = acapy.post("/out-of-band/receive-invitation", invitation)["connection_id"]
-    reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-    acapy.until(f"/connections/{theirs}", state="active")
-    return invited["connectionId"], theirs
-
-
-@pytest.fixture(scope="session")
-def as_invitee(alice, acapy):
-    """(our id, their id) of a connection that ACA-Py invited Alice to, by connections/1.0."""
-    invited = acapy.post("/connections/create-invitation")
-    ours = alice.accepts_invitation(invited["invitation_url"])["connectionId"]
-    reaches(alice, f"/connections/{ours}", "Connected")
-    acapy.until(f"/connections/{invited['connection_id']}", state="active")
-    return ours, invited["connection_id"]
-
-
-@pytest.fixture(scope="session")
 def degree(faber):
     """A definition of Faber's that supports revocation."""
     return faber.defines(*VALUES, supportRevocation=True)["definitionId"]
 
 
 @pytest.fixture(scope="session")
-def their_definition(acapy):
-    """A definition of ACA-Py's that supports revocation."""
-    schema = {"schema_name": "badge", "schema_version": "1.0", "attributes": list(VALUES)}
-    schema_id = acapy.post("/schemas", schema)["schema_id"]
-    body = {"schema_id": schema_id, "support_revocation": True, "revocation_registry_size": 16}
-    return acapy.post("/credential-definitions", body | {"tag": "first"})[
-        "credential_definition_id"
-    ]
+def links(faber):
+    """A function that answers (our id, their id) of the connection that Faber invited a peer to,
+    one for each version: connections 1.0 for the first, DID exchange for the second."""
+
+    @functools.cache
+    def link(peer, version):
+        if version == "1.0":
+            invited, path = faber.invites(name=peer.label), "/connections/receive-invitation"
+        else:
+            invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
+            path = "/out-of-band/receive-invitation"
+        theirs = peer.post(path, decode_json(invited["invitation"]))["connection_id"]
+        reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
+        peer.until(f"/connections/{theirs}", state="active")
+        return invited["connectionId"], theirs
+
+    return link
 
 
-@pytest.fixture(params=["1.0", "2.0"])
-def version(request):
-    """Of issue-credential and present-proof."""
+@pytest.fixture(scope="session")
+def visits(faber):
+    """A function that answers a new wallet and (our id, their id) of the connection that a peer
+    invited it to, one for each version."""
+
+    @functools.cache
+    def visit(peer, version):
+        wallet = faber.hosts("Alice")
+        handshake = "connections/1.0" if version == "1.0" else "didexchange/1.1"
+        body = {"handshake_protocols": [f"https://didcomm.org/{handshake}"]}
+        invited = peer.post("/out-of-band/create-invitation", body)
+        ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
+        reaches(wallet, f"/connections/{ours}", "Connected")
+        record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
+        peer.until(f"/connections/{record['connection_id']}", state="active")
+        return wallet, (ours, record["connection_id"])
+
+    return visit
+
+
+@pytest.fixture(scope="session")
+def defined():
+    """A function that answers a peer's definition, which supports revocation."""
+    return functools.cache(lambda peer: definitions.define(peer, list(VALUES)))
+
+
+@pytest.fixture(params=EITHER, ids="-".join)
+def spoken(request):
+    """(peer, version of issue-credential and present-proof)."""
     return request.param
 
 
 @pytest.fixture
-def issuance(acapy, version):
-    return Issuance(acapy, version)
+def peer(request, spoken):
+    return request.getfixturevalue(spoken[0])
 
 
 @pytest.fixture
-def proof(acapy, version):
-    return Proof(acapy, version)
+def version(spoken):
+    return spoken[1]
+
+
+@pytest.fixture
+def link(links, peer, version):
+    """(our id, their id) of a connection of Faber's on which this version is spoken."""
+    return links(peer, version)
+
+
+@pytest.fixture
+def visit(visits, peer, version):
+    """(our id, their id) of a connection of Alice's on which this version is spoken."""
+    return visits(peer, version)[1]
+
+
+@pytest.fixture
+def alice(visits, peer, version):
+    """A wallet that the organization hosts, one for each peer and version."""
+    return visits(peer, version)[0]
+
+
+@pytest.fixture
+def their_definition(defined, peer):
+    return defined(peer)
+
+
+@pytest.fixture
+def issuance(peer, version):
+    return Issuance(peer, version)
+
+
+@pytest.fixture
+def proof(peer, version):
+    return Proof(peer, version)

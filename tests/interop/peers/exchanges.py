@@ -139,7 +139,8 @@ class Proof(Exchanges):
 
     def fitting(self, record: dict[str, Any]) -> list[dict[str, Any]]:
         """Its credentials that fit any item."""
-        return self.agent.get(f"{self.path}/records/{record[self.id_name]}/credentials")
+        path = f"{self.path}/records/{record[self.id_name]}/credentials"
+        return self.agent.get(path, count=100)
 
     def present(self, record: dict[str, Any], credential: str = "") -> None:
         """Answers each item with this credential or, without one, with the first that fits."""

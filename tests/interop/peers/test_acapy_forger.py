@@ -1,43 +1,45 @@
-"""A holder of other software, ACA-Py 0.12.8 with a plugin that lies, convinces nobody."""
+"""A holder of other software that lies, ACA-Py with a plugin, convinces nobody."""
+
+import functools
 
 import pytest
 
-from connections.didcomm.message import decode_json
-from tests.interop.peers.acapy import FIRST
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
-from tests.interop.peers.exchanges import Issuance, Proof
+from tests.interop.peers.exchanges import Issuance
 
 
 @pytest.fixture(scope="module")
-def mallory(starts, faber, degree):
-    """A lying agent with an honest credential; (agent, our connection, our credential)."""
-    agent = starts(FIRST, "Mallory", "--plugin", "forger").wait_until_ready()
-    invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
-    agent.post("/out-of-band/receive-invitation", decode_json(invited["invitation"]))
-    ours = invited["connectionId"]
-    reaches(faber, f"/connections/{ours}", "Connected")
-    body = {"definitionId": degree, "connectionId": ours, "credentialValues": VALUES}
-    offered = faber.post("/credentials", body | {"automaticIssuance": True})["credentialId"]
-    issuance = Issuance(agent, "2.0")
-    record = issuance.next("offer-received")
-    issuance.act(record, "send-request")
-    issuance.until(record, "done")
-    return agent, ours, offered
+def honestly_got(faber, degree, links):
+    """A function that issues to a peer; answers our id of the credential and its own."""
+
+    @functools.cache
+    def issue(peer, version):
+        ours, theirs = links(peer, version)
+        body = {"definitionId": degree, "connectionId": ours, "credentialValues": VALUES}
+        offered = faber.post("/credentials", body | {"automaticIssuance": True})["credentialId"]
+        issuance = Issuance(peer, version)
+        return offered, issuance.stored(issuance.accept(theirs))
+
+    return issue
 
 
 @pytest.fixture
-def judged(faber, degree, mallory):
+def credential(honestly_got, peer, version):
+    return honestly_got(peer, version)
+
+
+@pytest.fixture
+def judged(faber, degree, link, version, proof, credential):
     """A function that asks the liar, and answers the verdict with the codes of what failed."""
 
     def judge(lie, attributes=("level",), predicates=(), **more):
         restrictions = {"restrictions": [{"credentialDefinitionId": degree}]}
-        body = {"name": lie, "version": "1.0", **more}
+        body = {"name": f"{lie} in {version}", "version": "1.0", **more}
         body["attributes"] = [{"policyName": name, **restrictions} for name in attributes]
         body["predicates"] = [one | restrictions for one in predicates]
-        asked = faber.post(f"/verifications/policy/connections/{mallory[1]}", body)
-        proof = Proof(mallory[0], "2.0")
-        proof.present(proof.next("request-received"))
+        asked = faber.post(f"/verifications/policy/connections/{link[0]}", body)
+        proof.present(proof.next("request-received", connection_id=link[1]), credential[1])
         shown = reaches(faber, f"/verifications/{asked['verificationId']}", "Accepted")
         return shown["isValid"], {one["code"] for one in shown["checks"] if "code" in one}
 
@@ -49,7 +51,7 @@ NOW = {"revocationRequirement": {"validNow": True}}
 
 
 def test_the_truth_of_the_same_agent_is_valid(judged):
-    assert judged("the truth", **NOW) == (True, set())
+    assert judged("truth", **NOW) == (True, set())
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,6 @@ def test_a_weaker_predicate_is_not_valid(judged):
     assert judged("a_weaker_predicate", (), [AT_LEAST_8]) == (False, {"predicate_mismatch"})
 
 
-def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(faber, mallory, judged):
-    faber.delete(f"/credentials/{mallory[2]}")
+def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(faber, credential, judged):
+    faber.delete(f"/credentials/{credential[0]}")
     assert judged("no_word_of_revocation", **NOW) == (False, {"non_revocation_missing"})

@@ -1,32 +1,50 @@
-"""Out-of-band invitations and DID exchange with ACA-Py 0.12.8."""
+"""Out-of-band invitations and DID exchange with ACA-Py."""
+
+import functools
+import json
 
 import pytest
 
-from connections.didcomm.message import decode_json
+from connections.didcomm.message import decode_json, encode_url
+from connections.didcomm.signatures import content_of
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
-from tests.interop.peers.exchanges import Issuance, Proof
+from tests.interop.peers.exchanges import Issuance
 from tests.interop.peers.processes import eventually
+from tests.interop.peers.test_acapy_issuer import requests
+
+HANDSHAKES = [
+    ("acapy", "didexchange/1.0"),
+    ("acapy", "didexchange/1.1"),
+    ("acapy", "connections/1.0"),
+    ("current", "didexchange/1.1"),
+]
 
 
-def invites(acapy, *handshakes, **body):
+def invites(peer, *handshakes, **body):
     offered = [f"https://didcomm.org/{one}" for one in handshakes]
-    return acapy.post("/out-of-band/create-invitation", {"handshake_protocols": offered} | body)
+    return peer.post("/out-of-band/create-invitation", {"handshake_protocols": offered} | body)
 
 
-def record_of(acapy, invited):
+def record_of(peer, invited):
     """ACA-Py's connection by the invitation that it made."""
-    return acapy.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
+    return peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
 
 
-@pytest.mark.parametrize("version", ["didexchange/1.0", "didexchange/1.1", "connections/1.0"])
-def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, acapy, version):
-    dora, invited = faber.hosts("Dora"), invites(acapy, version)
+@pytest.fixture(params=HANDSHAKES, ids="-".join)
+def spoken_to(request):
+    """(peer, protocol of the handshake)."""
+    return request.getfixturevalue(request.param[0]), request.param[1]
+
+
+def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, spoken_to):
+    peer, handshake = spoken_to
+    dora, invited = faber.hosts("Dora"), invites(peer, handshake)
     ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
     shown = reaches(dora, f"/connections/{ours}", "Connected")
-    theirs = record_of(acapy, invited)["connection_id"]
-    record = acapy.until(f"/connections/{theirs}", state="active")
-    assert record["connection_protocol"] == version
+    theirs = record_of(peer, invited)["connection_id"]
+    record = peer.until(f"/connections/{theirs}", state="active")
+    assert record["connection_protocol"] == handshake
     assert record["my_did"].startswith(shown["theirDid"])  # did:peer:4 in its long form or not
 
 
@@ -52,57 +70,76 @@ def connections(acapy):
     return acapy.get("/connections")["results"]
 
 
-@pytest.fixture(scope="module")
-def holder(faber, acapy, their_definition):
-    """A wallet with a credential of ACA-Py, by a connection that it has left since."""
-    holder, invited = faber.hosts("Hana"), invites(acapy, "didexchange/1.1")
-    ours = holder.accepts_invitation(invited["invitation_url"])["connectionId"]
-    theirs = record_of(acapy, invited)["connection_id"]
-    acapy.until(f"/connections/{theirs}", state="active")
-    issuance = Issuance(acapy, "2.0")
-    record = issuance.offer(theirs, their_definition, VALUES)
-    offered = eventually(lambda: holder.get("/credentials"))[0]["credentialId"]
-    holder.post(f"/credentials/{offered}")
-    issuance.until(record, "done")
-    holder.delete(f"/connections/{ours}")
-    return holder
+@pytest.fixture(scope="session")
+def hana(faber, defined):
+    """A function that answers a wallet with a credential of a peer, by a connection that it has
+    left since."""
+
+    @functools.cache
+    def holds(peer):
+        hana, invited = faber.hosts("Hana"), invites(peer, "didexchange/1.1")
+        ours = hana.accepts_invitation(invited["invitation_url"])["connectionId"]
+        theirs = record_of(peer, invited)["connection_id"]
+        peer.until(f"/connections/{theirs}", state="active")
+        issuance = Issuance(peer, "2.0")
+        record = issuance.offer(theirs, defined(peer), VALUES)
+        offered = eventually(lambda: hana.get("/credentials"))[0]["credentialId"]
+        hana.post(f"/credentials/{offered}")
+        issuance.until(record, "done")
+        hana.delete(f"/connections/{ours}")
+        return hana
+
+    return holds
 
 
 @pytest.fixture
-def shares(acapy, their_definition):
+def shares(peer, proof, their_definition):
     """A function that makes an out-of-band invitation of a proof request of ACA-Py's; answers its
-    record and the link."""
+    record and the invitation."""
 
     def share(*handshakes):
         item = {"name": "level", "restrictions": [{"cred_def_id": their_definition}]}
         asked = {"name": "Shared", "version": "1.0", "requested_predicates": {}}
         asked["requested_attributes"] = {"level": item}
-        record = Proof(acapy, "2.0").ask_anybody(asked)
-        attached = [{"id": record["pres_ex_id"], "type": "present-proof"}]
-        return record, invites(acapy, *handshakes, attachments=attached)["invitation_url"]
+        record = proof.ask_anybody(asked)
+        attached = [{"id": record[proof.id_name], "type": "present-proof"}]
+        return record, invites(peer, *handshakes, attachments=attached)
 
     return share
 
 
-def test_a_request_attached_to_an_invitation_follows_the_connection(acapy, holder, shares):
-    record, link = shares("didexchange/1.1")
-    holder.accepts_invitation(link)
-    asked = eventually(lambda: holder.get("/verifications"))[0]["verificationId"]
-    holder.put(f"/verifications/{asked}/autoSelect")
-    assert Proof(acapy, "2.0").verdict(record) is True
+def test_a_request_attached_to_an_invitation_follows_the_connection(peer, proof, hana, shares):
+    record, invited = shares("didexchange/1.1")
+    hana(peer).accepts_invitation(invited["invitation_url"])
+    asked = eventually(lambda: requests(hana(peer)))[0]["verificationId"]
+    hana(peer).put(f"/verifications/{asked}/autoSelect")
+    assert proof.verdict(record) is True
 
 
-def test_a_request_in_an_invitation_without_handshake_is_answered(acapy, holder, shares):
-    record, link = shares()
-    holder.put_form("/verifications/fromData/autoSelect", verificationData=link)
-    assert Proof(acapy, "2.0").verdict(record) is True
+def test_a_request_in_an_invitation_without_handshake_is_answered(peer, proof, hana, shares):
+    record, invited = shares()
+    link = invited["invitation_url"]
+    hana(peer).put_form("/verifications/fromData/autoSelect", verificationData=link)
+    assert proof.verdict(record) is True
 
 
-@pytest.mark.parametrize("handshake", ["didexchange/1.1", "didexchange/1.0", "connections/1.0"])
-def test_acapy_accepts_what_an_organization_offers_out_of_band(faber, acapy, handshake):
+def test_a_request_that_stands_alone_with_a_service_is_answered(peer, proof, hana, shares):
+    record, invited = shares()
+    invitation = invited["invitation"]
+    request = json.loads(content_of(invitation["requests~attach"][0]))
+    service = invitation["services"][0]
+    names = ("recipientKeys", "routingKeys", "serviceEndpoint")
+    request["~service"] = {name: service[name] for name in names if name in service}
+    link = f"{peer.endpoint}?d_m={encode_url(request)}"
+    hana(peer).put_form("/verifications/fromData/autoSelect", verificationData=link)
+    assert proof.verdict(record) is True
+
+
+def test_acapy_accepts_what_an_organization_offers_out_of_band(faber, spoken_to):
+    peer, handshake = spoken_to
     invited = faber.invites(protocol="out-of-band", handshakes=[handshake])
     invitation = decode_json(invited["invitation"])
-    theirs = acapy.post("/out-of-band/receive-invitation", invitation)["connection_id"]
+    theirs = peer.post("/out-of-band/receive-invitation", invitation)["connection_id"]
     reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
-    record = acapy.until(f"/connections/{theirs}", state="active")
+    record = peer.until(f"/connections/{theirs}", state="active")
     assert record["connection_protocol"] == handshake

@@ -1,4 +1,4 @@
-"""ACA-Py 0.12.8 issues to a hosted wallet, and verifies what it shows."""
+"""ACA-Py issues to a hosted wallet, and verifies what it shows."""
 
 import time
 
@@ -6,6 +6,7 @@ import pytest
 
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.definitions import revoke
 from tests.interop.peers.processes import eventually
 
 LEVEL = {"name": "level"}
@@ -13,11 +14,11 @@ NAME = {"name": "Full Name"}
 
 
 @pytest.fixture
-def badge(alice, as_invitee, issuance, their_definition):
+def badge(alice, visit, issuance, their_definition):
     """A function by which ACA-Py issues to Alice; answers (our id, its record)."""
 
     def issue(**values):
-        record = issuance.offer(as_invitee[1], their_definition, VALUES | values)
+        record = issuance.offer(visit[1], their_definition, VALUES | values)
         offered = eventually(lambda: offers(alice))[0]["credentialId"]
         alice.post(f"/credentials/{offered}")
         reaches(alice, f"/credentials/{offered}", "Issued")
@@ -62,72 +63,63 @@ def test_a_hosted_wallet_gets_a_credential_of_acapy(alice, badge, their_definiti
     assert (shown["values"], shown["definitionId"]) == (VALUES, their_definition)
 
 
-def test_acapy_hears_that_an_offer_is_declined(alice, as_invitee, issuance, their_definition):
-    record = issuance.offer(as_invitee[1], their_definition, VALUES)
+def test_acapy_hears_that_an_offer_is_declined(alice, visit, issuance, their_definition):
+    record = issuance.offer(visit[1], their_definition, VALUES)
     ours = eventually(lambda: offers(alice))[0]["credentialId"]
     alice.post(f"/credentials/{ours}/decline")
     issuance.until(record, "abandoned")
 
 
-def test_acapy_takes_an_offer_back(alice, as_invitee, issuance, their_definition):
-    record = issuance.offer(as_invitee[1], their_definition, VALUES)
+def test_acapy_takes_an_offer_back(alice, visit, issuance, their_definition):
+    record = issuance.offer(visit[1], their_definition, VALUES)
     ours = eventually(lambda: offers(alice))[0]["credentialId"]
     issuance.decline(record)
     reaches(alice, f"/credentials/{ours}", "Rejected")
 
 
-def test_acapy_verifies_values_and_a_predicate(alice, as_invitee, badge, proof, their_definition):
+def test_acapy_verifies_values_and_a_predicate(alice, visit, badge, proof, their_definition):
     badge()
     predicate = {"name": "level", "p_type": ">=", "p_value": 7}
     items = restricted(NAME, their_definition), restricted(predicate, their_definition)
-    record = asks(proof, as_invitee[1], [items[0]], [items[1]])
+    record = asks(proof, visit[1], [items[0]], [items[1]])
     ours = shows(alice)
     assert proof.verdict(record) is True
     eventually(lambda: alice.get(f"/verifications/{ours}").get("isValid") is True)
 
 
-def test_acapy_refuses_a_predicate_that_does_not_hold(
-    alice, as_invitee, badge, proof, their_definition
-):
+def test_acapy_refuses_a_predicate_that_does_not_hold(alice, visit, badge, proof, their_definition):
     badge()
     predicate = {"name": "level", "p_type": ">", "p_value": 7}
-    record = asks(proof, as_invitee[1], [], [restricted(predicate, their_definition)])
+    record = asks(proof, visit[1], [], [restricted(predicate, their_definition)])
     shows(alice)
     assert proof.verdict(record) is False
 
 
-def test_acapy_hears_that_a_request_is_declined(alice, as_invitee, proof):
-    record = asks(proof, as_invitee[1], [LEVEL])
+def test_acapy_hears_that_a_request_is_declined(alice, visit, proof):
+    record = asks(proof, visit[1], [LEVEL])
     ours = eventually(lambda: requests(alice))[0]["verificationId"]
     alice.put(f"/verifications/{ours}/decline")
     proof.until(record, "abandoned")
 
 
-def test_acapy_takes_a_request_back(alice, as_invitee, proof):
-    record = asks(proof, as_invitee[1], [LEVEL])
+def test_acapy_takes_a_request_back(alice, visit, proof):
+    record = asks(proof, visit[1], [LEVEL])
     ours = eventually(lambda: requests(alice))[0]["verificationId"]
     proof.decline(record)
     reaches(alice, f"/verifications/{ours}", "Rejected")
 
 
 def test_a_revocation_by_acapy_is_seen_by_the_wallet_and_its_verifier(
-    acapy, alice, as_invitee, badge, issuance, proof, their_definition
+    alice, visit, badge, issuance, proof, their_definition
 ):
     ours, record = badge(level="1")
     item = {"name": "level", "p_type": "<", "p_value": 2}
     item = restricted(item, their_definition)
-    before = asks(proof, as_invitee[1], [], [item], non_revoked={"to": now()})
+    before = asks(proof, visit[1], [], [item], non_revoked={"to": now()})
     shows(alice)
     assert proof.verdict(before) is True
-    revoke(acapy, issuance, record, as_invitee[1])
+    revoke(issuance, record, visit[1])
     reaches(alice, f"/credentials/{ours}", "Revoked")
-    after = asks(proof, as_invitee[1], [], [item], non_revoked={"to": now()})
+    after = asks(proof, visit[1], [], [item], non_revoked={"to": now()})
     shows(alice)
     assert proof.verdict(after) is False
-
-
-def revoke(acapy, issuance, record, connection_id):
-    body = {"cred_ex_id": record[issuance.id_name], "publish": True, "notify": True}
-    body |= {"connection_id": connection_id}
-    form = "v1_0" if issuance.version == "1.0" else "v2_0"
-    acapy.post("/revocation/revoke", body | {"notify_version": form})

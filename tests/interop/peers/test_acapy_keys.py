@@ -56,3 +56,17 @@ def test_we_hear_that_acapy_ends_a_connection(faber, peer, link):
 
 def listed(peer):
     return peer.get("/connections")["results"]
+
+
+def test_the_current_acapy_takes_a_new_did_and_is_still_reached(faber, current):
+    invited = faber.invites(protocol="out-of-band")
+    body = decode_json(invited["invitation"])
+    theirs = current.post("/out-of-band/receive-invitation", body)["connection_id"]
+    current.until(f"/connections/{theirs}", state="active")
+    made = current.post("/wallet/did/create", {"method": "did:peer:4"})["result"]["did"]
+    current.post(f"/did-rotate/{theirs}/rotate", {"to_did": made})
+    eventually(lambda: current.get(f"/connections/{theirs}")["my_did"] == made)
+    shown = faber.get(f"/connections/{invited['connectionId']}")
+    assert made.startswith(shown["theirDid"])
+    faber.post("/messages", {"connectionId": invited["connectionId"], "text": "Rotated?"})
+    current.webhooks.hears("basicmessages", content="Rotated?")

@@ -1,72 +1,157 @@
-"""kill -9 in the middle of an exchange with ACA-Py 0.12.8: it goes on after a restart."""
+"""kill -9 in the middle of exchanges with ACA-Py: they go on after a restart. In each test a
+process dies once, for all peers and versions."""
 
 import signal
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 
+from tests.interop.peers import test_acapy_holder as holding
+from tests.interop.peers import test_acapy_issuer as issuing
+from tests.interop.peers.acapy import Acapy
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
-from tests.interop.peers.exchanges import Issuance
+from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.processes import eventually
 
+SPOKEN = [("acapy", "1.0"), ("acapy", "2.0"), ("current", "2.0")]
+
+
+class Party(NamedTuple):
+    """A peer in one version. `link`: (our id, their id) of its connection with Faber."""
+
+    peer: Acapy
+    version: str
+    link: tuple[str, str]
+
+    @property
+    def issuance(self):
+        return Issuance(self.peer, self.version)
+
+    @property
+    def proof(self):
+        return Proof(self.peer, self.version)
+
 
 @pytest.fixture
-def issuance(acapy):
-    return Issuance(acapy, "2.0")
+def parties(request, links):
+    named = [(request.getfixturevalue(name), version) for name, version in SPOKEN]
+    return [Party(*one, links(*one)) for one in named]
 
 
 @pytest.fixture
-def offered(faber, degree, by_exchange):
-    """A function that offers a credential; answers our id."""
-
-    def offer():
-        body = {"definitionId": degree, "credentialValues": VALUES, "automaticIssuance": True}
-        return faber.post("/credentials", body | {"connectionId": by_exchange[0]})["credentialId"]
-
-    return offer
+def offered(faber, degree, parties):
+    """A function that offers a credential to each; answers our ids."""
+    return lambda: [holding.offer(faber, degree, one.link, True) for one in parties]
 
 
-def test_a_message_that_was_on_its_way_when_the_worker_was_killed_arrives(
-    agency, acapy, faber, issuance, offered, by_exchange
+@pytest.fixture
+def dies(agency):
+    """A context in which the worker stands still; it dies when so many rows of a table wait."""
+    worker = agency.services["worker"]
+
+    @contextmanager
+    def die(table, number):
+        worker.signal(signal.SIGSTOP)
+        try:
+            yield
+            eventually(lambda: agency.rows(table, "status = 'pending'") >= number)
+        finally:
+            worker.kill()
+            agency.lets_leases_run_out()
+            worker.start()
+
+    return die
+
+
+IN, OUT = "connections_inboundmessage", "connections_outboundmessage"
+
+
+def all_reach(person, path, identifiers, state):
+    return [reaches(person, f"{path}/{one}", state) for one in identifiers]
+
+
+def all_offered(parties):
+    """The records of what each is offered."""
+    return [one.issuance.next("offer-received", connection_id=one.link[1]) for one in parties]
+
+
+def take(parties, records):
+    for one, record in zip(parties, records, strict=True):
+        one.issuance.act(record, "send-request")
+
+
+def all_done(parties, records):
+    for one, record in zip(parties, records, strict=True):
+        one.issuance.until(record, "done", 60)
+
+
+def test_offers_that_were_on_their_way_when_the_worker_was_killed_arrive(
+    agency, faber, parties, offered
 ):
     worker = agency.services["worker"]
-    acapy.process.signal(signal.SIGSTOP)
+    for one in parties:
+        one.peer.process.signal(signal.SIGSTOP)
     try:
         ours = offered()
-        eventually(lambda: agency.rows("connections_outboundmessage", "lease_owner IS NOT NULL"))
+        eventually(lambda: agency.rows(OUT, "lease_owner IS NOT NULL"))
         worker.kill()
     finally:
-        acapy.process.signal(signal.SIGCONT)
+        for one in parties:
+            one.peer.process.signal(signal.SIGCONT)
     agency.lets_leases_run_out()
     worker.start()
-    issuance.accept(by_exchange[1])
-    reaches(faber, f"/credentials/{ours}", "Issued")
+    records = all_offered(parties)
+    take(parties, records)
+    all_done(parties, records)
+    all_reach(faber, "/credentials", ours, "Issued")
 
 
-def test_what_came_while_no_worker_lived_is_processed(
-    agency, faber, issuance, offered, by_exchange
+def test_requests_that_came_while_no_worker_lived_are_answered(faber, parties, offered, dies):
+    ours, records = offered(), all_offered(parties)
+    with dies(IN, len(parties)):
+        take(parties, records)
+    all_done(parties, records)
+    all_reach(faber, "/credentials", ours, "Issued")
+
+
+def test_presentations_that_came_while_no_worker_lived_are_judged(
+    faber, degree, parties, offered, dies
 ):
-    ours = offered()
-    record = issuance.next("offer-received", connection_id=by_exchange[1])
-    worker = agency.services["worker"]
-    worker.signal(signal.SIGSTOP)
-    issuance.act(record, "send-request")
-    eventually(lambda: agency.rows("connections_inboundmessage", "status = 'pending'"))
-    worker.kill()
-    assert faber.get(f"/credentials/{ours}")["state"] == "Offered"
-    agency.lets_leases_run_out()
-    worker.start()
-    issuance.until(record, "done", 40)
-    reaches(faber, f"/credentials/{ours}", "Issued")
+    offered()
+    held = [one.issuance.stored(one.issuance.accept(one.link[1])) for one in parties]
+    body = holding.policy(degree, ["level"])
+    asked = [holding.ask(faber, one.link, body) for one in parties]
+    records = [one.proof.next("request-received", connection_id=one.link[1]) for one in parties]
+    with dies(IN, len(parties)):
+        for one, record, mine in zip(parties, records, held, strict=True):
+            one.proof.present(record, mine)
+    shown = all_reach(faber, "/verifications", asked, "Accepted")
+    assert [one["isValid"] for one in shown] == [True] * len(parties)
 
 
-def test_acapy_reaches_a_web_server_that_was_killed(agency, faber, issuance, offered, by_exchange):
-    ours = offered()
-    record = issuance.next("offer-received", connection_id=by_exchange[1])
+def test_what_wallets_asked_for_while_no_worker_lived_arrives(parties, visits, defined, dies):
+    guests = [visits(one.peer, one.version) for one in parties]
+    records = [
+        one.issuance.offer(theirs, defined(one.peer), VALUES)
+        for one, (_, (_, theirs)) in zip(parties, guests, strict=True)
+    ]
+    offers = [eventually(lambda: issuing.offers(alice))[0] for alice, _ in guests]  # noqa: B023
+    with dies(OUT, len(parties)):
+        for (alice, _), offer in zip(guests, offers, strict=True):
+            alice.post(f"/credentials/{offer['credentialId']}")
+    all_done(parties, records)
+    for (alice, _), offer in zip(guests, offers, strict=True):
+        assert reaches(alice, f"/credentials/{offer['credentialId']}", "Issued")["values"] == VALUES
+
+
+def test_acapy_reaches_a_web_server_that_was_killed(agency, faber, parties, offered):
+    ours, records = offered(), all_offered(parties)
     web = agency.services["web"]
     web.kill()
-    issuance.act(record, "send-request")
+    take(parties, records)
     web.start()
     agency.wait_until_ready()
-    issuance.until(record, "done", 60)
-    reaches(faber, f"/credentials/{ours}", "Issued")
+    all_done(parties, records)
+    all_reach(faber, "/credentials", ours, "Issued")

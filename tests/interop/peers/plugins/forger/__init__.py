@@ -1,28 +1,31 @@
-"""A plugin of ACA-Py by which its holder lies; the name of the proof request says how."""
+"""A plugin of ACA-Py, of both releases and both wallets, by which its holder lies. The first word
+of a proof request's name says how; all others are answered honestly."""
 
+import importlib
 import json
 
-from aries_cloudagent.indy.credx.holder import IndyCredxHolder
-from indy_credx import LinkSecret
-
-honest = IndyCredxHolder.create_presentation
+HOLDERS = ("indy.credx.holder.IndyCredxHolder", "anoncreds.holder.AnonCredsHolder")
+honest = {}
 kept = {}
 
 
 async def setup(context):
     """ACA-Py calls this when it starts."""
-    IndyCredxHolder.create_presentation = forged
+    release = type(context).__module__.partition(".")[0]
+    for place in HOLDERS:
+        module, _, name = place.rpartition(".")
+        holder = getattr(importlib.import_module(f"{release}.{module}"), name)
+        honest[holder] = holder.create_presentation
+        holder.create_presentation = answer
 
 
-async def forged(holder, request, chosen, *ledger):
-    lie = LIES.get(request["name"])
-    if lie:
-        return json.dumps(await lie(holder, request, chosen, *ledger))
-    return await honest(holder, request, chosen, *ledger)
+async def answer(holder, request, *arguments):
+    lie = LIES.get(request["name"].partition(" ")[0], made)
+    return json.dumps(await lie(holder, request, *arguments))
 
 
-async def made(holder, request, chosen, *ledger):
-    return json.loads(await honest(holder, request, chosen, *ledger))
+async def made(holder, *arguments):
+    return json.loads(await honest[type(holder)](holder, *arguments))
 
 
 async def another_value(*arguments):
@@ -43,19 +46,22 @@ async def another_signed_value(*arguments):
 
 async def an_old_answer(holder, request, chosen, *ledger):
     """The second time what was sent the first time."""
-    if "first" not in kept:
-        kept["first"] = await made(holder, request, chosen, *ledger)
-    return kept["first"]
+    name = request["name"]
+    if name not in kept:
+        kept[name] = await made(holder, request, chosen, *ledger)
+    return kept[name]
 
 
 async def somebody_elses(holder, request, chosen, *ledger):
     """A credential whose link secret the holder has not."""
-    secret = LinkSecret.create()
 
-    async def stolen():
-        return secret
+    async def of_indy():
+        return importlib.import_module("indy_credx").LinkSecret.create()
 
-    holder.get_link_secret = stolen
+    async def of_anoncreds():
+        return importlib.import_module("anoncreds").create_link_secret()
+
+    holder.get_link_secret, holder.get_master_secret = of_indy, of_anoncreds
     return await made(holder, request, chosen, *ledger)
 
 
