@@ -1,7 +1,22 @@
 """The Indy adapter keeps the contract of networks, on a real ledger."""
 
-from tests.credentials.registries.contract import Contract
+import pytest
+
+from agency.errors import Unavailable
+from tests.credentials.registries.contract import LATER, Contract, publish, revoked
 
 
 class TestIndy(Contract):
     """`network` comes from conftest.py."""
+
+    def test_a_list_made_of_an_old_one_takes_nothing_back(
+        self, registry, writing, definition, revocable
+    ):
+        """Two processes make the next list of the same one: the second must begin anew."""
+        registry_id, made = revocable
+        first = registry.status_list(registry_id, LATER)
+        publish(registry, writing, definition[1], made, first, [1])
+        with pytest.raises(Unavailable) as refused:
+            publish(registry, writing, definition[1], made, first, [2])
+        assert refused.value.code == "list_superseded"
+        assert revoked(registry.status_list(registry_id, LATER)) == [1]

@@ -118,15 +118,17 @@ class IndyRegistry:
 
         try:
             found = self._publish(shown, lambda: self._write_entry(status_list, newest))
-        except pool.Refused as refused:
-            raise Unavailable("list_superseded", refused.message) from None
+        except pool.Refused:
+            raise superseded() from None
         self._keep_list(found)
 
     def _write_entry(self, status_list: dict[str, Any], newest: dict[str, Any] | None) -> None:
         value: dict[str, Any] = {"accum": status_list["currentAccumulator"]}
         if newest:
-            value |= {"prevAccum": newest["currentAccumulator"]}
-            value |= difference(newest["revocationList"], status_list["revocationList"])
+            changes = difference(newest["revocationList"], status_list["revocationList"])
+            if changes["issued"]:  # listed by another since: nothing is ever taken back here
+                raise superseded()
+            value |= {"prevAccum": newest["currentAccumulator"], **changes}
         entry = {"ver": "1.0", "value": value}
         arguments = (status_list["revRegDefId"], "CL_ACCUM", entry)
         build = ledger.build_revoc_reg_entry_request
@@ -229,6 +231,10 @@ class IndyRegistry:
         row = models.StatusList(network=self.network, registry_id=body["revRegDefId"], body=body)
         row.timestamp = body["timestamp"]
         models.StatusList.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def superseded() -> Unavailable:
+    return Unavailable("list_superseded", "Another list was published meanwhile. Try again.")
 
 
 def until_seen(read: Callable[[], Seen | None], seconds: float, pause: float = 0.05) -> Seen | None:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from django.conf import settings
 from indy_vdr import Request, VdrError, ledger
 
 from credentials.registries.base import Agreement
@@ -16,6 +17,7 @@ from credentials.registries.indy import pool
 from tenants.models import Network
 
 OBJECT = re.compile(r"(?P<did>[1-9A-HJ-NP-Za-km-z]{21,22})(:[^\0]{1,480})?", re.DOTALL)
+BYTES_OF_A_PLACE = 256  # in a tails file
 ON_DEMAND = "ISSUANCE_ON_DEMAND"
 TRUSTEE, STEWARD, ENDORSER = "0", "2", "101"
 
@@ -94,12 +96,15 @@ def schema_id_of(network: Network, sequence: int) -> str | None:
 
 
 def registry(network: Network, registry_id: str) -> Found | None:
-    """Its `value` also has the ledger's own `issuanceType`."""
+    """Its `value` also has the ledger's own `issuanceType`. One whose tails file would be too large
+    here counts as none: whoever wrote it chose the number of places."""
     did = issuer_of(registry_id)
     answer = did and ask(network, ledger.build_get_revoc_reg_def_request, registry_id)
     if not answer or not answer["data"]:
         return None
     data = answer["data"]
+    if not 0 < data["value"]["maxCredNum"] <= settings.MAX_TAILS_BYTES // BYTES_OF_A_PLACE:
+        return None
     names = ("revocDefType", "credDefId", "tag", "value")
     return Found({"issuerId": did} | {name: data[name] for name in names}, answer["seqNo"])
 
@@ -121,7 +126,8 @@ def status_list(
     bits = [at_first] * (registry["value"]["maxCredNum"] + 1)
     for bit, indices in ((0, value["issued"]), (1, value["revoked"])):
         for index in indices:
-            bits[index] = bit
+            if 0 <= index < len(bits):
+                bits[index] = bit
     return {
         "revRegDefId": registry_id,
         "issuerId": registry["issuerId"],
