@@ -11,12 +11,11 @@ from typing import NamedTuple
 from django.apps import apps
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, F, Max, QuerySet, Sum
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from agency.delivery import Delivery
 from credentials.models import CredentialDefinition
-from credentials.revocation import NEXT_IS_BUILT_AT
 from wallets.models import SpareKey
 from webhooks.endpoints import HANGING
 from webhooks.models import Delivery as Call
@@ -83,10 +82,7 @@ def spare_keys() -> dict[int, int]:
 def registries_wanted() -> int:
     """Definitions whose revocation registries are nearly full: their next is being built."""
     with bounded():
-        rows = CredentialDefinition.objects.filter(deleted_at=None, supports_revocation=True)
-        free = Sum(F("registries__size") - F("registries__next_index"))
-        rows = rows.alias(free=free, newest=Max("registries__size"))
-        return rows.filter(free__lte=F("newest") * (1 - NEXT_IS_BUILT_AT)).count()
+        return CredentialDefinition.nearly_full().count()
 
 
 @contextmanager

@@ -4,12 +4,13 @@ from django.apps import apps
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
+from django.db.models import F, Max, Q, Sum
 from django.utils import timezone
 
 from agency.errors import Invalid
 from credentials import publishing, registries
 from credentials.registries.base import tag_taken
-from credentials.revocation import RevocationRegistry
+from credentials.revocation import NEXT_IS_BUILT_AT, RevocationRegistry
 from tenants import vault
 from tenants.models import Network, Record, Tenant
 from wallets import anoncreds, pool
@@ -124,6 +125,14 @@ class CredentialDefinition(Record):
     def offered(cls, tenant):
         """The definitions that are not deleted."""
         return cls.objects.filter(tenant=tenant, deleted_at=None).select_related("schema")
+
+    @classmethod
+    def nearly_full(cls):
+        """Those that soon need another registry; RevocationRegistry.has_room judges one of them."""
+        rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
+        free = Sum(F("registries__size") - F("registries__next_index"))
+        rows = rows.alias(free=free, newest=Max("registries__size"))
+        return rows.filter(Q(free=None) | Q(free__lte=F("newest") * (1 - NEXT_IS_BUILT_AT)))
 
     @classmethod
     @transaction.atomic

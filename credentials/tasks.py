@@ -14,6 +14,7 @@ from credentials.revocation import RevocationRegistry
 
 logger = logging.getLogger(__name__)
 LEFT_BEHIND = timedelta(seconds=60)
+AT_ONCE = 100  # rows of one run
 
 
 @shared_task
@@ -29,26 +30,30 @@ def left_behind(**where):
     rows = Credential.objects.select_related("connection__my_key", "wallet", "tenant__network")
     before = timezone.now() - LEFT_BEHIND
     left = rows.filter(role=Credential.Role.ISSUER, updated_at__lt=before, **where)
-    return left.order_by("updated_at")[:100]
+    return left.order_by("updated_at")[:AT_ONCE]
 
 
 def finish(credential, step):
+    """One that cannot be finished now goes behind the others."""
     try:
         step()
+        return
     except AgencyError as error:
         logger.warning("credential %s is still left behind: %s", credential.pk, error.code)
+    except Exception:
+        logger.exception("credential %s is still left behind", credential.pk)
+    Credential.objects.filter(pk=credential.pk).update(updated_at=timezone.now())
 
 
 @shared_task
 def build_registries():
     """One for each definition whose registries are nearly full, one after the other."""
-    definitions = CredentialDefinition.objects.filter(deleted_at=None, supports_revocation=True)
-    for definition in definitions.select_related("tenant__network"):
-        if not RevocationRegistry.has_room(definition):
-            job = RevocationRegistry.begin_next(definition, settings.REVOCATION_REGISTRY_SIZE)
-            job, is_ours = job or (None, False)
-            if is_ours:
-                attempt(job)
+    definitions = CredentialDefinition.nearly_full().select_related("tenant__network")
+    for definition in definitions.defer("private_key", "key_proof"):
+        job = RevocationRegistry.begin_next(definition, settings.REVOCATION_REGISTRY_SIZE)
+        job, is_ours = job or (None, False)
+        if is_ours:
+            attempt(job)
 
 
 @shared_task

@@ -76,6 +76,7 @@ CATCH_ALL = {
     "connections/didcomm/inbound.py": {"process"},  # the worker's loop
     "connections/didcomm/transport.py": {"deliver"},  # the worker's loop
     "credentials/publications.py": {"attempt"},  # the worker's loop
+    "credentials/tasks.py": {"finish"},  # the worker's loop
     "webhooks/sending.py": {"send"},  # the worker's loop
     "webhooks/stream.py": {"run"},  # the loop that all listeners hang on
 }

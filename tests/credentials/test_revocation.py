@@ -7,7 +7,9 @@ import pytest
 from django.conf import settings as product
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
+from agency.errors import Unavailable
 from credentials.models import Credential, CredentialDefinition
 from credentials.revocation import RevocationRegistry, StatusList
 from credentials.tasks import build_registries, finish_what_was_left_behind
@@ -213,3 +215,21 @@ def test_a_revocation_whose_process_ended_is_published_later(faber, badge, monke
     finish_what_was_left_behind()
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
+
+
+def test_what_cannot_be_published_does_not_stand_before_the_others(faber, badge, monkeypatch):
+    for _ in range(3):
+        faber.hosts().receives(faber, badge, VALUES)
+    rows = Credential.objects.filter(role="issuer")
+    rows.update(state="Revoked", updated_at=timezone.now() - timedelta(hours=1))
+    tried = []
+
+    def publish(credential):
+        tried.append(credential.pk)
+        raise (Unavailable("ledger_unavailable", ""), ValueError("bug"))[len(tried) % 2]
+
+    monkeypatch.setattr(Credential, "publish_revocation", publish)
+    monkeypatch.setattr("credentials.tasks.AT_ONCE", 2)
+    finish_what_was_left_behind()
+    finish_what_was_left_behind()
+    assert sorted(tried) == sorted(rows.values_list("pk", flat=True))
