@@ -115,7 +115,7 @@ class Publication(Record, Delivery):
         except Unavailable as error:
             self._put_back(error.code)
             raise
-        except Conflict as error:
+        except AgencyError as error:
             reason = f"{error.code}: {error.message}"
             if self.kind in self.FOR_A_CALL:
                 self.exhaust(reason, material=None)
@@ -179,8 +179,10 @@ def attend(job, is_ours):
             "the same request again for its result.",
         ) from None
     if job.status == Publication.Status.EXHAUSTED:
-        code, _, message = job.last_error.partition(": ")
-        raise Conflict(code, message)
+        code, is_refused, message = job.last_error.partition(": ")
+        if is_refused:
+            raise Conflict(code, message)
+        raise Unavailable("ledger_unavailable", f"{job.tenant.network} took nothing for days.")
     Publication.objects.filter(pk=job.pk).update(attended_until=None)
     return job
 

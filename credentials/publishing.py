@@ -5,6 +5,7 @@ from itertools import count
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agency.errors import Conflict, Unavailable
@@ -87,6 +88,7 @@ def unanswered(tenant, wanted):
     """The job of an equal call that ended without the result; now it is this call's."""
     now = timezone.now()
     jobs = Publication.live(Kind.DEFINITION, tenant=tenant, wanted=digest(wanted))
+    jobs = jobs.filter(Q(definition=None) | Q(definition__deleted_at=None))
     for job in jobs.filter(attended_until__lt=now).order_by("pk"):
         rows = Publication.objects.filter(pk=job.pk, attended_until__lt=now)
         if rows.update(attended_until=now + patience()):
@@ -102,11 +104,13 @@ def definition_job(tenant, material, tag, wanted):
     schema_id, issuer = material["schema_id"], models.organization(tenant).did
     registry, until = registries.registry_of(tenant.network), timezone.now() + patience()
     for candidate in [tag] if tag else default_tags():
+        subject = f"{issuer}:3:CL:{schema_id}:{candidate}"
+        if Publication.live(Kind.DEFINITION).filter(subject=subject).exists():
+            continue
         with suppress(Unavailable):
             if registry.has_tag(issuer, schema_id, candidate):
                 continue
         material |= {"issuer": issuer, "tag": candidate}
-        subject = f"{issuer}:3:CL:{schema_id}:{candidate}"
         try:
             return Publication.prepare(
                 tenant, Kind.DEFINITION, subject, material, wanted, attended_until=until
