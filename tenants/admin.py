@@ -5,9 +5,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_protect
 
 from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
 from agency.errors import AgencyError
@@ -224,6 +227,15 @@ class NetworkAdmin(ReadOnlyAdmin):
     list_display = ["id", "name", "kind", "endorser_did", "sequence"]
     fields = ["id", "name", "kind", "genesis", "endorser_did", "sequence"]
     form_fields = ["id", "name", "genesis", "file", "address"]
+
+    @method_decorator(csrf_protect)
+    def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Not in one transaction, as Django has it: the form calls an address."""
+        return self._changeform_view(*args, **kwargs)
+
+    @transaction.atomic
+    def save_model(self, *args: Any) -> None:
+        super().save_model(*args)
 
     def get_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
         if obj is None:

@@ -199,7 +199,7 @@ class Networks(View):
     )
     def accept(self, request: Request, networkId: str) -> Response:
         tenant = self.tenant
-        if networkId.lower() not in (str(tenant.public_id), tenant.network_id):
+        if networkId != tenant.network_id and networkId.lower() != str(tenant.public_id):
             raise NotFound("not_found", "That is neither your organization nor its network.")
         in_force = registry_of(tenant.network).agreement
         self.act(accept, tenant.network, tenant, before=in_force)

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 
 from tenants.models import Network
+from tenants.networks import genesis_at
 from tenants.provisioning import LOCAL, find_network
 from tests import fixtures
 from tests.agency.endpoints import HEAD, answers, serving
@@ -38,11 +40,18 @@ def test_a_network_is_added_by_a_file(adds):
     assert adds(file=SimpleUploadedFile("genesis", GENESIS.encode())) == ADDED
 
 
-def test_a_network_is_added_by_an_address(adds, settings):
+@pytest.mark.django_db(transaction=True)
+def test_a_network_is_added_by_an_address(adds, settings, monkeypatch):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     body = GENESIS.encode()
+    monkeypatch.setattr("tenants.admin.genesis_at", outside_of_transactions)
     with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
         assert adds(address=f"http://{authority}/genesis") == ADDED
+
+
+def outside_of_transactions(address):
+    assert not connection.in_atomic_block
+    return genesis_at(address)
 
 
 WRONG = [
