@@ -26,6 +26,7 @@ def ring(task: Any) -> None:
         return
     try:
         task.apply_async(retry=False, ignore_result=True)
-    except Exception:
+    except Exception as error:
         silent_until = time.monotonic() + REST
-        logger.warning("the broker is out of reach; the beat will find what is due")
+        name = type(error).__name__
+        logger.warning("the broker is out of reach (%s); the beat will find what is due", name)

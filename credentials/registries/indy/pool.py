@@ -21,7 +21,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from indy_vdr import Pool, Request, VdrError, VdrErrorCode, open_pool, set_config
+from indy_vdr import Pool, Request, VdrError, VdrErrorCode, bindings, open_pool, set_config
 
 from agency.errors import AgencyError, Conflict, Invalid, Unavailable
 from credentials.registries.indy import try_genesis
@@ -33,7 +33,7 @@ READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both ar
 GENESIS_BYTES = 512 * 1024
 SECONDS_TO_READ = 10
 SECONDS_TO_CLOSE = 6  # the library waits for its open connections, which last 5 s at most
-LAST_CALLBACK = 1.0  # seconds in which a thread of the library leaves our code, at the end
+SECONDS_TO_LEAVE = 30  # in which the library calls back whatever was asked; most often 5
 
 
 class Refused(Conflict):
@@ -109,7 +109,15 @@ def _end() -> None:
             asyncio.run_coroutine_threadsafe(host.close(), host.loop).result(SECONDS_TO_CLOSE)
         host.loop.call_soon_threadsafe(host.loop.stop)
         host.thread.join(SECONDS_TO_CLOSE)
-        sleep(LAST_CALLBACK)
+    end = monotonic() + SECONDS_TO_LEAVE
+    while _pools and not has_left() and monotonic() < end:
+        sleep(0.01)
+
+
+def has_left() -> bool:
+    """Whether no thread of the library is in our code, or will call it yet."""
+    ours = {thread.ident for thread in threading.enumerate()}
+    return not bindings.CALLBACKS and sys._current_frames().keys() <= ours
 
 
 os.register_at_fork(after_in_child=_begin_anew)

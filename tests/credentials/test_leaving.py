@@ -1,0 +1,38 @@
+"""A process that asked a ledger does not end before the library's threads have left it."""
+
+import _thread
+import threading
+import time
+
+import pytest
+from indy_vdr import bindings
+
+from credentials.registries.indy import pool
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """No call of this process is under way."""
+    monkeypatch.setattr(bindings, "CALLBACKS", {})
+    monkeypatch.setattr(pool, "_pools", [])
+    assert pool.has_left()
+
+
+def test_a_call_that_the_library_will_answer_yet_is_waited_for(monkeypatch):
+    bindings.CALLBACKS["asked"] = "callback"
+    assert not pool.has_left()
+
+
+def test_a_thread_of_the_library_that_is_in_our_code_is_waited_for():
+    inside, may_leave = threading.Event(), threading.Event()
+
+    def callback():
+        inside.set()
+        may_leave.wait(10)
+
+    _thread.start_new_thread(callback, ())
+    assert inside.wait(10) and not pool.has_left()
+    may_leave.set()
+    end = time.monotonic() + 10
+    while not pool.has_left():
+        assert time.monotonic() < end
