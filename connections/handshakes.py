@@ -57,7 +57,7 @@ class Handshaking(models.Model):
         """Answers an invitation message; a single-use one again gives the same connection, and so
         does another one of an inviter who is known by a DID or key that stays."""
         invited = out_of_band.read(invitation)
-        Wallet.objects.select_for_update().get(pk=wallet.pk)
+        Wallet.objects.select_for_update(no_key=True).get(pk=wallet.pk)
         hosted = cls.hosted_invitation(invited.inviter.verkey, invitation.id)
         if hosted and hosted.wallet_id == wallet.pk:
             raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
@@ -223,12 +223,13 @@ class Handshaking(models.Model):
             transport.send(self, out_of_band.reuse(invitation.id, self.message_prefix))
 
     def receive_reuse(self, message):
-        """Inviter: the invitee of another invitation is this peer; what that carries comes here."""
+        """Inviter: the invitee of another invitation is this peer; what that carries comes here.
+        That was its use, unless it is for many."""
         invitation = self._open_invitation(message.parent_id)
         if not invitation:
             raise PeerError("expired-invitation", "there is no such invitation, or it was used")
-        if invitation.shared is not None:
-            router.move_exchanges(invitation, self)
+        router.move_exchanges(invitation, self)
+        if not invitation.multi_party:
             invitation.remove()
         transport.send(self, out_of_band.reuse_accepted(message))
 
@@ -237,7 +238,9 @@ class Handshaking(models.Model):
             wanted = uuid.UUID(identifier)
         except ValueError:
             return None
-        rows = self.wallet.connections.select_for_update().filter(pk=wanted, connectionless=False)
+        rows = self.wallet.connections.select_for_update(no_key=True).filter(
+            pk=wanted, connectionless=False
+        )
         return rows.filter(role=self.Role.INVITER, state=self.State.INVITED).first()
 
     def receive_reuse_accepted(self, message):

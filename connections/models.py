@@ -209,14 +209,30 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         """Whether the next step is the other side's."""
         return self.state != self.State.CONNECTED and not (self.multi_party or self.problem)
 
+    def hold(self):
+        """Whether it is still there; then nobody else changes, ends or deletes it before this
+        transaction is over. Held before any row of its exchanges is changed."""
+        rows = type(self).objects.select_for_update(no_key=True)
+        try:
+            self.refresh_from_db(fields=["state", "sequence", "left_at"], from_queryset=rows)
+        except type(self).DoesNotExist:
+            return False
+        return True
+
     def require_connected(self):
-        """409 unless an exchange can begin here: with the peer, or as the content of a new link."""
+        """409 unless an exchange can begin here: with the peer, or as the content of a new link. It
+        begins before the connection ends, and is ended with it, or not at all."""
+        if not self.hold():
+            raise transport.gone()
         if not self.is_new_link and self.state != self.State.CONNECTED:
             raise WrongState(self, [self.State.CONNECTED])
 
     @transaction.atomic
     def remove(self):
-        """Ends what is open, leaves tombstones of the keys, deletes the row."""
+        """Ends what is open, leaves tombstones of the keys, deletes the row. Later calls do
+        nothing."""
+        if not self.hold():
+            return
         router.close_exchanges(self)
         self.hang_up()
         retired = [key for key in (self.my_key, self.other_key, self.invitation_key) if key]

@@ -45,8 +45,7 @@ class Rotating(models.Model):
         if not (self.knows_rotation or self.is_hosted):
             message = "The peer has not said that it speaks did-rotate/1.0."
             raise Conflict("rotation_unknown", message)
-        row = type(self).objects.select_for_update(of=["self"]).select_related("other_key")
-        former = row.get(pk=self.pk)
+        former = type(self).objects.select_related("other_key").get(pk=self.pk)
         if former.rotation_id:
             raise Conflict("rotation_pending", "The peer has not agreed to the last rotation yet.")
         if former.other_key:

@@ -63,7 +63,7 @@ class Sharing(models.Model):
     def take(cls, wallet, message):
         """The connection on which this wallet answers a shared message; later, the same one."""
         starter = protocol.read_service(message)
-        Wallet.objects.select_for_update().get(pk=wallet.pk)
+        Wallet.objects.select_for_update(no_key=True).get(pk=wallet.pk)
         hosted = cls.hosted_exchange(starter.verkey)
         if hosted and hosted.wallet_id == wallet.pk:
             raise Invalid("own_message", "A wallet cannot answer its own offer or request.")

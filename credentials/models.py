@@ -446,12 +446,14 @@ class Credential(Proposing, Exchange):
     def remove(self):
         """Deletes the row and revokes nothing; what is open is declined first."""
         self.publish_waiting(Credential.objects.filter(pk=self.pk))
+        connection = self.connection
         with transaction.atomic():
+            is_alone = connection and connection.connectionless and connection.hold()
             if self.state in self.OPEN:
                 self.decline()
             self.delete()
-            if self.connection and self.connection.connectionless:
-                self.connection.remove()
+            if is_alone:
+                connection.remove()
 
     @classmethod
     def purge(cls, wallet, definition_id):
@@ -465,10 +467,9 @@ class Credential(Proposing, Exchange):
         listed = cls.publish_waiting(rows)
         rows = rows.filter(~Q(state=cls.State.REVOKED) | Q(pk__in=listed))
         with transaction.atomic():
-            shared = list(Connection.objects.filter(connectionless=True, credential__in=rows))
-            rows.delete()
-            for connection in shared:
+            for connection in Connection.objects.filter(connectionless=True, credential__in=rows):
                 connection.remove()
+            rows.delete()
 
     @classmethod
     def publish_waiting(cls, rows):

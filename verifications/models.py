@@ -378,11 +378,13 @@ class Verification(Exchange):
     @transaction.atomic
     def remove(self):
         """Deletes the row; what is open is declined first."""
+        connection = self.connection
+        is_alone = connection and connection.connectionless and connection.hold()
         if self.state in self.OPEN:
             self.decline()
         self.delete()
-        if self.connection and self.connection.connectionless:
-            self.connection.remove()
+        if is_alone:
+            connection.remove()
 
     @property
     def event_type(self):

@@ -79,7 +79,8 @@ class Wallet(Record):
     @transaction.atomic
     def remove(self) -> None:
         """Deletes the wallet and its connections; its keys stay behind as tombstones."""
-        for connection in self.connections.select_related("my_key", "invitation_key"):
+        rows = self.connections.select_related("my_key", "invitation_key")
+        for connection in rows.order_by("pk"):
             connection.remove()
         self.keys.update(**Key.TOMBSTONE, retired_at=timezone.now())
         self.delete()

@@ -163,7 +163,7 @@ def store(
 def handle(key: Key, received: Message) -> None:
     """Finds the connection by the recipient's key, checks the sender, calls the handler."""
     connection = find_connection(key, received.parent_id)
-    if not connection:
+    if not connection or not connection.hold():
         raise PeerError("unknown_connection", "nobody listens on this key")
     if connection.left_at:
         raise PeerError("connection_gone", "this connection was ended")

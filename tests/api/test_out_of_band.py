@@ -216,3 +216,23 @@ def test_an_offer_has_terms_of_its_own(faber, alice, offer, body, field):
         offer(**OUT_OF_BAND, **body)
     assert (refused.value.status, list(refused.value.body["errors"])) == (400, [field])
     assert not Credential.objects.exists()
+
+
+def test_an_invitation_that_was_reused_is_used(faber, acme):
+    first, second = (faber.invites(**CONNECTING, reuse=True) for _ in range(2))
+    alice, bob = faber.hosts(), acme.hosts("Bob")
+    mine = alice.accepts_invitation(first["invitation"])
+    assert alice.accepts_invitation(second["invitation"]) == mine
+    with pytest.raises(ApiError) as refused:
+        bob.accepts_invitation(second["invitation"])
+    assert (refused.value.status, refused.value.code) == (409, "invitation_gone")
+    assert [one["connectionId"] for one in faber.get("/connections")] == [first["connectionId"]]
+
+
+def test_an_invitation_for_many_that_was_reused_stays(faber, acme):
+    many = faber.invites(**CONNECTING, reuse=True, multiParty=True)
+    first = faber.invites(**CONNECTING, reuse=True)
+    alice, bob = faber.hosts(), acme.hosts("Bob")
+    mine = alice.accepts_invitation(first["invitation"])
+    assert alice.accepts_invitation(many["invitation"])["state"] == "Connected" == mine["state"]
+    assert bob.accepts_invitation(many["invitation"])["state"] == "Connected"

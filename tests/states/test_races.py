@@ -153,6 +153,7 @@ def test_the_race_of_invitations_is_lost_by_check_then_save(faber, monkeypatch):
     holders = [faber.hosts(f"Holder {number}") for number in range(N)]
     invited = faber.invites()
     monkeypatch.setattr("connections.models.move", check_then_save)
+    monkeypatch.setattr(Connection, "hold", lambda self: True)
     answers = accept_at_once(holders, invited["invitation"])
     assert refused(answers) != ["invitation_used"] * (N - 1)
 

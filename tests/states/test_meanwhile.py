@@ -1,0 +1,139 @@
+"""Two things happen to one connection in the same moment: the outcome is that of one order."""
+
+from threading import Event
+
+import pytest
+
+from connections.didcomm import router
+from connections.models import Connection, OutboundMessage
+from credentials.models import Credential
+from tests import queues
+from tests.connections import outside
+from tests.races import at_once, refused
+from tests.states import walks
+from verifications.models import Verification
+
+SECONDS = 0.7  # for the other to do what it can meanwhile
+
+
+class Meanwhile:
+    """The first one pauses at the end of a function, until the second is done or kept waiting."""
+
+    def __init__(self, monkeypatch, owner, name):
+        self.paused, self.done, self.is_first = Event(), Event(), True
+        function = getattr(owner, name)
+
+        def pausing(*arguments, **named):
+            result = function(*arguments, **named)
+            if self.is_first:
+                self.is_first = False
+                self.paused.set()
+                self.done.wait(SECONDS)
+            return result
+
+        monkeypatch.setattr(owner, name, pausing)
+
+    def runs(self, first, second):
+        """The answers of both."""
+
+        def behind():
+            assert self.paused.wait(10)
+            try:
+                return second()
+            finally:
+                self.done.set()
+
+        answers = at_once(first, behind)
+        queues.worker_catches_up()
+        return answers
+
+
+@pytest.fixture
+def walk(faber, monkeypatch):
+    return walks.Walk(faber, monkeypatch)
+
+
+@pytest.fixture
+def row(walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    walk.alice.known[walk.faber] = (row.connection_id, "")
+    return row
+
+
+@pytest.fixture
+def begins(walk, row):
+    """The ways in which an exchange begins, by the state in which it would stay."""
+    definition = walk.faber.defines("name", "level")
+    policy = {"attributes": [{"policyName": "level"}]}
+    return {
+        "offer": lambda: walk.faber.offers(walk.alice, definition, walks.VALUES),
+        "request": lambda: walk.faber.asks(walk.alice, **policy),
+    }
+
+
+def copy(row):
+    return Connection.objects.get(pk=row.pk)
+
+
+def over():
+    """Whether nothing is open on either side."""
+    rows = [*Credential.objects.all(), *Verification.objects.all()]
+    return all(row.state == "Rejected" for row in rows)
+
+
+@pytest.mark.parametrize("what", ["offer", "request"])
+@pytest.mark.parametrize("last", ["end", "remove"])
+def test_what_begins_while_the_connection_ends_is_closed_with_it(
+    row, begins, monkeypatch, what, last
+):
+    meanwhile = Meanwhile(monkeypatch, Connection, "begin")
+    answers = meanwhile.runs(begins[what], lambda: getattr(copy(row), last)())
+    assert refused(answers) == [] and over()
+
+
+@pytest.mark.parametrize("what", ["offer", "request"])
+@pytest.mark.parametrize("last", ["end", "remove"])
+def test_what_begins_after_the_end_began_is_refused(row, begins, monkeypatch, what, last):
+    meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
+    answers = meanwhile.runs(lambda: getattr(copy(row), last)(), begins[what])
+    assert refused(answers) == ["connection_gone"]
+    assert not Credential.objects.exists() and not Verification.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "what, model, receives",
+    [("offer", Credential, "receive_offer"), ("request", Verification, "receive_request")],
+)
+def test_what_arrives_while_the_connection_ends_is_closed_with_it(
+    row, begins, monkeypatch, what, model, receives
+):
+    theirs = Connection.objects.get(role="invitee")
+    meanwhile = Meanwhile(monkeypatch, model, receives)
+    assert refused(meanwhile.runs(begins[what], copy(theirs).end)) == []
+    assert over() and model.objects.count() == 2
+
+
+def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
+    theirs, api = Connection.objects.get(role="invitee"), walk.faber
+    monkeypatch.setattr("connections.didcomm.transport.drain", lambda row: None)
+    copy(theirs).end()
+    meanwhile = Meanwhile(monkeypatch, Connection, "receive_hangup")
+    path = f"/connections/{row.connection_id}/hangup"
+    _, answer = meanwhile.runs(queues.worker_catches_up, lambda: api.post(path))
+    assert answer["endedAtUtc"]
+
+
+@pytest.fixture
+def phone(settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with outside.listening(outside.Agent()) as agent:
+        yield agent
+
+
+def test_a_phone_that_asks_twice_at_once_has_one_connection(faber, phone, monkeypatch):
+    invited = faber.invites(multiParty=True)
+    invitation = Connection.objects.get(connection_id=invited["connectionId"]).invitation
+    meanwhile = Meanwhile(monkeypatch, Connection, "receive_request")
+    meanwhile.runs(lambda: phone.requests(invitation), lambda: phone.requests(invitation))
+    made = Connection.objects.get(their_key=phone.verkey)
+    assert OutboundMessage.objects.filter(connection=made, status="done").count() == 2
