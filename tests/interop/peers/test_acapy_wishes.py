@@ -162,10 +162,13 @@ def test_the_current_acapy_proposes_and_is_issued_it(faber, degree, current, cur
 
 
 def test_a_wallet_proposes_to_the_current_acapy(dora, current, current_invites, current_definition):
-    """Before it has spoken itself, it is written to as hlindy, which it answers with a filter of
-    its own only."""
+    """When it has offered something, so that the wallet knows its format."""
     issuance = Issuance(current, "2.0")
-    proposal = issuance, current_definition, current_invites
-    counter = counter_of(issuance, current_definition, BETTER)
-    assert is_issued_what_the_wallet_proposes(dora, *proposal, **counter) == BETTER
-    assert is_issued_what_the_wallet_proposes(dora, *proposal) == VALUES
+    record = issuance.offer(current_invites[1], current_definition, VALUES)
+    issuance.agent.known.add(record[issuance.id_name])
+    wanted = {"state": "Offered", "connectionId": current_invites[0]}
+    [mine] = eventually(lambda: dora.get("/credentials", **wanted))
+    dora.post(f"/credentials/{mine['credentialId']}/decline")
+    issuance.until(record, "abandoned")
+    got = is_issued_what_the_wallet_proposes(dora, issuance, current_definition, current_invites)
+    assert got == VALUES
