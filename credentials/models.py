@@ -218,12 +218,14 @@ class Credential(Proposing, Exchange):
 
     @classmethod
     def receive_offer(cls, connection, message):
-        """Holder: notes what the issuer offers, maybe for a proposal; until it is answered, a later
-        offer replaces it. The same one again changes nothing."""
+        """Holder: notes what the issuer offers, maybe for a proposal; until it is accepted, a later
+        offer replaces it. The same one again changes nothing, unless the holder has proposed
+        something else meanwhile: then the issuer insists."""
         offer, values = enclosed(message, exchange.OFFER), protocol.read_preview(message)
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
-        known = cls._in_thread(**place)
-        if known and known.state != cls.State.OFFERED and known.is_same("offer_body", offer):
+        answerable = [cls.State.PROPOSED, cls.State.OFFERED]
+        known = cls._in_thread(**place) or cls._answered_elsewhere(connection, message, offer)
+        if known and known.state not in answerable and known.is_same("offer_body", offer):
             return known
         party = {"tenant_id": connection.tenant_id, "wallet_id": connection.wallet_id}
         credential = known or cls(**place, **party)
@@ -236,7 +238,7 @@ class Credential(Proposing, Exchange):
             **as_written(message),
         }
         if known:
-            move(known, [cls.State.PROPOSED, cls.State.OFFERED], cls.State.OFFERED, **changes)
+            move(known, answerable, cls.State.OFFERED, thread_id=message.thread_id, **changes)
             return known
         for column, value in changes.items():
             setattr(credential, column, value)

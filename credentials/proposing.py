@@ -5,6 +5,7 @@ from django.db import models, transaction
 from agency.errors import Invalid, PeerError, WrongState
 from agency.states import move
 from connections.didcomm import transport
+from connections.didcomm.exchange import wire_of
 from connections.exchanges import as_written
 from credentials import proposal, protocol
 from credentials.definitions import CredentialDefinition, compared, organization
@@ -95,6 +96,21 @@ class Proposing(models.Model):
         if row and row.role != role:
             raise PeerError(protocol.ABANDONED, "the parts in this exchange are taken")
         return row
+
+    @classmethod
+    def _answered_elsewhere(cls, connection, message, offer):
+        """Holder: the oldest proposal that an offer in a new thread fits. ACA-Py answers there in
+        1.0 (aries_cloudagent 0.12.8, issue_credential/v1_0/manager.py: create_offer)."""
+        if wire_of(message).version != "1.0" or message.thread_id != message.id:
+            return None
+        place = {"connection": connection, "role": cls.Role.HOLDER, "state": cls.State.PROPOSED}
+        ids = {"definitionId": offer.get("cred_def_id"), "schemaId": offer.get("schema_id")}
+        for row in cls.objects.filter(wire_version="1.0", **place).order_by("pk"):
+            proposed = row.shown_proposal()
+            fits = all(proposed.get(name, value) == value for name, value in ids.items())
+            if fits and not connection.is_hosted:
+                return row
+        return None
 
     @transaction.atomic
     def answer(self, definition=None, values=None, automatic_issuance=False):

@@ -221,9 +221,10 @@ def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
     ]
 
 
-def offers_to(phone, thread, values, nonce="1"):
-    offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": nonce}
-    phone.says(protocol.offer(offer, list(values), values, Wire(phone.prefix), thread))
+def offers_to(phone, thread, values):
+    offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"}
+    body = protocol.offer(offer, list(values), values, Wire(phone.prefix), thread)
+    phone.offered = phone.says(body)["@id"]
 
 
 def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
@@ -239,10 +240,53 @@ def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
     assert alice.put(f"/credentials/{mine}/propose", {"comment": "No"})["state"] == "Proposed"
     queues.worker_catches_up()
     assert phone.newest(PROPOSE).thread_id == received.id
-    offers_to(phone, received.id, OTHER)
-    assert alice.get(f"/credentials/{mine}")["state"] == "Proposed", "that is the old offer"
-    offers_to(phone, received.id, VALUES, "2")
+    offers_to(phone, received.id, VALUES)
     assert alice.get(f"/credentials/{mine}")["state"] == "Offered" and len(rows()) == 1
+
+
+def test_an_issuer_insists_with_the_same_offer(faber, phone):
+    alice = faber.hosts("Alice")
+    connects(alice, phone)
+    offers_to(phone, "thread", OTHER)
+    mine = alice.newest("credentials")["credentialId"]
+    alice.put(f"/credentials/{mine}/propose", {"credentialValues": VALUES})
+    offers_to(phone, "thread", OTHER)
+    assert alice.newest("credentials")["state"] == "Offered" and len(rows()) == 1
+
+
+@pytest.mark.parametrize(
+    "named, is_taken",
+    [
+        ({"definitionId": "s:3:CL:1:t"}, True),
+        ({"schemaId": "s:2:n:1"}, True),
+        ({"credentialValues": VALUES}, True),
+        ({"definitionId": "another"}, False),
+        ({"schemaId": "another"}, False),
+    ],
+)
+def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
+    faber, phone, named, is_taken
+):
+    """As ACA-Py does in 1.0."""
+    alice = faber.hosts("Alice")
+    mine = alice.put(f"/credentials/propose/{connects(alice, phone)}", named)["credentialId"]
+    queues.worker_catches_up()
+    offers_to(phone, None, VALUES)
+    assert alice.get(f"/credentials/{mine}")["state"] == ("Offered" if is_taken else "Proposed")
+    assert len(rows()) == (1 if is_taken else 2)
+    if is_taken:
+        alice.post(f"/credentials/{mine}/decline")
+        queues.worker_catches_up()
+        assert phone.inbox[-1].thread_id == phone.offered
+
+
+def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(faber, definition):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    alice.put(f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition})
+    faber.offers(alice, {"definitionId": definition}, VALUES)
+    held = {(one["state"], "proposal" in one) for one in alice.get("/credentials")}
+    assert held == {("Proposed", True), ("Offered", False)}
 
 
 def connects(alice, phone):

@@ -1,0 +1,174 @@
+"""A holder proposes a credential, and the issuer offers it: ACA-Py 0.12.8 and the current one."""
+
+import pytest
+
+from tests.interop.peers.agency import reaches
+from tests.interop.peers.conftest import VALUES
+from tests.interop.peers.exchanges import Issuance
+from tests.interop.peers.processes import eventually
+from tests.interop.peers.test_acapy_current import as_invitee as current_invites
+from tests.interop.peers.test_acapy_current import dora
+from tests.interop.peers.test_acapy_current import link as current_invited
+from tests.interop.peers.test_acapy_current import their_definition as current_definition
+
+__all__ = ["current_definition", "current_invited", "current_invites", "dora"]
+BETTER = VALUES | {"level": "9"}
+
+
+def preview(issuance, values):
+    kind = f"https://didcomm.org/issue-credential/{issuance.version}/credential-preview"
+    attributes = [{"name": name, "value": value} for name, value in values.items()]
+    return {"@type": kind, "attributes": attributes}
+
+
+def proposes(issuance, connection_id, definition_id, values):
+    """ACA-Py as holder."""
+    body = {"connection_id": connection_id, "comment": "Please", "auto_remove": False}
+    if issuance.version == "1.0":
+        body |= {"cred_def_id": definition_id}
+        body |= {"credential_proposal": preview(issuance, values)}
+    else:
+        body |= {"filter": issuance.formed({"cred_def_id": definition_id})}
+        body |= {"credential_preview": preview(issuance, values)}
+    record = issuance.flat(issuance.agent.post(f"{issuance.path}/send-proposal", body))
+    issuance.agent.known.add(record[issuance.id_name])
+    return record
+
+
+def proposed(person, connection_id):
+    wanted = {"state": "Proposed", "connectionId": connection_id}
+    listed = eventually(lambda: person.get("/credentials", **wanted))
+    return listed[0]
+
+
+def is_issued_what_it_proposes(faber, issuance, degree, link):
+    record = proposes(issuance, link[1], degree, VALUES)
+    seen = proposed(faber, link[0])
+    assert seen["proposal"]["definitionId"] == degree
+    assert seen["proposal"]["credentialValues"] == VALUES
+    faber.put(f"/credentials/{seen['credentialId']}/offer", {"automaticIssuance": True})
+    issuance.act(issuance.until(record, "offer-received"), "send-request")
+    stored = issuance.stored(issuance.until(record, "done"))
+    reaches(faber, f"/credentials/{seen['credentialId']}", "Issued")
+    assert issuance.agent.get(f"/credential/{stored}")["attrs"] == VALUES
+
+
+def is_issued_what_the_wallet_proposes(wallet, issuance, definition, link, **counter):
+    """counter: what ACA-Py offers instead."""
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    mine = wallet.put(f"/credentials/propose/{link[0]}", body)["credentialId"]
+    record = issuance.next("proposal-received", connection_id=link[1])
+    issuance.act(record, "send-offer", counter or None)
+    offered = reaches(wallet, f"/credentials/{mine}", "Offered")
+    wallet.post(f"/credentials/{mine}")
+    issuance.act(issuance.until(record, "request-received"), "issue", {"comment": "Here"})
+    got = reaches(wallet, f"/credentials/{mine}", "Issued")
+    issuance.until(record, "done")
+    assert offered["values"] == got["values"]
+    return got["values"]
+
+
+def counter_of(issuance, definition, values):
+    """The body by which ACA-Py answers a proposal with other values."""
+    if issuance.version == "1.0":
+        shown = {"credential_proposal": preview(issuance, values), "cred_def_id": definition}
+        return {"counter_proposal": shown}
+    wanted = issuance.formed({"cred_def_id": definition})
+    return {"counter_preview": preview(issuance, values), "filter": wanted}
+
+
+@pytest.fixture
+def link(version, as_inviter, by_exchange):
+    """(our id, their id) of a connection on which this version is spoken."""
+    return as_inviter if version == "1.0" else by_exchange
+
+
+@pytest.fixture
+def met(faber, acapy, version):
+    """A new wallet, with (our id, their id) of a connection on which this version is spoken."""
+    wallet = faber.hosts("Petra")
+    handshake = "connections/1.0" if version == "1.0" else "didexchange/1.1"
+    body = {"handshake_protocols": [f"https://didcomm.org/{handshake}"]}
+    invited = acapy.post("/out-of-band/create-invitation", body)
+    ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
+    reaches(wallet, f"/connections/{ours}", "Connected")
+    record = acapy.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
+    acapy.until(f"/connections/{record['connection_id']}", state="active")
+    return wallet, (ours, record["connection_id"])
+
+
+def test_acapy_proposes_a_credential_and_is_issued_it(faber, degree, issuance, link):
+    is_issued_what_it_proposes(faber, issuance, degree, link)
+
+
+def test_acapy_is_offered_other_values_than_it_proposed(faber, degree, issuance, link):
+    record = proposes(issuance, link[1], degree, VALUES)
+    seen = proposed(faber, link[0])["credentialId"]
+    body = {"credentialValues": BETTER, "automaticIssuance": True}
+    faber.put(f"/credentials/{seen}/offer", body)
+    issuance.act(issuance.until(record, "offer-received"), "send-request")
+    stored = issuance.stored(issuance.until(record, "done"))
+    assert issuance.agent.get(f"/credential/{stored}")["attrs"] == BETTER
+
+
+def test_acapy_hears_that_its_proposal_is_declined(faber, degree, issuance, link):
+    record = proposes(issuance, link[1], degree, VALUES)
+    faber.delete(f"/credentials/delete/{proposed(faber, link[0])['credentialId']}")
+    issuance.until(record, "abandoned")
+
+
+def test_a_wallet_proposes_a_credential_and_acapy_issues_it(met, issuance, their_definition):
+    wallet, link = met
+    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link)
+    assert got == VALUES
+
+
+def test_acapy_offers_other_values_than_the_wallet_proposed(met, issuance, their_definition):
+    wallet, link = met
+    counter = counter_of(issuance, their_definition, BETTER)
+    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link, **counter)
+    assert got == BETTER
+
+
+def test_acapy_declines_what_the_wallet_proposes(met, issuance, their_definition):
+    wallet, link = met
+    body = {"definitionId": their_definition, "credentialValues": VALUES}
+    mine = wallet.put(f"/credentials/propose/{link[0]}", body)["credentialId"]
+    issuance.decline(issuance.next("proposal-received", connection_id=link[1]))
+    reaches(wallet, f"/credentials/{mine}", "Rejected")
+
+
+def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(met, issuance, their_definition):
+    """ACA-Py makes a second record of the thread, and works with it once the first is gone."""
+    wallet, link = met
+    first = issuance.offer(link[1], their_definition, VALUES)
+    issuance.agent.known.add(first[issuance.id_name])
+    offered = {"state": "Offered", "connectionId": link[0]}
+    mine = eventually(lambda: wallet.get("/credentials", **offered))[0]["credentialId"]
+    wallet.put(f"/credentials/{mine}/propose", {"credentialValues": BETTER})
+    second = issuance.next("proposal-received", connection_id=link[1])
+    assert second["thread_id"] == first["thread_id"]
+    issuance.agent.call("DELETE", f"{issuance.path}/records/{first[issuance.id_name]}")
+    issuance.act(second, "send-offer")
+    assert reaches(wallet, f"/credentials/{mine}", "Offered")["values"] == BETTER
+    wallet.post(f"/credentials/{mine}")
+    issuance.act(issuance.until(second, "request-received"), "issue", {"comment": "Here"})
+    assert reaches(wallet, f"/credentials/{mine}", "Issued")["values"] == BETTER
+
+
+def test_the_current_acapy_proposes_and_is_issued_it(faber, degree, current, current_invited):
+    issuance = Issuance(current, "2.0")
+    is_issued_what_it_proposes(faber, issuance, degree, current_invited)
+
+
+def test_a_wallet_proposes_to_the_current_acapy(dora, current, current_invites, current_definition):
+    """When it has offered something, so that the wallet knows its format."""
+    issuance = Issuance(current, "2.0")
+    record = issuance.offer(current_invites[1], current_definition, VALUES)
+    issuance.agent.known.add(record[issuance.id_name])
+    wanted = {"state": "Offered", "connectionId": current_invites[0]}
+    [mine] = eventually(lambda: dora.get("/credentials", **wanted))
+    dora.post(f"/credentials/{mine['credentialId']}/decline")
+    issuance.until(record, "abandoned")
+    got = is_issued_what_the_wallet_proposes(dora, issuance, current_definition, current_invites)
+    assert got == VALUES
