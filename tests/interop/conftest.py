@@ -36,7 +36,7 @@ def endorser_seed(indy_pool):
 
 
 @pytest.fixture
-def network(transactional_db, indy_pool, endorser_seed):
+def network(indy_pool, endorser_seed, transactional_db):
     """The ledger as a network, with an endorser of the agency."""
     vault.data_key.cache_clear()  # other processes read the one of this test
     return add_network("indy", "Indy", indy_pool.genesis.read_text(), endorser_seed)

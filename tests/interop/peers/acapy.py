@@ -53,14 +53,20 @@ CURRENT_INDY = CURRENT._replace(wallet_type="askar")
 
 def interpreter(release: Release) -> str | None:
     """A CPython of the version that this release runs with."""
-    given = os.environ.get(f"{release.variable}_PYTHON")
-    if given:
-        return given
+    variable = f"{release.variable}_PYTHON"
+    if given := os.environ.get(variable):
+        return str(file_named(variable, given))
     if release.python == f"{sys.version_info.major}.{sys.version_info.minor}":
         return sys.executable
     versions = Path.home() / ".pyenv" / "versions"
     found = [*sorted(versions.glob(f"{release.python}.*/bin/python")), *on_path(release.python)]
     return str(found[0]) if found else None
+
+
+def file_named(variable: str, path: str) -> Path:
+    if not Path(path).is_file():
+        raise LookupError(f"No test with a peer: {variable}={path} is no file.")
+    return Path(path)
 
 
 def on_path(version: str) -> list[Path]:
@@ -71,7 +77,7 @@ def on_path(version: str) -> list[Path]:
 def program(release: Release) -> Path:
     """The `aca-py` of this release, installed if it is not. LookupError when it cannot be."""
     if given := os.environ.get(release.variable):
-        return Path(given)
+        return file_named(release.variable, given)
     home = CACHE / release.folder
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / f"{release.folder}.lock", "w") as lock:
@@ -93,7 +99,8 @@ def install(release: Release, home: Path) -> None:
                     [*pip, "install", release.requirement]):  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL)
         if done.returncode:
-            raise LookupError(f"{release.requirement} was not installed: {done.stderr[-300:]}")
+            last = done.stderr.strip().splitlines()[-1:]
+            raise LookupError(f"{release.requirement} was not installed: {' '.join(last)}")
     (home / ".done").write_text(release.requirement)
 
 

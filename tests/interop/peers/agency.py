@@ -170,3 +170,17 @@ def reaches(person: people.Api, path: str, state: str, seconds: float = 40) -> d
         return shown if shown["state"] == state else None
 
     return eventually(look, seconds)
+
+
+def the_offer(wallet: people.Api) -> str:
+    """The id of what a wallet is offered, once it is."""
+    return _newest(wallet, "/credentials", "Offered")["credentialId"]
+
+
+def the_request(wallet: people.Api) -> str:
+    """The id of what a wallet is asked for, once it is."""
+    return _newest(wallet, "/verifications", "Requested")["verificationId"]
+
+
+def _newest(wallet: people.Api, path: str, state: str) -> dict:
+    return eventually(lambda: [one for one in wallet.get(path) if one["state"] == state])[0]

@@ -9,7 +9,7 @@ from connections.didcomm.message import decode_json
 from tests.interop.conftest import without
 from tests.interop.peers import definitions
 from tests.interop.peers.acapy import CURRENT, CURRENT_INDY, FIRST, Acapy, program
-from tests.interop.peers.agency import Agency, reaches
+from tests.interop.peers.agency import Agency, reaches, the_offer
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
 
@@ -204,3 +204,17 @@ def issuance(peer, version):
 @pytest.fixture
 def proof(peer, version):
     return Proof(peer, version)
+
+
+@pytest.fixture
+def badge(alice, visit, issuance, their_definition):
+    """A function by which a peer issues to Alice; answers (our id, its record)."""
+
+    def issue(**values):
+        record = issuance.offer(visit[1], their_definition, VALUES | values)
+        offered = the_offer(alice)
+        alice.post(f"/credentials/{offered}")
+        reaches(alice, f"/credentials/{offered}", "Issued")
+        return offered, issuance.until(record, "done")
+
+    return issue

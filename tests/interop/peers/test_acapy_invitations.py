@@ -7,11 +7,11 @@ import pytest
 
 from connections.didcomm.message import decode_json, encode_url
 from connections.didcomm.signatures import content_of
-from tests.interop.peers.agency import reaches
+from tests.interop.peers.agency import reaches, the_offer
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Issuance
 from tests.interop.peers.processes import eventually
-from tests.interop.peers.test_acapy_issuer import requests
+from tests.interop.peers.test_acapy_issuer import shows
 
 HANDSHAKES = [
     ("acapy", "didexchange/1.0"),
@@ -83,8 +83,7 @@ def hana(faber, defined):
         peer.until(f"/connections/{theirs}", state="active")
         issuance = Issuance(peer, "2.0")
         record = issuance.offer(theirs, defined(peer), VALUES)
-        offered = eventually(lambda: hana.get("/credentials"))[0]["credentialId"]
-        hana.post(f"/credentials/{offered}")
+        hana.post(f"/credentials/{the_offer(hana)}")
         issuance.until(record, "done")
         hana.delete(f"/connections/{ours}")
         return hana
@@ -111,8 +110,7 @@ def shares(peer, proof, their_definition):
 def test_a_request_attached_to_an_invitation_follows_the_connection(peer, proof, hana, shares):
     record, invited = shares("didexchange/1.1")
     hana(peer).accepts_invitation(invited["invitation_url"])
-    asked = eventually(lambda: requests(hana(peer)))[0]["verificationId"]
-    hana(peer).put(f"/verifications/{asked}/autoSelect")
+    shows(hana(peer))
     assert proof.verdict(record) is True
 
 

@@ -2,9 +2,7 @@
 
 import time
 
-import pytest
-
-from tests.interop.peers.agency import reaches
+from tests.interop.peers.agency import reaches, the_offer, the_request
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.definitions import revoke
 from tests.interop.peers.processes import eventually
@@ -13,30 +11,8 @@ LEVEL = {"name": "level"}
 NAME = {"name": "Full Name"}
 
 
-@pytest.fixture
-def badge(alice, visit, issuance, their_definition):
-    """A function by which ACA-Py issues to Alice; answers (our id, its record)."""
-
-    def issue(**values):
-        record = issuance.offer(visit[1], their_definition, VALUES | values)
-        offered = eventually(lambda: offers(alice))[0]["credentialId"]
-        alice.post(f"/credentials/{offered}")
-        reaches(alice, f"/credentials/{offered}", "Issued")
-        return offered, issuance.until(record, "done")
-
-    return issue
-
-
 def now():
     return int(time.time())
-
-
-def offers(holder):
-    return [one for one in holder.get("/credentials") if one["state"] == "Offered"]
-
-
-def requests(holder):
-    return [one for one in holder.get("/verifications") if one["state"] == "Requested"]
 
 
 def asks(proof, connection_id, attributes=(), predicates=(), **more):
@@ -48,7 +24,7 @@ def asks(proof, connection_id, attributes=(), predicates=(), **more):
 
 def shows(holder):
     """The wallet answers what it is asked, by itself."""
-    asked = eventually(lambda: requests(holder))[0]["verificationId"]
+    asked = the_request(holder)
     holder.put(f"/verifications/{asked}/autoSelect")
     return asked
 
@@ -65,14 +41,14 @@ def test_a_hosted_wallet_gets_a_credential_of_acapy(alice, badge, their_definiti
 
 def test_acapy_hears_that_an_offer_is_declined(alice, visit, issuance, their_definition):
     record = issuance.offer(visit[1], their_definition, VALUES)
-    ours = eventually(lambda: offers(alice))[0]["credentialId"]
+    ours = the_offer(alice)
     alice.post(f"/credentials/{ours}/decline")
     issuance.until(record, "abandoned")
 
 
 def test_acapy_takes_an_offer_back(alice, visit, issuance, their_definition):
     record = issuance.offer(visit[1], their_definition, VALUES)
-    ours = eventually(lambda: offers(alice))[0]["credentialId"]
+    ours = the_offer(alice)
     issuance.decline(record)
     reaches(alice, f"/credentials/{ours}", "Rejected")
 
@@ -97,14 +73,14 @@ def test_acapy_refuses_a_predicate_that_does_not_hold(alice, visit, badge, proof
 
 def test_acapy_hears_that_a_request_is_declined(alice, visit, proof):
     record = asks(proof, visit[1], [LEVEL])
-    ours = eventually(lambda: requests(alice))[0]["verificationId"]
+    ours = the_request(alice)
     alice.put(f"/verifications/{ours}/decline")
     proof.until(record, "abandoned")
 
 
 def test_acapy_takes_a_request_back(alice, visit, proof):
     record = asks(proof, visit[1], [LEVEL])
-    ours = eventually(lambda: requests(alice))[0]["verificationId"]
+    ours = the_request(alice)
     proof.decline(record)
     reaches(alice, f"/verifications/{ours}", "Rejected")
 

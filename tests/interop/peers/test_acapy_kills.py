@@ -8,9 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from tests.interop.peers import test_acapy_holder as holding
-from tests.interop.peers import test_acapy_issuer as issuing
 from tests.interop.peers.acapy import Acapy
-from tests.interop.peers.agency import reaches
+from tests.interop.peers.agency import reaches, the_offer
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.processes import eventually
@@ -137,13 +136,13 @@ def test_what_wallets_asked_for_while_no_worker_lived_arrives(parties, visits, d
         one.issuance.offer(theirs, defined(one.peer), VALUES)
         for one, (_, (_, theirs)) in zip(parties, guests, strict=True)
     ]
-    offers = [eventually(lambda: issuing.offers(alice))[0] for alice, _ in guests]  # noqa: B023
+    offers = [the_offer(alice) for alice, _ in guests]
     with dies(OUT, len(parties)):
         for (alice, _), offer in zip(guests, offers, strict=True):
-            alice.post(f"/credentials/{offer['credentialId']}")
+            alice.post(f"/credentials/{offer}")
     all_done(parties, records)
     for (alice, _), offer in zip(guests, offers, strict=True):
-        assert reaches(alice, f"/credentials/{offer['credentialId']}", "Issued")["values"] == VALUES
+        assert reaches(alice, f"/credentials/{offer}", "Issued")["values"] == VALUES
 
 
 def test_acapy_reaches_a_web_server_that_was_killed(agency, faber, parties, offered):

@@ -1,6 +1,5 @@
 """A prover proposes what it can show, and the verifier asks for it."""
 
-from tests.interop.peers import test_acapy_issuer as issuing
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.processes import eventually
@@ -25,13 +24,10 @@ def proposals(faber, connection_id):
 
 
 def test_a_wallet_proposes_a_proof_to_acapy_and_is_asked(
-    alice, visit, issuance, proof, their_definition
+    alice, visit, badge, proof, their_definition
 ):
     ours, theirs = visit
-    record = issuance.offer(theirs, their_definition, VALUES)
-    offered = eventually(lambda: issuing.offers(alice))[0]["credentialId"]
-    alice.post(f"/credentials/{offered}")
-    issuance.until(record, "done")
+    badge()
     restrictions = [{"credentialDefinitionId": their_definition}]
     wanted = [{"policyName": "level", "restrictions": restrictions}]
     body = {"name": "My level", "version": "1.0", "attributes": wanted}
