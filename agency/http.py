@@ -24,7 +24,7 @@ import h11
 from django.conf import settings
 from django.utils import timezone
 
-from agency import addresses, metrics
+from agency import addresses, metrics, outside
 from agency.addresses import Target
 from agency.errors import Unavailable
 
@@ -126,7 +126,8 @@ def get(
 def call(
     method: str, url: str, headers: dict[str, str], body: bytes, clock: Clock, answer_bytes: int
 ) -> Answer:
-    """Counted by what came of it."""
+    """Counted by what came of it. Never inside a transaction of the database."""
+    outside.require()
     before = clock.elapsed
     try:
         answer = exchange(method, url, headers, body, clock, answer_bytes)

@@ -48,6 +48,12 @@ def answer(name: Hashable, read: Callable[[], Answer]) -> Answer:
     raise NotAtHand(name, read)
 
 
+def require() -> None:
+    """Before every call over the network: a transaction's locks would last as long as the call."""
+    if connection.in_atomic_block:
+        raise RuntimeError("nothing is called inside a transaction: see agency/outside.py")
+
+
 def now() -> int:
     """Unix seconds; while an attempt runs, those at its begin: what is asked about this moment is
     the same in each round."""

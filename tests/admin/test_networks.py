@@ -72,6 +72,7 @@ def test_a_wrong_genesis_is_refused(adds, genesis):
     assert adds(genesis=genesis) == []
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_wrong_file_and_a_private_address_are_refused(adds):
     assert adds(file=SimpleUploadedFile("genesis", b"\xff" * 600_000)) == []
     assert adds(address="http://10.0.0.1/genesis") == []

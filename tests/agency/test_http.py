@@ -33,6 +33,12 @@ def failure(call, *arguments, **options):
     return raised.value
 
 
+@pytest.mark.django_db
+def test_nothing_is_called_inside_a_transaction():
+    with serving(answers(HEAD + b"4\r\n\r\ntext")) as here, pytest.raises(RuntimeError):
+        post(here)
+
+
 def test_an_answer_has_its_status_headers_and_body():
     with serving(answers(HEAD + b"4\r\nX-Word: one\r\nx-word: two\r\n\r\ntext")) as here:
         answer = post(here)

@@ -20,9 +20,9 @@ from time import monotonic, sleep
 from typing import Any
 
 from django.conf import settings
-from django.db import connection
 from indy_vdr import Pool, Request, VdrError, VdrErrorCode, bindings, open_pool, set_config
 
+from agency import outside
 from agency.errors import AgencyError, Conflict, Invalid, Unavailable
 from credentials.registries.indy import try_genesis
 from tenants.models import Network
@@ -130,8 +130,7 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
     A write that ends as Unavailable may have happened, or happen yet. Never in a transaction of the
     database, whose locks would last as long as the call.
     """
-    if connection.in_atomic_block:
-        raise RuntimeError("a ledger is called outside of transactions: see agency/outside.py")
+    outside.require()
     host, lane = pools(), (network.genesis, is_write)
     if monotonic() < host.silent_until.get(lane, 0):
         raise silent(network)
