@@ -296,13 +296,22 @@ class Credential(Proposing, Exchange):
             return RevocationRegistry.allocate(self.definition)
         return None
 
-    @transaction.atomic
+    @outside.atomic
     def issue(self, values=None, place=None):
         """Issuer: signs and sends the credential; `values` replace those of the offer.
 
         place: from reserve_place(), called before this transaction.
         """
+        if self.state != self.State.REQUESTED:
+            raise WrongState(self, [self.State.REQUESTED])
         registry, index = place or self.reserve_place() or (None, None)
+        values = self._values_to_issue(self.definition, values)
+        credential = self.definition.sign(
+            vault.unseal(self, "offer_body"),
+            vault.unseal(self, "request_body"),
+            values,
+            registry and registry.place(index),
+        )
         move(
             self,
             [self.State.REQUESTED],
@@ -310,13 +319,6 @@ class Credential(Proposing, Exchange):
             issued_at=timezone.now(),
             revocation_registry_id=registry.registry_id if registry else "",
             revocation_index=index,
-        )
-        values = self._values_to_issue(self.definition, values)
-        credential = self.definition.sign(
-            vault.unseal(self, "offer_body"),
-            vault.unseal(self, "request_body"),
-            values,
-            registry and registry.place(index),
         )
         self._keep(values=values)
         self._send(protocol.issue(credential, self.thread_id, self.wire))

@@ -113,6 +113,13 @@ def test_what_arrives_while_the_connection_ends_is_closed_with_it(
     assert over() and model.objects.count() == 2
 
 
+def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
+    row = walks.credential(walk, "issuer", "Requested")
+    meanwhile = Meanwhile(monkeypatch, Credential, "_keep")
+    assert refused(meanwhile.runs(row.issue, copy(row.connection).end)) == []
+    assert Credential.objects.get(role="issuer").state == "Issued"
+
+
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
     theirs, api = Connection.objects.get(role="invitee"), walk.faber
     monkeypatch.setattr("connections.didcomm.transport.drain", lambda row: None)
