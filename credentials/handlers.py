@@ -63,7 +63,7 @@ def receive_revocation(connection, message):
 @closes
 def decline_open(connection):
     for credential in Credential.objects.filter(connection=connection, state__in=Credential.OPEN):
-        with suppress(WrongState):  # what the other side finishes in this moment stays
+        with suppress(WrongState):  # what was finished in this moment stays
             credential.decline()
 
 

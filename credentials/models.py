@@ -275,11 +275,15 @@ class Credential(Proposing, Exchange):
             transaction.on_commit(self.issue_automatically, robust=True)
 
     def issue_automatically(self):
-        """Issuer: after the request is stored; a request that cannot be signed is declined."""
+        """Issuer: after the request is stored; one that cannot be signed is declined, and what was
+        ended meanwhile is not issued."""
         try:
             self.issue(place=self.reserve_place())
         except PeerError:
             Credential.objects.get(pk=self.pk).decline()
+        except Conflict as error:
+            if error.code not in ("wrong_state", "connection_gone"):
+                raise
 
     @cached_property
     def definition(self):

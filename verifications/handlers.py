@@ -52,7 +52,7 @@ def receive_problem(connection, message):
 def decline_open(connection):
     rows = Verification.objects.filter(connection=connection, state__in=Verification.OPEN)
     for verification in rows:
-        with suppress(WrongState):  # what the other side finishes in this moment stays
+        with suppress(WrongState):  # what was finished in this moment stays
             verification.decline()
 
 
