@@ -77,7 +77,8 @@ class Handshaking(models.Model):
         if invited.did:
             same |= Q(invitation__services__contains=[invited.did])
         usable = Q(state=cls.State.CONNECTED) | Q(invitation__contains={"@id": invitation_id})
-        return wallet.connections.filter(same, usable, left_at=None).order_by("pk").first()
+        known = wallet.connections.filter(same, usable, left_at=None).order_by("pk").first()
+        return known if known and known.hold() and not known.left_at else None
 
     @classmethod
     def _answer(cls, wallet, invitation, invited):

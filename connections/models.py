@@ -27,6 +27,9 @@ __all__ = [
     "invitation_used",
     "taken",
 ]
+# What may have changed until a connection is held.
+HELD = ["state", "sequence", "left_at", "rotation_id", "their_former_key", "spoken"]
+HELD += ["their_did", "their_key", "their_endpoint", "their_routing_keys"]
 
 
 class Connection(Sharing, Handshaking, Rotating, Announced):
@@ -214,7 +217,7 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         transaction is over. Held before any row of its exchanges is changed."""
         rows = type(self).objects.select_for_update(no_key=True)
         try:
-            self.refresh_from_db(fields=["state", "sequence", "left_at"], from_queryset=rows)
+            self.refresh_from_db(fields=HELD, from_queryset=rows)
         except type(self).DoesNotExist:
             return False
         return True

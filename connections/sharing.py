@@ -68,7 +68,7 @@ class Sharing(models.Model):
         if hosted and hosted.wallet_id == wallet.pk:
             raise Invalid("own_message", "A wallet cannot answer its own offer or request.")
         mine = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
-        if known := mine.select_related("my_key").first():
+        if (known := mine.select_related("my_key").first()) and known.hold():
             return known
         if hosted and hosted.state != cls.State.INVITED:
             raise taken()

@@ -1,6 +1,8 @@
 """What received messages of issue-credential and revocation notification do, in both versions."""
 
-from agency.errors import PeerError
+from contextlib import suppress
+
+from agency.errors import PeerError, WrongState
 from connections.didcomm.message import problem_code
 from connections.didcomm.router import closes, handles, moves
 from credentials import protocol
@@ -61,7 +63,8 @@ def receive_revocation(connection, message):
 @closes
 def decline_open(connection):
     for credential in Credential.objects.filter(connection=connection, state__in=Credential.OPEN):
-        credential.decline()
+        with suppress(WrongState):  # what was finished in this moment stays
+            credential.decline()
 
 
 @moves

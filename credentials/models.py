@@ -277,11 +277,15 @@ class Credential(Proposing, Exchange):
             transaction.on_commit(self.issue_automatically, robust=True)
 
     def issue_automatically(self):
-        """Issuer: after the request is stored; a request that cannot be signed is declined."""
+        """Issuer: after the request is stored; one that cannot be signed is declined, and what was
+        ended meanwhile is not issued."""
         try:
             self.issue(place=self.reserve_place())
         except PeerError:
             Credential.objects.get(pk=self.pk).decline()
+        except Conflict as error:
+            if error.code not in ("wrong_state", "connection_gone"):
+                raise
 
     @cached_property
     def definition(self):
@@ -298,13 +302,22 @@ class Credential(Proposing, Exchange):
             return RevocationRegistry.allocate(self.definition)
         return None
 
-    @transaction.atomic
+    @outside.atomic
     def issue(self, values=None, place=None):
         """Issuer: signs and sends the credential; `values` replace those of the offer.
 
         place: from reserve_place(), called before this transaction.
         """
+        if self.state != self.State.REQUESTED:
+            raise WrongState(self, [self.State.REQUESTED])
         registry, index = place or self.reserve_place() or (None, None)
+        values = self._values_to_issue(self.definition, values)
+        credential = self.definition.sign(
+            vault.unseal(self, "offer_body"),
+            vault.unseal(self, "request_body"),
+            values,
+            registry and registry.place(index),
+        )
         move(
             self,
             [self.State.REQUESTED],
@@ -312,13 +325,6 @@ class Credential(Proposing, Exchange):
             issued_at=timezone.now(),
             revocation_registry_id=registry.registry_id if registry else "",
             revocation_index=index,
-        )
-        values = self._values_to_issue(self.definition, values)
-        credential = self.definition.sign(
-            vault.unseal(self, "offer_body"),
-            vault.unseal(self, "request_body"),
-            values,
-            registry and registry.place(index),
         )
         self._keep(values=values)
         self._send(protocol.issue(credential, self.thread_id, self.wire))

@@ -1,6 +1,8 @@
 """What received messages of present-proof do, in both versions."""
 
-from agency.errors import PeerError
+from contextlib import suppress
+
+from agency.errors import PeerError, WrongState
 from connections.didcomm.message import problem_code
 from connections.didcomm.router import closes, handles, moves
 from verifications import protocol
@@ -50,7 +52,8 @@ def receive_problem(connection, message):
 def decline_open(connection):
     rows = Verification.objects.filter(connection=connection, state__in=Verification.OPEN)
     for verification in rows:
-        verification.decline()
+        with suppress(WrongState):  # what was finished in this moment stays
+            verification.decline()
 
 
 @moves

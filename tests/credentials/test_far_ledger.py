@@ -10,7 +10,7 @@ from agency import outside
 from agency.errors import Unavailable
 from credentials.models import PublishedObject
 from credentials.registries import registry_of
-from credentials.registries.indy import pool
+from credentials.registries.indy import IndyRegistry, pool
 from tenants.models import Network
 from tests import queues
 from tests.credentials import far
@@ -133,6 +133,15 @@ def test_an_unknown_definition_is_asked_for_each_time(faber, badge, alice, ledge
     known = PublishedObject.objects.filter(object_id="elsewhere")
     known.update(object_id=badge["definitionId"])
     assert ledger.kinds() == {"definition"} and alice.accepts_offer()
+
+
+def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch):
+    definition = faber.defines(*VALUES)
+    alice = far.moved(faber).hosts()
+    monkeypatch.setattr(IndyRegistry, "_keep", lambda *found: None)
+    alice.receives(faber, definition, VALUES)
+    assert alice.newest("credentials")["state"] == faber.get("/credentials")[0]["state"] == "Issued"
+    assert [kind for kind, _ in ledger.asked] == ["definition"] * 3, "request, issue, credential"
 
 
 def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):

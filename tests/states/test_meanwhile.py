@@ -113,6 +113,36 @@ def test_what_arrives_while_the_connection_ends_is_closed_with_it(
     assert over() and model.objects.count() == 2
 
 
+def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_anew(
+    faber, monkeypatch
+):
+    alice, terms = faber.hosts(), {"protocol": "out-of-band", "reuse": True}
+    first, second = faber.invites(**terms), faber.invites(**terms)
+    mine = alice.accepts_invitation(first["invitation"])
+    meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
+    _, anew = meanwhile.runs(
+        lambda: alice.delete(f"/connections/{mine['connectionId']}"),
+        lambda: alice.accepts_invitation(second["invitation"]),
+    )
+    assert anew["connectionId"] != mine["connectionId"]
+    assert [one["connectionId"] for one in alice.get("/connections")] == [anew["connectionId"]]
+
+
+def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
+    row = walks.credential(walk, "issuer", "Requested")
+    meanwhile = Meanwhile(monkeypatch, Credential, "_keep")
+    assert refused(meanwhile.runs(row.issue, copy(row.connection).end)) == []
+    assert Credential.objects.get(role="issuer").state == "Issued"
+
+
+@pytest.mark.parametrize("last", ["decline", "end"])
+def test_what_ends_before_it_is_issued_automatically_ends(walk, row, last):
+    row = walks.credential(walk, "issuer", "Requested")
+    (copy(row.connection).end if last == "end" else walks.fresh(row).decline)()
+    row.issue_automatically()
+    assert walks.fresh(row).state == "Rejected"
+
+
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
     theirs, api = Connection.objects.get(role="invitee"), walk.faber
     monkeypatch.setattr("connections.didcomm.transport.drain", lambda row: None)
