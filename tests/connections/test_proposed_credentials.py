@@ -135,11 +135,24 @@ def test_a_proposal_after_the_request_is_too_late(faber, phone, client, definiti
     assert rows() == before
 
 
-def test_what_names_an_unknown_definition_waits_for_the_issuers_word(faber, phone, definition):
+@pytest.mark.parametrize("named", [{"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}])
+def test_what_names_no_definition_of_ours_waits_for_the_issuers_word(
+    faber, phone, definition, named
+):
     phone.connects(faber)
-    proposes(phone, definitionId="V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x", credentialValues=VALUES)
-    assert seen(faber)["state"] == "Proposed"
+    proposes(phone, **named)
+    assert (seen(faber)["state"], seen(faber)["proposal"]) == ("Proposed", named)
     assert offers(faber, definitionId=definition)["definitionId"] == definition
+
+
+def test_what_a_phone_leaves_out_of_its_answer_is_as_offered(faber, phone, definition):
+    row = phone.connects(faber)
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.worker_catches_up()
+    proposes(phone, phone.newest(ISSUE + "offer-credential").thread_id, comment="Why?")
+    again = offers(faber)
+    assert (again["definitionId"], again["values"]) == (definition, VALUES)
 
 
 def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
