@@ -114,11 +114,12 @@ class Proposing(models.Model):
 
     @transaction.atomic
     def answer(self, definition=None, values=None, automatic_issuance=False):
-        """Issuer: offers what was proposed, or something else, in the thread of the proposal."""
+        """Issuer: offers what was proposed, or something else, in the thread of the proposal. What
+        that left out is as it was offered before, if it was."""
         if self.state != self.State.PROPOSED:
             raise WrongState(self, [self.State.PROPOSED])
         definition = definition or self.proposed_definition()
-        values = values or self.shown_proposal().get("credentialValues")
+        values = values or self.shown_proposal().get("credentialValues") or self.shown_values()
         definition.check_offered(values, automatic_issuance)
         names, offer = definition.schema.attribute_names, definition.offer()
         move(

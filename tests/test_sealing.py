@@ -32,7 +32,8 @@ from wallets.models import Key, Wallet
 NAME, CITY = "Zenobia Quillfeather", "Ulthar-upon-Skai"
 OTHER_NAME, WANTED = "Balthazar Nightingale", "Unobtainium-4711"
 OPEN_NAME, AGE = "Cassiopeia Wintergreen", "731946"
-WORDS = (NAME, CITY, OTHER_NAME, WANTED, OPEN_NAME, AGE)
+WISH, COMMENT = "Thelonius Featherstonehaugh", "Ultramarine-Whisper-88"
+WORDS = (NAME, CITY, OTHER_NAME, WANTED, OPEN_NAME, AGE, WISH, COMMENT)
 
 
 @pytest.fixture
@@ -70,6 +71,9 @@ def story(faber, monkeypatch):
     attributes = [{"policyName": "name", "restrictions": wanted}]
     policy = {"name": "Policy", "version": "1.0", "attributes": attributes}
     faber.post("/verificationPolicies", policy)
+    wish = {"definitionId": definition["definitionId"], "comment": COMMENT}
+    wish["credentialValues"] = values | {"name": WISH}
+    alice.put(f"/credentials/propose/{alice.known[faber][1]}", wish)
     by_link = {"definitionId": definition["definitionId"], "credentialValues": values}
     faber.call("post", "/credentials", by_link, **{"Idempotency-Key": "k1"})
     queues.crash_before_the_drain(monkeypatch)

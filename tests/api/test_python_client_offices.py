@@ -9,7 +9,9 @@ import warnings
 import pytest
 from PIL import Image
 
+from credentials.models import Credential
 from tenants.provisioning import create_organization
+from wallets.models import Wallet
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -166,6 +168,20 @@ def test_a_definition_of_this_client_is_kept_read_and_sent(office):
     assert seen.policy.predicates[0].predicate_value == 2020
     office.credentials.delete_verification_definition(made.id)
     assert office.credentials.list_verification_definitions() == []
+
+
+def test_a_credential_in_a_state_that_this_client_does_not_know_is_listed(office):
+    wallet_id, connection_id, mine = hold(office)
+    wallet = Wallet.objects.get(wallet_id=wallet_id)
+    connection = wallet.connections.get(connection_id=mine)
+    Credential.propose(connection, {"schemaName": "Licence"})
+    for listed in (
+        office.wallet.list_credentials(wallet_id),
+        office.credentials.list_credentials(connection_id=connection_id),
+    ):
+        assert [(one.state, one.definition_id, one.values) for one in listed] == [
+            ("Proposed", None, None)
+        ]
 
 
 def test_a_proposal_is_answered(office):

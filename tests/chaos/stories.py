@@ -82,6 +82,7 @@ class Pair:
     def act(self) -> None:
         """Until the time is up."""
         known = [self.offer, self.offer, self.write, self.ask, self.decline, self.meet]
+        known += [self.wish, self.counter]
         step = self.meet
         while not self.office.over.is_set():
             try:
@@ -100,7 +101,8 @@ class Pair:
         invited = self.office.post("/connections")
         self.connection = invited["connectionId"]
         form = {"invitation": invited["invitation"]}
-        self.host.post(f"/api/{self.wallet}/connections/invitation", form=form)
+        taken = self.host.post(f"/api/{self.wallet}/connections/invitation", form=form)
+        self.mine = taken["connectionId"]
 
     def offer(self) -> None:
         automatic = self.random.random() < 0.5
@@ -119,6 +121,24 @@ class Pair:
         self.offered(False)
         [mine, *_] = self.open("credentials", "Offered")
         self.host.post(f"/api/{self.wallet}/credentials/{mine['credentialId']}/decline")
+
+    def wish(self) -> None:
+        wanted = {"definitionId": self.definition, "credentialValues": VALUES}
+        self.host.put(f"/api/{self.wallet}/credentials/propose/{self.mine}", wanted)
+        self.answer()
+
+    def counter(self) -> None:
+        self.offered(False)
+        [mine, *_] = self.open("credentials", "Offered")
+        path = f"/api/{self.wallet}/credentials/{mine['credentialId']}/propose"
+        self.host.put(path, {"credentialValues": VALUES | {"degree": "Physics"}})
+        self.answer()
+
+    def answer(self) -> None:
+        found = self.office.get(f"/credentials?state=Proposed&connectionId={self.connection}")
+        if not found:
+            raise Refused("nothing_there_yet")
+        self.office.put(f"/credentials/{found[0]['credentialId']}/offer", {"comment": "Here"})
 
     def ask(self) -> None:
         self.office.post(f"/verifications/policy/connections/{self.connection}", ASKED)

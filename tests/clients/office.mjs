@@ -18,7 +18,7 @@ export const DOT = Buffer.from(
 
 export class Office {
   constructor(version, keys = ORGANIZATIONS[version]) {
-    Object.assign(this, GENERATIONS[version](keys));
+    Object.assign(this, GENERATIONS[version](keys), { keys });
     // The client of April 2020 shares offers and requests, but takes none: the next one does.
     this.taker = version === '3102' ? GENERATIONS[3476](keys).wallet : this.wallet;
   }
@@ -43,6 +43,16 @@ export class Office {
     const walletId = await this.host();
     const { connectionId, invitation } = await this.credentials.createConnection({ name: 'Rex' });
     return { walletId, connectionId, mine: await this.wallet.acceptInvitation(walletId, invitation) };
+  }
+
+  /** A hosted wallet says what it would like; no client has an operation for that. */
+  async propose(walletId, connectionId) {
+    const path = `${process.env.AGENCY_URL}/api/${walletId}/credentials/propose/${connectionId}`;
+    const headers = { Authorization: `bearer ${this.keys.accessToken}`, 'Content-Type': 'application/json' };
+    headers['X-Streetcred-Subscription-Key'] = this.keys.subscriptionKey;
+    const { definitionId } = this.definition;
+    const body = JSON.stringify({ definitionId, credentialValues: VALUES });
+    return (await fetch(path, { method: 'PUT', headers, body })).json();
   }
 
   /** A wallet with a credential, issued automatically; `held` is the wallet's id of it. */

@@ -47,6 +47,18 @@ for (const version of ['3102', '3476', '5018']) {
       assert.ok(held.acceptedAtUtc >= offered.issuedAtUtc);
     });
 
+    test('a state that the client does not know is listed', async () => {
+      const { walletId, connectionId, mine } = await office.meet();
+      const proposed = await office.propose(walletId, mine.connectionId);
+      const [held] = await wallet.listCredentials(walletId);
+      const [seen] = (await credentials.listCredentials()).filter((one) => one.connectionId === connectionId);
+      assert.equal(held.credentialId, proposed.credentialId);
+      for (const one of [held, seen]) {
+        assert.equal(one.state, 'Proposed');
+        assert.ok(one.issuedAtUtc instanceof Date);
+      }
+    });
+
     test('a credential is issued as soon as it is accepted', async () => {
       const { walletId, connectionId, credentialId, held } = await office.hold();
       assert.equal((await wallet.getCredential(walletId, held)).state, 'Issued');

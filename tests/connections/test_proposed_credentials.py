@@ -10,6 +10,7 @@ from credentials import proposal, protocol
 from credentials.models import Credential
 from tests import queues
 from tests.connections.outside import Agent
+from tests.connections.test_killed import POINTS, dies_and_is_followed, ids_of
 from tests.connections.test_outside_agent import ISSUE, VALUES, invitation_of, takes_offer
 
 OTHER = VALUES | {"level": "8"}
@@ -134,11 +135,24 @@ def test_a_proposal_after_the_request_is_too_late(faber, phone, client, definiti
     assert rows() == before
 
 
-def test_what_names_an_unknown_definition_waits_for_the_issuers_word(faber, phone, definition):
+@pytest.mark.parametrize("named", [{"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}])
+def test_what_names_no_definition_of_ours_waits_for_the_issuers_word(
+    faber, phone, definition, named
+):
     phone.connects(faber)
-    proposes(phone, definitionId="V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x", credentialValues=VALUES)
-    assert seen(faber)["state"] == "Proposed"
+    proposes(phone, **named)
+    assert (seen(faber)["state"], seen(faber)["proposal"]) == ("Proposed", named)
     assert offers(faber, definitionId=definition)["definitionId"] == definition
+
+
+def test_what_a_phone_leaves_out_of_its_answer_is_as_offered(faber, phone, definition):
+    row = phone.connects(faber)
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.worker_catches_up()
+    proposes(phone, phone.newest(ISSUE + "offer-credential").thread_id, comment="Why?")
+    again = offers(faber)
+    assert (again["definitionId"], again["values"]) == (definition, VALUES)
 
 
 def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
@@ -296,3 +310,59 @@ def connects(alice, phone):
     phone.their_key = connecting.read_request(asked).verkey
     phone.says(connecting.response(phone.party, phone.seed, asked))
     return mine["connectionId"]
+
+
+@pytest.mark.parametrize("fault", POINTS)
+def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
+    faber, phone, definition, fault
+):
+    phone.connects(faber)
+    wanted = {"definitionId": definition, "credentialValues": VALUES}
+    phone.post(phone.pack(proposal.message(wanted, Wire(phone.prefix))))
+    if fault == "inside_handling":
+        dies_and_is_followed(fault)
+    queues.worker_catches_up()
+    assert [one["sequence"] for one in rows()] == [1]
+    faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
+    if fault != "inside_handling":
+        dies_and_is_followed(fault)
+    queues.worker_catches_up()
+    assert len(ids_of(phone, ISSUE + "offer-credential")) == 1
+    assert not queues.pending().exists()
+
+
+def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, definition):
+    """The connection is made first, and the exchange goes on there."""
+    alice, body = faber.hosts("Alice"), {"definitionId": definition, "credentialValues": VALUES}
+    body |= {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    invited = faber.post("/credentials", body)["offerData"]
+    alice.accepts_invitation(invited)
+    mine = alice.newest("credentials")["credentialId"]
+    alice.put(f"/credentials/{mine}/propose", {"credentialValues": OTHER})
+    assert seen(faber)["state"] == "Proposed"
+    assert offers(faber, automaticIssuance=True)["state"] == "Offered"
+    alice.accepts_offer()
+    assert alice.newest("credentials")["values"] == OTHER
+    assert {row["state"] for row in rows()} == {"Issued"}
+
+
+@pytest.mark.parametrize("ends", ["connection", "wallet"])
+def test_a_proposal_ends_with_its_holder(faber, definition, ends):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    alice.put(f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition})
+    if ends == "connection":
+        alice.delete(f"/connections/{alice.known[faber][1]}")
+    else:
+        faber.delete(f"/api/wallets/{alice.wallet_id}")
+    assert seen(faber)["state"] == "Rejected"
+
+
+def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(faber, phone, definition):
+    phone.connects(faber)
+    Connection.objects.update(their_endpoint="")
+    wanted = {"definitionId": definition, "credentialValues": VALUES}
+    assert phone.asks(proposal.message(wanted, Wire(phone.prefix))).content == b""
+    faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
+    phone.asks(phone.build(connecting.PING, response_requested=False))
+    assert phone.newest(ISSUE + "offer-credential")

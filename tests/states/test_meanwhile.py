@@ -143,6 +143,49 @@ def test_what_ends_before_it_is_issued_automatically_ends(walk, row, last):
     assert walks.fresh(row).state == "Rejected"
 
 
+@pytest.fixture
+def proposes(walk, row):
+    """How Alice begins; her side of the connection."""
+    theirs = Connection.objects.get(role="invitee")
+    wanted = {"schemaName": "Licence", "credentialValues": walks.VALUES}
+    path = f"/credentials/propose/{theirs.connection_id}"
+    return lambda: walk.alice.put(path, wanted), theirs
+
+
+@pytest.mark.parametrize("last", ["end", "remove"])
+def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(proposes, monkeypatch, last):
+    propose, mine = proposes
+    meanwhile = Meanwhile(monkeypatch, Credential, "_proposed")
+    assert refused(meanwhile.runs(propose, lambda: getattr(copy(mine), last)())) == []
+    assert over() and Credential.objects.count() == 2
+
+
+@pytest.mark.parametrize("last", ["end", "remove"])
+def test_what_is_proposed_after_the_end_began_is_refused(proposes, monkeypatch, last):
+    propose, mine = proposes
+    meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
+    answers = meanwhile.runs(lambda: getattr(copy(mine), last)(), propose)
+    assert refused(answers) == ["connection_gone"] and not Credential.objects.exists()
+
+
+def test_a_proposal_that_arrives_while_the_connection_ends_is_closed_with_it(
+    row, proposes, monkeypatch
+):
+    meanwhile = Meanwhile(monkeypatch, Credential, "receive_proposal")
+    assert refused(meanwhile.runs(proposes[0], copy(row).end)) == []
+    assert over() and Credential.objects.count() == 2
+
+
+def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(walk, row, proposes):
+    proposes[0]()
+    definition = walk.faber.defines("name", "level")["definitionId"]
+    [seen] = walk.faber.get("/credentials")
+    path, body = f"/credentials/{seen['credentialId']}/offer", {"definitionId": definition}
+    answers = at_once(lambda: walk.faber.put(path, body), copy(row).end)
+    queues.worker_catches_up()
+    assert set(refused(answers)) <= {"wrong_state", "connection_gone"} and over()
+
+
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
     theirs, api = Connection.objects.get(role="invitee"), walk.faber
     monkeypatch.setattr("connections.didcomm.transport.drain", lambda row: None)
