@@ -4,6 +4,8 @@ INDY_POOL names the script that makes them (default: beside this checkout). What
 kept in ~/.cache; the ledger itself is new for each run, in a folder and on ports of its own.
 """
 
+import asyncio
+import json
 import os
 import secrets
 import shutil
@@ -11,7 +13,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,13 +23,14 @@ from indy_vdr import ledger
 from agency.embedded.home import Failed, hold
 from credentials.registries.indy import pool
 from tenants.models import Network
+from tests.processes import eventually
 from wallets import keys
 
 SCRIPT = Path(os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/indy-pool.sh"))
 CACHE = Path.home() / ".cache" / "indy-pool"
 TRUSTEE = b"000000000000000000000000Trustee1"
 NODES = 4
-SETTLES = 0.3  # seconds
+LEDGERS = (1, 2)  # the domain's and the configuration's
 PREFIX = "indy-validators-"
 SECONDS_TO_INSTALL = 280
 
@@ -86,8 +88,26 @@ class Pool:
         request = build(self.trustee, *arguments)
         request.set_signature(keys.sign(TRUSTEE, request.signature_input))
         answer = pool.send(self.network(), request, is_write=True)
-        time.sleep(SETTLES)
+        self.settle()
         return answer
+
+    def settle(self) -> None:
+        """Waits until all validators that answer have the same transactions: what some of them
+        acknowledged is behind by a moment on the others, and a reader may ask those."""
+        eventually(lambda: all(len(set(self.sizes(one))) == 1 for one in LEDGERS), 10)
+
+    def sizes(self, number: int) -> list[int]:
+        """How many transactions each validator has in one of the ledgers."""
+        host = pool.pools()
+
+        async def ask() -> dict[str, str]:
+            opened = await asyncio.shield(host.open(self.genesis.read_text()))
+            request = ledger.build_get_txn_request(None, number, 1)
+            return await opened.submit_action(request, timeout=2)
+
+        replies = asyncio.run_coroutine_threadsafe(ask(), host.loop).result(10).values()
+        found = [json.loads(one)["result"]["data"] for one in replies if one != "timeout"]
+        return [data["ledgerSize"] if data else 0 for data in found]
 
     def register(self, role: str | None = "ENDORSER", seed: bytes | None = None) -> bytes:
         """The seed of a DID that stands on the ledger with this role."""

@@ -13,7 +13,7 @@ from tests.interop.peers.agency import Agency, reaches, the_offer
 from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.tails import Tails
 
-PROCESSES = ("starting", "acapy", "current", "peer")
+RUNNING = {}  # what has an output(), by its name
 FIRST_VERSION = [("acapy", "1.0")]
 SECOND_VERSION = [("acapy", "2.0"), ("current", "2.0"), ("current_indy", "2.0")]
 EITHER = FIRST_VERSION + SECOND_VERSION
@@ -25,15 +25,14 @@ def pytest_runtest_makereport(item, call):
     """What the processes said last stands below the failure."""
     report = yield
     if report.failed:
-        running = [name for name in PROCESSES if name in item.funcargs]
-        report.sections += [(name, item.funcargs[name].output()) for name in running]
+        report.sections += [(name, running.output()) for name, running in RUNNING.items()]
     return report
 
 
 @pytest.fixture(scope="session")
 def starting(tmp_path_factory):
     """The Agency before it is ready: it becomes so beside the ledger and the peers."""
-    running = Agency(tmp_path_factory.mktemp("agency"))
+    RUNNING["Agency"] = running = Agency(tmp_path_factory.mktemp("agency"))
     try:
         running.start()
         yield running
@@ -73,8 +72,9 @@ def starts(tmp_path_factory, indy_pool, tails):
         revocation = ("--tails-server-base-url", tails.url, "--tails-server-upload-url", tails.url)
         folder = tmp_path_factory.mktemp(label)
         options = (*ledger, *revocation, "--plugin", "forger")
-        started.append(Acapy(release, folder, label, *options))
-        return started[-1]
+        RUNNING[label] = agent = Acapy(release, folder, label, *options)
+        started.append(agent)
+        return agent
 
     yield start
     for agent in started:
@@ -106,9 +106,11 @@ def faber(agency):
 
 
 @pytest.fixture(scope="session")
-def degree(faber):
+def degree(faber, indy_pool):
     """A definition of Faber's that supports revocation."""
-    return faber.defines(*VALUES, supportRevocation=True)["definitionId"]
+    made = faber.defines(*VALUES, supportRevocation=True)
+    indy_pool.settle()
+    return made["definitionId"]
 
 
 @pytest.fixture(scope="session")

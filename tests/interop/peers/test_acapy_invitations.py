@@ -17,6 +17,7 @@ HANDSHAKES = [
     ("acapy", "didexchange/1.0"),
     ("acapy", "didexchange/1.1"),
     ("acapy", "connections/1.0"),
+    ("current", "didexchange/1.0"),
     ("current", "didexchange/1.1"),
 ]
 

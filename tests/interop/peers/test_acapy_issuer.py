@@ -86,7 +86,7 @@ def test_acapy_takes_a_request_back(alice, visit, proof):
 
 
 def test_a_revocation_by_acapy_is_seen_by_the_wallet_and_its_verifier(
-    alice, visit, badge, issuance, proof, their_definition
+    indy_pool, alice, visit, badge, issuance, proof, their_definition
 ):
     ours, record = badge(level="1")
     item = {"name": "level", "p_type": "<", "p_value": 2}
@@ -96,6 +96,7 @@ def test_a_revocation_by_acapy_is_seen_by_the_wallet_and_its_verifier(
     assert proof.verdict(before) is True
     revoke(issuance, record, visit[1])
     reaches(alice, f"/credentials/{ours}", "Revoked")
+    indy_pool.settle()
     after = asks(proof, visit[1], [], [item], non_revoked={"to": now()})
     shows(alice)
     assert proof.verdict(after) is False
