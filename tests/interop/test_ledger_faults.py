@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 from indy_vdr import ledger
 
+from agency.errors import Invalid
 from agency.supervisor import commands
 from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
 from credentials.publications import Publication
@@ -117,6 +118,31 @@ def test_a_definition_is_kept_also_while_nothing_can_be_read(faber, monkeypatch)
     time_passes()
     publish_on_ledgers()
     assert faber.get("/definitions/credentials") == [defines(faber)]
+
+
+def test_a_definition_that_was_deleted_before_its_result_was_asked_for_is_not_given(
+    faber, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "send", away)
+        assert refused(defines, faber) == (503, "ledger_unavailable")
+    time_passes()
+    publish_on_ledgers()
+    [deleted] = faber.get("/definitions/credentials")
+    faber.delete(f"/definitions/credentials/{deleted['definitionId']}")
+    assert defines(faber)["definitionId"] not in ("", deleted["definitionId"])
+
+
+def test_a_definition_that_cannot_be_written_is_refused_for_good(faber, monkeypatch):
+    def refuses(self, definition, tag):
+        raise Invalid("invalid_definition", "It is none.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(IndyRegistry, "publish_definition", refuses)
+        assert refused(defines, faber) == (400, "invalid_definition")
+    job = Publication.objects.get(kind="definition")
+    assert (job.status, job.material) == ("exhausted", None)
+    assert defines(faber), "its tag is free again"
 
 
 def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_pool):
