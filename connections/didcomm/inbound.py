@@ -104,6 +104,18 @@ def _process_now(key: Key, received: Message) -> bytes | None:
 
 def process(row: "models.InboundMessage") -> None:
     """One attempt at a stored message leased to the caller. Never raises."""
+    try:
+        _process(row)
+    except Unavailable as error:
+        row.retry(error.code)
+    except LostLease:
+        logger.info("message %s was taken over", row.pk)
+    except Exception:
+        logger.exception("message %s was not processed", row.pk)
+        row.retry("internal_error")
+
+
+def _process(row: "models.InboundMessage") -> None:
     key = Key.objects.get(verkey=row.recipient_key)
     received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
     try:
@@ -112,13 +124,6 @@ def process(row: "models.InboundMessage") -> None:
         with transaction.atomic():
             if row.finish(body=None):
                 refuse(key, received, error)
-    except Unavailable as error:
-        row.retry(error.code)
-    except LostLease:
-        logger.info("message %s was taken over", row.pk)
-    except Exception:
-        logger.exception("message %s was not processed", row.pk)
-        row.retry("internal_error")
 
 
 @outside.atomic

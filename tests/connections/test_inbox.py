@@ -79,6 +79,17 @@ def test_garbage_gets_the_same_400(db, client, garbage):
     refused(client.post("/didcomm", data=garbage, content_type="application/json"))
 
 
+def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone):
+    for _ in range(3):
+        phone.post(phone.pack(phone.build(protocol.PING)))
+    broken = InboundMessage.objects.filter(status="pending").earliest("pk")
+    InboundMessage.objects.filter(pk=broken.pk).update(body=b"unreadable")
+    queues.tasks.sweep()
+    assert not InboundMessage.objects.filter(status="pending").exclude(pk=broken.pk)
+    left = InboundMessage.objects.get(pk=broken.pk)
+    assert (left.attempts, left.last_error) == (1, "internal_error")
+
+
 def test_a_message_in_clear_gets_the_same_400(row, phone):
     refused(phone.post(json.dumps(phone.build(protocol.PING))))
 
