@@ -225,7 +225,7 @@ class Credential(Proposing, Exchange):
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
         answerable = [cls.State.PROPOSED, cls.State.OFFERED]
         known = cls._in_thread(**place) or cls._answered_elsewhere(connection, message, offer)
-        if known and known.state not in answerable and known.is_same("offer_body", offer):
+        if known and known._has_offer(offer, values):
             return known
         party = {"tenant_id": connection.tenant_id, "wallet_id": connection.wallet_id}
         credential = known or cls(**place, **party)
@@ -244,6 +244,12 @@ class Credential(Proposing, Exchange):
             setattr(credential, column, value)
         credential.save(force_insert=True)
         return credential
+
+    def _has_offer(self, offer, values):
+        """Whether this offer came before, and stands or was answered."""
+        if self.state == self.State.PROPOSED or not self.is_same("offer_body", offer):
+            return False
+        return self.state != self.State.OFFERED or self.is_same("values", values)
 
     @outside.atomic
     def accept(self):

@@ -211,12 +211,15 @@ class Verification(Exchange):
 
     @classmethod
     def receive_proposal(cls, connection, message):
-        """Verifier: notes what the prover offers; until it is answered, a later one replaces it."""
+        """Verifier: notes what the prover offers; until it is answered, a later one replaces it.
+        The same one again changes nothing."""
         if connection.connectionless:
             raise PeerError(protocol.ABANDONED, "a connectionless exchange takes no proposals")
         preview, body = proposal.read(message)
         preview["comment"] = str(message.body.get("comment") or "")[:200]
         known = cls._in_thread(connection, message.thread_id, cls.Role.VERIFIER)
+        if known and known._is_proposed(preview, body):
+            return
         place = (connection, cls.Role.VERIFIER, message.thread_id, exchange.wire_of(message))
         row = known or cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "policy", body)
@@ -227,6 +230,11 @@ class Verification(Exchange):
             move(row, [proposed], proposed, **changes)
         else:
             row.save(force_insert=True)
+
+    def _is_proposed(self, preview, body):
+        """Whether this was proposed before, and is not answered yet."""
+        known = vault.unseal(self, "proposal"), vault.unseal(self, "policy")
+        return self.state == self.State.PROPOSED and known == (preview, body)
 
     @transaction.atomic
     def answer(self, body=None, policy_id=None):

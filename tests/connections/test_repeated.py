@@ -148,6 +148,20 @@ def test_between_hosted_parties_a_step_told_again_changes_no_state(faber, told, 
     assert not OutboundMessage.objects.filter(type__endswith="problem-report").exists()
 
 
+def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(faber, told):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    faber.offers(alice, faber.defines("name", "level"), VALUES)
+    mine = alice.newest("connections")["connectionId"]
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    alice.put(f"/verifications/propose/{mine}", policy)
+    before = states()
+    for connection, message in list(told)[-2:]:
+        again = message._replace(id="another-id")
+        router.dispatch(Connection.objects.get(pk=connection.pk), again)
+    assert states() == before and len(before) == 4
+
+
 def states():
     rows = [*Credential.objects.order_by("pk"), *Verification.objects.order_by("pk")]
     return [(row.pk, row.state, row.sequence) for row in rows]
