@@ -21,12 +21,18 @@ def without(reason):
     (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def run_folder():
+    with pool.folder() as path:
+        yield path
+
+
 @pytest.fixture(scope="session")
-def indy_pool():
+def indy_pool(run_folder):
     """Four validators."""
     if reason := pool.missing():
         without(reason)
-    with pool.running() as running:
+    with pool.running(run_folder) as running:
         yield running
 
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from django.conf import settings
 from indy_vdr import ledger
 
-from agency.embedded.home import Failed, hold
+from agency.embedded.home import hold
+from agency.supervisor import MARK, sweep
 from credentials.registries.indy import pool
 from tenants.models import Network
 from tests.processes import eventually
@@ -31,7 +32,7 @@ CACHE = Path.home() / ".cache" / "indy-pool"
 TRUSTEE = b"000000000000000000000000Trustee1"
 NODES = 4
 LEDGERS = (1, 2)  # the domain's and the configuration's
-PREFIX = "indy-validators-"
+PREFIX = "agency-interop-"
 SECONDS_TO_INSTALL = 280
 
 
@@ -69,10 +70,6 @@ class Pool:
         finally:
             for process in ids:
                 os.kill(process, signal.SIGCONT)
-
-    def clear(self) -> None:
-        self.script("stop")
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def network(self) -> Network:
         """An unsaved row for calls that need no database."""
@@ -123,24 +120,37 @@ def missing() -> str:
 
 
 @contextmanager
-def running() -> Iterator[Pool]:
+def folder() -> Iterator[Path]:
+    """A folder for the run, and what processes of it carry, also when the run is killed. Those that
+    such runs left behind are ended: nobody holds their lock."""
     clear_abandoned()
-    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    validators = Pool(folder, free_ports(2 * NODES))
-    with hold(folder / "lock.new"):
-        (folder / "lock.new").rename(folder / "lock")
+    path = Path(tempfile.mkdtemp(prefix=PREFIX))
+    with hold(path / "lock.new"):
+        (path / "lock.new").rename(path / "lock")
+        outer = os.environ.get(MARK, "")
+        os.environ[MARK] = str(path)
         try:
-            validators.script("start")
-            yield validators
+            yield path
         finally:
-            validators.clear()
+            os.environ[MARK] = outer
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def clear_abandoned() -> None:
-    """Ends the validators of runs that were killed: nobody holds their lock."""
     for lock in Path(tempfile.gettempdir()).glob(PREFIX + "*/lock"):
-        with suppress(OSError, Failed), hold(lock):
-            Pool(lock.parent, 0).clear()
+        with suppress(OSError), hold(lock):
+            sweep(str(lock.parent))
+            shutil.rmtree(lock.parent, ignore_errors=True)
+
+
+@contextmanager
+def running(path: Path) -> Iterator[Pool]:
+    validators = Pool(path, free_ports(2 * NODES))
+    try:
+        validators.script("start")
+        yield validators
+    finally:
+        validators.script("stop")
 
 
 def free_ports(number: int) -> int:

@@ -1,12 +1,15 @@
-"""What the target says of a ledger or a peer that is not there."""
+"""What the target says of a ledger or a peer that is not there, and ends of a run that is gone."""
 
 import os
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from django.conf import settings
 
+from agency.supervisor import MARK
+from tests.interop import pool
 from tests.interop.conftest import without
 from tests.interop.peers import acapy
 
@@ -58,3 +61,16 @@ def test_what_is_missing_is_skipped_unless_a_run_judges(monkeypatch, ci, outcome
     monkeypatch.setenv("CI", ci)
     with pytest.raises(outcome.Exception, match="No peer"):
         without("No peer")
+
+
+def test_what_a_killed_run_left_behind_is_ended(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    gone = tmp_path / f"{pool.PREFIX}gone"
+    gone.mkdir()
+    (gone / "lock").touch()
+    left = subprocess.Popen(["sleep", "60"], env=os.environ | {MARK: str(gone)})
+    with pool.folder() as ours:
+        assert left.wait(5) < 0
+        assert not gone.exists() and os.environ[MARK] == str(ours)
+        pool.clear_abandoned()
+        assert ours.exists()
