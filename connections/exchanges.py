@@ -1,10 +1,11 @@
 """What an issuance and a verification share: a thread on a connection, and how it is written."""
 
-from typing import Any
+from contextlib import suppress
+from typing import Any, ClassVar, Self
 
 from django.db import models
 
-from agency.errors import Conflict
+from agency.errors import Conflict, PeerError, WrongState
 from connections.didcomm import transport
 from connections.didcomm.exchange import HLINDY, Wire, wire_of
 from connections.didcomm.message import Message
@@ -13,7 +14,13 @@ from webhooks.announcing import Announced
 
 
 class Exchange(Announced):
-    """`wire_version` and `wire_format` are those of the last message that came, see Wire."""
+    """`wire_version` and `wire_format` are those of the last message that came, see Wire.
+
+    Subclasses say in which states one is OPEN, and with which code it is ABANDONED.
+    """
+
+    OPEN: ClassVar[tuple[str, ...]]
+    ABANDONED: ClassVar[str]
 
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     thread_id = models.CharField(max_length=128)
@@ -31,6 +38,36 @@ class Exchange(Announced):
     @property
     def public_connection_id(self) -> str | None:
         return self.connection and self.connection.public_connection_id
+
+    @classmethod
+    def answered(cls, connection: Connection, message: Message, *roles: str) -> Self:
+        """The exchange that a message goes on with, in one of these roles."""
+        rows = cls.objects.select_related("connection__my_key", "wallet", "tenant__network")
+        place = {"connection": connection, "thread_id": message.thread_id}
+        found = rows.filter(**place, role__in=roles).first()
+        if not found:
+            raise PeerError(cls.ABANDONED, "there is no such exchange on this connection")
+        return found
+
+    @classmethod
+    def _in_thread(cls, connection: Connection, role: str, thread_id: str) -> Self | None:
+        """The row of this thread, if any. PeerError if we have another part in it."""
+        row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
+        if row and row.role != role:
+            raise PeerError(cls.ABANDONED, "the parts in this exchange are taken")
+        return row
+
+    @classmethod
+    def decline_open(cls, connection: Connection) -> None:
+        """Before the connection ends."""
+        for exchange in cls.objects.filter(connection=connection, state__in=cls.OPEN):
+            with suppress(WrongState):  # what was finished in this moment stays
+                exchange.decline()
+
+    @classmethod
+    def go_on_elsewhere(cls, connection: Connection, to: Connection) -> None:
+        """The other side knew us already: what an invitation of ours carried goes on there."""
+        cls.objects.filter(connection=connection).update(connection=to)
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.connection is None:

@@ -83,6 +83,7 @@ class Credential(Proposing, Exchange):
         (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
     }
     OPEN = (State.PROPOSED, State.OFFERED, State.REQUESTED)
+    ABANDONED = protocol.ABANDONED
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)

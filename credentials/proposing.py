@@ -90,14 +90,6 @@ class Proposing(models.Model):
         move(self, sources, self.State.PROPOSED, **changes)
 
     @classmethod
-    def _in_thread(cls, connection, role, thread_id):
-        """The row of this thread, if any. PeerError if we have another part in it."""
-        row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
-        if row and row.role != role:
-            raise PeerError(protocol.ABANDONED, "the parts in this exchange are taken")
-        return row
-
-    @classmethod
     def _answered_elsewhere(cls, connection, message, offer):
         """Holder: the oldest proposal that an offer in a new thread fits. ACA-Py answers there in
         1.0 (aries_cloudagent 0.12.8, issue_credential/v1_0/manager.py: create_offer)."""

@@ -1,21 +1,8 @@
 """What received messages of present-proof do, in both versions."""
 
-from contextlib import suppress
-
-from agency.errors import PeerError, WrongState
 from connections.didcomm.message import problem_code
 from connections.didcomm.router import closes, handles, moves
-from verifications import protocol
 from verifications.models import Verification
-
-
-def in_thread(connection, message, *roles):
-    """The exchange of this connection and thread."""
-    rows = Verification.objects.select_related("connection__my_key", "wallet", "tenant__network")
-    found = rows.filter(connection=connection, thread_id=message.thread_id, role__in=roles).first()
-    if not found:
-        raise PeerError(protocol.ABANDONED, "there is no such exchange on this connection")
-    return found
 
 
 @handles("present-proof/1.0/propose-presentation")
@@ -33,30 +20,23 @@ def receive_request(connection, message):
 @handles("present-proof/1.0/presentation")
 @handles("present-proof/2.0/presentation")
 def receive_presentation(connection, message):
-    in_thread(connection, message, Verification.Role.VERIFIER).receive_presentation(message)
+    exchange = Verification.answered(connection, message, Verification.Role.VERIFIER)
+    exchange.receive_presentation(message)
 
 
 @handles("present-proof/1.0/ack")
 @handles("present-proof/2.0/ack")
 def receive_ack(connection, message):
-    in_thread(connection, message, Verification.Role.PROVER).receive_ack()
+    exchange = Verification.answered(connection, message, Verification.Role.PROVER)
+    exchange.receive_ack()
 
 
 @handles("present-proof/1.0/problem-report")
 @handles("present-proof/2.0/problem-report")
 def receive_problem(connection, message):
-    in_thread(connection, message, *Verification.Role).receive_problem(problem_code(message))
+    exchange = Verification.answered(connection, message, *Verification.Role)
+    exchange.receive_problem(problem_code(message))
 
 
-@closes
-def decline_open(connection):
-    rows = Verification.objects.filter(connection=connection, state__in=Verification.OPEN)
-    for verification in rows:
-        with suppress(WrongState):  # what was finished in this moment stays
-            verification.decline()
-
-
-@moves
-def go_on_elsewhere(connection, to):
-    """The other side knew us already: what an invitation of ours carried goes on there."""
-    Verification.objects.filter(connection=connection).update(connection=to)
+closes(Verification.decline_open)
+moves(Verification.go_on_elsewhere)

@@ -83,6 +83,7 @@ class Verification(Exchange):
         (Role.PROVER, State.REJECTED): Type.VERIFICATION_REJECTED,
     }
     OPEN = (State.PROPOSED, State.REQUESTED)
+    ABANDONED = protocol.ABANDONED
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="verifications")
@@ -186,7 +187,7 @@ class Verification(Exchange):
         """Prover: notes what the verifier asks for."""
         asked = enclosed(message, exchange.PROOF_REQUEST)
         body = request.to_policy(asked)
-        known = cls._in_thread(connection, message.thread_id, cls.Role.PROVER)
+        known = cls._in_thread(connection, cls.Role.PROVER, message.thread_id)
         if known:
             known._receive_answer(body, asked, as_written(message))
             return known
@@ -217,7 +218,7 @@ class Verification(Exchange):
             raise PeerError(protocol.ABANDONED, "a connectionless exchange takes no proposals")
         preview, body = proposal.read(message)
         preview["comment"] = str(message.body.get("comment") or "")[:200]
-        known = cls._in_thread(connection, message.thread_id, cls.Role.VERIFIER)
+        known = cls._in_thread(connection, cls.Role.VERIFIER, message.thread_id)
         if known and known._is_proposed(preview, body):
             return
         place = (connection, cls.Role.VERIFIER, message.thread_id, exchange.wire_of(message))
@@ -262,14 +263,6 @@ class Verification(Exchange):
             request_body=vault.sealed(self, "request_body", asked),
             **changes,
         )
-
-    @classmethod
-    def _in_thread(cls, connection, thread_id, role):
-        """The row of this thread, if any. PeerError if we have another part in it."""
-        row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
-        if row and row.role != role:
-            raise PeerError(protocol.ABANDONED, "the parts in this exchange are taken")
-        return row
 
     @classmethod
     def _noted(cls, connection, role, thread_id, wire, body, asked, state=State.REQUESTED):
@@ -391,7 +384,7 @@ class Verification(Exchange):
         if self.state in self.OPEN:
             self.decline()
         self.delete()
-        if is_alone:
+        if connection and is_alone:
             connection.remove()
 
     @property
