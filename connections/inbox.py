@@ -1,5 +1,6 @@
 """`POST /didcomm`: where other agents leave envelopes for any wallet here."""
 
+import re
 from ipaddress import ip_address, ip_network
 
 from django.conf import settings
@@ -19,6 +20,7 @@ CONTENT_TYPES = {
     "application/octet-stream",
     "",
 }
+WITH_PORT = re.compile(r"^(?:\[([^]]*)\](?::\d+)?|([\d.]+):\d+)$")
 
 
 @csrf_exempt
@@ -46,13 +48,14 @@ def receive(request):
 def source(meta):
     """Whose address it was: as the server saw it or, behind proxies of ours, as the outermost of
     them did; what stands before that in X-Forwarded-For anybody may have written. IPv6 by network.
+    Some proxies add the port.
     """
     seen = meta.get("REMOTE_ADDR", "")
     named = [seen]
     if settings.TRUSTED_PROXIES:
         named = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.TRUSTED_PROXIES :]
     try:
-        address = ip_address(named[0].strip())
+        address = ip_address(WITH_PORT.sub(r"\1\2", named[0].strip()))
     except ValueError:
         return seen
     address = getattr(address, "ipv4_mapped", None) or address

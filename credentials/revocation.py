@@ -96,11 +96,11 @@ class RevocationRegistry(Record):
     def begin_next(cls, definition, size):
         """Like build_next(), but on a remote ledger only its job: (job, whether it is ours)."""
         registry = registries.registry_of(definition.tenant.network)
+        public = registry.definition(definition.definition_id)
         with transaction.atomic():
             type(definition).objects.select_for_update(no_key=True).get(pk=definition.pk)
             if cls.has_room(definition):
                 return None
-            public = registry.definition(definition.definition_id)
             if registry.is_remote:
                 return publishing.registry_job(definition, public, size)
             cls.build(definition, public, size)
