@@ -1,18 +1,14 @@
-"""A holder proposes a credential, and the issuer offers it: ACA-Py 0.12.8 and the current one."""
+"""A holder says which credential it would like, and the issuer offers it, or another one."""
 
 import pytest
 
 from tests.interop.peers.agency import reaches
-from tests.interop.peers.conftest import VALUES
-from tests.interop.peers.exchanges import Issuance
+from tests.interop.peers.conftest import EITHER, VALUES
+from tests.interop.peers.definitions import is_anoncreds
 from tests.interop.peers.processes import eventually
-from tests.interop.peers.test_acapy_current import as_invitee as current_invites
-from tests.interop.peers.test_acapy_current import dora
-from tests.interop.peers.test_acapy_current import link as current_invited
-from tests.interop.peers.test_acapy_current import their_definition as current_definition
 
-__all__ = ["current_definition", "current_invited", "current_invites", "dora"]
 BETTER = VALUES | {"level": "9"}
+THEIR_OWN = [one for one in EITHER if one[0] != "current"]  # whose admin API takes other values
 
 
 def preview(issuance, values):
@@ -41,18 +37,6 @@ def proposed(person, connection_id):
     return listed[0]
 
 
-def is_issued_what_it_proposes(faber, issuance, degree, link):
-    record = proposes(issuance, link[1], degree, VALUES)
-    seen = proposed(faber, link[0])
-    assert seen["proposal"]["definitionId"] == degree
-    assert seen["proposal"]["credentialValues"] == VALUES
-    faber.put(f"/credentials/{seen['credentialId']}/offer", {"automaticIssuance": True})
-    issuance.act(issuance.until(record, "offer-received"), "send-request")
-    stored = issuance.stored(issuance.until(record, "done"))
-    reaches(faber, f"/credentials/{seen['credentialId']}", "Issued")
-    assert issuance.agent.get(f"/credential/{stored}")["attrs"] == VALUES
-
-
 def is_issued_what_the_wallet_proposes(wallet, issuance, definition, link, **counter):
     """counter: what ACA-Py offers instead."""
     body = {"definitionId": definition, "credentialValues": VALUES}
@@ -78,27 +62,23 @@ def counter_of(issuance, definition, values):
 
 
 @pytest.fixture
-def link(version, as_inviter, by_exchange):
-    """(our id, their id) of a connection on which this version is spoken."""
-    return as_inviter if version == "1.0" else by_exchange
-
-
-@pytest.fixture
-def met(faber, acapy, version):
-    """A new wallet, with (our id, their id) of a connection on which this version is spoken."""
-    wallet = faber.hosts("Petra")
-    handshake = "connections/1.0" if version == "1.0" else "didexchange/1.1"
-    body = {"handshake_protocols": [f"https://didcomm.org/{handshake}"]}
-    invited = acapy.post("/out-of-band/create-invitation", body)
-    ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
-    reaches(wallet, f"/connections/{ours}", "Connected")
-    record = acapy.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
-    acapy.until(f"/connections/{record['connection_id']}", state="active")
-    return wallet, (ours, record["connection_id"])
+def wallet(alice, badge, issuance):
+    """Alice, who knows the format of a peer that offers in one only."""
+    if is_anoncreds(issuance.agent):
+        badge()
+    return alice
 
 
 def test_acapy_proposes_a_credential_and_is_issued_it(faber, degree, issuance, link):
-    is_issued_what_it_proposes(faber, issuance, degree, link)
+    record = proposes(issuance, link[1], degree, VALUES)
+    seen = proposed(faber, link[0])
+    assert seen["proposal"]["definitionId"] == degree
+    assert seen["proposal"]["credentialValues"] == VALUES
+    faber.put(f"/credentials/{seen['credentialId']}/offer", {"automaticIssuance": True})
+    issuance.act(issuance.until(record, "offer-received"), "send-request")
+    stored = issuance.stored(issuance.until(record, "done"))
+    reaches(faber, f"/credentials/{seen['credentialId']}", "Issued")
+    assert issuance.agent.get(f"/credential/{stored}")["attrs"] == VALUES
 
 
 def test_acapy_is_offered_other_values_than_it_proposed(faber, degree, issuance, link):
@@ -117,36 +97,39 @@ def test_acapy_hears_that_its_proposal_is_declined(faber, degree, issuance, link
     issuance.until(record, "abandoned")
 
 
-def test_a_wallet_proposes_a_credential_and_acapy_issues_it(met, issuance, their_definition):
-    wallet, link = met
-    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link)
+def test_a_wallet_proposes_a_credential_and_acapy_issues_it(
+    wallet, visit, issuance, their_definition
+):
+    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, visit)
     assert got == VALUES
 
 
-def test_acapy_offers_other_values_than_the_wallet_proposed(met, issuance, their_definition):
-    wallet, link = met
+@pytest.mark.parametrize("spoken", THEIR_OWN, indirect=True, ids="-".join)
+def test_acapy_offers_other_values_than_the_wallet_proposed(
+    wallet, visit, issuance, their_definition
+):
     counter = counter_of(issuance, their_definition, BETTER)
-    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link, **counter)
+    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, visit, **counter)
     assert got == BETTER
 
 
-def test_acapy_declines_what_the_wallet_proposes(met, issuance, their_definition):
-    wallet, link = met
+def test_acapy_declines_what_the_wallet_proposes(wallet, visit, issuance, their_definition):
     body = {"definitionId": their_definition, "credentialValues": VALUES}
-    mine = wallet.put(f"/credentials/propose/{link[0]}", body)["credentialId"]
-    issuance.decline(issuance.next("proposal-received", connection_id=link[1]))
+    mine = wallet.put(f"/credentials/propose/{visit[0]}", body)["credentialId"]
+    issuance.decline(issuance.next("proposal-received", connection_id=visit[1]))
     reaches(wallet, f"/credentials/{mine}", "Rejected")
 
 
-def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(met, issuance, their_definition):
+def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(
+    wallet, visit, issuance, their_definition
+):
     """ACA-Py makes a second record of the thread, and works with it once the first is gone."""
-    wallet, link = met
-    first = issuance.offer(link[1], their_definition, VALUES)
+    first = issuance.offer(visit[1], their_definition, VALUES)
     issuance.agent.known.add(first[issuance.id_name])
-    offered = {"state": "Offered", "connectionId": link[0]}
+    offered = {"state": "Offered", "connectionId": visit[0]}
     mine = eventually(lambda: wallet.get("/credentials", **offered))[0]["credentialId"]
     wallet.put(f"/credentials/{mine}/propose", {"credentialValues": BETTER})
-    second = issuance.next("proposal-received", connection_id=link[1])
+    second = issuance.next("proposal-received", connection_id=visit[1])
     assert second["thread_id"] == first["thread_id"]
     issuance.agent.call("DELETE", f"{issuance.path}/records/{first[issuance.id_name]}")
     issuance.act(second, "send-offer")
@@ -154,21 +137,3 @@ def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(met, issuance, their
     wallet.post(f"/credentials/{mine}")
     issuance.act(issuance.until(second, "request-received"), "issue", {"comment": "Here"})
     assert reaches(wallet, f"/credentials/{mine}", "Issued")["values"] == BETTER
-
-
-def test_the_current_acapy_proposes_and_is_issued_it(faber, degree, current, current_invited):
-    issuance = Issuance(current, "2.0")
-    is_issued_what_it_proposes(faber, issuance, degree, current_invited)
-
-
-def test_a_wallet_proposes_to_the_current_acapy(dora, current, current_invites, current_definition):
-    """When it has offered something, so that the wallet knows its format."""
-    issuance = Issuance(current, "2.0")
-    record = issuance.offer(current_invites[1], current_definition, VALUES)
-    issuance.agent.known.add(record[issuance.id_name])
-    wanted = {"state": "Offered", "connectionId": current_invites[0]}
-    [mine] = eventually(lambda: dora.get("/credentials", **wanted))
-    dora.post(f"/credentials/{mine['credentialId']}/decline")
-    issuance.until(record, "abandoned")
-    got = is_issued_what_the_wallet_proposes(dora, issuance, current_definition, current_invites)
-    assert got == VALUES
