@@ -12,7 +12,7 @@ from itertools import count
 from pathlib import Path
 
 from django.conf import settings
-from prometheus_client import CollectorRegistry, Counter, Histogram, values
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
 SHARED = bool(settings.METRICS_TOKEN)
@@ -65,6 +65,13 @@ REFUSALS = Counter(
     ["by"],
     registry=registry,
 )
+LISTENERS = Gauge(
+    "agency_stream_listeners",
+    "Open streams of events.",
+    registry=registry,
+    multiprocess_mode="sum",
+)
+LISTENERS.set(0)  # whatever stood in the slot when its last process died
 
 
 def served(method: str, route: str | None, status: int, seconds: float) -> None:
@@ -82,6 +89,11 @@ def called(outcome: str, seconds: float) -> None:
 def refused(by: str) -> None:
     """by: whose rate it was, as `address`."""
     REFUSALS.labels(by).inc()
+
+
+def listening(number: int) -> None:
+    """How many streams this process keeps open."""
+    LISTENERS.set(number)
 
 
 def all_counted() -> CollectorRegistry:

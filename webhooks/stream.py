@@ -17,6 +17,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
+from agency import metrics
 from agency.errors import TooMany, Unavailable
 from tenants.models import ApiKey, Tenant
 from webhooks import feed
@@ -141,6 +142,7 @@ class Hub:
             raise TooMany("too_many_listeners", message)
         self.joining.add(listener)
         self.wanted.set()
+        metrics.listening(len(everybody) + 1)
 
     def leave(self, listener: Listener) -> None:
         self.joining.discard(listener)
@@ -148,6 +150,7 @@ class Hub:
         some.discard(listener)
         if not some:
             self.listeners.pop(listener.tenant.pk, None)
+        metrics.listening(len(self.all()))
 
     async def messages(self, listener: Listener) -> AsyncIterator[bytes]:
         """What is sent to one that has joined, until it is ended."""

@@ -8,11 +8,14 @@ from threading import Event as Signal
 import pytest
 import requests
 from django.db import transaction
+from prometheus_client import CollectorRegistry
+from prometheus_client.multiprocess import MultiProcessCollector
 
 from agency import asgi
 from connections.models import Connection
 from tenants.models import Tenant
 from tests.people import Organization
+from tests.processes import eventually
 from tests.races import threads
 from tests.webhooks.streams import Stream, database_connections, free_port, serving
 from webhooks import feed
@@ -193,6 +196,21 @@ def test_listeners_are_capped_for_each_organization_and_for_the_process(faber, a
     deadline = time.monotonic() + 5
     while (answer := Stream(acme, server).answer).status_code != 200:
         assert time.monotonic() < deadline, answer.content
+
+
+def test_open_streams_are_counted_with_what_all_processes_count(faber, tmp_path):
+    shared = {"METRICS_TOKEN": "x", "METRICS_ROOT": str(tmp_path)}
+    with serving("asgi", free_port(), **shared) as url:
+        streams = [Stream(faber, url) for _ in range(3)]
+        eventually(lambda: listeners(tmp_path) == 3)
+        streams[0].close()
+        eventually(lambda: listeners(tmp_path) == 2)
+
+
+def listeners(folder):
+    found = CollectorRegistry()
+    MultiProcessCollector(found, str(folder))
+    return found.get_sample_value("agency_stream_listeners")
 
 
 def test_listeners_hold_no_database_connections(faber, server):
