@@ -14,9 +14,9 @@ from credentials.serializers import values_field
 from verifications import policy
 from verifications.lint import Finding, lint
 from verifications.models import VerificationPolicy
+from verifications.policies_api import POLICY
 from verifications.serializers import VerificationPolicyParameters
 from verifications.trial import REASONS, Trial, try_on
-from verifications.views import POLICY
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."

@@ -3,8 +3,10 @@
 from django.urls import path
 
 from verifications.definitions import OldVerifications, VerificationDefinitions
+from verifications.policies_api import VerificationPolicies
 from verifications.trial_api import PolicyTrials
-from verifications.views import VerificationPolicies, Verifications, WalletVerifications
+from verifications.views import Verifications
+from verifications.wallet_api import WalletVerifications
 
 credentials_api = [
     path("verificationPolicies", VerificationPolicies.as_view({"get": "list", "post": "create"})),

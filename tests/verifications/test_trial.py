@@ -3,8 +3,8 @@
 import pytest
 
 from tests.people import ApiError
+from verifications.policies_api import POLICY
 from verifications.trial_api import ANSWER, MAX_SAMPLES, SAMPLES
-from verifications.views import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEGREE = {"name": "Alice", "degree": "Maths", "age": "28"}
