@@ -157,8 +157,6 @@ def test_the_definition_may_be_told_by_its_schema(faber, alice, named):
         {"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:default"},
         {"schemaId": "V4SGRU86Z58d6TV7PBUe6f:2:Badge:1.0"},
         {"schemaVersion": "1.0"},
-        {"schemaVersion": "1.0", "issuerDid": "V4SGRU86Z58d6TV7PBUe6f"},
-        {"schemaVersion": "1.0", "schemaIssuerDid": "V4SGRU86Z58d6TV7PBUe6f"},
     ],
 )
 def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition, body):
@@ -169,6 +167,21 @@ def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition
     assert (error.status, error.code) == (400, "definition_unclear")
     assert "definitionId" in error.body["errors"] and rows() == before
     assert answers(faber, definitionId=definition, credentialValues=VALUES)["state"] == "Offered"
+
+
+@pytest.mark.parametrize("whose", ["issuerDid", "schemaIssuerDid"])
+def test_what_somebody_else_has_made_is_not_ours(faber, alice, definition, whose):
+    ours = definition.partition(":")[0]
+    for did, is_ours in (
+        (ours, True),
+        (f"did:sov:{ours}", True),
+        ("V4SGRU86Z58d6TV7PBUe6f", False),
+    ):
+        proposes(alice, faber, schemaVersion="1.0", credentialValues=VALUES, **{whose: did})
+        if is_ours:
+            assert answers(faber)["definitionId"] == definition
+        else:
+            assert refused(answers, faber).code == "definition_unclear"
 
 
 def test_a_deleted_definition_is_not_offered(faber, alice, definition):
