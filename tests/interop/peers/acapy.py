@@ -167,19 +167,6 @@ class Acapy:
     def post(self, path: str, body: Any = None, **query: Any) -> Any:
         return self.call("POST", path, {} if body is None else body, **query)
 
-    def post_once_shown(self, path: str, body: Any) -> Any:
-        """Posts what builds on a write to the ledger, again while a node is behind that write."""
-
-        def attempt():
-            try:
-                return self.post(path, body)
-            except Refused as refused:
-                if "not found" not in str(refused):
-                    raise
-                return None
-
-        return eventually(attempt, 10)
-
     def until(self, path: str, seconds: float = 40, **wanted: Any) -> Any:
         """The record at `path` once its members are as wanted."""
 

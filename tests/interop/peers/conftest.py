@@ -154,9 +154,14 @@ def visits(faber):
 
 
 @pytest.fixture(scope="session")
-def defined():
+def defined(indy_pool):
     """A function that answers a peer's definition, which supports revocation."""
-    return functools.cache(lambda peer: definitions.define(peer, list(VALUES)))
+
+    @functools.cache
+    def define(peer):
+        return definitions.define(peer, list(VALUES), indy_pool.settle)
+
+    return define
 
 
 @pytest.fixture(params=EITHER, ids="-".join)

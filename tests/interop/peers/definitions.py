@@ -1,5 +1,6 @@
 """Definitions and revocation as ACA-Py's admin API has them: a way for each kind of wallet."""
 
+from collections.abc import Callable
 from typing import Any
 
 from tests.interop.peers.acapy import Acapy
@@ -12,25 +13,46 @@ def is_anoncreds(peer: Acapy) -> bool:
     return peer.release.wallet_type == "askar-anoncreds"
 
 
-def define(peer: Acapy, attributes: list[str]) -> str:
-    """The id of a new definition that supports revocation."""
-    return (define_anoncreds if is_anoncreds(peer) else define_indy)(peer, attributes)
+def define(peer: Acapy, attributes: list[str], settle: Callable[[], None]) -> str:
+    """The id of a new definition that supports revocation. `settle` waits until all validators
+    have what was written: ACA-Py builds on it, and does not ask twice."""
+    write_schema, write_definition = ANONCREDS if is_anoncreds(peer) else INDY
+    schema = write_schema(peer, attributes)
+    settle()
+    definition = write_definition(peer, schema)
+    settle()
+    return definition
 
 
-def define_indy(peer: Acapy, attributes: list[str]) -> str:
-    schema = {"schema_name": "badge", "schema_version": "1.0", "attributes": attributes}
-    body = {"schema_id": peer.post("/schemas", schema)["schema_id"], "tag": "first", **REGISTRY}
-    return peer.post_once_shown("/credential-definitions", body)["credential_definition_id"]
+def indy_schema(peer: Acapy, attributes: list[str]) -> str:
+    body = {"schema_name": "badge", "schema_version": "1.0", "attributes": attributes}
+    return peer.post("/schemas", body)["schema_id"]
 
 
-def define_anoncreds(peer: Acapy, attributes: list[str]) -> str:
-    issuer = peer.get("/wallet/did/public")["result"]["did"]
-    schema = {"issuerId": issuer, "name": "pass", "version": "1.0", "attrNames": attributes}
-    made = peer.post("/anoncreds/schema", {"schema": schema})
-    definition = {"issuerId": issuer, "schemaId": made["schema_state"]["schema_id"], "tag": "first"}
+def indy_definition(peer: Acapy, schema_id: str) -> str:
+    body = {"schema_id": schema_id, "tag": "first", **REGISTRY}
+    return peer.post("/credential-definitions", body)["credential_definition_id"]
+
+
+def anoncreds_schema(peer: Acapy, attributes: list[str]) -> str:
+    schema = {"name": "pass", "version": "1.0", "attrNames": attributes}
+    body = {"schema": schema | {"issuerId": public_did(peer)}}
+    return peer.post("/anoncreds/schema", body)["schema_state"]["schema_id"]
+
+
+def anoncreds_definition(peer: Acapy, schema_id: str) -> str:
+    definition = {"issuerId": public_did(peer), "schemaId": schema_id, "tag": "first"}
     body = {"credential_definition": definition, "options": REGISTRY}
-    made = peer.post_once_shown("/anoncreds/credential-definition", body)
+    made = peer.post("/anoncreds/credential-definition", body)
     return made["credential_definition_state"]["credential_definition_id"]
+
+
+def public_did(peer: Acapy) -> str:
+    return peer.get("/wallet/did/public")["result"]["did"]
+
+
+INDY = indy_schema, indy_definition
+ANONCREDS = anoncreds_schema, anoncreds_definition
 
 
 def revoke(issuance: Issuance, record: dict[str, Any], connection_id: str) -> None:
