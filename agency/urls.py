@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
 
 from agency import api, health, monitoring
@@ -43,6 +44,7 @@ urlpatterns = [
     path("admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"),
     path("admin/", admin.site.urls),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
+    path("docs/", RedirectView.as_view(pattern_name="docs")),
     path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
     path("metrics", monitoring.metrics_page),
     path("health/ready", health.Health.as_view({"get": "ready"})),

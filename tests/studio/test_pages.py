@@ -16,6 +16,10 @@ def test_home_says_what_this_is_and_leads_in(client, db):
         assert f'href="{link}"' in page
 
 
+def test_the_docs_are_found_with_a_slash_too(client):
+    assert client.get("/docs/")["Location"] == "/docs"
+
+
 def test_home_leads_people_who_are_signed_in_to_the_studio(browser):
     assert browser.get("/")["Location"] == "/studio/"
 
