@@ -2,8 +2,10 @@
 
 from django.urls import path
 
+from credentials.definitions_api import CredentialDefinitions, Schemas
 from credentials.ledger import Ledger, tails
-from credentials.views import CredentialDefinitions, Credentials, Schemas, WalletCredentials
+from credentials.views import Credentials
+from credentials.wallet_api import WalletCredentials
 
 credentials_api = [
     path("definitions/schemas", Schemas.as_view({"get": "list", "post": "create"})),
