@@ -36,13 +36,14 @@ EXAMPLES = {
     404: ("not_found", "There is no such credential in your organization."),
     409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
     413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
-    421: ("stream_elsewhere", "The stream of events is served at …, by a process of its own."),
     422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
-    429: ("too_many_listeners", "50 listeners of your organization are connected."),
     503: ("not_ready", "Not ready: broker."),
 }
-
-
+OF_STREAMS = {
+    421: ("stream_elsewhere", "The stream of events is served at …, by a process of its own."),
+    429: ("too_many_listeners", "50 listeners of your organization are connected."),
+    503: ("stream_full", "Too many listen already. Try again in a while."),
+}
 IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
@@ -99,7 +100,7 @@ def add_errors(result, generator, request, public):
                 operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
             declared = [int(status) for status in operation["responses"] if status >= "400"]
             for status in statuses(path, method, operation) + declared:
-                operation["responses"][str(status)] = error_response(status)
+                operation["responses"][str(status)] = error_response(status, path)
     return result
 
 
@@ -122,8 +123,9 @@ def statuses(path, method, operation):
     return found + ([409] if changes else []) + ([422] if keyed else [])
 
 
-def error_response(status):
-    code, message = EXAMPLES.get(status, (CODES.get(status), ""))
+def error_response(status, path):
+    known = EXAMPLES | (OF_STREAMS if path.endswith("/stream") else {})
+    code, message = known.get(status, (CODES.get(status), ""))
     content = {
         "schema": {"$ref": "#/components/schemas/Error"},
         "example": {"code": code, "message": message},
