@@ -75,6 +75,22 @@ def _values(shown: Any) -> dict[str, str]:
     return values
 
 
+def fits(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:
+    """Whether an AnonCreds offer is of what a proposal names; its unqualified ids tell."""
+    schema_id, definition_id = str(offer.get("schema_id")), str(offer.get("cred_def_id"))
+    author, _, name, version = (schema_id.split(":", 3) + [""] * 3)[:4]
+    offered = {
+        "definitionId": definition_id,
+        "schemaId": schema_id,
+        "schemaName": name,
+        "schemaVersion": version,
+        "schemaIssuerDid": author,
+        "issuerDid": definition_id.partition(":")[0],
+    }
+    named = {one: str(text).removeprefix("did:sov:") for one, text in proposed.items()}
+    return all(named.get(one, text) == text for one, text in offered.items())
+
+
 def problem_of(values: dict[str, str]) -> str:
     """Why so many or so large values are not proposed, or nothing."""
     if len(values) > MAX_ATTRIBUTES:

@@ -2,7 +2,7 @@
 
 from django.db import models, transaction
 
-from agency.errors import Invalid, PeerError, WrongState
+from agency.errors import Conflict, Invalid, PeerError, WrongState
 from agency.states import move
 from connections.didcomm import transport
 from connections.didcomm.exchange import wire_of
@@ -42,8 +42,18 @@ class Proposing(models.Model):
         offered = {"definitionId": self.definition_id, "schemaId": self.schema_id}
         named = {} if proposal.WORDS.keys() & changes else offered
         proposed = named | {"credentialValues": vault.unseal(self, "values")} | changes
+        proposed = {name: value for name, value in proposed.items() if value}
+        self._check_counter(proposed)
         self._move_to_proposed([self.State.OFFERED], proposed)
         self._send(proposal.message(proposed, self.wire, self.thread_id))
+
+    def _check_counter(self, proposed):
+        """Holder: the issuer could not tell the same again from a replay."""
+        if problem := proposal.problem_of(proposed.get("credentialValues", {})):
+            raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
+        if self.state == self.State.OFFERED and self._is_answered(proposed):
+            message = "That was proposed, and offered: accept it, or propose something else."
+            raise Conflict("already_offered", message)
 
     @classmethod
     def receive_proposal(cls, connection, message):
@@ -96,13 +106,10 @@ class Proposing(models.Model):
         if wire_of(message).version != "1.0" or message.thread_id != message.id:
             return None
         place = {"connection": connection, "role": cls.Role.HOLDER, "state": cls.State.PROPOSED}
-        ids = {"definitionId": offer.get("cred_def_id"), "schemaId": offer.get("schema_id")}
-        for row in cls.objects.filter(wire_version="1.0", **place).order_by("pk"):
-            proposed = row.shown_proposal()
-            fits = all(proposed.get(name, value) == value for name, value in ids.items())
-            if fits and not connection.is_hosted:
-                return row
-        return None
+        rows = list(cls.objects.filter(wire_version="1.0", **place).order_by("pk"))
+        if not rows or connection.is_hosted:
+            return None
+        return next((row for row in rows if proposal.fits(row.shown_proposal(), offer)), None)
 
     @transaction.atomic
     def answer(self, definition=None, values=None, automatic_issuance=False):
@@ -111,7 +118,9 @@ class Proposing(models.Model):
         if self.state != self.State.PROPOSED:
             raise WrongState(self, [self.State.PROPOSED])
         definition = definition or self.proposed_definition()
-        values = values or self.shown_proposal().get("credentialValues") or self.shown_values()
+        proposed = self.shown_proposal().get("credentialValues", {})
+        proposed = proposed if any(proposed.values()) else None  # the preview of an offer without
+        values = values or proposed or self.shown_values()
         definition.check_offered(values, automatic_issuance)
         names, offer = definition.schema.attribute_names, definition.offer()
         move(

@@ -248,8 +248,8 @@ class CredentialContract(Contract):
     credentialId = serializers.CharField()
     state = serializers.ChoiceField(STATES)
     connectionId = serializers.CharField(required=False)
-    definitionId = serializers.CharField(required=False, help_text="Until an offer, as proposed.")
-    schemaId = serializers.CharField(required=False)
+    definitionId = serializers.CharField(help_text="Until an offer as proposed, or empty.")
+    schemaId = serializers.CharField()
     offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
     offerUrl = serializers.CharField(required=False)
     issuedAtUtc = serializers.DateTimeField(help_text="Time of the offer until it is issued.")
@@ -267,8 +267,8 @@ class CredentialContract(Contract):
             connectionId=listed_id(connection),
             offerData=connection.invitation_data if shares(connection) else None,
             offerUrl=connection.invitation_url if shares(connection) else None,
-            definitionId=credential.definition_id or None,
-            schemaId=credential.schema_id or None,
+            definitionId=credential.definition_id,
+            schemaId=credential.schema_id,
             issuedAtUtc=issued_at,
             IssuedAtUtc=issued_at,
             acceptedAtUtc=utc(credential.accepted_at),

@@ -180,7 +180,7 @@ def test_a_credential_in_a_state_that_this_client_does_not_know_is_listed(office
         office.credentials.list_credentials(connection_id=connection_id),
     ):
         assert [(one.state, one.definition_id, one.values) for one in listed] == [
-            ("Proposed", None, None)
+            ("Proposed", "", None)
         ]
 
 

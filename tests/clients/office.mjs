@@ -50,8 +50,7 @@ export class Office {
     const path = `${process.env.AGENCY_URL}/api/${walletId}/credentials/propose/${connectionId}`;
     const headers = { Authorization: `bearer ${this.keys.accessToken}`, 'Content-Type': 'application/json' };
     headers['X-Streetcred-Subscription-Key'] = this.keys.subscriptionKey;
-    const { definitionId } = this.definition;
-    const body = JSON.stringify({ definitionId, credentialValues: VALUES });
+    const body = JSON.stringify({ schemaName: 'Licence', credentialValues: VALUES });
     return (await fetch(path, { method: 'PUT', headers, body })).json();
   }
 

@@ -55,6 +55,7 @@ for (const version of ['3102', '3476', '5018']) {
       assert.equal(held.credentialId, proposed.credentialId);
       for (const one of [held, seen]) {
         assert.equal(one.state, 'Proposed');
+        assert.equal(one.schemaId, '');
         assert.ok(one.issuedAtUtc instanceof Date);
       }
     });

@@ -82,7 +82,8 @@ def test_both_sides_show_what_is_proposed(faber, alice, definition):
     [seen] = faber.get("/credentials")
     assert mine["proposal"] == seen["proposal"] == body
     assert mine["definitionId"] == seen["definitionId"] == definition
-    assert "schemaId" not in seen and "values" not in seen
+    assert seen["schemaId"] == "", "clients cut it into parts"
+    assert "values" not in seen
 
 
 def test_the_issuer_offers_something_else(faber, alice, definition):
@@ -121,6 +122,32 @@ def test_they_go_on_until_they_agree(faber, alice, definition):
     alice.accepts_offer()
     faber.put(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
     assert alice.newest("credentials")["values"] == BETTER
+
+
+def test_the_blank_values_of_an_offer_without_are_not_issued(faber, alice, definition):
+    faber.offers(alice, {"definitionId": definition}, None)
+    counters(alice, comment="When?")
+    with pytest.raises(ApiError) as refused:
+        answers(faber, automaticIssuance=True)
+    assert refused.value.code == "values_missing"
+    answers(faber)
+    alice.accepts_offer()
+    with pytest.raises(ApiError) as refused:
+        faber.put(f"/credentials/{faber.get('/credentials')[0]['credentialId']}", {})
+    assert refused.value.code == "values_missing"
+
+
+def test_what_was_proposed_and_offered_is_not_proposed_again(faber, alice, definition):
+    """The issuer would take it for a replay."""
+    faber.offers(alice, {"definitionId": definition}, VALUES)
+    counters(alice, comment="Why?")
+    answers(faber)
+    with pytest.raises(ApiError) as refused:
+        counters(alice, comment="Why?")
+    assert (refused.value.status, refused.value.code) == (409, "already_offered")
+    assert alice.newest("credentials")["state"] == "Offered"
+    counters(alice, comment="Why, still?")
+    assert faber.get("/credentials")[0]["state"] == "Proposed"
 
 
 def test_what_a_counter_proposal_leaves_out_is_as_offered(faber, alice, definition):
