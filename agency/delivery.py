@@ -41,6 +41,11 @@ class Delivery(models.Model):
         self.lease_owner, self.lease_until = uuid7(), timezone.now() + duration
         return self
 
+    @property
+    def is_leased(self):
+        """Whether the claimer's time still runs; of a batch it may be over before a row's turn."""
+        return bool(self.lease_until and self.lease_until > timezone.now())
+
     @classmethod
     def due(cls):
         now = timezone.now()

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from agency.errors import Unavailable
 
-PATIENCE = 40.0  # seconds for all reads of one attempt: with the last of them less than a lease
+PATIENCE = 25.0  # seconds for all reads of one attempt: with the last of them less than a lease
 Answer = TypeVar("Answer")
 Given = ParamSpec("Given")
 _local = threading.local()

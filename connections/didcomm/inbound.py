@@ -104,6 +104,8 @@ def _process_now(key: Key, received: Message) -> bytes | None:
 
 def process(row: "models.InboundMessage") -> None:
     """One attempt at a stored message leased to the caller. Never raises."""
+    if not row.is_leased:
+        return
     try:
         _process(row)
     except Unavailable as error:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.conf import settings
+from django.utils import timezone
 
 from connections import protocol
 from connections.didcomm import envelope, inbound, message
@@ -88,6 +89,15 @@ def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone
     assert not InboundMessage.objects.filter(status="pending").exclude(pk=broken.pk)
     left = InboundMessage.objects.get(pk=broken.pk)
     assert (left.attempts, left.last_error) == (1, "internal_error")
+
+
+def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_now(row, phone):
+    phone.post(phone.pack(phone.build(protocol.PING)))
+    [late] = InboundMessage.claim(10)
+    late.lease_until = timezone.now()
+    phone.inbox.clear()
+    inbound.process(late)
+    assert phone.inbox == [] and InboundMessage.objects.get(pk=late.pk).status == "pending"
 
 
 def test_a_message_in_clear_gets_the_same_400(row, phone):
