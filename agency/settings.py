@@ -110,6 +110,11 @@ if not DATABASE_URL:
     )
 if OUTGOING_CA_FILE and not Path(OUTGOING_CA_FILE).is_file():
     raise ImproperlyConfigured(f"OUTGOING_CA_FILE names no file: {OUTGOING_CA_FILE}")
+if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_TAILS_BYTES // 256:
+    raise ImproperlyConfigured(
+        "A revocation registry needs 256 bytes of its tails file for each place: give a smaller "
+        "REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."
+    )
 if not SECRET_KEY:
     raise ImproperlyConfigured(
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "

@@ -12,7 +12,7 @@ from connections import did_exchange, discovery, out_of_band, protocol
 from connections.didcomm import inbound, router, transport
 from connections.didcomm import message as didcomm
 from tenants import vault
-from wallets.models import Key, Wallet
+from wallets.models import Key
 
 CONNECTIONS = "connections/1.0"
 MODULES = {"connections": protocol, "didexchange": did_exchange}
@@ -57,7 +57,7 @@ class Handshaking(models.Model):
         """Answers an invitation message; a single-use one again gives the same connection, and so
         does another one of an inviter who is known by a DID or key that stays."""
         invited = out_of_band.read(invitation)
-        Wallet.objects.select_for_update(no_key=True).get(pk=wallet.pk)
+        wallet.require()
         hosted = cls.hosted_invitation(invited.inviter.verkey, invitation.id)
         if hosted and hosted.wallet_id == wallet.pk:
             raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")

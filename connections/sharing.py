@@ -11,7 +11,7 @@ from connections.didcomm import message as didcomm
 from connections.didcomm import transport
 from connections.protocol import Party
 from tenants import vault
-from wallets.models import Key, Wallet
+from wallets.models import Key
 
 
 class Sharing(models.Model):
@@ -63,7 +63,7 @@ class Sharing(models.Model):
     def take(cls, wallet, message):
         """The connection on which this wallet answers a shared message; later, the same one."""
         starter = protocol.read_service(message)
-        Wallet.objects.select_for_update(no_key=True).get(pk=wallet.pk)
+        wallet.require()
         hosted = cls.hosted_exchange(starter.verkey)
         if hosted and hosted.wallet_id == wallet.pk:
             raise Invalid("own_message", "A wallet cannot answer its own offer or request.")

@@ -75,11 +75,14 @@ def remove_organization(tenant):
     """Deletes an organization with all that is its own.
 
     Its public objects stay, and the tombstones of its keys: peers are told `connection_gone`.
+    What is at work on a connection may refer to the organization until that connection is held.
     """
-    if not Tenant.objects.select_for_update(of=["self"]).filter(pk=tenant.pk).first():
+    row = Tenant.objects.filter(pk=tenant.pk)
+    if not row.select_for_update(of=["self"], no_key=True).first():
         return  # somebody else was faster
-    for wallet in Wallet.objects.filter(tenant=tenant):
+    for wallet in Wallet.objects.filter(tenant=tenant).order_by("pk"):
         wallet.remove()
+    row.select_for_update(of=["self"]).get()
     tenant.delete()
 
 

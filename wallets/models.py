@@ -6,6 +6,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.errors import NotFound
 from agency.listing import folded
 from tenants import vault
 from tenants.models import Record, Tenant
@@ -76,9 +77,22 @@ class Wallet(Record):
     def create_key(self, seed: bytes | None = None) -> "Key":
         return Key.create(self, seed or keys.generate_seed())
 
+    def hold(self) -> bool:
+        """Whether it is still there; then nobody else connects or deletes it before this
+        transaction is over. Held before any connection of it."""
+        return bool(Wallet.objects.select_for_update(no_key=True).filter(pk=self.pk).first())
+
+    def require(self) -> None:
+        """404 unless it can be held."""
+        if not self.hold():
+            raise NotFound("not_found", "There is no such wallet any more.")
+
     @transaction.atomic
     def remove(self) -> None:
-        """Deletes the wallet and its connections; its keys stay behind as tombstones."""
+        """Deletes the wallet and its connections; its keys stay behind as tombstones. Later calls
+        do nothing."""
+        if not self.hold():
+            return
         rows = self.connections.select_related("my_key", "invitation_key")
         for connection in rows.order_by("pk"):
             connection.remove()

@@ -63,7 +63,11 @@ def _waiting(rows: Rows, received: Message) -> "models.OutboundMessage | None":
     if route == "thread":
         rows = rows.filter(thread_id=thread_id)
     waiting = rows.filter(status="pending", is_hosted=False).select_related("my_key")
-    row = waiting.select_for_update(of=["self"], skip_locked=True).order_by("pk").first()
+    head = waiting.order_by("pk").first()
+    if not head:
+        return None
+    transport.held(head)
+    row = waiting.select_for_update(of=["self"], skip_locked=True).filter(pk=head.pk).first()
     if not row or row in _local.rows:
         return row
     if row.lease_until and row.lease_until > timezone.now():

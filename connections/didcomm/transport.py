@@ -155,6 +155,20 @@ def leave(row: "models.OutboundMessage") -> None:
 
 def deliver(row: "models.OutboundMessage") -> None:
     """One attempt for a row leased to the caller. Never raises."""
+    if not row.is_leased:
+        return
+    try:
+        _attempt(row)
+    except Unavailable as error:
+        row.retry(error.code)
+    except inbound.LostLease:
+        logger.info("message %s was taken over", row.pk)
+    except Exception:
+        logger.exception("message %s was not delivered", row.pk)
+        row.retry("internal_error")
+
+
+def _attempt(row: "models.OutboundMessage") -> None:
     try:
         if not row.is_head():
             leave(row)
@@ -164,13 +178,6 @@ def deliver(row: "models.OutboundMessage") -> None:
             _post(row)
     except inbound.Gone:
         _give_up(row, "connection_gone")
-    except Unavailable as error:
-        row.retry(error.code)
-    except inbound.LostLease:
-        logger.info("message %s was taken over", row.pk)
-    except Exception:
-        logger.exception("message %s was not delivered", row.pk)
-        row.retry("internal_error")
 
 
 def _carry(row: "models.OutboundMessage") -> None:
@@ -192,12 +199,17 @@ def _hand_in(row: "models.OutboundMessage", key: Key, received: Message) -> None
 
 
 def finish(row: "models.OutboundMessage", **changes: Any) -> None:
+    inviter = held(row) if row.type == protocol.RESPONSE else None
     if not row.finish(**({"body": None, "envelope": None} | changes)):
         raise inbound.LostLease
-    if row.connection_id and row.type == protocol.RESPONSE:
-        connection = models.Connection.objects.filter(outboundmessage=row).first()
-        if connection:
-            connection.confirm()
+    if inviter:
+        inviter.confirm()
+
+
+def held(row: "models.OutboundMessage") -> "models.Connection | None":
+    """The connection of a message, before the message changes: who deletes it has it first too."""
+    connection = models.Connection.objects.filter(outboundmessage=row).first()
+    return connection if connection and connection.hold() else None
 
 
 def _post(row: "models.OutboundMessage") -> None:
@@ -221,8 +233,9 @@ def _post(row: "models.OutboundMessage") -> None:
 def _give_up(row: "models.OutboundMessage", code: str) -> None:
     """The peer is gone: our own exchange on that thread ends as if it had said so itself."""
     with transaction.atomic():
-        row.exhaust(code, body=None, envelope=None)
-        connection = models.Connection.objects.filter(outboundmessage=row).first()
+        connection = held(row)
+        if not row.exhaust(code, body=None, envelope=None):
+            raise inbound.LostLease
         if connection:
             family, version, _ = row.type.split("/")
             body = {"description": {"code": code}}
@@ -249,4 +262,4 @@ def freeze(keys: list[Key]) -> None:
     """Packs what still waits to be sent with these keys, before they go."""
     rows = models.OutboundMessage.objects.filter(my_key__in=keys, status="pending")
     for row in rows.select_related("my_key"):
-        models.OutboundMessage.objects.filter(pk=row.pk).update(envelope=pack(row), body=None)
+        rows.filter(pk=row.pk).update(envelope=pack(row), body=None)

@@ -4,28 +4,36 @@ from threading import Event
 
 import pytest
 
+from connections import protocol
 from connections.didcomm import router
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
+from tenants.models import Tenant
+from tenants.provisioning import remove_organization
 from tests import queues
 from tests.connections import outside
+from tests.people import ApiError
 from tests.races import at_once, refused
 from tests.states import walks
 from verifications.models import Verification
+from wallets.models import Wallet
 
 SECONDS = 0.7  # for the other to do what it can meanwhile
 
 
 class Meanwhile:
-    """The first one pauses at the end of a function, until the second is done or kept waiting."""
+    """The first one pauses at the end of a function, until the second is done or kept waiting.
 
-    def __init__(self, monkeypatch, owner, name):
+    when: tells by the function's arguments whether this is the call.
+    """
+
+    def __init__(self, monkeypatch, owner, name, when=lambda *arguments: True):
         self.paused, self.done, self.is_first = Event(), Event(), True
         function = getattr(owner, name)
 
         def pausing(*arguments, **named):
             result = function(*arguments, **named)
-            if self.is_first:
+            if self.is_first and when(*arguments):
                 self.is_first = False
                 self.paused.set()
                 self.done.wait(SECONDS)
@@ -210,3 +218,50 @@ def test_a_phone_that_asks_twice_at_once_has_one_connection(faber, phone, monkey
     meanwhile.runs(lambda: phone.requests(invitation), lambda: phone.requests(invitation))
     made = Connection.objects.get(their_key=phone.verkey)
     assert OutboundMessage.objects.filter(connection=made, status="done").count() == 2
+
+
+def quietly(call):
+    """What it raises, if anything, as a code or a text."""
+
+    def run():
+        try:
+            call()
+        except ApiError as error:
+            return error.code
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
+
+    return run
+
+
+def test_an_organization_is_deleted_while_it_offers(walk, row, begins, monkeypatch):
+    meanwhile = Meanwhile(monkeypatch, Connection, "require_connected")
+    removed = quietly(lambda: remove_organization(row.tenant))
+    assert meanwhile.runs(quietly(begins["offer"]), removed) == ["", ""]
+    assert not Tenant.objects.filter(pk=row.tenant_id).exists()
+
+
+def test_a_wallet_is_deleted_while_it_accepts_again(faber, monkeypatch):
+    alice, terms = faber.hosts(), {"protocol": "out-of-band", "reuse": True}
+    first, second = faber.invites(**terms), faber.invites(**terms)
+    alice.accepts_invitation(first["invitation"])
+    wallet = Wallet.objects.get(is_organization=False)
+    meanwhile = Meanwhile(monkeypatch, Connection, "hosted_invitation")
+    accepts = quietly(lambda: alice.accepts_invitation(second["invitation"]))
+    accepted, removed = meanwhile.runs(accepts, quietly(wallet.remove))
+    assert accepted in ("", "not_found") and removed == ""
+    assert not Wallet.objects.filter(is_organization=False).exists()
+
+
+def test_a_connection_is_deleted_while_its_response_arrives(faber, monkeypatch, caplog):
+    alice, invited = faber.hosts(), faber.invites()
+    meanwhile = Meanwhile(monkeypatch, OutboundMessage, "finish", is_response)
+    accepts = quietly(lambda: alice.accepts_invitation(invited["invitation"]))
+    removes = quietly(lambda: Connection.objects.get(role="inviter").remove())
+    assert meanwhile.runs(accepts, removes) == ["", ""]
+    assert "was not delivered" not in caplog.text
+
+
+def is_response(row):
+    return row.type == protocol.RESPONSE
