@@ -255,6 +255,8 @@ class Credential(Proposing, Exchange):
     @outside.atomic
     def accept(self):
         """Holder: asks for what was offered."""
+        if self.state != self.State.OFFERED:
+            raise WrongState(self, [self.State.OFFERED])
         definition = self.public_definition()
         move(self, [self.State.OFFERED], self.State.REQUESTED, accepted_at=timezone.now())
         request, metadata = anoncreds.create_request(

@@ -11,6 +11,7 @@ from agency.errors import Unavailable
 from credentials.models import PublishedObject
 from credentials.registries import registry_of
 from credentials.registries.indy import IndyRegistry, pool
+from credentials.registries.local import published
 from tenants.models import Network
 from tests import queues
 from tests.credentials import far
@@ -62,6 +63,17 @@ def verdict(acme, alice):
     asked = acme.asks(alice, **NOW)
     alice.auto_selects()
     return acme.get(f"/verifications/{asked['verificationId']}")["isValid"]
+
+
+def test_what_was_accepted_already_is_refused_without_asking(faber, badge, alice, ledger):
+    alice.receives(faber, badge, VALUES)
+    ledger.silent_about.update({"definition", "registry"})
+    ledger.kinds()
+    path = f"/credentials/{alice.newest('credentials')['credentialId']}"
+    PublishedObject.objects.filter(network="far").delete()
+    published.cache_clear()
+    assert refused(alice.post, path) == (409, "wrong_state")
+    assert ledger.kinds() == set()
 
 
 def refused(call, *arguments):
