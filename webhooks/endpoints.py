@@ -139,12 +139,12 @@ class Webhook(Record):
         fresh = {"strikes": 0, "failing_since": None, "notice_due_at": None}
         self._update(is_enabled=True, disabled_reason="", **fresh)
 
-    def disable(self, **changes: object) -> None:
-        """What still waits is closed by housekeeping, not sent. What a recovery at work has not
-        reached yet is lost until the next one."""
-        lost = [one for one in (self.lost_since, self.recover_since) if one]
-        known = {"lost_since": min(lost, default=None)}
-        self._update(is_enabled=False, recover_since=None, **known | changes)
+    def disable(self, lost_since: datetime | None = None, **changes: object) -> None:
+        """What still waits is closed by housekeeping, not sent. What was lost before, or a recovery
+        at work has not reached yet, stays lost until the next recovery."""
+        lost = [one for one in (lost_since, self.lost_since, self.recover_since) if one]
+        known = {"recover_since": None, "lost_since": min(lost, default=None)}
+        self._update(is_enabled=False, **known, **changes)
 
     def recover(self, since: datetime | None = None, unconfirmed: bool = False) -> None:
         """Has everything that it wanted since then and did not get sent again, step by step.

@@ -81,11 +81,9 @@ def disable(webhook: Webhook, reason: str) -> None:
 
 
 def lost_since(webhook: Webhook) -> datetime:
-    """When the first of what it did not get was to be told: a call is younger than its event. What
-    it had lost before, and no recovery brought, counts too."""
+    """When the first of what it did not get was to be told: a call is younger than its event."""
     since = webhook.failing_since or timezone.now()
     waiting = Delivery.waiting().filter(webhook=webhook).aggregate(first=Min("created_at"))
     given_up = Delivery.objects.filter(webhook=webhook, status=Delivery.Status.EXHAUSTED)
     first = given_up.filter(finished_at__gte=since).order_by("pk").first()
-    before = [webhook.lost_since, webhook.recover_since]
-    return min(filter(None, [since, waiting["first"], first and first.created_at, *before]))
+    return min(filter(None, [since, waiting["first"], first and first.created_at]))
