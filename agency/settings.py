@@ -70,6 +70,7 @@ REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
 # Bytes of one tails file of another issuer's registry: 10 MiB are enough for 40,000 places.
 MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
+MAX_PLACES = MAX_TAILS_BYTES // 256  # of a registry: so many bytes of its tails file for each
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 # Bytes of one uploaded picture.
@@ -110,7 +111,7 @@ if not DATABASE_URL:
     )
 if OUTGOING_CA_FILE and not Path(OUTGOING_CA_FILE).is_file():
     raise ImproperlyConfigured(f"OUTGOING_CA_FILE names no file: {OUTGOING_CA_FILE}")
-if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_TAILS_BYTES // 256:
+if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_PLACES:
     raise ImproperlyConfigured(
         "A revocation registry needs 256 bytes of its tails file for each place: give a smaller "
         "REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."

@@ -17,7 +17,6 @@ from credentials.registries.indy import pool
 from tenants.models import Network
 
 OBJECT = re.compile(r"(?P<did>[1-9A-HJ-NP-Za-km-z]{21,22})(:[^\0]{1,480})?", re.DOTALL)
-BYTES_OF_A_PLACE = 256  # in a tails file
 ON_DEMAND = "ISSUANCE_ON_DEMAND"
 TRUSTEE, STEWARD, ENDORSER = "0", "2", "101"
 
@@ -103,7 +102,7 @@ def registry(network: Network, registry_id: str) -> Found | None:
     if not answer or not answer["data"]:
         return None
     data = answer["data"]
-    if not 0 < data["value"]["maxCredNum"] <= settings.MAX_TAILS_BYTES // BYTES_OF_A_PLACE:
+    if not 0 < data["value"]["maxCredNum"] <= settings.MAX_PLACES:
         return None
     names = ("revocDefType", "credDefId", "tag", "value")
     return Found({"issuerId": did} | {name: data[name] for name in names}, answer["seqNo"])

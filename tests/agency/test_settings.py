@@ -1,0 +1,12 @@
+"""Settings that cannot work together are refused at the start."""
+
+import os
+import subprocess
+import sys
+
+
+def test_a_registry_is_no_larger_than_its_tails_file_may_be():
+    given = {"REVOCATION_REGISTRY_SIZE": "5000", "MAX_TAILS_BYTES": "1000000"}
+    command = [sys.executable, "-c", "import agency.settings"]
+    ran = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)
+    assert ran.returncode != 0 and "MAX_TAILS_BYTES" in ran.stderr
