@@ -66,7 +66,7 @@ def _waiting(rows: Rows, received: Message) -> "models.OutboundMessage | None":
     head = waiting.order_by("pk").first()
     if not head:
         return None
-    transport.held(head)
+    transport.responding(head)
     row = waiting.select_for_update(of=["self"], skip_locked=True).filter(pk=head.pk).first()
     if not row or row in _local.rows:
         return row

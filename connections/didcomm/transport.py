@@ -199,11 +199,16 @@ def _hand_in(row: "models.OutboundMessage", key: Key, received: Message) -> None
 
 
 def finish(row: "models.OutboundMessage", **changes: Any) -> None:
-    inviter = held(row) if row.type == protocol.RESPONSE else None
+    inviter = responding(row)
     if not row.finish(**({"body": None, "envelope": None} | changes)):
         raise inbound.LostLease
     if inviter:
         inviter.confirm()
+
+
+def responding(row: "models.OutboundMessage") -> "models.Connection | None":
+    """The inviter's connection, held, whose response this is; None for any other message."""
+    return held(row) if row.type == protocol.RESPONSE else None
 
 
 def held(row: "models.OutboundMessage") -> "models.Connection | None":
