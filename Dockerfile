@@ -23,4 +23,4 @@ USER agency
 VOLUME /app/var
 ENV GRANIAN_HOST=0.0.0.0 GRANIAN_WORKERS=2
 EXPOSE 8000
-CMD ["sh", "-c", "exec granian --interface wsgi --port ${PORT:-8000} --blocking-threads ${WEB_THREADS:-4} --respawn-failed-workers --workers-kill-timeout 25 --log-level warning agency.wsgi:application"]
+CMD ["sh", "-c", "exec granian --interface asginl --loop asyncio --port ${PORT:-8000} --backlog 4096 --backpressure 4096 --http1-header-read-timeout 10000 --no-ws --respawn-failed-workers --workers-kill-timeout 25 --log-level warning agency.web:application"]

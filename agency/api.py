@@ -32,6 +32,12 @@ CODES = {
 }
 
 
+def heavy(handler):
+    """Marks a handler that takes long cryptography: it runs in threads of its own (agency/web.py)."""
+    handler.is_heavy = True
+    return handler
+
+
 class View(viewsets.ViewSet):
     """A view of the credentials API, which acts on the organization's own wallet."""
 

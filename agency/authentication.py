@@ -5,6 +5,7 @@ from typing import NamedTuple
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
 
+from agency.clients import remember_caller
 from tenants.models import ApiKey, Provider, Tenant
 
 SUBSCRIPTION_HEADERS = (
@@ -56,6 +57,7 @@ class TenantAuthentication(BaseAuthentication):
         for key in keys.values():
             key.used()
         token = keys[ApiKey.Kind.ACCESS_TOKEN]
+        remember_caller(request.headers["Authorization"], f"tenant {token.tenant_id}")
         return Caller(token.tenant, token, tuple(keys.values())), token
 
     def authenticate_header(self, request):
@@ -78,6 +80,7 @@ class ProviderAuthentication(BaseAuthentication):
         if not key:
             raise exceptions.AuthenticationFailed(NO_PROVIDER)
         key.used()
+        remember_caller(request.headers["Authorization"], f"provider {key.provider_id}")
         return ProviderCaller(key.provider, key), key
 
     def authenticate_header(self, request):

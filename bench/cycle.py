@@ -37,8 +37,8 @@ def run():
 
 def start_web(port):
     environment = os.environ | {"PUBLIC_URL": f"http://127.0.0.1:{port}", "ALLOWED_HOSTS": "*"}
-    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--port", str(port)]
-    command += ["--blocking-threads", "4", "--log-level", "warning", "agency.wsgi:application"]
+    command = [sys.executable, "-m", "granian", "--interface", "asginl", "--port", str(port)]
+    command += ["--loop", "asyncio", "--log-level", "warning", "agency.web:application"]
     web = subprocess.Popen(command, env=environment)
     for _ in range(300):
         if is_well(port, f"http://127.0.0.1:{port}"):

@@ -1,8 +1,5 @@
 """`POST /didcomm`: where other agents leave envelopes for any wallet here."""
 
-import re
-from ipaddress import ip_address, ip_network
-
 from django.conf import settings
 from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
@@ -10,6 +7,7 @@ from django.views.decorators.http import require_POST
 
 from agency import rates
 from agency.api import plain_problem
+from agency.clients import client_address
 from agency.errors import PeerError, TooOften
 from connections.didcomm import inbound, transport
 
@@ -20,7 +18,6 @@ CONTENT_TYPES = {
     "application/octet-stream",
     "",
 }
-WITH_PORT = re.compile(r"^(?:\[([^]]*)\](?::\d+)?|([\d.]+):\d+)$")
 
 
 @csrf_exempt
@@ -32,7 +29,7 @@ def receive(request):
         known = ", ".join(sorted(CONTENT_TYPES - {""}))
         return plain_problem(415, "unsupported_media_type", f"Send an envelope as one of {known}.")
     try:
-        rates.spend("address", source(request.META), settings.INBOX_PER_ADDRESS)
+        rates.spend("address", client_address(request.META), settings.INBOX_PER_ADDRESS)
         reply = inbound.accept_envelope(request.body)
     except PeerError:
         return plain_problem(400, "cannot_open", "The envelope cannot be opened here.")
@@ -43,20 +40,3 @@ def receive(request):
     if reply is None:
         return HttpResponse(status=202)
     return HttpResponse(reply, content_type=request.content_type or transport.CONTENT_TYPE)
-
-
-def source(meta):
-    """Whose address it was: as the server saw it or, behind proxies of ours, as the outermost of
-    them did; what stands before that in X-Forwarded-For anybody may have written. IPv6 by network.
-    Some proxies add the port.
-    """
-    seen = meta.get("REMOTE_ADDR", "")
-    named = [seen]
-    if settings.TRUSTED_PROXIES:
-        named = meta.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.TRUSTED_PROXIES :]
-    try:
-        address = ip_address(WITH_PORT.sub(r"\1\2", named[0].strip()))
-    except ValueError:
-        return seen
-    address = getattr(address, "ipv4_mapped", None) or address
-    return str(address if address.version == 4 else ip_network((address, 64), strict=False))

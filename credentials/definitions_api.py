@@ -5,7 +5,7 @@ from functools import partial
 from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
 from rest_framework.response import Response
 
-from agency.api import View, found
+from agency.api import View, found, heavy
 from agency.errors import NotFound
 from agency.listing import parameters
 from credentials.models import CredentialDefinition, Schema, schema_body
@@ -89,6 +89,7 @@ class CredentialDefinitions(View):
             ),
         ],
     )
+    @heavy
     def create(self, request):
         body = self.parsed(CredentialDefinitionFromSchemaParameters)
         schema = schema_body(self.tenant, body["name"], body["version"], body["attributes"])
@@ -103,6 +104,7 @@ class CredentialDefinitions(View):
         responses=CredentialDefinitionContract,
         examples=[DEFINITION, OpenApiExample("Tagged", {"tag": "2026"}, request_only=True)],
     )
+    @heavy
     def create_for_schema(self, request, definitionId):
         schema_id = definitionId
         schema = registry_of(self.tenant.network).schema(schema_id)

@@ -3,7 +3,7 @@
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.response import Response
 
-from agency.api import View, find, found
+from agency.api import View, find, found, heavy
 from agency.listing import parameters
 from agency.waiting import PREFER
 from connections.models import Connection
@@ -81,6 +81,7 @@ class Credentials(View):
             ),
         ],
     )
+    @heavy
     def create(self, request):
         body = self.parsed(CredentialOfferParameters)
         offered = definition(self.tenant, body["definitionId"])
@@ -129,6 +130,7 @@ class Credentials(View):
         responses=None,
         examples=[OpenApiExample("Values", {"name": "Rex", "year": "2021"}, request_only=True)],
     )
+    @heavy
     def issue(self, request, credentialId):
         values = self.parsed(CredentialValues)
         credential = find(with_parties(self.rows), credentialId)
@@ -155,6 +157,7 @@ class Credentials(View):
             ),
         ],
     )
+    @heavy
     def answer_proposal(self, request, credentialId):
         body = self.parsed(CredentialAnswerParameters)
         credential = find(with_parties(self.rows), credentialId)
@@ -170,6 +173,7 @@ class Credentials(View):
         request=None,
         responses=None,
     )
+    @heavy
     def revoke(self, request, credentialId):
         find(with_parties(self.rows), credentialId).revoke()
         return Response()

@@ -4,7 +4,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency.api import find, found
+from agency.api import find, found, heavy
 from agency.json_only import JSONParser
 from agency.listing import parameters
 from agency.waiting import PREFER
@@ -136,6 +136,7 @@ class WalletCredentials(WalletView):
         request=None,
         responses=None,
     )
+    @heavy
     def accept(self, request, walletId, credentialId):
         self.act(find(with_parties(self.rows), credentialId).accept)
         return Response()
@@ -147,6 +148,7 @@ class WalletCredentials(WalletView):
         responses=CredentialContract,
         examples=[CREDENTIAL],
     )
+    @heavy
     def accept_data(self, request, walletId):
         wallet = self.wallet
         given = self.parsed(CredentialDataParameters)["credentialData"]

@@ -22,6 +22,7 @@ LAYERS = [
         "agency.addresses",
         "agency.bounded_json",
         "agency.celery",
+        "agency.clients",
         "agency.delivery",
         "agency.errors",
         "agency.faults",

@@ -5,7 +5,7 @@ from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
 from agency import dialects
-from agency.api import find, found
+from agency.api import find, found, heavy
 from agency.json_only import JSONParser
 from agency.listing import parameters
 from agency.waiting import PREFER
@@ -124,6 +124,7 @@ class WalletVerifications(WalletView):
         request={"multipart/form-data": VerificationDataParameters},
         responses=None,
     )
+    @heavy
     def auto_select_data(self, request, walletId):
         wallet = self.wallet
         return self.answer_shared(wallet, self.given())
@@ -146,6 +147,7 @@ class WalletVerifications(WalletView):
             )
         ],
     )
+    @heavy
     def submit_data(self, request, walletId):
         wallet = self.wallet
         body = self.parsed(VerificationDataSelections)
@@ -164,6 +166,7 @@ class WalletVerifications(WalletView):
         request=None,
         responses=None,
     )
+    @heavy
     def auto_select(self, request, walletId, verificationId):
         self.act(find(with_parties(self.rows), verificationId).auto_select)
         return Response()
@@ -181,6 +184,7 @@ class WalletVerifications(WalletView):
             )
         ],
     )
+    @heavy
     def submit(self, request, walletId, verificationId):
         serializer = SelectionParameters(data=request.data or [], many=True, max_length=100)
         serializer.is_valid(raise_exception=True)

@@ -1,13 +1,8 @@
 """`Prefer: wait=N`: a read answers when the other side has done its part."""
 
-import os
-import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
-from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -16,10 +11,9 @@ from django.db import connection
 from django.test import Client
 
 from agency import waiting
-from agency.healthcheck import is_well
 from tests.api.contract_world import World
-from tests.development.launcher import ROOT
 from tests.races import in_thread
+from tests.webhooks.streams import free_port, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = 0.3  # seconds until the other side does something
@@ -213,31 +207,13 @@ def test_what_is_deleted_meanwhile_is_404_and_its_place_is_given_back(faber, mon
 
 def test_the_cap_is_half_of_the_threads_that_the_web_server_is_given():
     assert waiting.slots._initial_value == settings.WEB_THREADS // 2
-    [web] = [
-        line for line in (ROOT / "Procfile").read_text().splitlines() if line.startswith("web:")
-    ]
-    assert f"--blocking-threads ${{WEB_THREADS:-{settings.WEB_THREADS}}} " in web
 
 
 @pytest.fixture
 def server(faber):
-    """The web server itself, as the Procfile starts it, on the test's database."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
-    environment = os.environ | {"DATABASE_URL": url.geturl(), "ALLOWED_HOSTS": "*"}
-    command = [sys.executable, "-m", "granian", "--interface", "wsgi", "--port", str(port)]
-    command += ["--blocking-threads", str(settings.WEB_THREADS), "agency.wsgi:application"]
-    web = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.DEVNULL)
-    try:
-        for _ in range(300):
-            if is_well(port, f"http://127.0.0.1:{port}"):
-                break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        web.terminate()
-        web.wait()
+    """The web process itself, on the test's database."""
+    with serving("web", free_port()) as url:
+        yield url
 
 
 def test_many_waits_do_not_starve_the_web_server(faber, server):

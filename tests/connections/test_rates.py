@@ -6,9 +6,10 @@ from uuid import uuid4
 import pytest
 
 from agency import rates
+from agency.clients import client_address
 from agency.errors import TooOften
 from agency.metrics import registry
-from connections import inbox, protocol
+from connections import protocol
 from connections.didcomm import envelope
 from connections.models import InboundMessage
 from tests import queues
@@ -150,4 +151,4 @@ def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatc
 def test_whose_address_it_was_is_what_our_own_proxies_say(settings, proxies, forwarded, source):
     settings.TRUSTED_PROXIES = proxies
     meta = {"REMOTE_ADDR": "203.0.113.9", "HTTP_X_FORWARDED_FOR": forwarded}
-    assert inbox.source(meta) == source
+    assert client_address(meta) == source

@@ -21,8 +21,10 @@ from tenants import vault
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = {
-    "wsgi": ["--blocking-threads", "4", "agency.wsgi:application"],
-    "asgi": [
+    "web": ["--interface", "asginl", "--loop", "asyncio", "--no-ws", "agency.web:application"],
+    "stream": [
+        "--interface",
+        "asgi",
         "--loop",
         "asyncio",
         "--workers-kill-timeout",
@@ -48,14 +50,14 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def serving(interface: str, port: int, **settings: str) -> Iterator[str]:
+def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     """The server itself, on the test's database, with which it shares the system's data key."""
     vault.data_key.cache_clear()
     vault.data_key(None)
     url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
     given = {"DATABASE_URL": url.geturl(), "ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
-    command = [sys.executable, "-m", "granian", "--interface", interface, "--port", str(port)]
-    command += ["--log-level", "warning", *SERVERS[interface]]
+    command = [sys.executable, "-m", "granian", "--port", str(port)]
+    command += ["--log-level", "warning", *SERVERS[name]]
     server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)
     try:
         address = f"http://127.0.0.1:{port}"

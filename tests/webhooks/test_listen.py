@@ -30,8 +30,8 @@ class Servers:
 
     def start(self):
         place = {"PORT": str(self.web), "STREAM_PORT": str(self.stream), "PUBLIC_URL": self.url}
-        self.running.enter_context(serving("wsgi", self.web, **place))
-        self.running.enter_context(serving("asgi", self.stream, **place))
+        self.running.enter_context(serving("web", self.web, **place))
+        self.running.enter_context(serving("stream", self.stream, **place))
 
     def stop(self):
         self.running.close()
@@ -177,7 +177,7 @@ def test_without_a_stream_it_polls_and_with_a_given_secret_it_shows_none(
     secret = new_secret()
     port = free_port()
     servers.stop()
-    only_web = serving("wsgi", servers.web, STREAM_URL=f"http://127.0.0.1:{port}")
+    only_web = serving("web", servers.web, STREAM_URL=f"http://127.0.0.1:{port}")
     with only_web, listens(faber, "--from", "start", WEBHOOK_SECRET=secret) as listener:
         wait_for(lambda: objects(local) == ["before"], listener.output.read_text)
         listener.says("No stream now")

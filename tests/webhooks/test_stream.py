@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def server(transactional_db):
     with serving(
-        "asgi", free_port(), STREAM_LISTENERS="40", STREAM_LISTENERS_PER_TENANT="30"
+        "stream", free_port(), STREAM_LISTENERS="40", STREAM_LISTENERS_PER_TENANT="30"
     ) as url:
         yield url
 
@@ -200,7 +200,7 @@ def test_listeners_are_capped_for_each_organization_and_for_the_process(faber, a
 
 def test_open_streams_are_counted_with_what_all_processes_count(faber, tmp_path):
     shared = {"METRICS_TOKEN": "x", "METRICS_ROOT": str(tmp_path)}
-    with serving("asgi", free_port(), **shared) as url:
+    with serving("stream", free_port(), **shared) as url:
         streams = [Stream(faber, url) for _ in range(3)]
         eventually(lambda: listeners(tmp_path) == 3)
         streams[0].close()

@@ -1,0 +1,121 @@
+"""Threads shared out between callers."""
+
+import asyncio
+import threading
+
+import pytest
+
+from agency.lanes import Lane, TurnRefused
+
+
+class Work:
+    """Calls that run until they are let go, in the order in which they began."""
+
+    def __init__(self, lane):
+        self.lane = lane
+        self.begun = []
+        self.ends = {}
+        self.tasks = {}
+
+    async def call(self, name, gone=None):
+        """The call `A1` is the caller A's."""
+        self.ends[name] = threading.Event()
+
+        def run():
+            self.begun.append(name)
+            assert self.ends[name].wait(10)
+            return name
+
+        self.tasks[name] = asyncio.create_task(self.lane.run(name[0], run, gone or stays))
+        await settle()
+
+    async def end(self, name):
+        self.ends[name].set()
+        assert await self.tasks[name] == name
+        await settle()
+
+
+async def stays():
+    await asyncio.Event().wait()
+
+
+async def settle():
+    await asyncio.sleep(0.05)
+
+
+def lane(threads=4, max_waiting=100, timeout=10.0):
+    return Lane("test", threads, max_waiting=max_waiting, timeout=timeout)
+
+
+def test_a_caller_alone_uses_all_threads_in_order_of_arrival():
+    async def story():
+        work = Work(lane(threads=2))
+        for name in ("A1", "A2", "A3", "A4"):
+            await work.call(name)
+        assert work.begun == ["A1", "A2"]
+        for name in ("A1", "A2", "A3", "A4"):
+            await work.end(name)
+        assert work.begun == ["A1", "A2", "A3", "A4"]
+
+    asyncio.run(story())
+
+
+def test_a_caller_with_half_of_the_threads_stands_back_while_others_wait():
+    async def story():
+        work = Work(lane(threads=4))
+        for name in ("A1", "A2", "A3", "A4", "A5", "A6", "B1", "C1", "B2"):
+            await work.call(name)
+        await work.end("A1")
+        await work.end("A2")
+        assert work.begun[4:] == ["B1", "C1"]
+        await work.end("A3")
+        assert work.begun[6:] == ["A5"]
+        for name in ("A4", "A5", "A6", "B1", "C1", "B2"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_no_thread_is_left_idle_while_work_waits():
+    async def story():
+        work = Work(lane(threads=3))
+        for name in ("A1", "B1", "A2", "A3", "B2"):
+            await work.call(name)
+        await work.end("A1")
+        await work.end("B1")
+        assert len(work.begun) == 5
+        for name in ("A2", "A3", "B2"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_who_waits_too_long_or_too_often_is_refused_and_nothing_is_kept_of_it():
+    async def story():
+        threads = lane(threads=1, max_waiting=1, timeout=0.2)
+        work = Work(threads)
+        for name in ("A1", "A2", "A3"):
+            await work.call(name)
+        for name in ("A3", "A2"):
+            with pytest.raises(TurnRefused):
+                await work.tasks[name]
+        await work.end("A1")
+        assert work.begun == ["A1"]
+        assert (threads.free, threads.waiting, threads.running) == (1, {}, {})
+
+    asyncio.run(story())
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun():
+    async def story():
+        threads, left = lane(threads=1), asyncio.Event()
+        work = Work(threads)
+        await work.call("A1")
+        await work.call("B1", gone=left.wait)
+        left.set()
+        with pytest.raises(TurnRefused):
+            await work.tasks["B1"]
+        await work.end("A1")
+        assert work.begun == ["A1"] and threads.free == 1
+
+    asyncio.run(story())
