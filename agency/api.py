@@ -33,7 +33,7 @@ CODES = {
 
 
 def heavy(handler):
-    """Marks a handler that takes long cryptography: it runs in threads of its own (agency/web.py)."""
+    """Marks a handler with long cryptography: it runs in threads of its own (agency/web.py)."""
     handler.is_heavy = True
     return handler
 
