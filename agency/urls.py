@@ -3,9 +3,9 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularJSONAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from agency import api, health, monitoring
+from agency import api, health, monitoring, openapi_document
 from connections import urls as connections
 from credentials import urls as credentials
 from tenants import urls as tenants
@@ -45,7 +45,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
-    path("openapi.json", SpectacularJSONAPIView.as_view(), name="openapi"),
+    path("openapi.json", openapi_document.show, name="openapi"),
     path("metrics", monitoring.metrics_page),
     path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,

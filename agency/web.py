@@ -32,6 +32,7 @@ from uuid_utils.compat import uuid7  # noqa: E402
 from agency.clients import client_address, known_caller  # noqa: E402
 from agency.lanes import Lane, TurnRefused  # noqa: E402
 from agency.middleware import limit_of  # noqa: E402
+from agency.openapi_document import document  # noqa: E402
 
 BODY_SECONDS = 10  # for a body to arrive, and
 BYTES_A_SECOND = 64 * 1024  # one more second for each so many bytes of it
@@ -193,6 +194,7 @@ class Web:
 
     def __init__(self) -> None:
         self.django = DjangoHandler()
+        document()  # now, and not in the first call that asks for it
         self.bodies = Bodies()
         self.quick: Lane = lane("quick")
         self.heavy: Lane = lane("heavy")
