@@ -1,4 +1,4 @@
-"""`GET /openapi.json`: made once for each process, compressed, and sent again only if it changed."""
+"""`GET /openapi.json`: made once for each process, compressed, with an ETag."""
 
 import gzip
 import json
