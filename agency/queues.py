@@ -11,10 +11,11 @@ from typing import NamedTuple
 from django.apps import apps
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import Count, QuerySet
+from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
 from agency.delivery import Delivery
+from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
 from wallets.models import SpareKey
 from webhooks.endpoints import HANGING
@@ -66,6 +67,9 @@ def due(model: type[Delivery]) -> QuerySet:
     rows = model.due()
     if model is Call:
         rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=HANGING)
+    if model is OutboundMessage:
+        has_answered = Q(connection__answering_endpoint=F("endpoint"))
+        rows = rows.filter(Q(is_hosted=True) | has_answered)
     return rows
 
 

@@ -87,6 +87,9 @@ OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=not DEBUG)
 # Calls of webhooks that one worker process makes at a time; a quarter of them to one address.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
+# Messages to other agents that one process posts at a time; a quarter of them to one endpoint, half
+# for one organization.
+MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
 # Days for which events, and the calls that told of them, are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 # Tests only: the place at which a process kills itself. Nothing without DEBUG.
@@ -213,10 +216,18 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_connect_timeout": 2,
     "max_retries": 0,  # without it, ringing the bell of a broker that is down takes 6 s
 }
-CELERY_TASK_ROUTES = {"webhooks.tasks.deliver": {"queue": "webhooks"}}  # it has its own worker
+CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
+    "webhooks.tasks.deliver": {"queue": "webhooks"},
+    "connections.tasks.deliver": {"queue": "messages"},
+}
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "deliver-messages": {
+        "task": "connections.tasks.deliver",
         "schedule": 5.0,
         "options": {"expires": 5},
     },

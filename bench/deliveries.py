@@ -19,7 +19,7 @@ from tenants.provisioning import create_organization
 from webhooks import examples, sending
 from webhooks.announcing import announce
 from webhooks.models import Attempt, Delivery, Event, Webhook
-from webhooks.postman import Postman
+from webhooks.outgoing import new_dispatcher
 
 WEBHOOKS, ROUNDS = 10, 3
 CALLS = 600  # of one rate
@@ -95,7 +95,7 @@ def compare_rates(webhooks):
     rates = []
     for _ in range(ROUNDS):
         send_examples(webhooks, CALLS)
-        rates.append((per_second(Postman().ring), per_second(lambda: call_bare(webhooks))))
+        rates.append((per_second(new_dispatcher().run), per_second(lambda: call_bare(webhooks))))
         if Delivery.objects.filter(status="done").count() != CALLS:
             raise RuntimeError("calls failed")
         forget()
@@ -145,14 +145,14 @@ def compare_delays(webhooks, hanging, ring):
 
 def delays(webhooks, ring):
     """Milliseconds, of the receivers but the last. Rung by two threads, as in the Procfile."""
-    postman, end = Postman(), time.monotonic() + SECONDS
+    dispatcher, end = new_dispatcher(), time.monotonic() + SECONDS
     with ThreadPoolExecutor(2) as threads:
-        ring.side_effect = lambda task: threads.submit(heard, postman)
+        ring.side_effect = lambda task: threads.submit(heard, dispatcher)
         for number in range(int(SECONDS / EVERY)):
             send_examples([webhooks[number % WEBHOOKS]], 1)
             due = end - SECONDS + EVERY * (number + 1)
             time.sleep(max(0.0, min(EVERY, due - time.monotonic())))
-        postman.end()
+        dispatcher.end()
     ring.side_effect = None
     first = Attempt.objects.filter(number=1).exclude(delivery__webhook=webhooks[-1])
     times = first.values_list("started_at", "delivery__created_at")
@@ -161,8 +161,8 @@ def delays(webhooks, ring):
     return found
 
 
-def heard(postman):
-    postman.ring()
+def heard(dispatcher):
+    dispatcher.run()
     connection.close()
 
 

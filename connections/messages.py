@@ -155,6 +155,11 @@ class OutboundMessage(Record, Delivery):
     def __str__(self):
         return f"{self.type} {self.thread_id}"
 
+    @property
+    def endpoint_has_answered(self):
+        """Whether the peer's endpoint, as it is now, has ever answered a message."""
+        return bool(self.connection and self.connection.answering_endpoint == self.endpoint)
+
     def elders(self):
         """Earlier messages of this pair of keys that still wait: the head goes first."""
         return OutboundMessage.objects.filter(

@@ -91,6 +91,7 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
     their_key = models.CharField(max_length=44, blank=True)
     their_endpoint = models.CharField(max_length=2000, blank=True)
     their_routing_keys = models.JSONField(default=list)
+    answering_endpoint = models.CharField(max_length=2000, blank=True, default="", db_default="")
     thread_id = models.CharField(max_length=128, blank=True)
     message_prefix = models.CharField(max_length=40, default=didcomm.PREFIX)
     exchange_version = models.CharField(max_length=3, choices=Version.choices, blank=True)

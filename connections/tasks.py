@@ -1,7 +1,11 @@
 """The doorbell of the message queues. No arguments: the work is in the rows."""
 
-from celery import shared_task
+from typing import Any
 
+from celery import shared_task
+from celery.signals import worker_shutting_down
+
+from connections import outgoing
 from connections.didcomm import answers, inbound, transport
 from connections.models import InboundMessage, OutboundMessage
 
@@ -10,13 +14,24 @@ BATCH = 10
 
 @shared_task
 def sweep():
-    """Takes due messages until none is left."""
+    """Handles received messages, and delivers those to wallets here, until none is due."""
     while deliver_some() + process_some():
         pass
 
 
+@shared_task
+def deliver():
+    """Posts due messages to other agents, in the worker of outgoing calls."""
+    outgoing.dispatcher.run()
+
+
+@worker_shutting_down.connect
+def end(**signal: Any) -> None:
+    outgoing.dispatcher.end()
+
+
 def deliver_some():
-    rows = OutboundMessage.claim(BATCH)
+    rows = OutboundMessage.claim(BATCH, is_hosted=True)
     for row in rows:
         transport.deliver(row)
     return len(rows)

@@ -23,9 +23,17 @@ def let_leases_run_out():
         queue.objects.filter(status=PENDING).exclude(lease_until=None).update(lease_until=past)
 
 
+def sweep():
+    """What the workers do until nothing is due: of received messages and of outgoing ones."""
+    tasks.sweep()
+    while OutboundMessage.due().exists():
+        tasks.deliver()
+        tasks.sweep()
+
+
 def worker_catches_up():
     let_leases_run_out()
-    tasks.sweep()
+    sweep()
 
 
 def crash_before_the_drain(monkeypatch):

@@ -24,6 +24,7 @@ LAYERS = [
         "agency.celery",
         "agency.clients",
         "agency.delivery",
+        "agency.dispatcher",
         "agency.errors",
         "agency.faults",
         "agency.http",

@@ -6,20 +6,20 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from webhooks import housekeeping, notices, retention
-from webhooks.postman import Postman
+from webhooks.outgoing import new_dispatcher
 
-postman = Postman()
+dispatcher = new_dispatcher()
 
 
 @shared_task
 def deliver() -> None:
     """Calls what is due, in the worker of its own that the Procfile starts."""
-    postman.ring()
+    dispatcher.run()
 
 
 @worker_shutting_down.connect
 def end(**signal: Any) -> None:
-    postman.end()
+    dispatcher.end()
 
 
 @shared_task

@@ -30,6 +30,7 @@ from wallets.models import Key
 logger = logging.getLogger(__name__)
 CONTENT_TYPE = "application/ssi-agent-wire"
 MAX_DRAIN = 16
+FIRST_DEADLINE = 3.0  # seconds for an endpoint that has never answered
 FETCHED_WITHIN = timedelta(days=30)  # what waits for a peer without an endpoint
 _local = threading.local()
 
@@ -74,7 +75,7 @@ def readdress(connection: "models.Connection", party: Party) -> None:
         due_at=timezone.now() + (timedelta(0) if party.endpoint else FETCHED_WITHIN),
     )
     if party.endpoint:
-        transaction.on_commit(wake)
+        transaction.on_commit(notify_sender)
 
 
 def tell(connection: "models.Connection", body: dict[str, Any]) -> None:
@@ -115,10 +116,18 @@ def send_to(
     if hosted:
         transaction.on_commit(partial(drain, row))
     elif party.endpoint:
-        transaction.on_commit(wake)
+        transaction.on_commit(notify_sender)
+
+
+def notify_sender() -> None:
+    """Tells the worker of outgoing calls that a message to another agent is due."""
+    from connections import tasks
+
+    ring(tasks.deliver)
 
 
 def wake() -> None:
+    """Tells the worker that a received message, or one to a wallet here, is due."""
     from connections import tasks
 
     ring(tasks.sweep)
@@ -150,7 +159,10 @@ def drain(row: "models.OutboundMessage") -> None:
 def leave(row: "models.OutboundMessage") -> None:
     """To the worker, at once."""
     row.release()
-    wake()
+    if row.is_hosted:
+        wake()
+    else:
+        notify_sender()
 
 
 def deliver(row: "models.OutboundMessage") -> None:
@@ -222,7 +234,11 @@ def _post(row: "models.OutboundMessage") -> None:
     if not row.endpoint:
         row.exhaust("not_fetched", body=None, envelope=None)
         return
-    answer = http.post(row.endpoint, pack(row), CONTENT_TYPE)
+    deadline = http.DEADLINE if row.endpoint_has_answered else FIRST_DEADLINE
+    answer = http.post(row.endpoint, pack(row), CONTENT_TYPE, deadline=deadline)
+    if row.connection and not row.endpoint_has_answered:
+        rows = models.Connection.objects.filter(pk=row.connection_id)
+        rows.update(answering_endpoint=row.endpoint)
     if not 200 <= answer.status < 300:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
     faults.point("after_message_before_mark")

@@ -45,7 +45,7 @@ class Agent:
         """Posts a message; the worker handles it, and what it sends in answer."""
         answer = self.post(self.pack(body, to, anonymous))
         assert answer.status_code == 202, answer.content
-        queues.tasks.sweep()
+        queues.sweep()
         return body
 
     def asks(self, body, to=None, anonymous=False, route="all", **options):

@@ -173,7 +173,7 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     given = json.dumps(body | {"~service": protocol.service(phone.party)})
     taken = alice.put_form("/credentials/fromData", credentialData=given)
     assert taken["state"] == "Requested"
-    queues.tasks.sweep()
+    queues.sweep()
     assert alice.newest("credentials")["state"] == "Issued"
     request = next(one for one in phone.inbox if one.type.endswith("/request-credential"))
     assert request.return_route == ("all", "")
@@ -194,7 +194,7 @@ def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition,
     invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
     given = json.dumps(out_of_band.carrying(invitation, asked))
     alice.put_form("/verifications/fromData/autoSelect", verificationData=given)
-    queues.tasks.sweep()
+    queues.sweep()
     shown = phone.newest("present-proof/2.0/presentation")
     assert shown.parent_id == "invitation-1" and shown.thread_id == asked["@id"]
     phone.their_key = protocol.read_service(shown).verkey

@@ -149,7 +149,7 @@ def offered_to(phone, faber, row):
     values = {"name": "Ann", "level": "7"}
     body = {"definitionId": definition["definitionId"], "connectionId": row.connection_id}
     faber.post("/credentials", body | {"credentialValues": values})
-    queues.tasks.sweep()
+    queues.sweep()
 
 
 def test_an_exchange_of_another_connection_is_an_unknown_thread(faber, row, phone, settings):
@@ -219,7 +219,7 @@ def offered_by(phone, faber):
     alice = faber.hosts("Alice")
     invitation = protocol.invitation("Shop", "", phone.verkey, phone.endpoint)
     alice.accepts_invitation(protocol.json.dumps(invitation))
-    queues.tasks.sweep()
+    queues.sweep()
     asked = phone.newest(protocol.REQUEST)
     phone.their_key = protocol.read_party(asked.body["connection"]).verkey
     phone.says(protocol.response(phone.party, phone.seed, asked))

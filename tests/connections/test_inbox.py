@@ -85,7 +85,7 @@ def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone
         phone.post(phone.pack(phone.build(protocol.PING)))
     broken = InboundMessage.objects.filter(status="pending").earliest("pk")
     InboundMessage.objects.filter(pk=broken.pk).update(body=b"unreadable")
-    queues.tasks.sweep()
+    queues.sweep()
     assert not InboundMessage.objects.filter(status="pending").exclude(pk=broken.pk)
     left = InboundMessage.objects.get(pk=broken.pk)
     assert (left.attempts, left.last_error) == (1, "internal_error")
@@ -163,7 +163,7 @@ def test_a_sender_in_another_spelling_is_the_same_sender(row, phone):
         ping = phone.build(protocol.PING)
         data = pack_as(phone, spelling.encode(), ping)
         assert phone.post(data).status_code == 202
-        queues.tasks.sweep()
+        queues.sweep()
         assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
 
 
@@ -263,7 +263,7 @@ def test_an_envelope_of_several_recipients_is_taken_once(faber, row, phone):
     sender = envelope.Sender(phone.verkey, phone.seed)
     packed = envelope.pack(data, [*others, phone.their_key, Agent().verkey], sender)
     assert phone.post(packed).status_code == 202
-    queues.tasks.sweep()
+    queues.sweep()
     assert phone.newest(protocol.PING_RESPONSE)
 
 
@@ -273,7 +273,7 @@ def test_a_recipient_named_by_did_key_is_the_same_recipient(row, phone):
         phone.inbox.clear()
         data = pack_to(phone, spelling, phone.build(protocol.PING))
         assert phone.post(data).status_code == 202
-        queues.tasks.sweep()
+        queues.sweep()
         assert phone.newest(protocol.PING_RESPONSE)
 
 

@@ -31,6 +31,7 @@ import django
 django.setup()
 from connections import tasks
 tasks.sweep()
+tasks.deliver()
 """
 ROWS = (Connection, Credential, Verification, Key, OutboundMessage)
 POINTS = ["inside_handling", "after_message_before_mark"]

@@ -67,7 +67,7 @@ def test_alice_accepts_an_out_of_band_invitation_of_another_agent(faber, phone, 
     body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(body))
-    queues.tasks.sweep()
+    queues.sweep()
     asked = phone.newest(f"didexchange/{version}/request")
     phone.their_key = did_exchange.read_request(asked).verkey
     phone.says(did_exchange.response(phone.party, phone.seed, asked))
@@ -84,12 +84,12 @@ def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, ph
     body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
     alice = faber.hosts("Alice")
     alice.accepts_invitation(json.dumps(out_of_band.carrying(body, request)))
-    queues.tasks.sweep()
+    queues.sweep()
     handshake = phone.newest("didexchange/1.1/request")
     phone.their_key = did_exchange.read_request(handshake).verkey
     phone.says(did_exchange.response(phone.party, phone.seed, handshake))
     alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/decline")
-    queues.tasks.sweep()
+    queues.sweep()
     report = phone.newest("present-proof/2.0/problem-report")
     assert report.body["~thread"] == {"thid": request["@id"], "pthid": "invitation-1"}
 
@@ -98,7 +98,7 @@ def test_a_response_that_the_invitation_has_not_signed_connects_nobody(faber, ph
     body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ("didexchange/1.1",))
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(body))
-    queues.tasks.sweep()
+    queues.sweep()
     asked = phone.newest("didexchange/1.1/request")
     mallory = type(phone)()
     mallory.endpoint, mallory.their_key = phone.endpoint, did_exchange.read_request(asked).verkey
@@ -136,7 +136,7 @@ def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
     says_it_rotates(phone)
     row = Connection.objects.get(pk=row.pk)
     row.rotate()
-    queues.tasks.sweep()
+    queues.sweep()
     asked = phone.newest(rotation.ROTATE)
     phone.says(phone.build(rotation.ACK, asked.id))
     row = Connection.objects.get(pk=row.pk)
@@ -171,7 +171,7 @@ def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
     BasicMessage.send(row, "waits")
     phone.their_key = pocket.their_key
     pocket.asks(pocket.build(rotation.ROTATE, to_did=dids.peer_4(phone.verkey, phone.endpoint)))
-    queues.tasks.sweep()
+    queues.sweep()
     assert phone.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
 
 
@@ -179,7 +179,7 @@ def test_what_waits_for_a_phone_that_left_its_mediator_is_kept_for_it(faber, pho
     row = phone.connects(faber)
     phone.status = 500
     BasicMessage.send(row, "waits")
-    queues.tasks.sweep()
+    queues.sweep()
     pocket = Agent()
     pocket.their_key = phone.their_key
     phone.asks(phone.build(rotation.ROTATE, to_did=dids.peer_4(pocket.verkey, "")))

@@ -62,7 +62,7 @@ def offered_to(phone, faber, **body):
     definition = faber.defines("name", "level")
     body |= {"definitionId": definition["definitionId"], "connectionId": row.connection_id}
     offered = faber.post("/credentials", body | {"credentialValues": VALUES})
-    queues.tasks.sweep()
+    queues.sweep()
     return definition, f"/credentials/{offered['credentialId']}"
 
 
@@ -80,7 +80,7 @@ def test_a_phone_is_issued_a_credential_and_proves_it(faber, any_phone, client):
     connection_id = faber.get(path)["connectionId"]
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     asked = faber.post(f"/verifications/policy/connections/{connection_id}", policy)
-    queues.tasks.sweep()
+    queues.sweep()
     answers_request(any_phone, client, credential)
     result = faber.get(f"/verifications/{asked['verificationId']}")
     assert (result["state"], result["isValid"]) == ("Accepted", True)
@@ -126,7 +126,7 @@ def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(invitation_of(any_phone)))
     assert mine["state"] == "Negotiating"
-    queues.tasks.sweep()
+    queues.sweep()
     asked = any_phone.newest(protocol.REQUEST)
     any_phone.their_key = protocol.read_party(asked.body["connection"]).verkey
     any_phone.says(protocol.response(any_phone.party, any_phone.seed, asked))
@@ -139,7 +139,7 @@ def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
 def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(invitation_of(phone)))
-    queues.tasks.sweep()
+    queues.sweep()
     asked = phone.newest(protocol.REQUEST)
     phone.their_key = protocol.read_party(asked.body["connection"]).verkey
     phone.says(protocol.response(phone.party, bytes(32), asked))
@@ -152,7 +152,7 @@ def test_an_answer_in_the_same_http_call_is_taken(faber, phone):
     phone.answers = phone.pack(ping)
     phone.says(phone.build(protocol.PING))
     phone.answers = b""
-    queues.tasks.sweep()
+    queues.sweep()
     assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
     assert row.state == "Connected"
 

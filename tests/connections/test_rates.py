@@ -59,7 +59,7 @@ def test_what_was_refused_is_taken_later_and_handled(row, phone, settings, elsew
     assert not InboundMessage.objects.filter(message_id=ping["@id"])
     time.sleep(int(late["Retry-After"]))
     assert phone.post(data, REMOTE_ADDR=elsewhere).status_code == 202
-    queues.tasks.sweep()
+    queues.sweep()
     assert InboundMessage.objects.get(message_id=ping["@id"]).status == "done"
 
 

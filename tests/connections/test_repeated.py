@@ -112,7 +112,7 @@ def test_a_presentation_gets_its_verdict_again(faber, phone, client):
     connection_id = faber.get(path)["connectionId"]
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     asked = faber.post(f"/verifications/policy/connections/{connection_id}", policy)
-    queues.tasks.sweep()
+    queues.sweep()
     answers_request(phone, client, credential)
     before = faber.get(f"/verifications/{asked['verificationId']}")
     repeated(phone, PROVE + "presentation")

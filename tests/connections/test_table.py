@@ -119,7 +119,7 @@ def offered(faber, row, version):
     faber.post("/credentials", body | {"credentialValues": {"name": "A", "level": "1"}})
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     faber.post(f"/verifications/policy/connections/{row.connection_id}", policy)
-    queues.tasks.sweep()
+    queues.sweep()
     return Credential.objects.get().thread_id, Verification.objects.get().thread_id
 
 
@@ -182,7 +182,7 @@ def test_every_way_to_write_an_envelope_is_opened(faber, phone, prefix, is_padde
     if not is_padded:
         data = unpadded(phone, phone.build(protocol.PING))
     assert phone.post(json.dumps(data), content_type=kind).status_code == 202
-    queues.tasks.sweep()
+    queues.sweep()
     assert phone.newest(protocol.PING_RESPONSE).prefix == prefix
 
 
@@ -205,7 +205,7 @@ def test_in_the_plain_alphabet_too(faber, phone, name):
         if name != "protected":
             data[name] = data[name].replace("-", "+").replace("_", "/")
         assert phone.post(json.dumps(data)).status_code == 202
-    queues.tasks.sweep()
+    queues.sweep()
     assert answered(phone) and phone.newest(protocol.PING_RESPONSE)
 
 

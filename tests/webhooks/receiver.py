@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from agency.listing import first_id, milliseconds
 from webhooks.models import Attempt, Delivery, Event
-from webhooks.postman import Postman
+from webhooks.outgoing import new_dispatcher
 
 
 class Call(NamedTuple):
@@ -99,7 +99,7 @@ def receiving() -> Iterator[Receiver]:
 
 def worker_calls() -> None:
     """Everything that is due is called, as by the worker; returns when nothing is left."""
-    Postman().ring()
+    new_dispatcher().run()
 
 
 def time_passes(**much: float) -> None:

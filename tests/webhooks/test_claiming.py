@@ -15,7 +15,7 @@ from tests.webhooks.receiver import receiving, time_passes, worker_calls
 from webhooks import sending
 from webhooks.endpoints import HANGING
 from webhooks.models import Attempt, Delivery, Event, Webhook
-from webhooks.postman import Postman
+from webhooks.outgoing import new_dispatcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 100
@@ -98,7 +98,7 @@ def test_a_deleted_webhook_is_not_called(faber, examples, registers):
 def test_many_workers_at_once_make_each_call_once(examples, registers, receiver):
     for _ in range(3):
         examples(registers(), 10)
-    at_once(*[lambda: Postman().ring()] * 4)
+    at_once(*[lambda: new_dispatcher().run()] * 4)
     ids = [call.headers["webhook-id"] for call in receiver.calls]
     assert len(ids) == 30 and len(set(ids)) == 30
     assert Attempt.objects.count() == 30

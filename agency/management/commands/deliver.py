@@ -15,7 +15,7 @@ from webhooks import tasks as webhooks
 
 logger = logging.getLogger(__name__)
 PAUSE = 1.0  # seconds
-JOBS = (messages.sweep, webhooks.deliver, webhooks.keep_house)
+JOBS = (messages.sweep, messages.deliver, webhooks.deliver, webhooks.keep_house)
 
 
 class Command(BaseCommand):
@@ -29,10 +29,16 @@ class Command(BaseCommand):
         if not loop:
             over.set()
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: (over.set(), webhooks.postman.end()))
+            signal.signal(number, lambda *_: end(over))
         with ThreadPoolExecutor(len(JOBS)) as threads:
             for done in [threads.submit(repeat, job, over) for job in JOBS]:
                 done.result()
+
+
+def end(over: Event) -> None:
+    over.set()
+    for tasks in (messages, webhooks):
+        tasks.end()
 
 
 def repeat(job: Callable[[], None], over: Event) -> None:
