@@ -136,32 +136,35 @@ class CredentialDefinition(Record):
 
     @classmethod
     @transaction.atomic
-    def create(cls, tenant, schema, schema_id, tag=None, supports_revocation=False, prepared=None):
-        """Publishes under a prepared key or, without one, one of the pool, in one transaction.
+    def create(cls, tenant, schema, schema_id, tag, supports_revocation, prepared):
+        """Publishes a definition under the key that prepare() took, in one transaction.
 
         schema: `{"issuerId", "name", "version", "attrNames"}`, published if it is not there yet.
         """
         if isinstance(prepared, cls):
             return prepared
-        wanted = (schema_id, schema, organization(tenant).did, tag or "default")
-        wanted += (supports_revocation,)
-        made = prepared or pool.take(*wanted) or anoncreds.create_definition(*wanted)
-        return cls.publish(tenant, schema, made, tag)
+        return cls.publish(tenant, schema, prepared.definition, tag)
 
     @classmethod
     def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False):
-        """For create(), outside of any transaction: a new key (1.5 to 15 s), None if the pool has
-        one; on a remote ledger, the published definition. 409 `tag_taken`."""
+        """For create(), outside of any transaction: a key of the pool or, on a remote ledger, the
+        published definition. 409 `tag_taken`, 503 `key_not_ready`."""
         did, registry = organization(tenant).did, registries.registry_of(tenant.network)
         if registry.is_remote:
+            pool.await_key(len(schema["attrNames"]), tenant.pk)
             return publishing.definition(tenant, schema, schema_id, tag, supports_revocation)
         if tag and registry.has_tag(did, schema_id, tag):
             raise tag_taken(tag)
-        if pool.has(len(schema["attrNames"])):
-            return None
-        return anoncreds.create_definition(
-            schema_id, schema, did, tag or "default", supports_revocation
+        return pool.reserve(
+            schema_id, schema, did, tag or "default", supports_revocation, caller=tenant.pk
         )
+
+    @classmethod
+    def give_up(cls, *prepared):
+        """After create() failed: its key goes back into the pool."""
+        for one in prepared:
+            if isinstance(one, pool.Reserved):
+                one.give_back()
 
     @classmethod
     @transaction.atomic

@@ -115,8 +115,17 @@ class CredentialDefinitions(View):
     def created(self, schema, schema_id, body):
         wanted = (self.tenant, schema, schema_id)
         wanted += (body.get("tag"), body.get("supportRevocation", False))
-        prepare = partial(CredentialDefinition.prepare, *wanted)
-        made = self.act(CredentialDefinition.create, *wanted, before=prepare)
+        prepared = []
+
+        def prepare():
+            prepared.append(CredentialDefinition.prepare(*wanted))
+            return prepared[0]
+
+        try:
+            made = self.act(CredentialDefinition.create, *wanted, before=prepare)
+        except Exception:
+            CredentialDefinition.give_up(*prepared)
+            raise
         return self.shown(CredentialDefinitionContract, made)
 
     @extend_schema(

@@ -144,7 +144,8 @@ def publish_definition(job, material):
 
 
 def key_of(job, material):
-    """The key of the definition, from the pool or new (1.5 to 15 s); the same in each attempt."""
+    """The key of the definition, from the pool; the same in each attempt. Without one the job is
+    tried again when it may have been made."""
     if "key" in material:
         return anoncreds.Definition(**material["key"])
     names = ("schema_id", "schema", "issuer", "tag", "revocation")
@@ -154,8 +155,8 @@ def key_of(job, material):
         if made:
             job.keep(material | {"key": made._asdict()})
     if not made:
-        made = anoncreds.create_definition(*wanted)
-        job.keep(material | {"key": made._asdict()})
+        pool.ask_for(len(material["schema"]["attrNames"]))
+        raise pool.not_ready()
     material["key"] = made._asdict()
     return made
 

@@ -22,9 +22,10 @@ def only_this_machine_has_a_name(monkeypatch):
 
 
 @pytest.fixture
-def stored_keys(monkeypatch):
+def stored_keys():
     """Definitions get a stored key of the right size instead of a new one (1.5 to 15 s)."""
-    monkeypatch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
+    with keys.stored_keys():
+        yield
 
 
 @pytest.fixture

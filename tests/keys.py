@@ -1,6 +1,8 @@
 """Definitions without new keys: a stored key for as many attributes gets the new names."""
 
 import copy
+from contextlib import contextmanager
+from unittest import mock
 
 from tests.fixtures import stored
 from wallets import pool
@@ -14,3 +16,26 @@ def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
     one = stored(STORED[len(schema["attrNames"])])
     made = Definition(*copy.deepcopy((one.public, one.private, one.key_proof)))
     return pool.relabel(made, schema_id, schema, issuer_id, tag, support_revocation)
+
+
+def new_key_at_once(count):
+    """In place of `wallets.pool._take`: where the pool holds no key, a stored one."""
+    parts = take(count)
+    if parts is None:
+        names = [f"a{number}" for number in range(count)]
+        parts = definition_like("", {"attrNames": names}, pool.ISSUER, "spare", True)._asdict()
+    return parts
+
+
+@contextmanager
+def stored_keys():
+    """Nobody makes keys, and nobody waits for one."""
+    with (
+        mock.patch("wallets.anoncreds.create_definition", definition_like),
+        mock.patch("wallets.pool._take", new_key_at_once),
+        mock.patch("wallets.pool.has", lambda count: True),
+    ):
+        yield
+
+
+take = pool._take

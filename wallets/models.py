@@ -153,3 +153,13 @@ class SpareKey(Record):
 
     def __str__(self) -> str:
         return f"key for {self.attributes} attributes"
+
+
+class KeyDemand(models.Model):
+    """When a definition key for so many attributes was last asked for (see pool.py)."""
+
+    attributes = models.PositiveSmallIntegerField(primary_key=True)
+    asked_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.attributes} attributes"

@@ -115,8 +115,7 @@ HEALTH = ("/health", "/")
 @pytest.fixture(scope="module")
 def answers(django_db_setup, django_db_blocker):
     """The answers by path, by the operation's name. All calls are made once, in one world."""
-    with pytest.MonkeyPatch.context() as patch, django_db_blocker.unblock():
-        patch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
+    with keys.stored_keys(), django_db_blocker.unblock():
         world = World()
         yield {one.name: {path: call(one, path, world) for path in one.paths} for one in OPERATIONS}
         call_command("flush", interactive=False, verbosity=0)

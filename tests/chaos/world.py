@@ -5,7 +5,6 @@ python -m tests.chaos.world URL        URL of the receivers: each answers below 
 
 import json
 import sys
-from unittest import mock
 
 import django
 
@@ -18,7 +17,7 @@ def main(url):
     django.setup()
     from tests import keys
 
-    with mock.patch("wallets.anoncreds.create_definition", keys.definition_like):
+    with keys.stored_keys():
         faber, acme = organization("Faber", url, KINDS), organization("Acme", url, KINDS[:2])
     print(json.dumps({"Faber": faber, "Acme": acme}))
 

@@ -22,7 +22,8 @@ def schema_id(body):
 
 def define(organization, tag=None):
     body = schema_of(organization)
-    return CredentialDefinition.create(organization.tenant, body, schema_id(body), tag)
+    wanted = (organization.tenant, body, schema_id(body), tag, False)
+    return CredentialDefinition.create(*wanted, CredentialDefinition.prepare(*wanted))
 
 
 def tags(made):

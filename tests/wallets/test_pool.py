@@ -3,16 +3,18 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tests.fixtures import stored
-from tests.people import Organization
-from tests.races import at_once
+from tests.people import ApiError, Organization
+from tests.processes import eventually
+from tests.races import at_once, in_thread
 from wallets import anoncreds, pool
-from wallets.models import SpareKey
+from wallets.models import KeyDemand, SpareKey
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -21,6 +23,11 @@ VALUES = {"Full Name": "Alice", "level": "7"}
 @pytest.fixture
 def faber():
     return Organization("Faber")
+
+
+@pytest.fixture
+def acme():
+    return Organization("Acme")
 
 
 @pytest.fixture
@@ -82,10 +89,37 @@ def test_a_definition_that_fails_leaves_the_key_in_the_pool(faber, no_new_keys, 
     assert SpareKey.objects.count() == 1
 
 
-def test_without_a_key_for_so_many_attributes_one_is_made(faber, stored_keys):
+def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(faber, no_new_keys):
+    def define():
+        return faber.defines("a", "b")
+
+    with ThreadPoolExecutor(1) as threads:
+        defined = threads.submit(in_thread, define)
+        eventually(lambda: KeyDemand.objects.filter(pk=2).exists())
+        assert not defined.done()
+        put_in()
+        assert defined.result(20)["definitionId"]
+    assert pool.wanted().count(2) == 1
+
+
+def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
+    faber, no_new_keys, monkeypatch
+):
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.1)
+    with pytest.raises(ApiError) as refused:
+        faber.defines("a", "b")
+    assert (refused.value.status, refused.value.code) == (503, "key_not_ready")
     put_in()
-    faber.defines("name", "degree", "age")
-    assert SpareKey.objects.count() == 1
+    assert faber.defines("a", "b")["definitionId"]
+    assert CredentialDefinition.objects.count() == 1
+
+
+def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, settings):
+    assert settings.WEB_THREADS // 4 == 1
+    with pool.waiters.admit(acme.tenant.pk), pytest.raises(ApiError) as refused:
+        faber.defines("a", "b")
+    assert refused.value.code == "key_not_ready"
+    assert pool.wanted()[0] == 2
 
 
 def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
