@@ -46,7 +46,8 @@ class Reserved(NamedTuple):
 
     def give_back(self) -> None:
         """Into the pool again, as nothing came of it."""
-        _store(self.parts)
+        count = len(self.parts["public"]["value"]["primary"]["r"]) - 1  # less the link secret
+        _store(count, self.parts)
 
 
 def reserve(
@@ -210,11 +211,10 @@ def make(count: int) -> SpareKey:
     names = [f"a{number}" for number in range(count)]
     schema = {"issuerId": ISSUER, "name": "spare", "version": "1", "attrNames": names}
     made = anoncreds.create_definition(f"{ISSUER}:2:spare:1", schema, ISSUER, "spare", True)
-    return _store(made._asdict())
+    return _store(count, made._asdict())
 
 
-def _store(parts: dict) -> SpareKey:
-    count = len(parts["public"]["value"]["primary"]["r"]) - 1  # less the link secret
+def _store(count: int, parts: dict) -> SpareKey:
     with transaction.atomic():
         spare = SpareKey(attributes=count)
         vault.seal(spare, "parts", parts)
