@@ -7,10 +7,12 @@ with `errors` by field where fields are at fault. The original clients break on 
 import uuid
 from functools import partial
 
+from django.core.exceptions import DisallowedHost
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
-from django.http import Http404, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from rest_framework import exceptions, serializers, viewsets
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -201,26 +203,54 @@ def sentence(fields):
     return " ".join(f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())[:1000]
 
 
+def bad_request(request, exception=None):
+    """What Django refuses to read: 400. People who browse get a page, here and below."""
+    wrong_host = isinstance(exception, DisallowedHost)
+    if browses(request):
+        return render(request, "400.html", {"wrong_host": wrong_host}, status=400)
+    message = "The request could not be read."
+    if wrong_host:
+        message = "This host name is not ours. Use the address that the operator gave you."
+    return plain_problem(400, "invalid_request", message)
+
+
+def forbidden(request, exception=None):
+    if browses(request):
+        return render(request, "403.html", status=403)
+    return plain_problem(403, "forbidden", "You may not do this.")
+
+
+def csrf_failure(request, reason=""):
+    if browses(request):
+        return render(request, "403_csrf.html", status=403)
+    return plain_problem(403, "forbidden", "The form carries no valid CSRF token. Load it again.")
+
+
 def not_found(request, exception=None):
-    """404 outside of any view; people who browse get a page."""
+    """404 outside of any view."""
     if browses(request):
         return render(request, "404.html", status=404)
     return plain_problem(404, "not_found", f"There is nothing at {request.path[:200]}.")
 
 
 def server_error(request):
-    if browses(request):
-        return render(request, "500.html", status=500)
     message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
-    return plain_problem(500, "internal_error", message)
+    return outage(request, 500, "internal_error", message)
+
+
+def outage(request, status_code, code, message):
+    """A failure of ours, 5xx, told without the session, the database or collected files.
+
+    Each of them may be what is broken, so the page (`500.html`, `503.html`) gets no request.
+    """
+    if not browses(request):
+        return plain_problem(status_code, code, message)
+    page = render_to_string(f"{status_code}.html", {"request_id": getattr(request, "id", "")})
+    return HttpResponse(page, status=status_code)
 
 
 def browses(request):
     return "text/html" in request.headers.get("Accept", "")
-
-
-def bad_request(request, exception=None):
-    return plain_problem(400, "invalid_request", "The request could not be read.")
 
 
 def plain_problem(status_code, code, message):

@@ -1,12 +1,49 @@
 from django.apps import AppConfig
+from django.conf import settings
 from django.core import checks
+
+# What a developer's machine and tests need; on a server each takes a protection away.
+NOT_FOR_PRODUCTION = {
+    "agency.W001": (
+        "OUTGOING_ALLOW_LOOPBACK",
+        True,
+        "Webhooks and other agents' endpoints may lead to services of this machine.",
+    ),
+    "agency.W002": (
+        "WEBHOOK_REQUIRE_HTTPS",
+        False,
+        "Webhooks may be called without TLS, readable on the way.",
+    ),
+    "agency.W003": (
+        "FAULT_INJECTION",
+        True,
+        "Processes kill themselves where FAULT_POINT says.",
+    ),
+}
 
 
 class AgencyConfig(AppConfig):
     name = "agency"
 
     def ready(self):
+        from agency.collected import check_static_files
+
         checks.register(check_master_key, checks.Tags.database)
+        checks.register(check_static_files)
+        checks.register(check_developer_settings, deploy=True)
+
+
+def check_developer_settings(app_configs, **kwargs):
+    """agency.W001 to W003. DEBUG has a warning of Django's, security.W018."""
+    return [
+        checks.Warning(
+            f"{name} is {value}. {consequence}",
+            hint=f"Unset {name} on a server that others reach.",
+            id=check_id,
+        )
+        for check_id, (name, value, consequence) in NOT_FOR_PRODUCTION.items()
+        if getattr(settings, name) is value
+    ]
 
 
 def check_master_key(databases=None, **kwargs):

@@ -12,7 +12,8 @@ from django.core.exceptions import ImproperlyConfigured
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
-# Development: readable errors, loopback allowed, key files under var/. Never in production.
+# For work on Agency itself: Django's pages of tracebacks, which show settings and routes. Nothing
+# else depends on it. Never in production.
 DEBUG = env.bool("DEBUG", default=False)
 # Signs sessions and links in the studio.
 SECRET_KEY = env.str("SECRET_KEY", default="")
@@ -43,11 +44,13 @@ STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 # The URI scheme of the deep links that open a wallet app.
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+# Whether static files are served from the installed packages, without collectstatic.
+STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
 # Folder (a volume shared by all processes) for files that are served publicly.
 STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage"))
 # `json` or `text`.
-LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json")
+LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # What Prometheus must send as bearer to read /metrics; without it there is no such page.
@@ -78,19 +81,21 @@ MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
 # Bytes of one DIDComm envelope.
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine itself.
-OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=DEBUG)
+OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
 # Networks that outgoing calls may reach although they are not public, as 10.1.0.0/16, by comma.
 OUTGOING_ALLOWED_NETWORKS = env.list("OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[])
 # PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list (certifi).
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
-WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=not DEBUG)
+WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
 # Calls of webhooks that one worker process makes at a time; a quarter of them to one address.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
 # Days for which events, and the calls that told of them, are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
-# Tests only: the place at which a process kills itself. Nothing without DEBUG.
-FAULT_POINT = env.str("FAULT_POINT", default="") if DEBUG else ""
+# Tests only: whether FAULT_POINT means anything.
+FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
+# Tests only: the place at which a process kills itself. Nothing without FAULT_INJECTION.
+FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
 # Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
 EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
 # The sender of the studio's mail.
@@ -382,7 +387,8 @@ EMAIL_TIMEOUT = 15  # seconds, in which a mail server that hangs holds a thread 
 vars().update(env.email_url_config(EMAIL_URL))
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+# Without it nothing that an earlier collectstatic left is served beside the packages' own files.
+STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
@@ -390,11 +396,11 @@ STORAGES = {
     },
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage",
+        if STATIC_USE_FINDERS
+        else "agency.collected.CollectedFilesStorage",
     },
 }
-WHITENOISE_USE_FINDERS = DEBUG
+WHITENOISE_USE_FINDERS = STATIC_USE_FINDERS
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -405,6 +411,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_SAVE_EVERY_REQUEST = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "agency.api.csrf_failure"
 SECURE_HSTS_SECONDS = 31536000 if SECURE else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
 SECURE_REFERRER_POLICY = "same-origin"
@@ -439,6 +446,10 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
+        # Without its handler by default, which prints each line a second time while DEBUG is on.
+        "django": {"handlers": []},
+    }
+    | {
         name: {"level": LOG_LEVEL}
         for name in (
             "agency",

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from agency.development import DEVELOPER_SETTINGS
 from agency.embedded.home import free_port
 from agency.healthcheck import is_well
 from agency.supervisor import Supervisor, commands
@@ -29,8 +30,9 @@ class Processes:
         self.folder, self.port = folder, free_port(folder / "port")
         self.url = f"http://127.0.0.1:{self.port}"
         self.supervisor = Supervisor(mark=str(folder))
-        self.supervisor.environment |= {
-            "DEBUG": "1",
+        self.supervisor.environment |= DEVELOPER_SETTINGS | {
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "FAULT_INJECTION": "1",
             "LOG_LEVEL": "WARNING",
             "PORT": str(self.port),
             "PUBLIC_URL": self.url,

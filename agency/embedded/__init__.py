@@ -56,6 +56,7 @@ def environment(home: Path) -> dict[str, str]:
         "AGENCY_MASTER_KEY": new_master_key(),
         "STORAGE_ROOT": str(home / "storage"),
         "DEBUG": "0",
+        "STATIC_USE_FINDERS": "1",
         "KEY_POOL_SIZE": "0",
     }
 

@@ -46,7 +46,7 @@ def killed_worker(fault):
         "OUTGOING_ALLOW_LOOPBACK": "1",
         "PUBLIC_URL": settings.PUBLIC_URL,
         "FAULT_POINT": fault,
-        "DEBUG": "1",
+        "FAULT_INJECTION": "1",
     }
     done = subprocess.run([sys.executable, "-c", WORK], env=environment, timeout=60)
     return done.returncode
