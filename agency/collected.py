@@ -4,22 +4,22 @@ from django.apps import apps
 from django.contrib.staticfiles import finders
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
-from django.core.exceptions import ImproperlyConfigured
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
 COLLECT = "Run `python manage.py collectstatic --no-input`, then start the web server again."
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
-    """Says what to do where Django only says that an entry is missing."""
+    """Says what to do where Django only says that an entry is missing.
+
+    The error stays a ValueError: WhiteNoise tries names and expects it.
+    """
 
     def stored_name(self, name: str) -> str:
         try:
             return super().stored_name(name)
         except ValueError as error:
-            raise ImproperlyConfigured(
-                f"The static file {name} is not collected. {COLLECT}"
-            ) from error
+            raise ValueError(f"The static file {name} is not collected. {COLLECT}") from error
 
 
 def check_static_files(app_configs: object, **options: object) -> list[checks.CheckMessage]:

@@ -1,0 +1,93 @@
+"""What `manage.py check` says of a server, and static files as a server has them."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core import checks
+from django.core.management import call_command
+
+from agency.apps import check_developer_settings
+from agency.collected import check_static_files
+
+# WhiteNoise warns where nothing is collected.
+pytestmark = pytest.mark.filterwarnings("ignore:No directory at:UserWarning")
+ROUTE = "/accounts/login/"
+
+
+def ids(found):
+    return [message.id for message in found]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "warning"),
+    [
+        ("OUTGOING_ALLOW_LOOPBACK", True, "agency.W001"),
+        ("WEBHOOK_REQUIRE_HTTPS", False, "agency.W002"),
+        ("FAULT_INJECTION", True, "agency.W003"),
+        ("DEBUG", True, "security.W018"),
+    ],
+)
+def test_check_deploy_warns_of_what_is_for_developers(settings, name, value, warning):
+    assert warning not in ids(checks.run_checks(include_deployment_checks=True))
+    setattr(settings, name, value)
+    assert warning in ids(checks.run_checks(include_deployment_checks=True))
+
+
+def test_a_warning_says_what_to_unset(settings):
+    settings.FAULT_INJECTION = True
+    [warning] = check_developer_settings(None)
+    assert warning.hint == "Unset FAULT_INJECTION on a server that others reach."
+
+
+@pytest.fixture
+def server(settings, tmp_path):
+    """Settings of a server on which nothing is collected yet."""
+    settings.STATIC_ROOT = tmp_path / "staticfiles"
+    backend = {"BACKEND": "agency.collected.CollectedFilesStorage"}
+    settings.STORAGES = settings.STORAGES | {"staticfiles": backend}
+    settings.WHITENOISE_USE_FINDERS = False
+
+
+def test_a_server_without_collected_files_says_what_to_run(server, client, db):
+    [error] = check_static_files(None)
+    assert error.id == "agency.E002" and "manage.py collectstatic" in error.msg
+    with pytest.raises(ValueError, match="manage.py collectstatic"):
+        client.get(ROUTE)
+
+
+def test_the_page_of_an_error_needs_no_collected_files(server, client, db):
+    client.raise_request_exception = False
+    answer = client.get(ROUTE, headers={"Accept": "text/html"})
+    assert answer.status_code == 500
+    assert "Something broke on our side" in answer.content.decode()
+
+
+def test_a_server_serves_collected_files_under_hashed_names(server, client, db):
+    call_command("collectstatic", "--no-input", verbosity=0)
+    assert check_static_files(None) == []
+    page = client.get(ROUTE).content.decode()
+    [file] = re.findall(r'"(/static/agency/agency\.[0-9a-f]{12}\.css)"', page)
+    answer = client.get(file)
+    assert answer.status_code == 200 and "immutable" in answer["Cache-Control"]
+
+
+def test_a_file_that_an_upgrade_brought_is_missed(server):
+    call_command("collectstatic", "--no-input", verbosity=0)
+    del staticfiles_storage.hashed_files["agency/docs.css"]
+    [error] = check_static_files(None)
+    assert "agency/docs.css" in error.msg
+
+
+def test_migrate_refuses_where_files_are_not_collected(tmp_path):
+    """A command of a server as an operator runs it, where `staticfiles/` was never made."""
+    environment = os.environ | {"STATIC_USE_FINDERS": "0"}
+    program = (
+        f"from agency import settings; settings.STATIC_ROOT = {str(tmp_path)!r};"
+        "import sys; sys.argv = ['manage.py', 'migrate', '--plan']; import manage; manage.main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    assert ran.returncode and b"agency.E002" in ran.stderr
