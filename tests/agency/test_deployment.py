@@ -6,9 +6,11 @@ import subprocess
 import sys
 
 import pytest
+from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from django.core.management import call_command
+from django.test import override_settings
 
 from agency.apps import check_developer_settings
 from agency.collected import check_static_files
@@ -43,13 +45,35 @@ def test_a_warning_says_what_to_unset(settings):
     assert warning.hint == "Unset FAULT_INJECTION on a server that others reach."
 
 
-@pytest.fixture
-def server(settings, tmp_path):
-    """Settings of a server on which nothing is collected yet."""
-    settings.STATIC_ROOT = tmp_path / "staticfiles"
+def settings_of_a_server(static_root):
     backend = {"BACKEND": "agency.collected.CollectedFilesStorage"}
-    settings.STORAGES = settings.STORAGES | {"staticfiles": backend}
-    settings.WHITENOISE_USE_FINDERS = False
+    return {
+        "STATIC_ROOT": static_root,
+        "STORAGES": settings.STORAGES | {"staticfiles": backend},
+        "WHITENOISE_USE_FINDERS": False,
+    }
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Nothing is collected yet."""
+    with override_settings(**settings_of_a_server(tmp_path / "staticfiles")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def collected_files(tmp_path_factory):
+    """The folder that collectstatic fills, once for all tests: it takes seconds."""
+    folder = tmp_path_factory.mktemp("staticfiles")
+    with override_settings(**settings_of_a_server(folder)):
+        call_command("collectstatic", "--no-input", verbosity=0)
+    return folder
+
+
+@pytest.fixture
+def complete_server(collected_files):
+    with override_settings(**settings_of_a_server(collected_files)):
+        yield
 
 
 def test_a_server_without_collected_files_says_what_to_run(server, client, db):
@@ -66,17 +90,16 @@ def test_the_page_of_an_error_needs_no_collected_files(server, client, db):
     assert "Something broke on our side" in answer.content.decode()
 
 
-def test_a_server_serves_collected_files_under_hashed_names(server, client, db):
-    call_command("collectstatic", "--no-input", verbosity=0)
+def test_a_server_serves_collected_files_under_hashed_names(complete_server, client, db):
     assert check_static_files(None) == []
     page = client.get(ROUTE).content.decode()
     [file] = re.findall(r'"(/static/agency/agency\.[0-9a-f]{12}\.css)"', page)
     answer = client.get(file)
+    answer.close()
     assert answer.status_code == 200 and "immutable" in answer["Cache-Control"]
 
 
-def test_a_file_that_an_upgrade_brought_is_missed(server):
-    call_command("collectstatic", "--no-input", verbosity=0)
+def test_a_file_that_an_upgrade_brought_is_missed(complete_server):
     del staticfiles_storage.hashed_files["agency/docs.css"]
     [error] = check_static_files(None)
     assert "agency/docs.css" in error.msg
