@@ -1,4 +1,4 @@
-"""What `manage.py check` says of a server, and static files as a server has them."""
+"""Static files as a server has them: collected, under hashed names, and missed if they are not."""
 
 import os
 import re
@@ -8,41 +8,14 @@ import sys
 import pytest
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
-from django.core import checks
 from django.core.management import call_command
 from django.test import override_settings
 
-from agency.apps import check_developer_settings
 from agency.collected import check_static_files
 
 # WhiteNoise warns where nothing is collected.
 pytestmark = pytest.mark.filterwarnings("ignore:No directory at:UserWarning")
 ROUTE = "/accounts/login/"
-
-
-def ids(found):
-    return [message.id for message in found]
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "warning"),
-    [
-        ("OUTGOING_ALLOW_LOOPBACK", True, "agency.W001"),
-        ("WEBHOOK_REQUIRE_HTTPS", False, "agency.W002"),
-        ("FAULT_INJECTION", True, "agency.W003"),
-        ("DEBUG", True, "security.W018"),
-    ],
-)
-def test_check_deploy_warns_of_what_is_for_developers(settings, name, value, warning):
-    assert warning not in ids(checks.run_checks(include_deployment_checks=True))
-    setattr(settings, name, value)
-    assert warning in ids(checks.run_checks(include_deployment_checks=True))
-
-
-def test_a_warning_says_what_to_unset(settings):
-    settings.FAULT_INJECTION = True
-    [warning] = check_developer_settings(None)
-    assert warning.hint == "Unset FAULT_INJECTION on a server that others reach."
 
 
 def settings_of_a_server(static_root):
