@@ -161,7 +161,7 @@ def test_a_refused_request_is_one_line_with_its_id(web: Web) -> None:
 
 
 def test_no_line_is_printed_twice(web: Web) -> None:
-    """The first server to show it was Django's own handler beside the root logger's."""
+    """Django's own handler, beside the root logger's, did so."""
     for number in range(3):
         web.browse(f"/printed/{number}")
         web.browse("/", Host=f"printed-{number}.example")
