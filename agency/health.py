@@ -9,11 +9,13 @@ from kombu import Connection
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
+from agency import __version__
 from agency.errors import Unavailable
 from agency.queues import queues
 
 
 class Readiness(serializers.Serializer):
+    version = serializers.CharField()
     database = serializers.CharField()
     migrations = serializers.CharField()
     broker = serializers.CharField()
@@ -41,12 +43,19 @@ class Health(viewsets.ViewSet):
         examples=[
             OpenApiExample(
                 "Ready",
-                {"database": "ok", "migrations": "ok", "broker": "ok", "queues": "ok"},
+                {
+                    "version": __version__,
+                    "database": "ok",
+                    "migrations": "ok",
+                    "broker": "ok",
+                    "queues": "ok",
+                },
                 response_only=True,
             ),
             OpenApiExample(
                 "Ready, but nobody works",
                 {
+                    "version": __version__,
                     "database": "ok",
                     "migrations": "ok",
                     "broker": "ok",
@@ -61,7 +70,7 @@ class Health(viewsets.ViewSet):
         broken = {name: [text] for name, text in found.items() if text != "ok"}
         if broken:
             raise Unavailable("not_ready", f"Not ready: {', '.join(broken)}.", broken)
-        return Response(found | {"queues": probe(lateness)})
+        return Response({"version": __version__, **found, "queues": probe(lateness)})
 
 
 def probe(check):
