@@ -9,7 +9,7 @@ from kombu import Connection
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
-from agency import __version__
+from agency import __version__, schema
 from agency.errors import Unavailable
 from agency.queues import queues
 
@@ -88,7 +88,29 @@ def database():
 def migrations():
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} not applied: run manage.py migrate" if missing else None
+    if missing:
+        return f"{len(missing)} not applied: run manage.py migrate"
+    return wrong_schema()
+
+
+def wrong_schema():
+    """What the tables lack although all migrations are applied, in one sentence.
+
+    A process that found its tables once does not look again: while the next version migrates the
+    database, this one goes on to serve.
+    """
+    global has_found_its_schema
+    if has_found_its_schema:
+        return None
+    lines = schema.differences(schema.expected(), schema.actual())
+    has_found_its_schema = not lines
+    if not lines:
+        return None
+    more = f" (and {len(lines) - 1} more: manage.py check_schema)" if lines[1:] else ""
+    return (
+        f"the schema differs from what version {__version__} expects: {lines[0]}{more}. All "
+        "migrations are applied, so released ones did not make this database: restore a backup"
+    )
 
 
 def broker():
@@ -102,4 +124,5 @@ def lateness():
     return f"degraded: {', '.join(late)}" if late else None
 
 
+has_found_its_schema = False
 CHECKS = {"database": database, "migrations": migrations, "broker": broker}
