@@ -23,6 +23,8 @@ from agency.embedded import empty_home, postgres, valkey
 from agency.embedded.home import new_master_key
 from tests.releases import RELEASES, hashes
 
+NOTE = "Keys and ids of a database that was made for tests: they open nothing else."
+
 
 def main() -> None:
     folder = RELEASES / __version__
@@ -50,7 +52,7 @@ def main() -> None:
         known = play()
         write(unfinished / "migrations.json", hashes())
         keys = {name: environment[name] for name in ("SECRET_KEY", "AGENCY_MASTER_KEY")}
-        write(unfinished / "known.json", {"keys": keys} | known)
+        write(unfinished / "known.json", {"note": NOTE, "keys": keys} | known)
         (unfinished / "database.sql.xz").write_bytes(lzma.compress(dump(), preset=9))
     unfinished.rename(folder)
     print(f"Wrote {folder}.")

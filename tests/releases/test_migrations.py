@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from django.db.migrations.loader import MigrationLoader
 
+from agency import __version__
 from agency.schema import APPS
 from tests.releases import RELEASES, hashes
 
@@ -27,6 +28,10 @@ def test_a_released_migration_has_not_changed(version):
         f"Released with {version}: databases have it already and will not run it again. Restore it "
         "(git checkout) and add a new one: manage.py makemigrations <app> --name <what_it_does>."
     )
+
+
+def test_this_version_is_kept():
+    assert __version__ in RELEASED, "a new version: run `python -m tests.releases` and commit"
 
 
 def test_every_release_holds_the_migrations_of_all_apps():
