@@ -24,6 +24,7 @@ from uuid_utils.compat import uuid7  # noqa: E402
 from agency.api import compact, flatten, sentence  # noqa: E402
 from agency.authentication import TenantAuthentication  # noqa: E402
 from agency.errors import AgencyError, Invalid, Unavailable  # noqa: E402
+from agency.logs import log_start  # noqa: E402
 from webhooks import feed  # noqa: E402
 from webhooks.feed_api import StreamQuery  # noqa: E402
 from webhooks.stream import Hub, Listener  # noqa: E402
@@ -163,3 +164,4 @@ async def problem(
 
 
 application = Application()
+log_start("stream")

@@ -9,11 +9,13 @@ from kombu import Connection
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
+from agency import __version__, schema
 from agency.errors import Unavailable
 from agency.queues import queues
 
 
 class Readiness(serializers.Serializer):
+    version = serializers.CharField()
     database = serializers.CharField()
     migrations = serializers.CharField()
     broker = serializers.CharField()
@@ -41,12 +43,19 @@ class Health(viewsets.ViewSet):
         examples=[
             OpenApiExample(
                 "Ready",
-                {"database": "ok", "migrations": "ok", "broker": "ok", "queues": "ok"},
+                {
+                    "version": __version__,
+                    "database": "ok",
+                    "migrations": "ok",
+                    "broker": "ok",
+                    "queues": "ok",
+                },
                 response_only=True,
             ),
             OpenApiExample(
                 "Ready, but nobody works",
                 {
+                    "version": __version__,
                     "database": "ok",
                     "migrations": "ok",
                     "broker": "ok",
@@ -61,7 +70,7 @@ class Health(viewsets.ViewSet):
         broken = {name: [text] for name, text in found.items() if text != "ok"}
         if broken:
             raise Unavailable("not_ready", f"Not ready: {', '.join(broken)}.", broken)
-        return Response(found | {"queues": probe(lateness)})
+        return Response({"version": __version__, **found, "queues": probe(lateness)})
 
 
 def probe(check):
@@ -79,7 +88,29 @@ def database():
 def migrations():
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
-    return f"{len(missing)} not applied: run manage.py migrate" if missing else None
+    if missing:
+        return f"{len(missing)} not applied: run manage.py migrate"
+    return wrong_schema()
+
+
+def wrong_schema():
+    """What the tables lack although all migrations are applied, in one sentence.
+
+    A process that found its tables once does not look again: while the next version migrates the
+    database, this one goes on to serve.
+    """
+    global has_found_its_schema
+    if has_found_its_schema:
+        return None
+    lines = schema.differences(schema.expected(), schema.actual())
+    has_found_its_schema = not lines
+    if not lines:
+        return None
+    more = f" (and {len(lines) - 1} more: manage.py check_schema)" if lines[1:] else ""
+    return (
+        f"the schema differs from what version {__version__} expects: {lines[0]}{more}. All "
+        "migrations are applied, so released ones did not make this database: restore a backup"
+    )
 
 
 def broker():
@@ -93,4 +124,5 @@ def lateness():
     return f"degraded: {', '.join(late)}" if late else None
 
 
+has_found_its_schema = False
 CHECKS = {"database": database, "migrations": migrations, "broker": broker}

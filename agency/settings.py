@@ -9,6 +9,8 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from agency import __version__
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
@@ -285,7 +287,7 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
-    "VERSION": "1.0.0",
+    "VERSION": __version__,
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
     "verifications.",
     "SERVE_INCLUDE_SCHEMA": False,
@@ -434,6 +436,7 @@ LOGGING = {
                 "levelname": "level",
                 "name": "logger",
             },
+            "static_fields": {"version": __version__},
         },
         "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
     },

@@ -2,6 +2,9 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from agency.logs import log_start
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 application = get_wsgi_application()
+log_start("web")

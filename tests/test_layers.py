@@ -87,7 +87,7 @@ def modules() -> dict[str, ast.Module]:
     return {
         name_of(path): ast.parse(path.read_text())
         for path in paths
-        if "migrations" not in path.parts
+        if "migrations" not in path.relative_to(ROOT).parts
     }
 
 

@@ -35,7 +35,7 @@ NOT_FOR_CALLERS = {
 def sources():
     for app in APPS:
         for path in (ROOT / app).rglob("*.py"):
-            if "migrations" not in path.parts:
+            if "migrations" not in path.relative_to(ROOT).parts:
                 yield ast.parse(path.read_text())
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
+from agency.logs import log_start
 from connections import tasks as messages
 from webhooks import tasks as webhooks
 
@@ -28,6 +29,8 @@ class Command(BaseCommand):
         over = Event()
         if not loop:
             over.set()
+        else:
+            log_start("deliver")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: (over.set(), webhooks.postman.end()))
         with ThreadPoolExecutor(len(JOBS)) as threads:
