@@ -212,6 +212,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for ever; Celery gives up after 100
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A ring that is lost costs seconds, as the beat rings again. With acknowledgements a task that
     # runs long is run twice, and workers end when the broker does (kombu 5.7, `restore_unacked`).
@@ -221,6 +222,9 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "max_retries": 0,  # without it, ringing the bell of a broker that is down takes 6 s
 }
 CELERY_TASK_ROUTES = {"webhooks.tasks.deliver": {"queue": "webhooks"}}  # it has its own worker
+CELERY_BEAT_SCHEDULER = "agency.beat:Scheduler"
+CELERY_BEAT_ENABLE_REMOTE_CONTROL = True  # answers `celery inspect ping` while it sends
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds; silent for 60 of them, it answers no more
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",

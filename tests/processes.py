@@ -16,7 +16,6 @@ from agency.embedded.home import free_port
 from agency.healthcheck import is_well
 from agency.supervisor import Supervisor, commands
 
-SCHEDULE = "var/celerybeat-schedule"
 PATIENCE = 60  # seconds
 
 
@@ -44,10 +43,9 @@ class Processes:
 
     def start(self, name: str, options: str = "", **given: str) -> int:
         """Answers the process's id. given: variables for this one alone."""
-        command = commands()[name].replace(SCHEDULE, str(self.folder / "schedule"))
         before = self.supervisor.environment
         self.supervisor.environment = before | given
-        self.supervisor.start(name, f"{command} {options}")
+        self.supervisor.start(name, f"{commands()[name]} {options}")
         self.supervisor.environment = before
         return self.supervisor.services[name].pid
 
