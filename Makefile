@@ -5,7 +5,7 @@ SERVERS := $(PYTHON) -m agency.embedded
 INSTALLED := .venv/.installed
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-clients test-interop lint format check bench install env clean reset
+.PHONY: help run test test-clients test-interop lint format check test-production bench install env clean reset
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -22,6 +22,9 @@ test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm c
 
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
 	@exec $(PYTHON) -m pytest tests/interop --timeout 600 $(ARGS)
+
+test-production: $(INSTALLED)  ## Run the product with requirements.txt alone, as an operator does (needs the network once)
+	@$(SERVERS) $(PYTHON) -m tests.production
 
 $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || { \
