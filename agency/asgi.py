@@ -13,7 +13,10 @@ from typing import Any
 import django
 from django.core.handlers.asgi import ASGIRequest
 
+from agency.parent import end_with_master
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
+end_with_master()
 django.setup()
 
 from django.core.exceptions import SuspiciousOperation  # noqa: E402

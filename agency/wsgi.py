@@ -3,8 +3,10 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 from agency.logs import log_start
+from agency.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
+end_with_master()
 application = get_wsgi_application()
 log_start("web")
