@@ -26,6 +26,7 @@ class AgencyConfig(AppConfig):
     name = "agency"
 
     def ready(self):
+        from agency import deployment  # noqa: F401 (registers its checks)
         from agency.collected import check_static_files
 
         checks.register(check_master_key, checks.Tags.database)

@@ -5,6 +5,7 @@ import binascii
 import re
 from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -98,8 +99,8 @@ EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
 # Tests only: the place at which a process kills itself. Nothing without FAULT_INJECTION.
 FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
-# Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
-EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
+# Where mail of the studio goes, as smtp://user:password@host:port; without it none is sent.
+EMAIL_URL = env.str("EMAIL_URL", default="")
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Set when a proxy that sets X-Forwarded-Proto stands in front.
@@ -384,13 +385,13 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_VERIFICATION = "optional" if EMAIL_URL else "none"
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 EMAIL_TIMEOUT = 15  # seconds, in which a mail server that hangs holds a thread of the worker
-vars().update(env.email_url_config(EMAIL_URL))
+vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
 # Without it nothing that an earlier collectstatic left is served beside the packages' own files.
@@ -424,6 +425,16 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# To https, where it can be told: without a trusted proxy every request looks like http, and a
+# proxy with TLS would be sent in a circle. agency.W011 tells of that.
+SECURE_SSL_REDIRECT = SECURE and TRUST_PROXY
+SECURE_SSL_HOST = urlsplit(PUBLIC_URL).netloc
+# What this machine asks without TLS: load balancers, Prometheus.
+SECURE_REDIRECT_EXEMPT = [r"^([a-z]+/v1/|custodian/)?health$", r"^health/ready$", r"^metrics$"]
+SILENCED_SYSTEM_CHECKS = [
+    "security.W008",  # no SECURE_SSL_REDIRECT: agency.W011 says when that is wrong
+    "security.W021",  # no SECURE_HSTS_PRELOAD: it is for the owner of the whole domain to decide
+]
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.middleware.bounded_body is the bound
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 

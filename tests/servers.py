@@ -26,4 +26,4 @@ def start(config: pytest.Config) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     servers = contextlib.ExitStack()
     config.add_cleanup(servers.close)
-    os.environ |= servers.enter_context(throw_away())
+    os.environ |= {"EMAIL_URL": "consolemail://"} | servers.enter_context(throw_away())
