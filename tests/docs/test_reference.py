@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from agency.api import CODES
@@ -11,6 +13,7 @@ from verifications.trial import REASONS
 
 ROOT = Path(__file__).parents[2]
 APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
+OF_GRANIAN = {"GRANIAN_HOST", "GRANIAN_WORKERS"}
 RAISED = {
     "Invalid",
     "NotFound",
@@ -78,7 +81,16 @@ def test_every_setting_stands_in_the_table_of_settings():
     tree = (ROOT / "agency" / "settings.py").read_text()
     named = set(re.findall(r'\benv\.\w+\(\s*"([A-Z_]+)"', tree))
     assert table("settings.md") >= named
-    assert {name for name in table("settings.md") if name.isupper()} == named
+    assert {name for name in table("settings.md") if name.isupper()} == named | OF_GRANIAN
+
+
+def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overrules_them():
+    command = [sys.executable, "-m", "granian", "--help"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    [web] = re.findall(r"^web: .*$", (ROOT / "Procfile").read_text(), re.MULTILINE)
+    for name in OF_GRANIAN:
+        assert name in told
+        assert f"--{name.removeprefix('GRANIAN_').lower()} " not in web
 
 
 def test_every_check_stands_in_the_table_of_checks():

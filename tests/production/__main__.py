@@ -2,7 +2,8 @@
 
 It is copied to an empty folder (what the image holds, so no `var/`) and runs in an environment
 with requirements.txt alone: every line of the Procfile, DEBUG off. One story goes over HTTP, with
-a webhook and the stream of events. PostgreSQL and Valkey are those of `python -m agency.embedded`.
+a webhook and the stream of events: through nginx with deploy/nginx.conf where that is installed,
+else without TLS. PostgreSQL and Valkey are those of `python -m agency.embedded`.
 """
 
 import contextlib
@@ -27,6 +28,7 @@ from agency.embedded import SIGNALS, uninterrupted
 from agency.embedded.home import free_port, new_master_key
 from agency.supervisor import MARK, Ended, Supervisor, commands, say, sweep
 from tests.production import Failed, imports
+from tests.production.proxy import Proxy, is_installed
 from tests.production.receiver import Receiver, receiving
 from tests.production.story import Agency
 
@@ -35,7 +37,7 @@ SECONDS_TO_START, SECONDS_TO_STOP = 60, 40
 SECONDS_TO_INSTALL = 600
 # What signals leave behind: 0 of what ends itself, or the signal's number.
 ENDED_CLEANLY = {0, -signal.SIGTERM, 128 + signal.SIGTERM}
-OF_THE_MACHINE = ("HOME", "LANG", "PIP_CACHE_DIR", "PIP_CERT", "PIP_CONFIG_FILE", "PIP_INDEX_URL")
+OF_THE_MACHINE = ("HOME", "LANG")
 
 
 def main() -> int:
@@ -67,16 +69,22 @@ def run(folder: Path) -> None:
     data.mkdir()
     with receiving(data) as receiver:
         environment = production(python, data, receiver)
+        proxy = None
+        if is_installed():
+            ports = int(environment["PORT"]), int(environment["STREAM_PORT"])
+            proxy = Proxy(folder / "nginx", data, *ports)
+            environment["PUBLIC_URL"] = f"https://localhost:{proxy.port}"
+            environment["TRUST_PROXY"] = "1"
         judge_imports(python, environment)
         supervisor = Supervisor(mark=str(folder))
         supervisor.environment = environment | {MARK: str(folder)}
         must(supervisor, "python manage.py collectstatic --no-input")
         must(supervisor, "python manage.py check --deploy --database default")
-        with started(supervisor):
+        with started(supervisor), proxy.running() if proxy else contextlib.nullcontext():
             keys = must(supervisor, "python manage.py create_organization --json Faber")
-            url = environment["PUBLIC_URL"]
-            streams = f"http://127.0.0.1:{environment['STREAM_PORT']}"
-            agency = Agency(url, streams, json.loads(keys), receiver.certificate)
+            agency = Agency(environment, json.loads(keys), receiver.certificate)
+            if proxy:
+                agency.is_led_to_https(proxy.plain_port)
             agency.open_pages()
             agency.play(receiver)
             judge_health(supervisor)
@@ -132,7 +140,7 @@ def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
         "PORT": str(port),
         "STREAM_PORT": str(stream_port),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
-        "ALLOWED_HOSTS": "127.0.0.1",
+        "ALLOWED_HOSTS": "127.0.0.1,localhost",
         "GRANIAN_WORKERS": "2",
         "STORAGE_ROOT": str(data / "storage"),
         "METRICS_ROOT": str(data / "metrics"),

@@ -20,13 +20,16 @@ ANNOUNCED = {"new_connection", "credential_request", "verification"}
 
 
 class Agency:
-    """An agency and the keys of one organization.
+    """An agency with these settings, and the keys of one organization.
 
-    streams: the base of its streams. certificate: the file that TLS to it is verified with.
+    certificate: the file that TLS to it is verified with.
     """
 
-    def __init__(self, url: str, streams: str, keys: dict[str, str], certificate: Path) -> None:
-        self.url, self.streams, self.keys, self.certificate = url, streams, keys, certificate
+    def __init__(self, given: dict[str, str], keys: dict[str, str], certificate: Path) -> None:
+        self.url, self.keys, self.certificate = given["PUBLIC_URL"], keys, certificate
+        self.port = given["PORT"]
+        has_proxy = self.url.startswith("https:")
+        self.streams = self.url if has_proxy else f"http://127.0.0.1:{given['STREAM_PORT']}"
         self.session = requests.Session()
         self.session.trust_env = False
         self.session.verify = str(certificate)
@@ -75,11 +78,24 @@ class Agency:
                 return
         raise Failed("the stream ended without the verification")
 
+    def is_led_to_https(self, plain_port: int) -> None:
+        """By the proxy, and by the web server when a proxy says that the request was http."""
+        proxied = {"X-Forwarded-Proto": "http", "Host": "localhost"}
+        for url, headers in (
+            (f"http://localhost:{plain_port}/studio/", {}),
+            (f"http://127.0.0.1:{self.port}/studio/", proxied),
+        ):
+            answer = requests.get(url, headers=headers, allow_redirects=False, timeout=30)
+            if answer.status_code != 301 or not answer.headers["Location"].startswith("https://"):
+                raise Failed(f"GET {url} answered {answer.status_code}, not 301 to https")
+
     def open_pages(self) -> None:
         """The studio's first page, and each static file that it names."""
         page = self.session.get(f"{self.url}/", timeout=30)
         if page.status_code != 200:
             raise Failed(f"GET / answered {page.status_code}")
+        if page.url.startswith("https:") and "Strict-Transport-Security" not in page.headers:
+            raise Failed("GET / carries no HSTS")
         files = set(re.findall(r'"(/static/[^"]+)"', page.text))
         for file in sorted(files):
             status = self.session.get(self.url + file, timeout=30).status_code
