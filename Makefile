@@ -45,7 +45,8 @@ format: $(INSTALLED)  ## Write the style
 
 check: $(INSTALLED)  ## Judge migrations, settings and the OpenAPI schema
 	@$(SERVERS) $(MANAGE) makemigrations --check --dry-run
-	@PUBLIC_URL=https://agency.example ALLOWED_HOSTS=agency.example $(SERVERS) $(MANAGE) check --deploy
+	@PUBLIC_URL=https://agency.example ALLOWED_HOSTS=agency.example TRUST_PROXY=1 EMAIL_URL=smtp://mail.example \
+		$(SERVERS) $(MANAGE) check --deploy
 	@$(SERVERS) $(MANAGE) spectacular --validate --fail-on-warn --file .venv/openapi.yaml
 	@$(PYTHON) -m openapi_spec_validator .venv/openapi.yaml
 
