@@ -61,20 +61,14 @@ def main() -> None:
 def play() -> dict:
     django.setup()
     from django.core.management import call_command
-    from django.test.utils import override_settings, setup_test_environment
+    from django.test.utils import setup_test_environment
 
     from tests import keys
-    from tests.pages import PLAIN_FILES
     from tests.releases import story
 
     setup_test_environment()
     call_command("migrate", verbosity=0)
-    from django.conf import settings
-
-    with (
-        override_settings(STORAGES=settings.STORAGES | {"staticfiles": PLAIN_FILES}),
-        mock.patch("wallets.anoncreds.create_definition", keys.definition_like),
-    ):
+    with mock.patch("wallets.anoncreds.create_definition", keys.definition_like):
         return story.tell()
 
 

@@ -29,7 +29,6 @@ from tenants.models import DataKey
 from tests import keys, queues
 from tests.api import contract
 from tests.api.contract_calls import ids
-from tests.pages import PLAIN_FILES
 from tests.people import Organization
 from tests.processes import same_server
 from tests.releases import RELEASES, ROOT
@@ -100,7 +99,7 @@ def world(release, known, migrated, tmp_path_factory, django_db_blocker):
     given = override_settings(
         MASTER_KEY=base64.b64decode(known["keys"]["AGENCY_MASTER_KEY"]),
         SECRET_KEY=known["keys"]["SECRET_KEY"],
-        STORAGES={"default": storage, "staticfiles": PLAIN_FILES},
+        STORAGES=settings.STORAGES | {"default": storage},
         OUTGOING_ALLOW_LOOPBACK=True,
         WEBHOOK_REQUIRE_HTTPS=False,
         WEBHOOK_THREADS=4,
