@@ -3,11 +3,32 @@
 import socket
 
 import pytest
-from django.test import Client
+from django.core.cache import cache
+from django.test import Client, TransactionTestCase
 
-from agency import addresses
-from tests import keys
+from agency import addresses, celery, rates
+from credentials.registries.local import published
+from tenants import vault
+from tests import database, keys
 from tests.people import Organization
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered(monkeypatch):
+    """Beside the database: what processes remember, and what the broker's server holds."""
+    vault.data_key.cache_clear()
+    published.cache_clear()
+    cache.clear()
+    monkeypatch.setattr(celery, "silent_until", 0.0)
+    monkeypatch.setattr(rates, "silent_until", 0.0)
+    rates.server().flushdb()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    """pytest-django's, with a faster way to empty the database after each test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
+        yield
 
 
 @pytest.fixture(autouse=True)
