@@ -55,6 +55,7 @@ def environment(home: Path) -> dict[str, str]:
         "SECRET_KEY": secrets.token_urlsafe(50),
         "AGENCY_MASTER_KEY": new_master_key(),
         "STORAGE_ROOT": str(home / "storage"),
+        "METRICS_ROOT": str(home / "metrics"),
         "DEBUG": "0",
         "STATIC_USE_FINDERS": "1",
         "KEY_POOL_SIZE": "0",
