@@ -1,6 +1,8 @@
 """People: Faber issues, Alice holds, Acme verifies. Fixtures give organizations and API clients."""
 
 import socket
+import subprocess
+from pathlib import Path
 
 import pytest
 from django.core.cache import cache
@@ -11,6 +13,26 @@ from credentials.registries.local import published
 from tenants import vault
 from tests import database, keys
 from tests.people import Organization
+
+SLOW_FOLDERS = {"chaos", "development", "interop"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if SLOW_FOLDERS & set(Path(item.path).relative_to(Path(__file__).parent).parts):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def only_slow_tests_start_processes(request, monkeypatch):
+    """The rule of `make test`: what starts a process, ours or another, is for `make test-slow`."""
+
+    def refuse(self, arguments, *_, **__):
+        pytest.fail(f"A test that starts a process ({arguments}) needs the marker `slow`.")
+
+    if not request.node.get_closest_marker("slow"):
+        monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+
 
 @pytest.fixture(autouse=True)
 def nothing_is_remembered(monkeypatch):

@@ -1,6 +1,8 @@
 """A pytest plugin: the run gets servers, keys and storage of its own before Django reads settings.
 
-Loaded by `-p tests.servers` (pyproject.toml). DATABASE_URL or REDIS_URL in the environment win.
+Loaded by `-p tests.servers` (pyproject.toml). DATABASE_URL or REDIS_URL in the environment win; the
+tests empty what REDIS_URL names.
+
 Workers of pytest-xdist inherit both from the process that started them, so they share its servers.
 Each has a database (pytest-django adds the worker's name), a broker database, keys and a storage
 folder of its own.

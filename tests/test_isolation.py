@@ -1,5 +1,6 @@
-"""What one test leaves behind, no other test sees."""
+"""What one test leaves behind, no other test sees; and `make test` starts no processes."""
 
+import subprocess
 from threading import Event, Thread
 
 import pytest
@@ -57,3 +58,13 @@ def clear():
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_rates_begin_anew_for_each_test(time):
     rates.spend("isolation", "somebody", 1)
+
+
+def test_a_test_that_starts_a_process_must_say_that_it_is_slow():
+    with pytest.raises(pytest.fail.Exception, match="needs the marker `slow`"):
+        subprocess.run(["true"], check=True)
+
+
+@pytest.mark.slow
+def test_a_slow_test_starts_processes():
+    assert subprocess.run(["true"], check=True).returncode == 0

@@ -307,6 +307,7 @@ Client(headers=headers | {"Idempotency-Key": "k1"}).post("/connections", "{}", "
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "kept"), [("_claim", 0), ("_keep", 1)])
 def test_a_killed_process_leaves_a_key_with_its_effect_or_neither(faber, step, kept):
     url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
