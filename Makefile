@@ -32,6 +32,7 @@ test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm c
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
 	@exec $(PYTHON) -m pytest tests/interop --timeout 600 $(ARGS)
 
+# That environment lies below .venv: what ignores or removes the one does so with the other.
 test-python:  ## Check another Python and run some tests on it (INTERPRETER=python3.13)
 	@$(if $(INTERPRETER),,echo "Say which: make test-python INTERPRETER=python3.13" >&2; exit 1)
 	@$(MAKE) --no-print-directory VENV=.venv/$(notdir $(INTERPRETER)) INTERPRETERS=$(INTERPRETER) \

@@ -3,20 +3,26 @@
 Loaded by `-p tests.servers` (pyproject.toml). DATABASE_URL or REDIS_URL in the environment win; the
 tests empty what REDIS_URL names.
 
-Workers of pytest-xdist inherit both from the process that started them, so they share its servers.
-Each has a database (pytest-django adds the worker's name), a broker database, keys and a storage
-folder of its own.
+A worker of pytest-xdist has keys and folders of its own, a database of its own in the Valkey of the
+process that started it, and a PostgreSQL of its own: the feed of events shows nothing that is newer
+than the oldest open transaction of the whole server, so an open one of another worker would hold it
+back. All of it lies in the home of the process that started the workers, which ends it.
 """
 
 import contextlib
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from agency.embedded import throw_away
+from agency.embedded import empty_home, environment
+
+WORKER = "PYTEST_XDIST_WORKER"  # set by pytest-xdist: gw0, gw1, ...
+HOME = "TESTS_HOME"  # where our servers are
+OWN_DATABASE = "TESTS_OWN_DATABASE"  # set when PostgreSQL is one of ours
 
 
 @pytest.hookimpl(wrapper=True)
@@ -35,11 +41,24 @@ def start(config: pytest.Config) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
+    if worker := os.environ.get(WORKER):
+        os.environ |= of_worker(worker)
+        return
     servers = contextlib.ExitStack()
     config.add_cleanup(servers.close)
-    os.environ |= servers.enter_context(throw_away())
-    if worker := os.environ.get("PYTEST_XDIST_WORKER"):
-        os.environ["REDIS_URL"] = broker_of(worker, os.environ["REDIS_URL"])
+    home = servers.enter_context(empty_home())
+    own = "" if os.environ.get("DATABASE_URL") else "1"
+    os.environ |= environment(home) | {HOME: str(home), OWN_DATABASE: own}
+
+
+def of_worker(name: str) -> dict[str, str]:
+    """The first worker takes the PostgreSQL that is there, the others start one each."""
+    if os.environ[OWN_DATABASE] and name != "gw0":
+        del os.environ["DATABASE_URL"]
+    os.environ["REDIS_URL"] = broker_of(name, os.environ["REDIS_URL"])
+    home = Path(os.environ[HOME], name)
+    home.mkdir()
+    return environment(home)
 
 
 def broker_of(worker: str, url: str) -> str:

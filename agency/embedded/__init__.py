@@ -70,8 +70,10 @@ def clear_abandoned() -> None:
 
 
 def clear(home: Path) -> None:
+    """Ends the servers of the home, and those in folders of it that are homes too."""
     valkey.stop(home / "valkey")
-    postgres.stop(home / "postgres", "immediate")
+    for server in (home / "postgres", *home.glob("*/postgres")):
+        postgres.stop(server, "immediate")
     shutil.rmtree(home, ignore_errors=True)
 
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 from agency.errors import Conflict
 from connections.models import Connection
 from credentials.models import Credential
-from tenants import idempotency, tasks
+from tenants import idempotency, tasks, vault
 from tenants.models import IdempotencyKey
 from tests.api.contract_world import World
 from tests.api.writes import everything, operations
@@ -45,6 +45,7 @@ SUBSCRIPTION, LITERAL = "X-Streetcred-Subscription-Key", "X-Service-Subscription
 
 @pytest.fixture
 def world(transactional_db, stored_keys):
+    vault.data_key(None)  # `migrate` makes it
     return World()
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests import servers
 from tests.development.launcher import ROOT
 from tests.development.test_embedded import servers_in
 
@@ -53,9 +54,8 @@ def start_pytest(
     """seconds: how long each test takes. before: called in the new process before it is pytest."""
     (folder / "test_servers.py").write_text(tests)
     environment = os.environ | {"SECONDS": str(seconds), "PYTHONPATH": str(ROOT)}
-    for name in ("DATABASE_URL", "REDIS_URL"):
-        environment.pop(name)
-    environment.pop("PYTEST_XDIST_WORKER", None)
+    for name in ("DATABASE_URL", "REDIS_URL", servers.WORKER):
+        environment.pop(name, None)
     given = f"-c {os.devnull} --rootdir . -p tests.servers -p no:django {options}"
     command = [sys.executable, "-m", "pytest", *given.split(), "test_servers.py"]
     return subprocess.Popen(
@@ -93,20 +93,21 @@ def test_a_run_in_the_background_can_be_interrupted_too(tmp_path: Path) -> None:
     assert servers_in(home) == [] and not home.exists()
 
 
-def test_workers_share_servers_and_nothing_else(tmp_path: Path) -> None:
+def test_workers_share_nothing_but_valkey(tmp_path: Path) -> None:
     assert start_pytest(tmp_path, 0, TESTS_OF_WORKERS, "-n 2").wait(PATIENCE) == 0
     one, two = (written(tmp_path / f"worker{number}").split() for number in (0, 1))
-    assert one[0] == two[0], "pytest-django adds the worker to the name of its database"
+    assert all(mine != theirs for mine, theirs in zip(one, two, strict=True))
     assert one[1].rpartition("/")[0] == two[1].rpartition("/")[0]
-    assert all(mine != theirs for mine, theirs in zip(one[1:], two[1:], strict=True))
-    homes = [Path(worker[2]).parent for worker in (one, two)]
-    assert [home.exists() for home in homes] == [False, False]
+    home = Path(one[2]).parents[1]
+    assert home == Path(two[2]).parents[1] and servers_in(home) == [] and not home.exists()
 
 
 def test_interrupted_workers_end_and_so_do_the_servers(tmp_path: Path) -> None:
     process = start_pytest(tmp_path, 60, TESTS_OF_WORKERS, "-n 2")
-    written(tmp_path / "worker0"), written(tmp_path / "worker1")
-    workers = psutil.Process(process.pid).children(recursive=True)
+    homes = [Path(written(tmp_path / f"worker{number}").split()[2]).parents[1] for number in (0, 1)]
+    workers = psutil.Process(process.pid).children()
+    assert homes[0] == homes[1] and servers_in(homes[0]).count("valkey-server") == 1
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) == pytest.ExitCode.INTERRUPTED
     assert psutil.wait_procs(workers, timeout=10)[1] == []
+    assert servers_in(homes[0]) == [] and not homes[0].exists()
