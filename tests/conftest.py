@@ -14,7 +14,7 @@ from tenants import vault
 from tests import database, keys
 from tests.people import Organization
 
-SLOW_FOLDERS = {"chaos", "development", "interop"}
+SLOW_FOLDERS = {"chaos", "development", "interop", "releases"}
 
 
 def pytest_collection_modifyitems(items):
