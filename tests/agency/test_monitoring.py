@@ -230,6 +230,7 @@ def counted(folder, settings, monkeypatch):
     return registry.get_sample_value("agency_requests_total", labels)
 
 
+@pytest.mark.slow
 def test_processes_count_together_and_go_on_after_a_kill(process, tmp_path, settings, monkeypatch):
     first, _ = process(), process()
     assert counted(tmp_path, settings, monkeypatch) == 2

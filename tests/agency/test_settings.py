@@ -5,7 +5,10 @@ import os
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_registry_is_no_larger_than_its_tails_file_may_be():
     given = {"REVOCATION_REGISTRY_SIZE": "5000", "MAX_TAILS_BYTES": "1000000"}
     command = [sys.executable, "-c", "import agency.settings"]

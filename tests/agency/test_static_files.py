@@ -78,6 +78,7 @@ def test_a_file_that_an_upgrade_brought_is_missed(complete_server):
     assert "agency/docs.css" in error.msg
 
 
+@pytest.mark.slow
 def test_migrate_refuses_where_files_are_not_collected(tmp_path):
     """A command of a server as an operator runs it, where `staticfiles/` was never made."""
     environment = os.environ | {"STATIC_USE_FINDERS": "0"}

@@ -32,6 +32,7 @@ def test_readiness_and_the_schema_tell_the_version():
     assert Client().get("/openapi.json").json()["info"]["version"] == __version__
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("module", "name"), [("agency.wsgi", "web"), ("agency.asgi", "stream")])
 def test_a_server_logs_its_version_when_it_starts(module, name):
     environment = os.environ | {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}

@@ -240,6 +240,7 @@ def server(faber):
         web.wait()
 
 
+@pytest.mark.slow
 def test_many_waits_do_not_starve_the_web_server(faber, server):
     url = f"{server}/connections/{faber.invites()['connectionId']}"
     headers = faber.headers | {"Prefer": "wait=3"}

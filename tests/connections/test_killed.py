@@ -33,6 +33,7 @@ from connections import tasks
 tasks.sweep()
 """
 ROWS = (Connection, Credential, Verification, Key, OutboundMessage)
+pytestmark = pytest.mark.slow
 POINTS = ["inside_handling", "after_message_before_mark"]
 
 

@@ -12,7 +12,7 @@ from tests.processes import same_server
 from tests.webhooks.receiver import receiving
 from webhooks.models import Delivery, Webhook
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 REGISTERS = """
 import json, sys, django
 django.setup()

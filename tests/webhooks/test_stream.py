@@ -21,7 +21,7 @@ from tests.webhooks.streams import Stream, database_connections, free_port, serv
 from webhooks import feed
 from webhooks.stream import Hub, Listener
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture
