@@ -7,4 +7,8 @@ from agency.logs import log_start
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 application = get_wsgi_application()
+
+from agency import startup  # noqa: E402  (it imports models)
+
+startup.require()
 log_start("web")
