@@ -112,9 +112,12 @@ def product(receiver, tmp_path):
         with processes(home, **servers) as running:
             assert running.manage("migrate --verbosity 0") == 0
             environment = running.supervisor.environment
-            environment |= {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+            environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
             command = [sys.executable, "-m", "tests.agency.outage_world", url]
-            made = subprocess.run(command, env=environment, check=True, capture_output=True)
+            own = environment | {
+                "ALLOWED_HOSTS": "testserver"
+            }  # the name that Django's client asks
+            made = subprocess.run(command, env=own, check=True, capture_output=True)
             for name in ("stream", "worker", "deliver", "beat"):
                 running.start(name)
             running.start_web()

@@ -53,9 +53,7 @@ def test_every_table_of_ours_is_described():
 @pytest.mark.parametrize("statement", CHANGES)
 def test_what_a_table_lacks_is_said_although_all_migrations_are_applied(statement):
     execute(statement)
-    answer = Client().get("/health/ready")
-    assert answer.status_code == 503
-    [text] = answer.json()["errors"]["migrations"]
+    text = health.migrations()  # readiness asks in another thread, which would not see the change
     assert text.startswith(f"the schema differs from what version {__version__} expects: ")
     assert CHANGES[statement] in text and text.endswith("restore a backup")
 
