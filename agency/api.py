@@ -4,6 +4,8 @@ Success is 200 with `application/json` whatever Accept says; errors are flat `{"
 with `errors` by field where fields are at fault. The original clients break on anything else.
 """
 
+import logging
+import sys
 import uuid
 from functools import partial
 
@@ -18,9 +20,11 @@ from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from agency import dialects, listing, waiting
-from agency.errors import AgencyError, InProgress, NotFound
+from agency.database.base import is_caused_by_outage, is_outage
+from agency.errors import AgencyError, DatabaseAway, InProgress, NotFound, NotReady
 from tenants import idempotency
 
+logger = logging.getLogger(__name__)
 CODES = {
     400: "invalid_request",
     401: "unauthorized",
@@ -154,9 +158,12 @@ def found(row, model):
 
 def exception_handler(error, context):
     set_rollback()
+    if is_outage(error):
+        logger.warning("the database is out of reach: %s", error)
+        error = DatabaseAway()
     if isinstance(error, AgencyError):
         answer = problem(error.status, error.code, error.message, error.errors)
-        if isinstance(error, InProgress):
+        if isinstance(error, InProgress | NotReady):
             answer["Retry-After"] = str(error.retry_after)
         return answer
     if isinstance(error, exceptions.ValidationError):
@@ -234,8 +241,19 @@ def not_found(request, exception=None):
 
 
 def server_error(request):
+    """What a view or a middleware raised: `handler500` is called while it is handled."""
+    if is_caused_by_outage(sys.exc_info()[1]):
+        return database_away(request)
     message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
     return outage(request, 500, "internal_error", message)
+
+
+def database_away(request):
+    """503 outside of the APIs' views."""
+    error = DatabaseAway()
+    answer = outage(request, error.status, error.code, error.message)
+    answer["Retry-After"] = str(error.retry_after)
+    return answer
 
 
 def outage(request, status_code, code, message):

@@ -1,6 +1,8 @@
+from celery.signals import beat_init, worker_init
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
 
 # What a developer's machine and tests need; on a server each takes a protection away.
 NOT_FOR_PRODUCTION = {
@@ -26,12 +28,17 @@ class AgencyConfig(AppConfig):
     name = "agency"
 
     def ready(self):
-        from agency import deployment  # noqa: F401 (registers its checks)
+        from agency import (
+            deployment,  # noqa: F401 (registers its checks)
+            startup,
+        )
         from agency.collected import check_static_files
 
-        checks.register(check_master_key, checks.Tags.database)
         checks.register(check_static_files)
         checks.register(check_developer_settings, deploy=True)
+        checks.register(check_database, checks.Tags.database)
+        for signal in (worker_init, beat_init):
+            signal.connect(startup.require)
 
 
 def check_developer_settings(app_configs, **kwargs):
@@ -47,17 +54,17 @@ def check_developer_settings(app_configs, **kwargs):
     ]
 
 
-def check_master_key(databases=None, **kwargs):
-    """agency.E001: the master key is not the one the database was sealed with."""
-    from django.core.exceptions import ImproperlyConfigured
-    from django.db import connection
+def check_database(databases=None, **kwargs):
+    """agency.E001: the master key is not the one the database was sealed with.
+    agency.E003: a pooler in between does not keep sessions."""
+    from agency import startup
 
-    from tenants import vault
+    return list(complaints(startup.CHECKS)) if databases else []
 
-    if not databases or "tenants_datakey" not in connection.introspection.table_names():
-        return []
-    try:
-        vault.check_master_key()
-    except ImproperlyConfigured as error:
-        return [checks.Error(str(error), id="agency.E001")]
-    return []
+
+def complaints(named):
+    for name, check in named.items():
+        try:
+            check()
+        except ImproperlyConfigured as error:
+            yield checks.Error(str(error), id=name)

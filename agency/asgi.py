@@ -24,9 +24,11 @@ from django.db import DatabaseError, InterfaceError  # noqa: E402
 from rest_framework.exceptions import AuthenticationFailed, ValidationError  # noqa: E402
 from uuid_utils.compat import uuid7  # noqa: E402
 
+from agency import startup  # noqa: E402
 from agency.api import compact, flatten, sentence  # noqa: E402
 from agency.authentication import TenantAuthentication  # noqa: E402
-from agency.errors import AgencyError, Invalid, Unavailable  # noqa: E402
+from agency.database.base import is_outage  # noqa: E402
+from agency.errors import AgencyError, DatabaseAway, Invalid, NotReady  # noqa: E402
 from agency.logs import log_start  # noqa: E402
 from webhooks import feed  # noqa: E402
 from webhooks.feed_api import StreamQuery  # noqa: E402
@@ -126,7 +128,9 @@ def welcomed(request: ASGIRequest) -> Listener:
     except SuspiciousOperation as error:
         raise Invalid("invalid_request", "The query cannot be read.") from error
     except (DatabaseError, InterfaceError) as error:
-        raise Unavailable("not_ready", "The database is out of reach. Try again.") from error
+        if not is_outage(error):
+            raise
+        raise DatabaseAway from error
     return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)
 
 
@@ -162,9 +166,14 @@ async def problem(
     send: Send, status: int, code: str, message: str, errors: dict[str, list[str]] | None = None
 ) -> None:
     body = json.dumps(compact(code=code, message=message, errors=errors)).encode()
-    headers = {401: [(b"www-authenticate", b"Bearer")], 429: [(b"retry-after", b"30")]}
+    headers = {
+        401: [(b"www-authenticate", b"Bearer")],
+        429: [(b"retry-after", b"30")],
+        503: [(b"retry-after", str(NotReady.retry_after).encode())],
+    }
     await answer(send, status, body, b"application/json", *headers.get(status, []))
 
 
+startup.require()
 application = Application()
 log_start("stream")

@@ -11,6 +11,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from agency import __version__
+from agency.database.options import connection_options
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -26,6 +27,10 @@ AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
 DATABASE_URL = env.str("DATABASE_URL", default="")
 # Redis or Valkey, the broker between web and worker.
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+# Seconds that migrate, and other commands of manage.py that end by themselves, wait for a lock.
+DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=5.0)
+# Set by manage.py: a command that ends by itself has no time limit for statements, and no pool.
+ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 # Connections to PostgreSQL that one process keeps at most.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 # The port the web server listens on.
@@ -167,7 +172,8 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "agency.middleware.content_security_policy",
     "agency.middleware.bounded_body",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "agency.middleware.DatabaseOutage",
+    "agency.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -199,11 +205,25 @@ TEMPLATES = [
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…).")
-DATABASES["default"]["OPTIONS"] = {
-    "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
-    "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
-}
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # the server may have been restarted
+DATABASES["default"]["ENGINE"] = "agency.database"
+try:
+    DATABASES["default"]["OPTIONS"] = connection_options(
+        DATABASES["default"].get("OPTIONS", {}),
+        lock_timeout=round(DATABASE_LOCK_TIMEOUT * 1000) if ONE_OFF_COMMAND else None,
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(f"DATABASE_URL: {error}. See the options of libpq.") from None
+if not ONE_OFF_COMMAND:  # it has one connection, and says at once why that cannot be opened
+    DATABASES["default"]["OPTIONS"]["pool"] = {
+        "min_size": 1,
+        "max_size": DATABASE_POOL_SIZE,
+        "timeout": 10,
+        # With more, the pool pauses for ever longer between attempts while PostgreSQL is away,
+        # and lets nobody else try meanwhile.
+        "reconnect_timeout": 1,
+    }
+# The database is asked whether a connection lives before that is handed out.
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 

@@ -9,4 +9,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 application = get_wsgi_application()
+
+from agency import startup  # noqa: E402  (it imports models)
+
+startup.require()
 log_start("web")

@@ -22,6 +22,11 @@ LAYERS = [
         "agency.addresses",
         "agency.bounded_json",
         "agency.celery",
+        "agency.database",
+        "agency.database.base",
+        "agency.database.options",
+        "agency.database.pool",
+        "agency.database.sessions",
         "agency.delivery",
         "agency.errors",
         "agency.faults",
@@ -71,7 +76,7 @@ WHEELS = {
 }
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 CATCH_ALL = {
-    "agency/health.py": {"probe"},  # whatever breaks is what it reports
+    "agency/probes.py": {"run"},  # whatever breaks is what it reports
     "agency/celery.py": {"ring"},  # whatever the broker does, the rows are safe
     "connections/didcomm/inbound.py": {"process"},  # the worker's loop
     "connections/didcomm/transport.py": {"deliver"},  # the worker's loop
