@@ -12,6 +12,7 @@ that the claim is what was asked; the library comes last and only if all of them
     self_attested         never: no policy allows it
     definition, schema    resolved by us, and the one that was claimed
     attributes            the definition has them
+    responses             one response for each attribute that stays hidden, and no other
     revealed              shown or hidden as it is proven
     predicates            attribute, comparison, number and value are those of the sub-proof
     encoding              the shown text is the one that was signed
@@ -55,6 +56,7 @@ from wallets import anoncreds
 from wallets.anoncreds import common_view
 
 EXPONENT_BITS = 457
+LINK_SECRET = "master_secret"
 RESPONSE_BITS = 593
 
 _KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
@@ -328,6 +330,19 @@ def attributes(case: Case, item: Item) -> Failure | None:
     return None
 
 
+def responses(case: Case, item: Item) -> Failure | None:
+    """The library does not read the response of an attribute that is shown. A predicate on that
+    attribute could then be proven of any number, with a response made up for it.
+    """
+    for index, sub_proof in case.sub_proofs(item).items():
+        known = case.resolved[index]
+        signed = _labels(known[1]) | {LINK_SECRET} if known else set()
+        if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
+            message = "The proof must hold one response for each hidden attribute, and no other."
+            return Failure("malformed", message)
+    return None
+
+
 def revealed(case: Case, item: Item) -> Failure | None:
     for index, sub_proof in case.sub_proofs(item).items():
         if case.shown[index] != {label: {value} for label, value in sub_proof.revealed.items()}:
@@ -444,6 +459,7 @@ ITEM_RULES: tuple[Callable[[Case, Item], Failure | None], ...] = (
     definition,
     schema,
     attributes,
+    responses,
     revealed,
     predicates,
     encoding,
