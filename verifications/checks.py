@@ -4,7 +4,6 @@
 that the claim is what was asked; the library comes last and only if all of them pass:
 
     malformed             it has the shape of a presentation, every leaf included
-    nonce                 our request is answered for the first time
     identifiers           as many identifiers as sub-proofs; every answer points to one
     nothing_more          nothing is answered or proven that was not asked
     exponents, challenge  the numbers that CL signatures need checked and the library does not check
@@ -102,11 +101,11 @@ def check(
     request: dict,
     presentation: Any,
     registry: Registry,
-    nonce_used: bool = False,
     judged_at: int | None = None,
 ) -> Outcome:
     """Judge a presentation against the request as we stored it, restrictions and nonce included.
 
+    That a request is answered once only is kept by the state of its verification, not here.
     judged_at: unix seconds that take the place of every time at which the request wants
     credentials not revoked ("validNow" at receipt); it asks for nothing by itself.
     Nothing in the presentation raises; `registry` may, when a ledger is out of reach.
@@ -116,7 +115,7 @@ def check(
     """
     items = wire.items(request)
     try:
-        case = Case(request, items, reader.read(presentation), registry, nonce_used, judged_at)
+        case = Case(request, items, reader.read(presentation), registry, judged_at)
     except reader.Malformed:
         failure = Failure("malformed", "The answer does not have the shape of a presentation.")
         checks = [_check(None, "malformed", failure)]
@@ -130,7 +129,7 @@ def check(
 def proof_of(request: dict, presentation: dict, registry: Registry) -> dict[str, dict]:
     """The `proof` of a presentation of our own: what it shows of each policy item."""
     items = wire.items(request)
-    case = Case(request, items, reader.read(presentation), registry, False, None)
+    case = Case(request, items, reader.read(presentation), registry, None)
     return {item.policy_name: _shown(item, case.answers(item), True) for item in items}
 
 
@@ -143,14 +142,12 @@ class Case:
         items: list[Item],
         sent: Presentation,
         registry: Registry,
-        nonce_used: bool,
         judged_at: int | None,
     ):
         self.request = request
         self.items = items
         self.sent = sent
         self.registry = registry
-        self.nonce_used = nonce_used
         self.judged_at = judged_at
         self._lists: dict[tuple[str, int], dict | None] = {}
 
@@ -241,12 +238,6 @@ class Case:
                     claim = (common_view(item.attribute_names[0]), _KINDS[kind], threshold)
                     compared[answer.index or 0].add(claim)
         return compared
-
-
-def nonce(case: Case) -> Failure | None:
-    if case.nonce_used:
-        return Failure("nonce_reused", "This request has been answered before.")
-    return None
 
 
 def identifiers(case: Case) -> Failure | None:
@@ -447,7 +438,6 @@ def signature(case: Case) -> Failure | None:
 
 
 GENERAL_RULES: tuple[Callable[[Case], Failure | None], ...] = (
-    nonce,
     identifiers,
     nothing_more,
     exponents,

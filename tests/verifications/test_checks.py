@@ -83,8 +83,10 @@ def test_a_failed_item_does_not_stop_the_checks_of_another():
 
 def test_a_failure_of_the_whole_skips_all_that_follows():
     asked = ask(attribute("name"))
-    outcome = checks.check(asked, answer(asked), ledger(), nonce_used=True)
-    assert codes(outcome) == {"nonce_reused"}
+    sent = answer(asked)
+    sent["identifiers"] *= 2
+    outcome = judge(asked, sent)
+    assert codes(outcome) == {"identifiers_mismatch"}
     assert statuses(outcome, "answered") == {"name": "skipped"}
 
 

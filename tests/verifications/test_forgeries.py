@@ -65,7 +65,6 @@ class Case(NamedTuple):
     request: dict
     presentation: dict
     known: Ledger
-    nonce_used: bool = False
 
 
 class Forgery(NamedTuple):
@@ -320,11 +319,6 @@ def an_answer_that_points_nowhere():
 @forgery("unknown_definition", None)
 def a_definition_that_nobody_published():
     return forge(ask(attribute("name")), attribute("name"))._replace(known=Ledger())
-
-
-@forgery("nonce_reused", "nonce")
-def an_answer_sent_before():
-    return forge(ask(attribute("name")), attribute("name"))._replace(nonce_used=True)
 
 
 @forgery("signature", None)
@@ -585,7 +579,7 @@ def something_that_is_no_presentation():
 
 
 def outcome_of(case: Case) -> checks.Outcome:
-    return checks.check(case.request, case.presentation, case.known, case.nonce_used)
+    return checks.check(case.request, case.presentation, case.known)
 
 
 NOT_EVEN_IN_A_WIDE_INTERVAL = {"not_yet_valid", "unknown_timestamp"}
@@ -614,7 +608,7 @@ def test_a_forgery_is_refused_for_its_own_reason_only(name, case):
 
 @pytest.mark.parametrize("name", STOPPED_BY_A_RULE)
 def test_the_library_alone_accepts_it(name, case):
-    request, presentation, known, _ = case
+    request, presentation, known = case
     sent = presentation["requested_proof"]
     referents = [name for one in sent.values() for name in one]
     asked = wire.pruned(request, referents, keep_conditions=False)
