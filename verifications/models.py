@@ -351,9 +351,9 @@ class Verification(Exchange):
         explanation = "The proof is not valid."
         return protocol.problem(protocol.NOT_VALID, explanation, self.thread_id, self.wire)
 
-    def receive_ack(self):
-        """Prover: the verifier found the proof valid."""
-        self._judge(True)
+    def receive_ack(self, is_valid):
+        """Prover: the verifier says what it found."""
+        self._judge(is_valid)
 
     def receive_problem(self, code):
         """The other side declined, or found the proof not valid."""

@@ -48,7 +48,19 @@ def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:
 
 
 def ack(thread_id: str, wire: Wire) -> dict:
-    return _build("ack", wire, thread_id, status="OK")
+    """verification_result: as ACA-Py has it; a proof that is not valid gets a problem report."""
+    return _build("ack", wire, thread_id, status="OK", verification_result="true")
+
+
+def is_found_valid(ack: Message) -> bool:
+    """What a verifier's ack says of the proof.
+
+    ACA-Py acknowledges a proof that it found false too, and says so in `verification_result`, the
+    text "true" or "false" (acapy_agent 1.7.0, present_proof/v2_0/messages/pres_ack.py). The RFCs do
+    not have that member: absent, the ack means a valid proof.
+    """
+    result = ack.body.get("verification_result")
+    return result is None or str(result).lower() == "true"
 
 
 def problem(code: str, explanation: str, thread_id: str, wire: Wire) -> dict:
