@@ -90,6 +90,14 @@ def test_a_failure_of_the_whole_skips_all_that_follows():
     assert statuses(outcome, "answered") == {"name": "skipped"}
 
 
+def test_a_number_is_shown_as_it_was_sent():
+    asked = ask(attribute("age"))
+    presentation = answer(asked)
+    presentation["requested_proof"]["revealed_attrs"]["age"]["raw"] = "+0028"
+    outcome = judge(asked, presentation)
+    assert outcome.is_valid and outcome.proof["age"]["value"] == "+0028"
+
+
 def test_a_group_is_answered_as_a_group_of_its_names():
     asked = ask(attribute("who", attributeNames=["name", "degree"]))
     presentation = answer(asked)

@@ -193,6 +193,13 @@ def another_text_beside_the_signed_number():
 
 
 @forgery("encoding", "encoding")
+def another_writing_of_a_number():
+    case = forge(ask(attribute("age")), attribute("age"))
+    requested(case)["revealed_attrs"]["age"]["raw"] = "2_8"
+    return case
+
+
+@forgery("encoding", "encoding")
 def another_text_in_a_group():
     group = attribute("who", attributeNames=["name", "degree"])
     case = forge(ask(group), group)
