@@ -21,7 +21,7 @@ def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
     if wire.version == "1.0":
         kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
         return message | {"presentation_proposal": {"@type": kind} | preview}
-    asked = wire_request.build(policy, anoncreds.generate_nonce(), None)
+    asked = wire_request.build(policy, anoncreds.generate_nonce())
     return message | enclose(wire, exchange.PROOF_PROPOSAL, asked)
 
 
