@@ -22,7 +22,7 @@ from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from agency.errors import PeerError
+from agency.errors import Invalid, PeerError
 from wallets.anoncreds import INT32, common_view
 
 MIN, MAX, BOUND, VALUE = "#min", "#max", "#bound", "#value:"
@@ -117,6 +117,8 @@ def build(
     RFC 0441 advises: holders then answer with the newest list up to it.
     integers: definition id -> its attributes, in the common view, that hold nothing but integers,
     for the `definitions_of_predicates`: no bound is asked where nothing else meets the item.
+    Raises Invalid("invalid_policy") for an item that is named as the bound of another one, which
+    policies could have before there were bounds.
     """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
@@ -125,6 +127,7 @@ def build(
         attributes |= _wire_companions(item, item["attributeNames"])
     for item in policy["predicates"]:
         predicates |= _wire_predicates(item, needs_bound(item, integers or {}))
+        _check_is_free(item["policyName"] + BOUND, policy, predicates)
         attributes |= _wire_companions(item, [])
     interval = {"from": non_revoked_at, "to": non_revoked_at}
     return {
@@ -134,6 +137,13 @@ def build(
         "requested_attributes": attributes,
         "requested_predicates": predicates,
     } | ({} if non_revoked_at is None else {"non_revoked": interval})
+
+
+def _check_is_free(bound: str, policy: dict, predicates: dict[str, dict]) -> None:
+    names = [one["policyName"] for one in (*policy["attributes"], *policy["predicates"])]
+    if bound in predicates and bound in names:
+        message = f"The name {bound!r} is reserved now. Store the policy again with another name."
+        raise Invalid("invalid_policy", message)
 
 
 def definitions_of_predicates(policy: dict) -> set[str]:

@@ -111,6 +111,49 @@ def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(faber, phone,
     assert seen["proof"]["adult"]["value"] == "false"
 
 
+OLD = {"policyName": "old", "attributeName": "degree", "predicateType": ">=", "predicateValue": 18}
+
+
+@pytest.mark.parametrize("says_so", [False, True])
+def test_a_text_does_not_meet_a_comparison(faber, phone, says_so):
+    liar = Prover(phone, faber, CHILD)
+    request = liar.is_asked(OLD)
+    presentation = liar.forges(request, ["old"])
+    if says_so:
+        presentation["requested_proof"]["predicates"]["old#bound"] = {"sub_proof_index": 0}
+    seen = liar.answers(presentation)
+    assert seen["isValid"] is False
+    assert codes(seen) == {"predicate_mismatch" if says_so else "unanswered"}
+    assert list(seen["proof"]) == ["old"] and seen["proof"]["old"]["value"] == "false"
+
+
+def test_a_text_cannot_be_proven_to_meet_the_bound_by_lying_about_it(faber, phone):
+    liar = Prover(phone, faber, CHILD)
+    seen = liar.answers(liar.forges(liar.is_asked(OLD), **{"old#bound": 40}))
+    assert (seen["isValid"], codes(seen)) == (False, {"predicate_mismatch"})
+
+
+def test_a_text_meets_a_comparison_that_allows_it(faber, phone):
+    holder = Prover(phone, faber, CHILD)
+    request = holder.is_asked(OLD | {"allowText": True})
+    assert list(request["requested_predicates"]) == ["old"]
+    seen = holder.answers(holder.forges(request))
+    assert seen["isValid"] is True and seen["policy"]["predicates"][0]["allowText"] is True
+
+
+def test_a_declared_integer_needs_no_bound(faber, phone):
+    claims = {"claims": {"age": {"type": "integer"}}}
+    holder = Prover(phone, faber, CHILD | {"age": "28"}, **claims)
+    declared = {"credentialDefinitionId": holder.definition_id}
+    request = holder.is_asked(ADULT | {"restrictions": [declared]})
+    assert list(request["requested_predicates"]) == ["adult"]
+    assert holder.answers(holder.forges(request))["isValid"] is True
+    others = [declared, {"issuerDid": holder.schema["issuerId"]}]
+    assert len(holder.is_asked(ADULT | {"restrictions": others})["requested_predicates"]) == 2
+    undeclared = OLD | {"restrictions": [declared]}
+    assert len(holder.is_asked(undeclared)["requested_predicates"]) == 2
+
+
 def test_an_honest_agent_with_software_of_its_own_is_believed(faber, phone):
     adult = Prover(phone, faber, CHILD | {"age": "28"})
     request = adult.is_asked({"policyName": "name"}, ADULT)
