@@ -38,9 +38,9 @@ What the non-revocation proof is bound to, read in anoncreds-clsignatures 0.3:
 - to the credential by the number m2 only, modulo the order of the curve's groups. Honest proofs
   mask m2 with 2432 bits, so its size cannot be bounded here. So it says that some credential of the
   definition is not revoked: with the non-revocation secrets of any holder whose own is not, a
-  holder whose credential is revoked makes a proof that verifies. It takes two who collude, or one
-  who holds two. This is a limit of the signature scheme as published that no verifier can see or
-  mend; docs/verification.md says what helps.
+  holder whose credential is revoked makes a proof that verifies. It takes two who collude, not
+  only one who holds two. This is a limit of the signature scheme as published that no verifier can
+  see or mend; docs/verification.md says what helps.
 Points are checked to lie on the curve, not in the subgroup of the pairing; no use of that is known.
 """
 
