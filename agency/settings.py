@@ -337,6 +337,7 @@ SPECTACULAR_SETTINGS = {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
         "VerificationState": "verifications.models.Verification.State",
+        "ClaimType": "credentials.serializers.CLAIM_TYPES",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
         "ChosenVersion": "connections.protocols_api.EXCHANGE_VERSIONS",

@@ -27,6 +27,7 @@ LINK_COLUMNS = tuple(
     )
 )
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
+CLAIM_TYPES = [("integer", "integer")]
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
 MAX_ATTRIBUTES = 125
 
@@ -106,7 +107,7 @@ class CredentialDataParameters(Parameters):
 
 
 class ClaimParameters(Parameters):
-    type = serializers.ChoiceField([("integer", "integer")])
+    type = serializers.ChoiceField(CLAIM_TYPES)
 
 
 def claims_field():
