@@ -346,6 +346,7 @@ SPECTACULAR_SETTINGS = {
         "LinkProtocol": "connections.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
         "MessageType": "webhooks.serializers.MESSAGE_TYPES",
+        "TypeEnum": "webhooks.serializers.TYPES",
         "DeliveryStatus": "webhooks.serializers.STATUSES",
     },
     "TAGS": [
