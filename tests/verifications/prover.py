@@ -25,7 +25,8 @@ class Signature(NamedTuple):
 class Part(NamedTuple):
     """One sub-proof: a credential and the referents of the request that it answers.
 
-    lies: predicate referent -> the number it is proven of, instead of the one that was signed.
+    lies: predicate referent -> the number it is proven of, with its bound, instead of the one that
+    was signed.
     """
 
     definition: Stored
@@ -87,10 +88,11 @@ class _Draft:
         }
         self.masks = {name: secrets.randbits(592) for name in self.messages.keys() - self.shown}
         self.masks |= {SECRET: linked}
+        self.lied: dict[tuple[str, int], int] = {}
         exponent = secrets.randbits(455 if part.signed.e > 1 else 1000)
         self.blind = Signature(0, exponent, secrets.randbits(3060), secrets.randbits(600))
         self.ranges = [
-            self._range(request["requested_predicates"][referent], part.lies.get(referent))
+            self._range(request["requested_predicates"][referent], _lie(part, referent))
             for referent in part.referents
             if referent in request["requested_predicates"]
         ]
@@ -100,10 +102,10 @@ class _Draft:
         label = common_view(asked["name"])
         if lie is None:
             return _Range(self.key, asked, self.messages[label], self.masks[label])
-        made = _Range(self.key, asked, lie, secrets.randbits(592))
+        mask = self.lied.setdefault((label, lie), secrets.randbits(592))
         if label in self.shown:
-            self.messages[label], self.masks[label] = lie, made.mask
-        return made
+            self.messages[label], self.masks[label] = lie, mask
+        return _Range(self.key, asked, lie, mask)
 
     @property
     def proven(self) -> list[int]:
@@ -218,6 +220,10 @@ def _two_squares(prime: int) -> list[int]:
         larger, smaller = smaller, larger % smaller
     other = isqrt(prime - smaller**2)
     return [smaller, other] if smaller**2 + other**2 == prime else []
+
+
+def _lie(part: Part, referent: str) -> int | None:
+    return part.lies.get(referent, part.lies.get(referent.removesuffix("#bound")))
 
 
 def _responses(masks: dict[str, int], numbers: dict[str, int], challenge: int) -> dict[str, str]:

@@ -121,13 +121,14 @@ def a_predicate_on_another_attribute():
 
 @forgery("predicate_mismatch", "predicates")
 def a_predicate_the_other_way_round():
-    return forge(ask(ADULT), predicate("age", "<=", 18), held=[MINOR])
+    other_way = predicate("age", ">=", 10, allowText=True)
+    return forge(ask(predicate("age", "<=", 10)), other_way, held=[MINOR])
 
 
 @forgery("predicate_mismatch", "predicates")
 def a_missing_predicate():
     case = forge(ask(attribute("name"), ADULT), attribute("name"), held=[MINOR])
-    requested(case)["predicates"]["age"] = INDEX
+    requested(case)["predicates"] |= {"age": INDEX, "age#bound": INDEX}
     return case
 
 
@@ -141,7 +142,9 @@ def a_predicate_relabelled_to_the_attribute_asked_for():
 
 @forgery("predicate_mismatch", "predicates")
 def a_predicate_that_was_not_asked_for():
-    case = forge(ask(attribute("name")), attribute("name"), predicate("age", ">", 1))
+    case = forge(
+        ask(attribute("name")), attribute("name"), predicate("age", ">", 1, allowText=True)
+    )
     del requested(case)["predicates"]["age"]
     return case
 
@@ -284,8 +287,9 @@ def one_item_answered_twice():
 def one_number_between_two_credentials():
     asked = ask(predicate("age", "==", 30))
     low, high = candidate("degree", "low", age="9"), candidate("degree", "high", age="70")
-    bounds = predicate("age", ">=", 30, policyName="a"), predicate("age", "<=", 30, policyName="b")
-    case = forge(asked, *bounds, held=[low, high])
+    above = predicate("age", ">=", 30, policyName="a", allowText=True)
+    below = predicate("age", "<=", 30, policyName="b")
+    case = forge(asked, above, below, held=[low, high])
     answers = requested(case)["predicates"]
     answers |= {"age#min": answers.pop("a"), "age#max": answers.pop("b")}
     return case
@@ -345,7 +349,8 @@ def prove(
     """
     degree, lies = stored("degree"), lies or {}
     signed = signed or prover.signature_of(issue(degree, values))
-    compared = asked["requested_predicates"].keys() - lies.keys()
+    predicates = asked["requested_predicates"]
+    compared = {one for one in predicates if one.split("#")[0] not in lies}
     compared |= {one for one in asked["requested_attributes"] if one.split("#")[0] in compared}
     rest = [*asked["requested_attributes"], *asked["requested_predicates"]]
     rest = [one for one in rest if one not in compared]
@@ -368,6 +373,8 @@ def a_proof_that_leaves_its_commitment_out_of_the_challenge():
 
 
 CHILD = VALUES | {"age": "15"}
+ADULTS = ["adult", "adult#bound"]
+TEXT = predicate("degree", ">=", 18, policyName="text")
 
 
 @forgery("malformed", "responses")
@@ -398,7 +405,7 @@ def a_number_that_is_shown_by_the_second_of_two_credentials():
     first, second = (issue(stored("degree"), values) for values in (VALUES, CHILD))
     parts = (
         Part(stored("degree"), VALUES, prover.signature_of(first), ["name"]),
-        Part(stored("degree"), CHILD, prover.signature_of(second), ["age", "adult"], {"adult": 40}),
+        Part(stored("degree"), CHILD, prover.signature_of(second), ["age", *ADULTS], {"adult": 40}),
     )
     return Case(asked, prover.prove(asked, *parts), ledger())
 
@@ -416,6 +423,37 @@ def a_hidden_number_that_is_proven_to_be_another():
     return Case(asked, prove(asked, CHILD, lies={"adult": 40}), ledger())
 
 
+@forgery("predicate_mismatch", "predicates")
+def a_text_with_a_bound_that_is_not_proven():
+    asked = alice.ask(attribute("name"), TEXT)
+    part = Part(stored("degree"), VALUES, signature_of(VALUES), ["name", "text"])
+    case = Case(asked, prover.prove(asked, part), ledger())
+    requested(case)["predicates"]["text#bound"] = INDEX
+    return case
+
+
+@forgery("unanswered", None)
+def a_text_without_its_bound():
+    case = a_text_with_a_bound_that_is_not_proven()
+    del requested(case)["predicates"]["text#bound"]
+    return case
+
+
+@forgery("split_answer", "answered")
+def a_text_with_the_bound_of_a_number():
+    asked, number = alice.ask(TEXT), VALUES | {"degree": "7"}
+    text, bound = ([one] for one in asked["requested_predicates"])
+    parts = (
+        Part(stored("degree"), VALUES, signature_of(VALUES), text),
+        Part(stored("degree"), number, signature_of(number), bound),
+    )
+    return Case(asked, prover.prove(asked, *parts), ledger())
+
+
+def signature_of(values: dict[str, str]) -> Signature:
+    return prover.signature_of(issue(stored("degree"), values))
+
+
 @forgery("signature", None)
 def a_predicate_from_the_credential_of_another_holder():
     asked = alice.ask(attribute("name"), predicate("age", ">=", 18, policyName="adult"))
@@ -424,7 +462,7 @@ def a_predicate_from_the_credential_of_another_holder():
     mine = prover.signature_of(issue(stored("degree"), CHILD))
     parts = (
         Part(stored("degree"), CHILD, mine, ["name"]),
-        Part(stored("degree"), values, theirs, ["adult"], link_secret=other),
+        Part(stored("degree"), values, theirs, ADULTS, link_secret=other),
     )
     return Case(asked, prover.prove(asked, *parts), ledger())
 
