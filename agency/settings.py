@@ -170,6 +170,7 @@ MIDDLEWARE = [
     "agency.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agency.middleware.no_store",
     "agency.middleware.content_security_policy",
     "agency.middleware.bounded_body",
     "agency.middleware.DatabaseOutage",
@@ -461,7 +462,10 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "agency.logs.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "agency.logs.RequestIdFilter"},
+        "route": {"()": "agency.logs.RouteFilter"},
+    },
     "formatters": {
         "json": {
             "()": "pythonjsonlogger.json.JsonFormatter",
@@ -479,13 +483,14 @@ LOGGING = {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
-            "filters": ["request_id"],
+            "filters": ["request_id", "route"],
         },
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        # Without its handler by default, which prints each line a second time while DEBUG is on.
-        "django": {"handlers": []},
+        # Without the handlers that Django adds: they print each line a second time, unfiltered.
+        "django": {"handlers": [], "level": "WARNING"},
+        "django.server": {"level": "CRITICAL"},  # its lines are the addresses that were called
     }
     | {
         name: {"level": LOG_LEVEL}
