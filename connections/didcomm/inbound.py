@@ -198,7 +198,7 @@ def _check_sender(connection: "models.Connection", received: Message) -> None:
     if connection.connectionless and not connection.their_key:
         connection.meet(received)
     elif connection.their_key:
-        if received.sender not in {connection.their_key, connection.their_former_key} - {""}:
+        if not connection.is_peer(received.sender):
             raise PeerError("wrong_sender", "the sender is not the peer of this connection")
     elif received.protocol[0] not in message.HANDSHAKES:
         raise PeerError("wrong_sender", "the peer of this connection is not known yet")
@@ -216,7 +216,7 @@ def consider(connection: "models.Connection", received: Message) -> None:
 def refuse(key: Key, received: Message, error: AgencyError) -> None:
     """Tells the peer, if it is one."""
     connection = find_connection(key)
-    if connection and connection.their_key and connection.their_key == received.sender:
+    if connection and connection.their_key and connection.is_peer(received.sender):
         _report(connection, received, error)
 
 
