@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agency import faults, outside, rates
 from agency.errors import AgencyError, Conflict, PeerError, Unavailable
-from connections import models
+from connections import handshakes, models
 from connections.didcomm import answers, envelope, message, router, transport
 from connections.didcomm.message import Message
 from tenants import vault
@@ -64,14 +64,29 @@ def accept_envelope(data: bytes) -> bytes | None:
     return None
 
 
-def accept_reply(data: bytes, sent: "models.OutboundMessage") -> None:
-    """What an agent answered in the call that brought it `sent`. Some do that anonymously: then
-    the key that it came to and the thread tell whose answer it is."""
+def accept_reply(
+    data: bytes, sent: "models.OutboundMessage", is_private: bool = False
+) -> None:
+    """What an agent answered in the call that brought it `sent`.
+
+    is_private: nobody on the way could have answered instead. Agents of the time of connections/1.0
+    answer anonymously; then the key that it came to and the thread tell whose answer it is.
+    """
     key, received = _open(data)
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
-    if received.sender is None and is_answer:
+    if received.sender is None and is_answer and is_private and _may_be_anonymous(sent):
         received = received._replace(sender=sent.recipient_key)
     _keep(key, received)
+
+
+def _may_be_anonymous(sent: "models.OutboundMessage") -> bool:
+    """Not where a mediator takes the call: the answer would be its own. Newer agents, which invite
+    out of band, and those that connect by DID exchange say who they are."""
+    connection = sent.connection
+    if sent.routing_keys or connection is None:
+        return False
+    is_out_of_band = connection.connectionless and "~thread" in connection.invitation
+    return connection.handshake == handshakes.CONNECTIONS and not is_out_of_band
 
 
 def _admit(key: Key) -> None:
