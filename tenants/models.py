@@ -120,6 +120,11 @@ class Membership(Record):
     def may_manage_keys(self):
         return self.role in (self.Role.OWNER, self.Role.DEVELOPER)
 
+    def may_issue(self, kind):
+        """A provider key can delete every organization of its account: it is for owners."""
+        is_owner = self.role == self.Role.OWNER
+        return is_owner or self.may_manage_keys and kind != ApiKey.Kind.PROVIDER_KEY
+
 
 class DataKey(Record):
     """The key that seals a tenant's secrets, itself sealed by the master key (see vault.py)."""
