@@ -156,9 +156,7 @@ def exchange(
             response = read_head(connection, protocol, clock)
         content, is_complete = read_body(connection, protocol, clock, answer_bytes)
     fields = joined(response.headers)
-    return Answer(
-        response.status_code, fields, content, is_complete, clock.elapsed, address
-    )
+    return Answer(response.status_code, fields, content, is_complete, clock.elapsed, address)
 
 
 def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

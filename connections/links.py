@@ -1,12 +1,8 @@
 """Invitations as links: the page for people, the message for wallets, QR codes; and back."""
 
-import io
 import json
 from urllib.parse import parse_qs, quote, urljoin, urlsplit
 
-import qrcode
-import qrcode.image.pure
-import qrcode.image.svg
 from django.conf import settings
 from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -16,16 +12,12 @@ from django.views.decorators.http import require_safe
 from agency import bounded_json, http
 from agency.api import browses, plain_problem
 from agency.errors import Invalid, PeerError
-from connections import out_of_band
+from connections import out_of_band, qr_codes
 from connections.didcomm import message
 from connections.models import Connection
 from connections.sharing import query_name
 
 FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
-QR_FORMS = {
-    "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
-    "png": ("image/png", qrcode.image.pure.PyPNGImage),
-}
 
 
 def resolve(given, field, check):
@@ -134,15 +126,11 @@ def wants_json(request):
 @require_safe
 def qr(request, token, form):
     """The QR code as `svg` or `png`."""
-    content_type, factory = QR_FORMS[form]
     connection = by_token(token)
     if not connection.is_open:
         return used()
-    code = qrcode.make(connection.qr_text, image_factory=factory, border=4, box_size=8,
-                       error_correction=qrcode.constants.ERROR_CORRECT_M)  # fmt: skip
-    data = io.BytesIO()
-    code.save(data)
-    return HttpResponse(data.getvalue(), content_type=content_type)
+    content_type, _ = qr_codes.FORMS[form]
+    return HttpResponse(qr_codes.image(connection, form), content_type=content_type)
 
 
 def by_token(token):

@@ -77,7 +77,10 @@ class Provider(Record):
 
 
 class Tenant(Record):
-    """An organization. `public_id` is its id in the API, which its maker may choose."""
+    """An organization. `public_id` is its id in the API, which its maker may choose.
+
+    short_qr_codes: QR codes of its invitations hold the short link, not the invitation itself.
+    """
 
     class Endorser(models.TextChoices):
         SHARED = "Shared"
@@ -92,6 +95,7 @@ class Tenant(Record):
     made_by_provider = models.BooleanField(default=False)
     region = models.CharField(max_length=100, blank=True)
     endorser = models.CharField(max_length=9, choices=Endorser.choices, default=Endorser.SHARED)
+    short_qr_codes = models.BooleanField(default=False, db_default=False)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
 
     def __str__(self):

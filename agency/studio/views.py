@@ -21,7 +21,14 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from agency.studio.forms import SENT_BEFORE, CountsOnce, KeyForm, OrganizationForm, is_sent_again
+from agency.studio.forms import (
+    SENT_BEFORE,
+    CountsOnce,
+    KeyForm,
+    OrganizationForm,
+    SettingsForm,
+    is_sent_again,
+)
 from tenants.models import ApiKey, Membership, Tenant
 from tenants.provisioning import create_organization
 
@@ -124,8 +131,20 @@ def organization_page(
         "ended": [key for key in keys if not key.is_live][:ENDED_SHOWN],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
         "form": form or key_form(membership),
+        "settings_form": SettingsForm(instance=tenant),
     }
     return render(request, "studio/organization.html", context)
+
+
+@page("POST")
+def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    tenant = manager_of(request, tenant_id).tenant
+    form = SettingsForm(request.POST, instance=tenant)
+    if form.is_valid():
+        changes = form.cleaned_data | {"updated_at": timezone.now()}
+        Tenant.objects.filter(pk=tenant.pk).update(**changes)
+        messages.success(request, "The settings are saved.")
+    return redirect("studio:organization", tenant_id=tenant_id)
 
 
 @page("POST")

@@ -64,9 +64,7 @@ def accept_envelope(data: bytes) -> bytes | None:
     return None
 
 
-def accept_reply(
-    data: bytes, sent: "models.OutboundMessage", is_private: bool = False
-) -> None:
+def accept_reply(data: bytes, sent: "models.OutboundMessage", is_private: bool = False) -> None:
     """What an agent answered in the call that brought it `sent`.
 
     is_private: nobody on the way could have answered instead. Agents of the time of connections/1.0

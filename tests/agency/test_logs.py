@@ -112,9 +112,7 @@ def test_no_process_prints_an_address(faber, tmp_path, capsys, form, debug):
         "REDIS_URL": same_server(configured.REDIS_URL, "9"),
         "ALLOWED_HOSTS": "127.0.0.1",
     }
-    with processes(
-        tmp_path, **servers, DEBUG=debug, LOG_FORMAT=form, LOG_LEVEL="INFO"
-    ) as product:
+    with processes(tmp_path, **servers, DEBUG=debug, LOG_FORMAT=form, LOG_LEVEL="INFO") as product:
         product.start_web()
         paths = [f"/i/{SECRET}", f"/x/{SECRET}?k={SECRET}", f"/credentials?key={SECRET}"]
         for path in paths:

@@ -128,9 +128,10 @@ def keys_of_others(faber, acme, row):
     mine = Connection.objects.get(connection_id=faber.hosts("Carol").known_as(faber))
     gone = mine.their_key
     mine.remove()
-    yield "of another wallet of the organization", Connection.objects.get(
-        wallet=alice.wallet_id, role="invitee"
-    ).my_key.verkey
+    yield (
+        "of another wallet of the organization",
+        Connection.objects.get(wallet=alice.wallet_id, role="invitee").my_key.verkey,
+    )
     yield "of another organization", invited.invitation_key.verkey
     yield "of a holder elsewhere", Connection.objects.get(wallet=bob.wallet_id).my_key.verkey
     yield "of the organization itself", row.my_key.verkey

@@ -60,9 +60,7 @@ def answer(browser, path, **fields):
 
 
 def signs_up(browser, email, password=PASSWORD):
-    return answer(
-        browser, "/accounts/signup/", email=email, password1=password, password2=password
-    )
+    return answer(browser, "/accounts/signup/", email=email, password1=password, password2=password)
 
 
 def test_sign_up_answers_the_same(mode, registered, hashed):
