@@ -104,6 +104,7 @@ def test_lines_in_json_have_the_route_as_a_member(written):
             assert json.loads(line)["route"] == "i/<str:token>"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form, debug", [("json", "0"), ("text", "1")])
 def test_no_process_prints_an_address(faber, tmp_path, capsys, form, debug):
     vault.data_key(None)
