@@ -268,7 +268,7 @@ def outage(request, status_code, code, message):
 
 
 def browses(request):
-    return "text/html" in request.headers.get("Accept", "")
+    return "text/html" in request.headers.get("Accept", "").lower()
 
 
 def plain_problem(status_code, code, message):

@@ -157,7 +157,8 @@ async def answer(
     send: Send, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]
 ) -> None:
     length = (b"content-length", str(len(body)).encode())
-    head = [(b"content-type", kind), length, request_id(), *headers]
+    no_store = (b"cache-control", b"no-store")
+    head = [(b"content-type", kind), length, no_store, request_id(), *headers]
     await send({"type": "http.response.start", "status": status, "headers": head})
     await send({"type": "http.response.body", "body": body})
 

@@ -1,4 +1,4 @@
-"""Middleware: the request id, the bound on what a request may carry, and what a page may load."""
+"""Middleware: the request id, bounds on what a request may carry, what is kept and loaded."""
 
 import io
 import logging
@@ -58,6 +58,17 @@ def note(request, response, seconds):
         "milliseconds": round(seconds * 1000),
     }
     logger.info("%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields)
+
+
+def no_store(get_response):
+    """No cache keeps an answer that does not say itself how long it may: most hold values."""
+
+    def middleware(request):
+        response = get_response(request)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    return middleware
 
 
 def bounded_body(get_response):

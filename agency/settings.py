@@ -170,6 +170,7 @@ MIDDLEWARE = [
     "agency.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agency.middleware.no_store",
     "agency.middleware.content_security_policy",
     "agency.middleware.bounded_body",
     "agency.middleware.DatabaseOutage",
@@ -407,7 +408,12 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "optional" if EMAIL_URL else "none"
+# Sign-up must not tell whether an address is registered. With mail, every sign-up leads to the same
+# page, and the mailbox is told. Without, everybody gets an account of their own, which an address
+# may have several of: nobody has proven that it is theirs.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "none"
+ACCOUNT_PREVENT_ENUMERATION = "strict"
+ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
@@ -463,7 +469,10 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "agency.logs.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "agency.logs.RequestIdFilter"},
+        "route": {"()": "agency.logs.RouteFilter"},
+    },
     "formatters": {
         "json": {
             "()": "pythonjsonlogger.json.JsonFormatter",
@@ -481,13 +490,14 @@ LOGGING = {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
-            "filters": ["request_id"],
+            "filters": ["request_id", "route"],
         },
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        # Without its handler by default, which prints each line a second time while DEBUG is on.
-        "django": {"handlers": []},
+        # Without the handlers that Django adds: they print each line a second time, unfiltered.
+        "django": {"handlers": [], "level": "WARNING"},
+        "django.server": {"level": "CRITICAL"},  # its lines are the addresses that were called
     }
     | {
         name: {"level": LOG_LEVEL}

@@ -71,7 +71,7 @@ WHEELS = {
     "h11": {"agency/http.py"},
     "prometheus_client": {"agency/metrics.py", "agency/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
-    "qrcode": {"connections/links.py"},
+    "qrcode": {"connections/qr_codes.py"},
     "PIL": {"tenants/images.py"},
 }
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef

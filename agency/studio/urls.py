@@ -21,6 +21,7 @@ urlpatterns = [
     path("studio/", views.organizations, name="organizations"),
     path("studio/organizations/new", views.new_organization, name="new_organization"),
     path(organization, views.organization, name="organization"),
+    path(f"{organization}/settings", views.change_settings, name="settings"),
     path(f"{organization}/keys", views.new_key, name="new_key"),
     path(f"{key}/rotate", views.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", views.revoke_key, name="revoke_key"),
