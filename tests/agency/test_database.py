@@ -16,6 +16,7 @@ from agency.api import server_error
 from agency.database.base import is_outage
 from agency.database.options import connection_options
 from agency.embedded import empty_home, postgres
+from tests.processes import eventually
 
 ROOT = Path(__file__).parents[2]
 SHOW = """
@@ -67,30 +68,35 @@ def test_parameters_of_the_server_are_joined_and_theirs_stand_last():
     assert options.endswith(f" {theirs}")
 
 
+@pytest.mark.slow
 def test_a_service_has_a_limit_for_statements_and_a_pool():
     found = shown(DATABASE_URL=url())
     assert (found["statement_timeout"], found["lock_timeout"]) == ("30000", "0")
     assert found["pool"]
 
 
+@pytest.mark.slow
 def test_a_command_has_a_limit_for_locks_alone():
     found = shown(DATABASE_URL=url(), ONE_OFF_COMMAND="1", DATABASE_LOCK_TIMEOUT="1.5")
     assert (found["statement_timeout"], found["lock_timeout"]) == ("0", "1500")
     assert not found["pool"]
 
 
+@pytest.mark.slow
 def test_parameters_of_the_server_in_the_url_are_in_force():
     found = shown(DATABASE_URL=url("?options=-c%20statement_timeout%3D60000&connect_timeout=5"))
     assert found["statement_timeout"] == "60000"
     assert found["idle_in_transaction_session_timeout"] == "60000"
 
 
+@pytest.mark.slow
 def test_an_unknown_option_is_refused_with_a_sentence():
     ran = run("manage.py", "check", DATABASE_URL=url("?sslmod=require"))
     assert ran.returncode != 0
     assert "DATABASE_URL:" in ran.stderr and "sslmod" in ran.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_where_tls_is_asked_for_nothing_goes_in_plain_text():
     ran = run("manage.py", "migrate", DATABASE_URL=url("?sslmode=require"))
     assert ran.returncode != 0
@@ -99,6 +105,7 @@ def test_where_tls_is_asked_for_nothing_goes_in_plain_text():
     assert found.returncode != 0 and "SSL was required" in found.stderr
 
 
+@pytest.mark.slow
 def test_manage_py_knows_which_commands_end_by_themselves():
     code = "import os, sys; sys.argv = ['manage.py', {!r}, '--help']; import manage\n"
     code += "try: manage.main()\nexcept SystemExit: print(os.environ.get('ONE_OFF_COMMAND'))"
@@ -106,6 +113,7 @@ def test_manage_py_knows_which_commands_end_by_themselves():
     assert run("-c", code.format("deliver")).stdout.endswith("None\n")
 
 
+@pytest.mark.slow
 def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
     """A new table of the database is locked by another process, as by a service that runs."""
     with empty_home() as home:
@@ -144,6 +152,7 @@ def test_a_dead_connection_empties_the_pool(transactional_db):
     dead = [one.info.backend_pid for one in lent]
     for one in lent:
         pool.putconn(one)
+    eventually(lambda: pool.get_stats()["pool_available"] >= 3)  # they return in another thread
     with psycopg.connect(url_of_test(), autocommit=True) as other:
         for pid in dead:
             other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])

@@ -10,6 +10,7 @@ from django.test import Client
 
 from agency import deployment
 
+pytestmark = pytest.mark.slow
 PUBLIC = "https://agency.example"
 PROGRAM = """
 import json, agency.settings as made

@@ -24,7 +24,7 @@ BACK = 2  # seconds until the first success after it
 # What each route answers while all is well: the envelope is for nobody here.
 WELL = {"API": 200, "write": 200, "DIDComm": 400, "studio": 200, "admin": 200, "stream": 200}
 METRICS_TOKEN = "for-prometheus"
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 class Answer(NamedTuple):

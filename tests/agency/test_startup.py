@@ -22,7 +22,7 @@ from tests.processes import eventually, processes
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 WRONG_KEY = "AGENCY_MASTER_KEY is not the key this database was sealed with"
 NO_SESSIONS = "DATABASE_URL leads to a pooler that does not keep sessions"
-pytestmark = pytest.mark.timeout(240)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from agency.api import CODES
 from verifications import checks
 from verifications.lint import RULES
@@ -84,6 +86,7 @@ def test_every_setting_stands_in_the_table_of_settings():
     assert {name for name in table("settings.md") if name.isupper()} == named | OF_GRANIAN
 
 
+@pytest.mark.slow
 def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overrules_them():
     command = [sys.executable, "-m", "granian", "--help"]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
