@@ -6,6 +6,10 @@ ENV PYTHONUNBUFFERED=1 \
     PIP_NO_CACHE_DIR=1 \
     PIP_DISABLE_PIP_VERSION_CHECK=1
 
+# An init, as process 1 of every container: passes signals on and reaps what processes leave.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends tini \
+    && rm -rf /var/lib/apt/lists/*
 RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin agency
 WORKDIR /app
 
@@ -20,7 +24,12 @@ RUN DATABASE_URL=postgres://build SECRET_KEY=build-only \
     && install --directory --owner agency --group agency var
 
 USER agency
+# STORAGE_ROOT and METRICS_ROOT. Nothing else is written into the image's folders.
 VOLUME /app/var
 ENV GRANIAN_HOST=0.0.0.0 GRANIAN_WORKERS=2
-EXPOSE 8000
+EXPOSE 8000 8001
+# Of the web server; docker-compose.yml has one for each of the others.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=30s \
+    CMD ["python", "-m", "agency.healthcheck"]
+ENTRYPOINT ["tini", "--"]
 CMD ["sh", "-c", "exec granian --interface asginl --loop asyncio --port ${PORT:-8000} --backlog 4096 --backpressure 4096 --http1-header-read-timeout 10000 --no-ws --respawn-failed-workers --workers-kill-timeout 25 --log-level warning agency.web:application"]

@@ -1,11 +1,18 @@
 # Needs make and Python 3.11 or newer; everything else is installed into .venv.
-PYTHON := .venv/bin/python
+VENV := .venv
+INTERPRETERS := python3.11 python3.12 python3.13 python3
+PYTHON := $(VENV)/bin/python
 MANAGE := $(PYTHON) manage.py
 SERVERS := $(PYTHON) -m agency.embedded
-INSTALLED := .venv/.installed
+INSTALLED := $(VENV)/.installed
+# A worker for each core, each with a database of its own; who is done takes from the other's tests.
+WORKERS := --numprocesses logical --maxprocesses 8 --dist worksteal
+# What differs between versions of Python: packages with compiled parts, threads, processes, asyncio.
+QUICK := tests/test_story.py tests/wallets tests/agency tests/connections/test_envelope.py \
+	tests/credentials/test_issuing.py tests/verifications/test_request.py tests/webhooks/test_sending.py
 CLIENTS := tests/clients/node_modules/.installed
 
-.PHONY: help run test test-clients test-interop lint format check bench install env clean reset
+.PHONY: help run test test-slow test-production test-clients test-interop test-python lint format check bench install env clean reset
 .DELETE_ON_ERROR:
 
 help:  ## Show the targets
@@ -14,14 +21,26 @@ help:  ## Show the targets
 run: $(INSTALLED)  ## Start everything on this machine (PORT=8000); Ctrl-C stops it, data stays in var/
 	@exec $(PYTHON) -m agency.development
 
-test: $(INSTALLED)  ## Run all tests beside throw-away servers (ARGS=... goes to pytest)
-	@exec $(PYTHON) -m pytest $(ARGS)
+test: $(INSTALLED)  ## Run all tests but the slow ones, on all cores (ARGS=... goes to pytest)
+	@exec $(PYTHON) -m pytest $(WORKERS) -m "not slow" $(ARGS)
+
+test-slow: $(INSTALLED)  ## Run the slow tests: the product's processes, killed ones, chaos, fuzzing
+	@exec $(PYTHON) -m pytest -m slow $(ARGS)
 
 test-clients: $(INSTALLED) $(CLIENTS)  ## Run the stories of the published npm clients (needs Node.js and npm)
 	@$(SERVERS) $(PYTHON) -m tests.clients
 
 test-interop: $(INSTALLED)  ## Run the tests with other agents and a real Indy ledger (docs/interop.md)
 	@exec $(PYTHON) -m pytest tests/interop --timeout 600 $(ARGS)
+
+test-production: $(INSTALLED)  ## Run the product with requirements.txt alone, as an operator does (needs the network once)
+	@$(SERVERS) $(PYTHON) -m tests.production
+
+# That environment lies below .venv: what ignores or removes the one does so with the other.
+test-python:  ## Check another Python and run some tests on it (INTERPRETER=python3.13)
+	@$(if $(INTERPRETER),,echo "Say which: make test-python INTERPRETER=python3.13" >&2; exit 1)
+	@$(MAKE) --no-print-directory VENV=.venv/$(notdir $(INTERPRETER)) INTERPRETERS=$(INTERPRETER) \
+		check test ARGS="$(QUICK) $(ARGS)"
 
 $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && command -v npm >/dev/null || { \
@@ -42,9 +61,10 @@ format: $(INSTALLED)  ## Write the style
 
 check: $(INSTALLED)  ## Judge migrations, settings and the OpenAPI schema
 	@$(SERVERS) $(MANAGE) makemigrations --check --dry-run
-	@PUBLIC_URL=https://agency.example ALLOWED_HOSTS=agency.example $(SERVERS) $(MANAGE) check --deploy
-	@$(SERVERS) $(MANAGE) spectacular --validate --fail-on-warn --file .venv/openapi.yaml
-	@$(PYTHON) -m openapi_spec_validator .venv/openapi.yaml
+	@PUBLIC_URL=https://agency.example ALLOWED_HOSTS=agency.example TRUST_PROXY=1 EMAIL_URL=smtp://mail.example \
+		$(SERVERS) $(MANAGE) check --deploy
+	@$(SERVERS) $(MANAGE) spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
+	@$(PYTHON) -m openapi_spec_validator $(VENV)/openapi.yaml
 
 bench: $(INSTALLED)  ## Measure (ARGS=...)
 	@exec $(PYTHON) -m bench $(ARGS)
@@ -52,16 +72,16 @@ bench: $(INSTALLED)  ## Measure (ARGS=...)
 install: $(INSTALLED)  ## Make .venv and install requirements-dev.txt, if it changed
 
 $(INSTALLED): requirements.txt requirements-dev.txt | $(PYTHON)
-	@echo "Installing Python packages into .venv ..."
+	@echo "Installing Python packages into $(VENV) ..."
 	@$(PYTHON) -m pip install -qq --disable-pip-version-check -r requirements-dev.txt
 	@$(PYTHON) -c 'import pathlib, sysconfig; pathlib.Path(sysconfig.get_path("purelib"), "agency.pth").write_text(str(pathlib.Path.cwd()))'
 	@touch $@
 
 $(PYTHON):
-	@python=$$(for name in python3.11 python3.12 python3.13 python3; do \
+	@python=$$(for name in $(INTERPRETERS); do \
 		$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$name && break; done); \
 	if [ -z "$$python" ]; then echo "Agency needs Python 3.11 or newer: install it, then run make again." >&2; exit 1; fi; \
-	$$python -m venv --clear .venv >/dev/null 2>&1 || { rm -rf .venv; \
+	$$python -m venv --clear $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); \
 		echo "$$python cannot make a virtual environment: install its venv module (on Debian and Ubuntu: python3-venv)." >&2; exit 1; }
 
 env: .env  ## Make .env, the secrets of docker compose

@@ -118,11 +118,22 @@ def look_up(host: str, port: int, flags: int = 0) -> list[Place]:
 
 
 def is_allowed(address: IPv4Address | IPv6Address) -> bool:
-    if any(address in network for network in settings.OUTGOING_ALLOWED_NETWORKS):
-        return True
-    if address.is_loopback:
+    if address.is_loopback and not is_listed(address):
         return settings.OUTGOING_ALLOW_LOOPBACK
-    return is_public(address)
+    return is_listed(address) or is_public(address)
+
+
+def is_own(address: str) -> bool:
+    """Whether the way to this IP address is the operator's own: this machine, or a listed network.
+
+    Whoever could change what comes over it is inside already.
+    """
+    found = ip_address(address.partition("%")[0])
+    return found.is_loopback or is_listed(found)
+
+
+def is_listed(address: IPv4Address | IPv6Address) -> bool:
+    return any(address in network for network in settings.OUTGOING_ALLOWED_NETWORKS)
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:

@@ -4,27 +4,34 @@ Success is 200 with `application/json` whatever Accept says; errors are flat `{"
 with `errors` by field where fields are at fault. The original clients break on anything else.
 """
 
+import logging
+import sys
 import uuid
 from functools import partial
 
+from django.core.exceptions import DisallowedHost
 from django.core.exceptions import ValidationError as CoreValidationError
 from django.db import DataError
-from django.http import Http404, JsonResponse
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from rest_framework import exceptions, serializers, viewsets
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
 from agency import dialects, listing, waiting
-from agency.errors import AgencyError, InProgress, NotFound
+from agency.database.base import is_caused_by_outage, is_outage
+from agency.errors import AgencyError, DatabaseAway, InProgress, NotFound, NotReady
 from tenants import idempotency
 
+logger = logging.getLogger(__name__)
 CODES = {
     400: "invalid_request",
     401: "unauthorized",
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "body_timeout",
     406: "not_acceptable",
     413: "body_too_large",
     415: "unsupported_media_type",
@@ -33,7 +40,7 @@ CODES = {
 
 
 def heavy(handler):
-    """Marks a handler with long cryptography: it runs in threads of its own (agency/web.py)."""
+    """Marks a handler with long cryptography: it runs in threads of its own (agency/serving.py)."""
     handler.is_heavy = True
     return handler
 
@@ -158,9 +165,12 @@ def found(row, model):
 
 def exception_handler(error, context):
     set_rollback()
+    if is_outage(error):
+        logger.warning("the database is out of reach: %s", error)
+        error = DatabaseAway()
     if isinstance(error, AgencyError):
         answer = problem(error.status, error.code, error.message, error.errors)
-        if isinstance(error, InProgress):
+        if isinstance(error, InProgress | NotReady):
             answer["Retry-After"] = str(error.retry_after)
         return answer
     if isinstance(error, exceptions.ValidationError):
@@ -207,26 +217,65 @@ def sentence(fields):
     return " ".join(f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())[:1000]
 
 
+def bad_request(request, exception=None):
+    """What Django refuses to read: 400. People who browse get a page, here and below."""
+    wrong_host = isinstance(exception, DisallowedHost)
+    if browses(request):
+        return render(request, "400.html", {"wrong_host": wrong_host}, status=400)
+    message = "The request could not be read."
+    if wrong_host:
+        message = "This host name is not ours. Use the address that the operator gave you."
+    return plain_problem(400, "invalid_request", message)
+
+
+def forbidden(request, exception=None):
+    if browses(request):
+        return render(request, "403.html", status=403)
+    return plain_problem(403, "forbidden", "You may not do this.")
+
+
+def csrf_failure(request, reason=""):
+    if browses(request):
+        return render(request, "403_csrf.html", status=403)
+    return plain_problem(403, "forbidden", "The form carries no valid CSRF token. Load it again.")
+
+
 def not_found(request, exception=None):
-    """404 outside of any view; people who browse get a page."""
+    """404 outside of any view."""
     if browses(request):
         return render(request, "404.html", status=404)
     return plain_problem(404, "not_found", f"There is nothing at {request.path[:200]}.")
 
 
 def server_error(request):
-    if browses(request):
-        return render(request, "500.html", status=500)
+    """What a view or a middleware raised: `handler500` is called while it is handled."""
+    if is_caused_by_outage(sys.exc_info()[1]):
+        return database_away(request)
     message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
-    return plain_problem(500, "internal_error", message)
+    return outage(request, 500, "internal_error", message)
+
+
+def database_away(request):
+    """503 outside of the APIs' views."""
+    error = DatabaseAway()
+    answer = outage(request, error.status, error.code, error.message)
+    answer["Retry-After"] = str(error.retry_after)
+    return answer
+
+
+def outage(request, status_code, code, message):
+    """A failure of ours, 5xx, told without the session, the database or collected files.
+
+    Each of them may be what is broken, so the page (`500.html`, `503.html`) gets no request.
+    """
+    if not browses(request):
+        return plain_problem(status_code, code, message)
+    page = render_to_string(f"{status_code}.html", {"request_id": getattr(request, "id", "")})
+    return HttpResponse(page, status=status_code)
 
 
 def browses(request):
-    return "text/html" in request.headers.get("Accept", "")
-
-
-def bad_request(request, exception=None):
-    return plain_problem(400, "invalid_request", "The request could not be read.")
+    return "text/html" in request.headers.get("Accept", "").lower()
 
 
 def plain_problem(status_code, code, message):

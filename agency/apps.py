@@ -1,25 +1,70 @@
+from celery.signals import beat_init, worker_init
 from django.apps import AppConfig
+from django.conf import settings
 from django.core import checks
+from django.core.exceptions import ImproperlyConfigured
+
+# What a developer's machine and tests need; on a server each takes a protection away.
+NOT_FOR_PRODUCTION = {
+    "agency.W001": (
+        "OUTGOING_ALLOW_LOOPBACK",
+        True,
+        "Webhooks and other agents' endpoints may lead to services of this machine.",
+    ),
+    "agency.W002": (
+        "WEBHOOK_REQUIRE_HTTPS",
+        False,
+        "Webhooks may be called without TLS, readable on the way.",
+    ),
+    "agency.W003": (
+        "FAULT_INJECTION",
+        True,
+        "Processes kill themselves where FAULT_POINT says.",
+    ),
+}
 
 
 class AgencyConfig(AppConfig):
     name = "agency"
 
     def ready(self):
-        checks.register(check_master_key, checks.Tags.database)
+        from agency import (
+            deployment,  # noqa: F401 (registers its checks)
+            startup,
+        )
+        from agency.collected import check_static_files
+
+        checks.register(check_static_files)
+        checks.register(check_developer_settings, deploy=True)
+        checks.register(check_database, checks.Tags.database)
+        for signal in (worker_init, beat_init):
+            signal.connect(startup.require)
 
 
-def check_master_key(databases=None, **kwargs):
-    """agency.E001: the master key is not the one the database was sealed with."""
-    from django.core.exceptions import ImproperlyConfigured
-    from django.db import connection
+def check_developer_settings(app_configs, **kwargs):
+    """agency.W001 to W003. DEBUG has a warning of Django's, security.W018."""
+    return [
+        checks.Warning(
+            f"{name} is {value}. {consequence}",
+            hint=f"Unset {name} on a server that others reach.",
+            id=check_id,
+        )
+        for check_id, (name, value, consequence) in NOT_FOR_PRODUCTION.items()
+        if getattr(settings, name) is value
+    ]
 
-    from tenants import vault
 
-    if not databases or "tenants_datakey" not in connection.introspection.table_names():
-        return []
-    try:
-        vault.check_master_key()
-    except ImproperlyConfigured as error:
-        return [checks.Error(str(error), id="agency.E001")]
-    return []
+def check_database(databases=None, **kwargs):
+    """agency.E001: the master key is not the one the database was sealed with.
+    agency.E003: a pooler in between does not keep sessions."""
+    from agency import startup
+
+    return list(complaints(startup.CHECKS)) if databases else []
+
+
+def complaints(named):
+    for name, check in named.items():
+        try:
+            check()
+        except ImproperlyConfigured as error:
+            yield checks.Error(str(error), id=name)

@@ -1,165 +1,20 @@
-"""The process that serves streams of events, which stay open: for them alone, by ASGI."""
+"""What the stream process serves. Like agency/wsgi.py, it is imported by the server only."""
 
-import asyncio
-import contextlib
-import io
-import json
-import logging
 import os
-import signal
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 import django
-from django.core.handlers.asgi import ASGIRequest
+
+from agency.logs import log_start
+from agency.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
+
+end_with_master()
 django.setup()
 
-from django.core.exceptions import SuspiciousOperation  # noqa: E402
-from django.db import DatabaseError, InterfaceError  # noqa: E402
-from rest_framework.exceptions import AuthenticationFailed, ValidationError  # noqa: E402
-from uuid_utils.compat import uuid7  # noqa: E402
+from agency import startup  # noqa: E402  (these import models)
+from agency.streaming import Application  # noqa: E402
 
-from agency.api import compact, flatten, sentence  # noqa: E402
-from agency.authentication import TenantAuthentication  # noqa: E402
-from agency.errors import AgencyError, Invalid, Unavailable  # noqa: E402
-from webhooks import feed  # noqa: E402
-from webhooks.feed_api import StreamQuery  # noqa: E402
-from webhooks.stream import Hub, Listener  # noqa: E402
-from webhooks.urls import STREAM  # noqa: E402
-
-logger = logging.getLogger(__name__)
-PATHS = {f"{prefix}/{STREAM}" for prefix in ("", "/agency/v1", "/credentials/v1")}
-HEADERS = [
-    (b"content-type", b"text/event-stream"),
-    (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
-]
-RETRY = b"retry: 2000\n\n"  # milliseconds after which a client comes again
-
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-
-class Application:
-    """One hub for each process."""
-
-    hub: Hub | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.live(receive, send)
-        elif scope["path"] == "/health":
-            await answer(send, 200, b"Healthy", b"text/plain")
-        elif scope["path"] not in PATHS:
-            await problem(send, 404, "not_found", "Only the stream of events is served here.")
-        elif scope["method"] != "GET":
-            await problem(send, 405, "method_not_allowed", "A stream is read by GET.")
-        else:
-            await self.stream(scope, receive, send)
-
-    async def live(self, receive: Receive, send: Send) -> None:
-        await receive()
-        self.hub = Hub()
-        running = asyncio.create_task(self.hub.run())
-        end_streams_on_signals(self.hub)
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        running.cancel()
-        await send({"type": "lifespan.shutdown.complete"})
-
-    async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until the client is gone, its key is revoked, or the process ends."""
-        hub = self.hub
-        assert hub
-        try:
-            listener = await hub.read(welcomed, ASGIRequest(scope, io.BytesIO()))
-            hub.join(listener)
-        except AuthenticationFailed as error:
-            await problem(send, 401, "unauthorized", str(error.detail))
-            return
-        except ValidationError as error:
-            errors = flatten(error.detail)
-            await problem(send, 400, "invalid_request", sentence(errors), errors)
-            return
-        except AgencyError as error:
-            await problem(send, error.status, error.code, error.message, error.errors)
-            return
-        sending = asyncio.create_task(pump(hub, listener, send))
-        leaving = asyncio.create_task(gone(receive))
-        try:
-            await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            hub.leave(listener)
-            for task in (sending, leaving):
-                task.cancel()
-            ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
-            if isinstance(ended, Exception):
-                logger.error("a stream broke", exc_info=ended)
-
-
-def end_streams_on_signals(hub: Hub) -> None:
-    """The server waits for what is open before it tells that it shuts down. It hears the signal
-    too: the loop's own handlers hang on its wakeup descriptor."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(hub.close))
-
-
-def welcomed(request: ASGIRequest) -> Listener:
-    """Who listens, from where on, to what. In a thread: it reads the database."""
-    try:
-        caller, _ = TenantAuthentication().authenticate(request)
-        given = {name: value for name, value in request.GET.items() if value}
-        if last := request.headers.get("Last-Event-ID"):
-            given["after"] = last
-        query = StreamQuery(data=given)
-        query.is_valid(raise_exception=True)
-        wanted = dict(query.validated_data)
-        start = feed.position_at(wanted.pop("after"))
-    except SuspiciousOperation as error:
-        raise Invalid("invalid_request", "The query cannot be read.") from error
-    except (DatabaseError, InterfaceError) as error:
-        raise Unavailable("not_ready", "The database is out of reach. Try again.") from error
-    return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)
-
-
-async def pump(hub: Hub, listener: Listener, send: Send) -> None:
-    head = [*HEADERS, request_id()]
-    await send({"type": "http.response.start", "status": 200, "headers": head})
-    await send({"type": "http.response.body", "body": RETRY, "more_body": True})
-    with contextlib.suppress(DatabaseError, InterfaceError):
-        async for text in hub.messages(listener):
-            await send({"type": "http.response.body", "body": text, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
-
-
-async def gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def request_id() -> tuple[bytes, bytes]:
-    return b"x-request-id", str(uuid7()).encode()
-
-
-async def answer(
-    send: Send, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]
-) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    head = [(b"content-type", kind), length, request_id(), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def problem(
-    send: Send, status: int, code: str, message: str, errors: dict[str, list[str]] | None = None
-) -> None:
-    body = json.dumps(compact(code=code, message=message, errors=errors)).encode()
-    headers = {401: [(b"www-authenticate", b"Bearer")], 429: [(b"retry-after", b"30")]}
-    await answer(send, status, body, b"application/json", *headers.get(status, []))
-
-
+startup.require()
 application = Application()
+log_start("stream")

@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from agency.embedded import SIGNALS, postgres, valkey
 from agency.embedded.home import Failed, hold, new_master_key
@@ -27,6 +28,14 @@ from agency.var import DEMO, ENVIRONMENT, VAR, remembered
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 SECONDS_TO_START = 120
+# What is safe on a developer's machine only, or of use only there. docs/settings.md names each.
+DEVELOPER_SETTINGS = {
+    "OUTGOING_ALLOW_LOOPBACK": "1",
+    "WEBHOOK_REQUIRE_HTTPS": "0",
+    "EMAIL_URL": "consolemail://",
+    "LOG_FORMAT": "text",
+    "STATIC_USE_FINDERS": "1",
+}
 
 
 class Interrupted(Exception):
@@ -138,11 +147,12 @@ def free_port(first: int) -> int:
 
 def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
     """The variables the caller left open. Starts the servers that are not named by one."""
-    values = {
-        "DEBUG": "1",
+    public_url = os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{port}"
+    values = DEVELOPER_SETTINGS | {
         "PORT": str(port),
         "STREAM_PORT": str(free_port(port + 1)),
-        "PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "PUBLIC_URL": public_url,
+        "ALLOWED_HOSTS": allowed_hosts(public_url),
         "STORAGE_ROOT": str(VAR / "storage"),
         "LOG_LEVEL": "WARNING",
         "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
@@ -157,6 +167,14 @@ def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
     if not given("REDIS_URL"):
         values["REDIS_URL"] = own_valkey(cleanup)
     return {name: value for name, value in values.items() if name == "PATH" or not given(name)}
+
+
+def allowed_hosts(public_url: str) -> str:
+    """The names of this machine, and the one under which others reach it, a tunnel for example."""
+    hosts = [".localhost", "127.0.0.1", "[::1]"]
+    public_host = urlsplit(public_url).hostname or "localhost"
+    hosts.append(f"[{public_host}]" if ":" in public_host else public_host)
+    return ",".join(hosts)
 
 
 def given(name: str) -> bool:

@@ -82,3 +82,18 @@ class Unavailable(AgencyError):
     """503: ledger, broker or endpoint is out of reach; try again later."""
 
     status = 503
+
+
+class NotReady(Unavailable):
+    """503: a part that every request needs is away; `retry_after` says in how many seconds to
+    ask again."""
+
+    retry_after = 2
+
+    def __init__(self, message: str, errors: dict[str, list[str]] | None = None):
+        super().__init__("not_ready", message, errors)
+
+
+class DatabaseAway(NotReady):
+    def __init__(self) -> None:
+        super().__init__("The database is out of reach. Try again in a moment.")

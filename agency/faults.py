@@ -7,6 +7,6 @@ from django.conf import settings
 
 
 def point(name: str) -> None:
-    """Kills the process here if FAULT_POINT names this place (only with DEBUG, see settings)."""
+    """Kills the process here if FAULT_POINT names this place and FAULT_INJECTION is on."""
     if name == settings.FAULT_POINT:
         os.kill(os.getpid(), signal.SIGKILL)

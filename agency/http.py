@@ -51,7 +51,8 @@ class CallFailed(Unavailable):
 
 class Answer(NamedTuple):
     """Header names are in lower case. The body is cut, and not complete, at the caller's cap and
-    where the time was up or the connection lost while it came.
+    where the time was up or the connection lost while it came. address: the IP address that
+    answered.
     """
 
     status: int
@@ -59,6 +60,7 @@ class Answer(NamedTuple):
     body: bytes
     is_complete: bool
     seconds: float
+    address: str = ""
 
     @property
     def retry_after(self) -> float | None:
@@ -146,6 +148,7 @@ def exchange(
     with failing("endpoint_unreachable", clock):
         connection = connect(target, clock)
     with connection:
+        address = connection.getpeername()[0]
         protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
         with failing("endpoint_unreachable", clock):
             send(connection, written(protocol, method, target, headers, body), clock)
@@ -153,7 +156,7 @@ def exchange(
             response = read_head(connection, protocol, clock)
         content, is_complete = read_body(connection, protocol, clock, answer_bytes)
     fields = joined(response.headers)
-    return Answer(response.status_code, fields, content, is_complete, clock.elapsed)
+    return Answer(response.status_code, fields, content, is_complete, clock.elapsed, address)
 
 
 def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Middleware: the request id, the bound on what a request may carry, and what a page may load."""
+"""Middleware: the request id, bounds on what a request may carry, what is kept and loaded."""
 
 import io
 import logging
@@ -6,10 +6,15 @@ import re
 import time
 
 from django.conf import settings
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.db import DatabaseError, InterfaceError
 from django.http import JsonResponse
 from uuid_utils.compat import uuid7
 
 from agency import logs, metrics
+from agency.api import database_away
+from agency.database.base import is_caused_by_outage, is_outage
 
 logger = logging.getLogger("agency.requests")
 SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
@@ -53,6 +58,17 @@ def note(request, response, seconds):
         "milliseconds": round(seconds * 1000),
     }
     logger.info("%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields)
+
+
+def no_store(get_response):
+    """No cache keeps an answer that does not say itself how long it may: most hold values."""
+
+    def middleware(request):
+        response = get_response(request)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    return middleware
 
 
 def bounded_body(get_response):
@@ -101,3 +117,37 @@ def content_security_policy(get_response):
         return response
 
     return middleware
+
+
+class DatabaseOutage:
+    """503 where a view or a template fails because PostgreSQL is away.
+
+    Views of the APIs answer by themselves; what a middleware raises reaches `handler500`.
+    """
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_exception(self, request, error):
+        if not is_outage(error):
+            return None
+        logger.warning("the database is out of reach: %s", error)
+        return database_away(request)
+
+
+class Sessions(SessionMiddleware):
+    """Django's reads and saves the session behind the view, where nothing catches an outage."""
+
+    def process_response(self, request, response):
+        if response.status_code >= 500:
+            return response
+        try:
+            return super().process_response(request, response)
+        except (DatabaseError, InterfaceError, SessionInterrupted) as error:
+            if not is_caused_by_outage(error):
+                raise
+            logger.warning("the session is not saved, as the database is out of reach")
+            return database_away(request)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from django.conf import settings
 from django.contrib import admin
-from django.db import OperationalError
+from django.db import DatabaseError, InterfaceError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_safe
@@ -14,6 +14,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agency import metrics, queues
+from agency.probes import PATIENCE, Probe
 
 
 class Database(Collector):
@@ -52,6 +53,15 @@ def queue_gauges() -> list[GaugeMetricFamily]:
     return list(gauges.values())
 
 
+def tables() -> bytes:
+    registry = CollectorRegistry()
+    registry.register(Database())
+    return generate_latest(registry)
+
+
+TABLES = Probe(tables)
+
+
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
     """404 without METRICS_TOKEN; 401 unless the caller bears it. 503 when the database is away."""
@@ -61,11 +71,9 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     known = hmac.compare_digest(token.encode(), settings.METRICS_TOKEN.encode())
     if scheme.lower() != "bearer" or not known:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    tables = CollectorRegistry()
     try:
-        tables.register(Database())
-        text = generate_latest(metrics.all_counted()) + generate_latest(tables)
-    except OperationalError:
+        text = generate_latest(metrics.all_counted()) + TABLES.start().result(PATIENCE)
+    except (DatabaseError, InterfaceError, TimeoutError):
         return HttpResponse("The database does not answer.", status=503, content_type="text/plain")
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 

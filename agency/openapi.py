@@ -35,8 +35,13 @@ EXAMPLES = {
     401: ("unauthorized", "The access token or the subscription key is missing or wrong."),
     404: ("not_found", "There is no such credential in your organization."),
     409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
+    408: ("body_timeout", "The body did not arrive in time. Send it again, faster."),
     413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
     422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
+    429: (
+        "too_many_at_once",
+        "Too many of your calls are at work already. Send this one again later.",
+    ),
     503: ("not_ready", "Not ready: broker."),
 }
 OF_STREAMS = {
@@ -119,7 +124,8 @@ def statuses(path, method, operation):
     changes = method != "get"
     keyed = method.upper() in idempotency.METHODS
     found = [400, 401] + ([404] if "{" in path or changes else [])
-    found += [413] if "requestBody" in operation else []
+    found += [408, 413] if "requestBody" in operation else []
+    found += [429]
     return found + ([409] if changes else []) + ([422] if keyed else [])
 
 

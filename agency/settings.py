@@ -5,14 +5,19 @@ import binascii
 import re
 from ipaddress import ip_network
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from agency import __version__
+from agency.database.options import connection_options
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
-# Development: readable errors, loopback allowed, key files under var/. Never in production.
+# For work on Agency itself: Django's pages of tracebacks, which show settings and routes. Nothing
+# else depends on it. Never in production.
 DEBUG = env.bool("DEBUG", default=False)
 # Signs sessions and links in the studio.
 SECRET_KEY = env.str("SECRET_KEY", default="")
@@ -22,11 +27,16 @@ AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
 DATABASE_URL = env.str("DATABASE_URL", default="")
 # Redis or Valkey, the broker between web and worker.
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+# Seconds that migrate, and other commands of manage.py that end by themselves, wait for a lock.
+DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=5.0)
+# Set by manage.py: a command that ends by itself has no time limit for statements, and no pool.
+ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 # Connections to PostgreSQL that one process keeps at most.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 # The port the web server listens on.
 PORT = env.int("PORT", default=8000)
-# Requests that one process of the web server works on at a time; half of them may wait (Prefer).
+# Requests that one process of the web server works on at a time, and as many again with long
+# cryptography; half of the former may wait (Prefer).
 WEB_THREADS = env.int("WEB_THREADS", default=4)
 # The base of every invitation, endpoint and link; never taken from a request.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
@@ -43,11 +53,13 @@ STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 # The URI scheme of the deep links that open a wallet app.
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["*"] if DEBUG else [])
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+# Whether static files are served from the installed packages, without collectstatic.
+STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
 # Folder (a volume shared by all processes) for files that are served publicly.
 STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage"))
 # `json` or `text`.
-LOG_FORMAT = env.str("LOG_FORMAT", default="text" if DEBUG else "json")
+LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # What Prometheus must send as bearer to read /metrics; without it there is no such page.
@@ -78,13 +90,13 @@ MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
 # Bytes of one DIDComm envelope.
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine itself.
-OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=DEBUG)
+OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
 # Networks that outgoing calls may reach although they are not public, as 10.1.0.0/16, by comma.
 OUTGOING_ALLOWED_NETWORKS = env.list("OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[])
 # PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list (certifi).
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
-WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=not DEBUG)
+WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
 # Calls of webhooks that one worker process makes at a time; a quarter of them to one address.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
 # Messages to other agents that one process posts at a time; a quarter of them to one endpoint, half
@@ -92,10 +104,12 @@ WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
 # Days for which events, and the calls that told of them, are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
-# Tests only: the place at which a process kills itself. Nothing without DEBUG.
-FAULT_POINT = env.str("FAULT_POINT", default="") if DEBUG else ""
-# Where mail of the studio goes, as smtp://user:password@host:port; the console without it.
-EMAIL_URL = env.str("EMAIL_URL", default="consolemail://")
+# Tests only: whether FAULT_POINT means anything.
+FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
+# Tests only: the place at which a process kills itself. Nothing without FAULT_INJECTION.
+FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
+# Where mail of the studio goes, as smtp://user:password@host:port; without it none is sent.
+EMAIL_URL = env.str("EMAIL_URL", default="")
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Set when a proxy that sets X-Forwarded-Proto stands in front.
@@ -160,9 +174,11 @@ MIDDLEWARE = [
     "agency.middleware.request_id",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
+    "agency.middleware.no_store",
     "agency.middleware.content_security_policy",
     "agency.middleware.bounded_body",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "agency.middleware.DatabaseOutage",
+    "agency.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -194,11 +210,25 @@ TEMPLATES = [
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…).")
-DATABASES["default"]["OPTIONS"] = {
-    "pool": {"min_size": 1, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
-    "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
-}
-DATABASES["default"]["CONN_HEALTH_CHECKS"] = True  # the server may have been restarted
+DATABASES["default"]["ENGINE"] = "agency.database"
+try:
+    DATABASES["default"]["OPTIONS"] = connection_options(
+        DATABASES["default"].get("OPTIONS", {}),
+        lock_timeout=round(DATABASE_LOCK_TIMEOUT * 1000) if ONE_OFF_COMMAND else None,
+    )
+except ValueError as error:
+    raise ImproperlyConfigured(f"DATABASE_URL: {error}. See the options of libpq.") from None
+if not ONE_OFF_COMMAND:  # it has one connection, and says at once why that cannot be opened
+    DATABASES["default"]["OPTIONS"]["pool"] = {
+        "min_size": 1,
+        "max_size": DATABASE_POOL_SIZE,
+        "timeout": 10,
+        # With more, the pool pauses for ever longer between attempts while PostgreSQL is away,
+        # and lets nobody else try meanwhile.
+        "reconnect_timeout": 1,
+    }
+# The database is asked whether a connection lives before that is handed out.
+DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
 CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
 
@@ -208,6 +238,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for ever; Celery gives up after 100
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A ring that is lost costs seconds, as the beat rings again. With acknowledgements a task that
     # runs long is run twice, and workers end when the broker does (kombu 5.7, `restore_unacked`).
@@ -220,6 +251,9 @@ CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
     "webhooks.tasks.deliver": {"queue": "webhooks"},
     "connections.tasks.deliver": {"queue": "messages"},
 }
+CELERY_BEAT_SCHEDULER = "agency.beat:Scheduler"
+CELERY_BEAT_ENABLE_REMOTE_CONTROL = True  # answers `celery inspect ping` while it sends
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds; silent for 60 of them, it answers no more
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",
@@ -291,7 +325,7 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
-    "VERSION": "1.0.0",
+    "VERSION": __version__,
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
     "verifications.",
     "SERVE_INCLUDE_SCHEMA": False,
@@ -316,6 +350,7 @@ SPECTACULAR_SETTINGS = {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
         "VerificationState": "verifications.models.Verification.State",
+        "ClaimType": "credentials.serializers.CLAIM_TYPES",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
         "ChosenVersion": "connections.protocols_api.EXCHANGE_VERSIONS",
@@ -324,6 +359,7 @@ SPECTACULAR_SETTINGS = {
         "LinkProtocol": "connections.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
         "MessageType": "webhooks.serializers.MESSAGE_TYPES",
+        "TypeEnum": "webhooks.serializers.TYPES",
         "DeliveryStatus": "webhooks.serializers.STATUSES",
     },
     "TAGS": [
@@ -384,16 +420,22 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-ACCOUNT_EMAIL_VERIFICATION = "optional"
+# Sign-up must not tell whether an address is registered. With mail, every sign-up leads to the same
+# page, and the mailbox is told. Without, everybody gets an account of their own, which an address
+# may have several of: nobody has proven that it is theirs.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "none"
+ACCOUNT_PREVENT_ENUMERATION = "strict"
+ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 EMAIL_TIMEOUT = 15  # seconds, in which a mail server that hangs holds a thread of the worker
-vars().update(env.email_url_config(EMAIL_URL))
+vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+# Without it nothing that an earlier collectstatic left is served beside the packages' own files.
+STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
@@ -401,11 +443,11 @@ STORAGES = {
     },
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if DEBUG
-        else "whitenoise.storage.CompressedManifestStaticFilesStorage",
+        if STATIC_USE_FINDERS
+        else "agency.collected.CollectedFilesStorage",
     },
 }
-WHITENOISE_USE_FINDERS = DEBUG
+WHITENOISE_USE_FINDERS = STATIC_USE_FINDERS
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
@@ -416,19 +458,33 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_SAVE_EVERY_REQUEST = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
+CSRF_FAILURE_VIEW = "agency.api.csrf_failure"
 SECURE_HSTS_SECONDS = 31536000 if SECURE else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+# To https, where it can be told: without a trusted proxy every request looks like http, and a
+# proxy with TLS would be sent in a circle. agency.W011 tells of that.
+SECURE_SSL_REDIRECT = SECURE and TRUST_PROXY
+SECURE_SSL_HOST = urlsplit(PUBLIC_URL).netloc
+# What this machine asks without TLS: load balancers, Prometheus.
+SECURE_REDIRECT_EXEMPT = [r"^([a-z]+/v1/|custodian/)?health$", r"^health/ready$", r"^metrics$"]
+SILENCED_SYSTEM_CHECKS = [
+    "security.W008",  # no SECURE_SSL_REDIRECT: agency.W011 says when that is wrong
+    "security.W021",  # no SECURE_HSTS_PRELOAD: it is for the owner of the whole domain to decide
+]
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.middleware.bounded_body is the bound
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "filters": {"request_id": {"()": "agency.logs.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "agency.logs.RequestIdFilter"},
+        "route": {"()": "agency.logs.RouteFilter"},
+    },
     "formatters": {
         "json": {
             "()": "pythonjsonlogger.json.JsonFormatter",
@@ -438,6 +494,7 @@ LOGGING = {
                 "levelname": "level",
                 "name": "logger",
             },
+            "static_fields": {"version": __version__},
         },
         "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
     },
@@ -445,11 +502,16 @@ LOGGING = {
         "console": {
             "class": "logging.StreamHandler",
             "formatter": LOG_FORMAT,
-            "filters": ["request_id"],
+            "filters": ["request_id", "route"],
         },
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
+        # Without the handlers that Django adds: they print each line a second time, unfiltered.
+        "django": {"handlers": [], "level": "WARNING"},
+        "django.server": {"level": "CRITICAL"},  # its lines are the addresses that were called
+    }
+    | {
         name: {"level": LOG_LEVEL}
         for name in (
             "agency",

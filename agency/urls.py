@@ -63,5 +63,6 @@ urlpatterns = [
 ]
 
 handler400 = api.bad_request
+handler403 = api.forbidden
 handler404 = api.not_found
 handler500 = api.server_error

@@ -9,6 +9,7 @@ figures.
 import os
 import sys
 
+from agency.development import DEVELOPER_SETTINGS
 from agency.embedded import throw_away
 
 BENCHES = (
@@ -21,7 +22,7 @@ def main(names):
     if unknown:
         sys.exit(f"Choose from {', '.join(BENCHES)}.")
     with throw_away() as environment:
-        quiet = {"LOG_LEVEL": "WARNING", "DEBUG": "1"}
+        quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
         quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
         os.environ |= environment | quiet | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
         import django

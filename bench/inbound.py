@@ -31,7 +31,7 @@ def run():
     wallet = Wallet.objects.get(tenant=create_organization("Bench").tenant)
     invited = Connection.invite(wallet, multi_party=True)
     filled = 0
-    with override_settings(ALLOWED_HOSTS=["*"], DEBUG=False):
+    with override_settings(ALLOWED_HOSTS=["*"]):
         for size in SIZES:
             fill(wallet, filled, size)
             filled = size

@@ -143,7 +143,7 @@ urlpatterns = [
 
 
 def run():
-    with override_settings(ALLOWED_HOSTS=["*"], ROOT_URLCONF="bench.lists", DEBUG=False):
+    with override_settings(ALLOWED_HOSTS=["*"], ROOT_URLCONF="bench.lists"):
         caller = InProcess().prepare()
         caller.cycle()
         fill(

@@ -7,12 +7,15 @@ import requests
 from tenants.provisioning import create_organization
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
-POLICY = {
+ADULT = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
+BOUNDED = {
     "name": "Bench",
     "version": "1.0",
     "attributes": [{"policyName": "name"}],
-    "predicates": [{"attributeName": "age", "predicateType": ">=", "predicateValue": 18}],
+    "predicates": [ADULT],
 }
+# One proof of a range, as where the definition declares an integer.
+POLICY = BOUNDED | {"predicates": [ADULT | {"allowText": True}]}
 
 
 class Caller:
@@ -53,12 +56,12 @@ class Caller:
         caller.session.headers.update(other.session.headers)
         return caller.prepare({"definitionId": other.definition})
 
-    def cycle(self):
+    def cycle(self, policy=POLICY):
         """Offer, accept, issue, ask, answer, read: from the offer to the verified proof."""
-        for _ in self.steps():
+        for _ in self.steps(policy):
             pass
 
-    def steps(self):
+    def steps(self, policy=POLICY):
         """The calls of a cycle, one by one: (name, call)."""
         offer = {
             "definitionId": self.definition,
@@ -72,7 +75,7 @@ class Caller:
         yield "list offers", listed
         yield "accept and issue", self.call("post", f"{mine}/{listed[0]['credentialId']}")
         path = f"/verifications/policy/connections/{self.connection}"
-        asked = self.call("post", path, json=POLICY)
+        asked = self.call("post", path, json=policy)
         yield "ask", asked
         mine = f"{self.wallet}/verifications"
         seen = self.call("get", f"{mine}/connection/{self.mine['connectionId']}")[0]

@@ -1,12 +1,8 @@
 """Invitations as links: the page for people, the message for wallets, QR codes; and back."""
 
-import io
 import json
 from urllib.parse import parse_qs, quote, urljoin, urlsplit
 
-import qrcode
-import qrcode.image.pure
-import qrcode.image.svg
 from django.conf import settings
 from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.shortcuts import render
@@ -14,18 +10,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency import bounded_json, http
-from agency.api import plain_problem
+from agency.api import browses, plain_problem
 from agency.errors import Invalid, PeerError
-from connections import out_of_band
+from connections import out_of_band, qr_codes
 from connections.didcomm import message
 from connections.models import Connection
 from connections.sharing import query_name
 
 FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
-QR_FORMS = {
-    "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
-    "png": ("image/png", qrcode.image.pure.PyPNGImage),
-}
 
 
 def resolve(given, field, check):
@@ -85,8 +77,9 @@ def _fetched(link):
 @require_safe
 @never_cache
 def invitation(request, token):
-    """A wallet (Accept without text/html) gets the message, a browser the page. Once somebody took
-    it, nobody does (410): an offer names the holder's values."""
+    """By what Accept names: text/html, as browsers do, the page; JSON, the message; neither, a
+    redirect to the long link, as old wallets expect. Once somebody took it, nobody gets anything
+    (410): an offer names the holder's values."""
     if request.accepts("text/html") and not wants_json(request):
         return page(request, find(token))
     connection = by_token(token)
@@ -94,9 +87,13 @@ def invitation(request, token):
 
 
 def page(request, connection):
-    """What a person sees: the invitation, or that there is none (404) or none any more (410)."""
+    """What a person sees: the invitation, or that there is none (404) or none any more (410).
+
+    Browsers and proxies keep addresses, so a browser is not led to one with the values in it.
+    """
     is_open = bool(connection) and connection.is_open
-    if is_open and not request.GET.keys() & {"c_i", "oob", "d_m"}:
+    is_short = not request.GET.keys() & {"c_i", "oob", "d_m"}
+    if is_open and is_short and not browses(request):
         return HttpResponseRedirect(connection.long_url)
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
@@ -123,21 +120,17 @@ def ways(connection):
 
 def wants_json(request):
     accept = request.headers.get("Accept", "")
-    return "text/html" not in accept and ("json" in accept or "didcomm" in accept)
+    return not browses(request) and ("json" in accept or "didcomm" in accept)
 
 
 @require_safe
 def qr(request, token, form):
     """The QR code as `svg` or `png`."""
-    content_type, factory = QR_FORMS[form]
     connection = by_token(token)
     if not connection.is_open:
         return used()
-    code = qrcode.make(connection.qr_text, image_factory=factory, border=4, box_size=8,
-                       error_correction=qrcode.constants.ERROR_CORRECT_M)  # fmt: skip
-    data = io.BytesIO()
-    code.save(data)
-    return HttpResponse(data.getvalue(), content_type=content_type)
+    content_type, _ = qr_codes.FORMS[form]
+    return HttpResponse(qr_codes.image(connection, form), content_type=content_type)
 
 
 def by_token(token):

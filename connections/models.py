@@ -28,8 +28,9 @@ __all__ = [
     "taken",
 ]
 # What may have changed until a connection is held.
-HELD = ["state", "sequence", "left_at", "rotation_id", "their_former_key", "spoken"]
+HELD = ["state", "sequence", "left_at", "rotation_id", "spoken"]
 HELD += ["their_did", "their_key", "their_endpoint", "their_routing_keys"]
+HELD += ["their_former_key", "their_former_until"]
 
 
 class Connection(Sharing, Handshaking, Rotating, Announced):

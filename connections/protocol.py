@@ -1,6 +1,7 @@
 """connections/1.0 (RFC 0160) on the wire: invitation, request, signed response, legacy DIDDoc."""
 
 import json
+import secrets
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +30,7 @@ def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
     message = build(
         INVITATION, label=label, recipientKeys=[verkey], serviceEndpoint=endpoint, routingKeys=[]
     )
+    message["@id"] = secrets.token_urlsafe(8)  # a UUID would make its QR code larger
     return message | ({"imageUrl": image_url} if image_url else {})
 
 

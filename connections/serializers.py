@@ -123,8 +123,9 @@ class AgentEndpoint(serializers.Serializer):
 class ConnectionContract(Contract):
     columns = (
         "connection_id", "name", "image_url", "token", "their_did", "their_key", "their_endpoint",
-        "state", "role", "created_at", "left_at", "multi_party", "connectionless", "invitation",
-        "shared", "tenant", "wallet", "my_key__verkey", "invitation_key__verkey",
+        "their_former_key", "state", "role", "created_at", "left_at", "multi_party",
+        "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
+        "invitation_key__verkey",
     )  # fmt: skip
 
     connectionId = serializers.CharField()
@@ -133,7 +134,9 @@ class ConnectionContract(Contract):
     myDid = serializers.CharField(required=False)
     theirDid = serializers.CharField(required=False)
     myKey = serializers.CharField(required=False)
-    theirKey = serializers.CharField(required=False)
+    theirKey = serializers.CharField(
+        required=False, help_text="The last key with which the peer packed a message."
+    )
     state = serializers.ChoiceField(STATES)
     invitation = serializers.CharField(required=False, help_text="For deep links and QR codes.")
     invitationUrl = serializers.CharField(required=False)
@@ -153,7 +156,7 @@ class ConnectionContract(Contract):
             myDid=key and key.did,
             theirDid=connection.their_did or None,
             myKey=key and key.verkey,
-            theirKey=connection.their_key or None,
+            theirKey=connection.their_proven_key or None,
             state=connection.state,
             invitation=connection.invitation_data if inviter else None,
             invitationUrl=connection.invitation_url,
@@ -168,7 +171,7 @@ class ConnectionContract(Contract):
             return None
         return compact(
             did=connection.their_did or None,
-            verkey=dialects.verkey(self.context["request"], connection.their_key),
+            verkey=dialects.verkey(self.context["request"], connection.their_proven_key),
             uri=connection.their_endpoint or None,
         )
 

@@ -185,11 +185,6 @@ class Sharing(models.Model):
         shared = self.shared_message
         return f"{self.invitation_url}?{query_name(shared)}={didcomm.encode_url(shared)}"
 
-    @property
-    def qr_text(self):
-        """An invitation goes whole into the QR code; an offer or request would be too dense."""
-        return self.invitation_url if self.shared is not None else self.long_url
-
 
 def query_name(shared):
     """Under which name a link carries a message."""

@@ -54,8 +54,8 @@ class CredentialDefinitionAdmin(ReadOnlyAdmin):
     search_fields = ["definition_id", "tag", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "schema", "definition_id", "tag", "supports_revocation", "deleted_at",
-        "created_at",
+        "id", "tenant", "schema", "definition_id", "tag", "supports_revocation", "claims",
+        "deleted_at", "created_at",
     ]  # fmt: skip
 
 

@@ -100,13 +100,18 @@ def organization(tenant):
 
 
 class CredentialDefinition(Record):
-    """What a tenant issues: a schema with the keys that sign it."""
+    """What a tenant issues: a schema with the keys that sign it.
+
+    claims: `{"age": {"type": "integer"}}`, what its values must be, in the schema's spelling. Set
+    once, when it is made: verifiers rely on it for every credential of the definition.
+    """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     schema = models.ForeignKey(Schema, on_delete=models.RESTRICT)
     definition_id = models.CharField(max_length=300)
     tag = models.CharField(max_length=64)
     supports_revocation = models.BooleanField(default=False)
+    claims = models.JSONField(default=dict)
     private_key = models.BinaryField()
     key_proof = models.BinaryField()
     deleted_at = models.DateTimeField(null=True)
@@ -135,24 +140,38 @@ class CredentialDefinition(Record):
         return rows.filter(Q(free=None) | Q(free__lte=F("newest") * (1 - NEXT_IS_BUILT_AT)))
 
     @classmethod
+    def integers(cls, tenant_id, definition_ids):
+        """`{definition id: attributes}` that hold integers only, as proofs compare their names: of
+        those that are made here, by whomever, on the network of this tenant."""
+        on_network = cls.objects.filter(tenant__network__tenant=tenant_id)
+        rows = on_network.filter(definition_id__in=definition_ids).exclude(claims={})
+        return {
+            name: {anoncreds.common_view(claim) for claim in claims}
+            for name, claims in rows.values_list("definition_id", "claims")
+        }
+
+    @classmethod
     @transaction.atomic
-    def create(cls, tenant, schema, schema_id, tag, supports_revocation, prepared):
+    def create(cls, tenant, schema, schema_id, tag, supports_revocation, claims, prepared):
         """Publishes a definition under the key that prepare() took, in one transaction.
 
         schema: `{"issuerId", "name", "version", "attrNames"}`, published if it is not there yet.
         """
         if isinstance(prepared, cls):
             return prepared
-        return cls.publish(tenant, schema, prepared.definition, tag)
+        return cls.publish(tenant, schema, prepared.definition, tag, claims)
 
     @classmethod
-    def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False):
+    def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False, claims=None):
         """For create(), outside of any transaction: a key of the pool or, on a remote ledger, the
-        published definition. 409 `tag_taken`, 503 `key_not_ready`."""
+        published definition. 400 `invalid_request` for claims about what the schema does not have,
+        409 `tag_taken`, 503 `key_not_ready`."""
+        check_claims(claims or {}, schema["attrNames"])
         did, registry = organization(tenant).did, registries.registry_of(tenant.network)
         if registry.is_remote:
             pool.await_key(len(schema["attrNames"]), tenant.pk)
-            return publishing.definition(tenant, schema, schema_id, tag, supports_revocation)
+            wanted = (schema_id, tag, supports_revocation, claims)
+            return publishing.definition(tenant, schema, *wanted)
         if tag and registry.has_tag(did, schema_id, tag):
             raise tag_taken(tag)
         return pool.reserve(
@@ -168,28 +187,30 @@ class CredentialDefinition(Record):
 
     @classmethod
     @transaction.atomic
-    def publish(cls, tenant, schema, made, tag):
+    def publish(cls, tenant, schema, made, tag, claims=None):
         registry = registries.registry_of(tenant.network)
         if schema["issuerId"] == made.public["issuerId"]:
             registry.publish_schema(schema)
-        row = cls.noted(tenant, schema, made, registry.publish_definition(made.public, tag))
+        definition_id = registry.publish_definition(made.public, tag)
+        row = cls.noted(tenant, schema, made, definition_id, claims)
         if row.supports_revocation:
             RevocationRegistry.build(row, made.public, settings.REVOCATION_FIRST_REGISTRY_SIZE)
         return row
 
     @classmethod
-    def noted(cls, tenant, schema, made, definition_id):
+    def noted(cls, tenant, schema, made, definition_id, claims=None):
         """The row of a definition that is published."""
         row = cls(tenant=tenant, definition_id=definition_id, tag=made.public["tag"])
         row.schema = Schema.noted(tenant, made.public["schemaId"], schema)
         row.supports_revocation = "revocation" in made.public["value"]
+        row.claims = claims or {}
         vault.seal(row, "private_key", made.private)
         vault.seal(row, "key_proof", made.key_proof)
         row.save(force_insert=True)
         return row
 
     def check_values(self, values):
-        """400 unless the names are exactly the schema's."""
+        """400 unless the names are exactly the schema's, and the values what the claims say."""
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
         unknown = [name for name in values if name not in names]
@@ -199,6 +220,12 @@ class CredentialDefinition(Record):
             problems.append(f"the schema has {', '.join(names)}")
             message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
+        texts = [name for name in self.claims if anoncreds.integer(values[name]) is None]
+        if texts:
+            sentence = "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
+            message = f"The definition declares a number: {', '.join(texts)}. {sentence}"
+            errors = {f"credentialValues.{name}": [sentence] for name in texts}
+            raise Invalid("not_an_integer", message, errors)
 
     def check_offered(self, values, automatic_issuance):
         """400 unless so much can be offered; without values they follow when it is issued."""
@@ -229,6 +256,16 @@ class CredentialDefinition(Record):
         """Hides it and refuses new offers; what is published and open stays."""
         now = timezone.now()
         CredentialDefinition.objects.filter(pk=self.pk).update(deleted_at=now, updated_at=now)
+
+
+def check_claims(claims, names):
+    """400 unless all of them are about attributes of the schema, in its spelling."""
+    unknown = [name for name in claims if name not in names]
+    if unknown:
+        sentence = f"The schema has no such attribute; it has {', '.join(names)}."
+        errors = {f"claims.{name}": [sentence] for name in unknown}
+        message = f"claims: {', '.join(unknown)}: {sentence}"
+        raise Invalid("invalid_request", message, errors)
 
 
 def compared(names):

@@ -87,6 +87,16 @@ class CredentialDefinitions(View):
                 {"name": "Dog licence", "version": "1.0", "attributes": ["name", "year"]},
                 request_only=True,
             ),
+            OpenApiExample(
+                "With a number",
+                {
+                    "name": "Dog licence",
+                    "version": "1.0",
+                    "attributes": ["name", "year"],
+                    "claims": {"year": {"type": "integer"}},
+                },
+                request_only=True,
+            ),
         ],
     )
     @heavy
@@ -114,7 +124,7 @@ class CredentialDefinitions(View):
 
     def created(self, schema, schema_id, body):
         wanted = (self.tenant, schema, schema_id)
-        wanted += (body.get("tag"), body.get("supportRevocation", False))
+        wanted += (body.get("tag"), body.get("supportRevocation", False), body.get("claims"))
         prepared = []
 
         def prepare():

@@ -71,12 +71,13 @@ def publish_schema(job, body):
         models.Schema.noted(job.tenant, schema_id, body)
 
 
-def definition(tenant, schema, schema_id, tag, supports_revocation):
+def definition(tenant, schema, schema_id, tag, supports_revocation, claims=None):
     """The CredentialDefinition, published with its schema and its first registry.
 
     409 `tag_taken`, 503 `ledger_unavailable`: it goes on by itself, the next equal call finds it.
     """
     material = {"schema": schema, "schema_id": schema_id, "revocation": supports_revocation}
+    material |= {"claims": claims} if claims else {}
     wanted = [material | {"schema": sorted(schema["attrNames"])}, tag]
     job = unanswered(tenant, wanted)
     if job:
@@ -137,7 +138,8 @@ def publish_definition(job, material):
     first = material["revocation"] and first_registry(job, material, made.public, definition_id)
     registry_id = first and revocation.publish_registry(job.registry, made.public, first)
     with transaction.atomic():
-        row = models.CredentialDefinition.noted(job.tenant, schema, made, definition_id)
+        wanted = (definition_id, material.get("claims"))
+        row = models.CredentialDefinition.noted(job.tenant, schema, made, *wanted)
         if first:
             revocation.RevocationRegistry.noted(row, registry_id, first)
         job.publishes(definition_id, definition=row)

@@ -27,6 +27,7 @@ LINK_COLUMNS = tuple(
     )
 )
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
+CLAIM_TYPES = [("integer", "integer")]
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
 MAX_ATTRIBUTES = 125
 
@@ -105,9 +106,23 @@ class CredentialDataParameters(Parameters):
     )
 
 
+class ClaimParameters(Parameters):
+    type = serializers.ChoiceField(CLAIM_TYPES)
+
+
+def claims_field():
+    return serializers.DictField(
+        child=ClaimParameters(),
+        required=False,
+        help_text="By attribute. Of an integer no text can be offered or issued (400 "
+        "`not_an_integer`), so that a predicate on it needs no upper bound: docs/verification.md.",
+    )
+
+
 class CredentialDefinitionParameters(Parameters):
     supportRevocation = serializers.BooleanField(required=False)
     tag = NameField(required=False)
+    claims = claims_field()
 
 
 class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
@@ -135,10 +150,11 @@ class CredentialDefinitionContract(Contract):
     attributes = serializers.ListField(child=serializers.CharField())
     supportsRevocation = serializers.BooleanField()
     tag = serializers.CharField()
+    claims = claims_field()
 
     def to_representation(self, definition):
         schema = definition.schema
-        return {
+        shown = {
             "definitionId": definition.definition_id,
             "schemaId": schema.schema_id,
             "name": schema.name,
@@ -147,6 +163,7 @@ class CredentialDefinitionContract(Contract):
             "supportsRevocation": definition.supports_revocation,
             "tag": definition.tag,
         }
+        return shown | ({"claims": definition.claims} if definition.claims else {})
 
 
 def values_field(**options):

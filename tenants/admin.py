@@ -70,7 +70,7 @@ class TenantAdmin(MadeOnceAdmin):
     date_hierarchy = "created_at"
     fields = [
         "id", "public_id", "name", "image_url", "network", "did", "endorser", "region", "provider",
-        "made_by_provider", "created_at", "updated_at",
+        "made_by_provider", "short_qr_codes", "created_at", "updated_at",
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "form_token"]
 

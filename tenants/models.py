@@ -77,7 +77,10 @@ class Provider(Record):
 
 
 class Tenant(Record):
-    """An organization. `public_id` is its id in the API, which its maker may choose."""
+    """An organization. `public_id` is its id in the API, which its maker may choose.
+
+    short_qr_codes: QR codes of its invitations hold the short link, not the invitation itself.
+    """
 
     class Endorser(models.TextChoices):
         SHARED = "Shared"
@@ -92,6 +95,7 @@ class Tenant(Record):
     made_by_provider = models.BooleanField(default=False)
     region = models.CharField(max_length=100, blank=True)
     endorser = models.CharField(max_length=9, choices=Endorser.choices, default=Endorser.SHARED)
+    short_qr_codes = models.BooleanField(default=False, db_default=False)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
 
     def __str__(self):
@@ -119,6 +123,11 @@ class Membership(Record):
     @property
     def may_manage_keys(self):
         return self.role in (self.Role.OWNER, self.Role.DEVELOPER)
+
+    def may_issue(self, kind):
+        """A provider key can delete every organization of its account: it is for owners."""
+        is_owner = self.role == self.Role.OWNER
+        return is_owner or self.may_manage_keys and kind != ApiKey.Kind.PROVIDER_KEY
 
 
 class DataKey(Record):

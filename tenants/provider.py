@@ -119,14 +119,14 @@ class ProviderTenants(ProviderView):
 
     @extend_schema(
         operation_id="updateProviderTenant",
-        summary="Change the name or the picture of an organization",
+        summary="Change the name, the picture or the QR codes of an organization",
         request=TenantUpdateParameters,
         responses=None,
         examples=[OpenApiExample("Renamed", {"name": "Registry"}, request_only=True)],
     )
     def update(self, request: Request, tenantId: str) -> Response:
         tenant, body = self.one(tenantId), self.parsed(TenantUpdateParameters)
-        names = {"name": "name", "imageUrl": "image_url"}
+        names = {"name": "name", "imageUrl": "image_url", "shortQrCodes": "short_qr_codes"}
         changes = {column: body[name] for name, column in names.items() if name in body}
         rows, now = Tenant.objects.filter(pk=tenant.pk), timezone.now()
         self.act(partial(rows.update, **changes, updated_at=now))

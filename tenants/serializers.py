@@ -16,6 +16,7 @@ from tenants.models import Network, Tenant
 from tenants.networks import issuer_status
 from webhooks.serializers import WebAddressField
 
+SHORT_QR_CODES = "Whether QR codes of invitations hold the short link, not the invitation itself."
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
@@ -73,6 +74,7 @@ class TenantParameters(Parameters):
     endorserType = EndorserField(ENDORSERS, required=False)
     tenantId = TenantIdField(required=False)
     region = serializers.CharField(required=False, max_length=100, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
 
 
 class TenantUpdateParameters(Parameters):
@@ -82,6 +84,7 @@ class TenantUpdateParameters(Parameters):
 
     name = serializers.CharField(required=False, max_length=200)
     imageUrl = WebAddressField(required=False, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
 
 
 class NetworkContract(Contract):
@@ -121,6 +124,7 @@ class TenantContract(Contract):
     imageUrl = serializers.CharField(required=False)
     network = NetworkContract()
     region = serializers.CharField(required=False)
+    shortQrCodes = serializers.BooleanField(help_text=SHORT_QR_CODES)
     extendedInformation = TenantExtendedInformation()
 
     def to_representation(self, tenant):
@@ -130,6 +134,7 @@ class TenantContract(Contract):
             imageUrl=tenant.image_url or None,
             network=NetworkContract(tenant.network).data,
             region=tenant.region or None,
+            shortQrCodes=tenant.short_qr_codes,
             extendedInformation={
                 "issuerDid": tenant.issuer_did,
                 "issuerKey": tenant.issuer_key,

@@ -82,7 +82,7 @@ def create_data_key(tenant):
 def check_master_key():
     """Raises ImproperlyConfigured unless the master key opens what is already in the database."""
     model = apps.get_model("tenants", "DataKey")
-    row = model.objects.filter(tenant=None).first()
+    row = model.objects.filter(tenant=None).first() or model.objects.first()
     unwrap(row or system_data_key(model.objects))
 
 

@@ -41,6 +41,7 @@ TENANT = OpenApiExample(
         "tenantId": "0196f3a7-7777-7000-8000-000000000001",
         "name": "Registry office",
         "network": NETWORK_OBJECT,
+        "shortQrCodes": False,
         "extendedInformation": {
             "issuerDid": DID,
             "issuerKey": VERKEY,
@@ -92,6 +93,7 @@ def make(provider: Provider, wanted: dict) -> Tenant:
         "image_url": wanted.get("imageUrl"),
         "region": wanted.get("region"),
         "endorser": wanted.get("endorserType"),
+        "short_qr_codes": wanted.get("shortQrCodes"),
     }
     return create_organization_of(
         provider,

@@ -1,13 +1,56 @@
 """People: Faber issues, Alice holds, Acme verifies. Fixtures give organizations and API clients."""
 
 import socket
+import subprocess
+from pathlib import Path
 
 import pytest
-from django.test import Client
+from django.core.cache import cache
+from django.test import Client, TransactionTestCase
 
-from agency import addresses
-from tests import keys
+from agency import addresses, celery, rates
+from credentials.registries.local import published
+from tenants import vault
+from tests import database, keys
 from tests.people import Organization
+
+SLOW_FOLDERS = {"chaos", "development", "interop", "releases"}
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if SLOW_FOLDERS & set(Path(item.path).relative_to(Path(__file__).parent).parts):
+            item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def only_slow_tests_start_processes(request, monkeypatch):
+    """The rule of `make test`: what starts a process, ours or another, is for `make test-slow`."""
+
+    def refuse(self, arguments, *_, **__):
+        pytest.fail(f"A test that starts a process ({arguments}) needs the marker `slow`.")
+
+    if not request.node.get_closest_marker("slow"):
+        monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_remembered(monkeypatch):
+    """Beside the database: what processes remember, and what the broker's server holds."""
+    vault.data_key.cache_clear()
+    published.cache_clear()
+    cache.clear()
+    monkeypatch.setattr(celery, "silent_until", 0.0)
+    monkeypatch.setattr(rates, "silent_until", 0.0)
+    rates.server().flushdb()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    """pytest-django's, with a faster way to empty the database after each test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
+        yield
 
 
 @pytest.fixture(autouse=True)

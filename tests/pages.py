@@ -1,4 +1,4 @@
-"""Helpers for tests of HTML pages: files without hashed names, forms, secrets on a page."""
+"""Helpers for tests of HTML pages: forms, secrets on a page."""
 
 import re
 from uuid import uuid4
@@ -8,13 +8,11 @@ from django.core.cache import cache
 from django.test import Client
 
 SECRET = re.compile(r"\bag[tsp]_[0-9A-Za-z]{38}\b")
-PLAIN_FILES = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
 
 
 @pytest.fixture(autouse=True)
-def pages(settings):
-    """Static files need not be collected, and rate limits begin anew."""
-    settings.STORAGES = settings.STORAGES | {"staticfiles": PLAIN_FILES}
+def pages():
+    """Rate limits begin anew."""
     cache.clear()
 
 

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import psutil
 
+from agency.development import DEVELOPER_SETTINGS
 from agency.embedded.home import free_port
 from agency.healthcheck import is_well
 from agency.supervisor import Supervisor, commands
 
-SCHEDULE = "var/celerybeat-schedule"
 PATIENCE = 60  # seconds
 
 
@@ -29,8 +29,9 @@ class Processes:
         self.folder, self.port = folder, free_port(folder / "port")
         self.url = f"http://127.0.0.1:{self.port}"
         self.supervisor = Supervisor(mark=str(folder))
-        self.supervisor.environment |= {
-            "DEBUG": "1",
+        self.supervisor.environment |= DEVELOPER_SETTINGS | {
+            "ALLOWED_HOSTS": "127.0.0.1",
+            "FAULT_INJECTION": "1",
             "LOG_LEVEL": "WARNING",
             "PORT": str(self.port),
             "PUBLIC_URL": self.url,
@@ -42,10 +43,9 @@ class Processes:
 
     def start(self, name: str, options: str = "", **given: str) -> int:
         """Answers the process's id. given: variables for this one alone."""
-        command = commands()[name].replace(SCHEDULE, str(self.folder / "schedule"))
         before = self.supervisor.environment
         self.supervisor.environment = before | given
-        self.supervisor.start(name, f"{command} {options}")
+        self.supervisor.start(name, f"{commands()[name]} {options}")
         self.supervisor.environment = before
         return self.supervisor.services[name].pid
 

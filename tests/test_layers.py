@@ -23,6 +23,11 @@ LAYERS = [
         "agency.bounded_json",
         "agency.celery",
         "agency.clients",
+        "agency.database",
+        "agency.database.base",
+        "agency.database.options",
+        "agency.database.pool",
+        "agency.database.sessions",
         "agency.delivery",
         "agency.dispatcher",
         "agency.errors",
@@ -68,12 +73,12 @@ WHEELS = {
     "h11": {"agency/http.py"},
     "prometheus_client": {"agency/metrics.py", "agency/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
-    "qrcode": {"connections/links.py"},
+    "qrcode": {"connections/qr_codes.py"},
     "PIL": {"tenants/images.py"},
 }
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 CATCH_ALL = {
-    "agency/health.py": {"probe"},  # whatever breaks is what it reports
+    "agency/probes.py": {"run"},  # whatever breaks is what it reports
     "agency/celery.py": {"ring"},  # whatever the broker does, the rows are safe
     "connections/didcomm/inbound.py": {"process"},  # the worker's loop
     "connections/didcomm/transport.py": {"deliver"},  # the worker's loop
@@ -89,7 +94,7 @@ def modules() -> dict[str, ast.Module]:
     return {
         name_of(path): ast.parse(path.read_text())
         for path in paths
-        if "migrations" not in path.parts
+        if "migrations" not in path.relative_to(ROOT).parts
     }
 
 

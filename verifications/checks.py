@@ -4,7 +4,6 @@
 that the claim is what was asked; the library comes last and only if all of them pass:
 
     malformed             it has the shape of a presentation, every leaf included
-    nonce                 our request is answered for the first time
     identifiers           as many identifiers as sub-proofs; every answer points to one
     nothing_more          nothing is answered or proven that was not asked
     exponents, challenge  the numbers that CL signatures need checked and the library does not check
@@ -12,6 +11,7 @@ that the claim is what was asked; the library comes last and only if all of them
     self_attested         never: no policy allows it
     definition, schema    resolved by us, and the one that was claimed
     attributes            the definition has them
+    responses             one response for each attribute that stays hidden, and no other
     revealed              shown or hidden as it is proven
     predicates            attribute, comparison, number and value are those of the sub-proof
     encoding              the shown text is the one that was signed
@@ -36,9 +36,11 @@ What the non-revocation proof is bound to, read in anoncreds-clsignatures 0.3:
 - to the list's moment not at all: an old list with an old witness holds for ever, hence
   `status_list`, and the library gets the request without its intervals;
 - to the credential by the number m2 only, modulo the order of the curve's groups. Honest proofs
-  mask m2 with 2432 bits, so its size cannot be bounded here, and the holder of two credentials of
-  one definition of which one is revoked is not kept, by this proof alone, from joining the parts.
-  This is a limit of the signature scheme as published that no verifier can see or mend.
+  mask m2 with 2432 bits, so its size cannot be bounded here. So it says that some credential of the
+  definition is not revoked: with the non-revocation secrets of any holder whose own is not, a
+  holder whose credential is revoked makes a proof that verifies. It takes two who collude, not
+  only one who holds two. This is a limit of the signature scheme as published that no verifier can
+  see or mend; docs/verification.md says what helps.
 Points are checked to lie on the curve, not in the subgroup of the pairing; no use of that is known.
 """
 
@@ -55,6 +57,7 @@ from wallets import anoncreds
 from wallets.anoncreds import common_view
 
 EXPONENT_BITS = 457
+LINK_SECRET = "master_secret"
 RESPONSE_BITS = 593
 
 _KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
@@ -100,11 +103,11 @@ def check(
     request: dict,
     presentation: Any,
     registry: Registry,
-    nonce_used: bool = False,
     judged_at: int | None = None,
 ) -> Outcome:
     """Judge a presentation against the request as we stored it, restrictions and nonce included.
 
+    That a request is answered once only is kept by the state of its verification, not here.
     judged_at: unix seconds that take the place of every time at which the request wants
     credentials not revoked ("validNow" at receipt); it asks for nothing by itself.
     Nothing in the presentation raises; `registry` may, when a ledger is out of reach.
@@ -114,7 +117,7 @@ def check(
     """
     items = wire.items(request)
     try:
-        case = Case(request, items, reader.read(presentation), registry, nonce_used, judged_at)
+        case = Case(request, items, reader.read(presentation), registry, judged_at)
     except reader.Malformed:
         failure = Failure("malformed", "The answer does not have the shape of a presentation.")
         checks = [_check(None, "malformed", failure)]
@@ -128,7 +131,7 @@ def check(
 def proof_of(request: dict, presentation: dict, registry: Registry) -> dict[str, dict]:
     """The `proof` of a presentation of our own: what it shows of each policy item."""
     items = wire.items(request)
-    case = Case(request, items, reader.read(presentation), registry, False, None)
+    case = Case(request, items, reader.read(presentation), registry, None)
     return {item.policy_name: _shown(item, case.answers(item), True) for item in items}
 
 
@@ -141,14 +144,12 @@ class Case:
         items: list[Item],
         sent: Presentation,
         registry: Registry,
-        nonce_used: bool,
         judged_at: int | None,
     ):
         self.request = request
         self.items = items
         self.sent = sent
         self.registry = registry
-        self.nonce_used = nonce_used
         self.judged_at = judged_at
         self._lists: dict[tuple[str, int], dict | None] = {}
 
@@ -241,12 +242,6 @@ class Case:
         return compared
 
 
-def nonce(case: Case) -> Failure | None:
-    if case.nonce_used:
-        return Failure("nonce_reused", "This request has been answered before.")
-    return None
-
-
 def identifiers(case: Case) -> Failure | None:
     count = len(case.sent.sub_proofs)
     if len(case.sent.identifiers) == count and all(index < count for index in _pointers(case)):
@@ -325,6 +320,19 @@ def attributes(case: Case, item: Item) -> Failure | None:
         if known and not set(map(common_view, names)) <= _labels(known[1]):
             message = "The credential has no attribute of this name."
             return Failure("attribute_not_in_schema", message)
+    return None
+
+
+def responses(case: Case, item: Item) -> Failure | None:
+    """The library does not read the response of an attribute that is shown. A predicate on that
+    attribute could then be proven of any number, with a response made up for it.
+    """
+    for index, sub_proof in case.sub_proofs(item).items():
+        known = case.resolved[index]
+        signed = _labels(known[1]) | {LINK_SECRET} if known else set()
+        if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
+            message = "The proof must hold one response for each hidden attribute, and no other."
+            return Failure("malformed", message)
     return None
 
 
@@ -432,7 +440,6 @@ def signature(case: Case) -> Failure | None:
 
 
 GENERAL_RULES: tuple[Callable[[Case], Failure | None], ...] = (
-    nonce,
     identifiers,
     nothing_more,
     exponents,
@@ -444,6 +451,7 @@ ITEM_RULES: tuple[Callable[[Case, Item], Failure | None], ...] = (
     definition,
     schema,
     attributes,
+    responses,
     revealed,
     predicates,
     encoding,

@@ -89,6 +89,7 @@ class ProofPredicateInfo(ProofAttributeInfo):
     )
     predicateType = serializers.ChoiceField(PREDICATES)
     predicateValue = serializers.IntegerField(min_value=-(2**31), max_value=2**31 - 1)
+    allowText = serializers.BooleanField(required=False)
 
 
 class ProofRequest(Parameters):

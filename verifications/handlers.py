@@ -3,6 +3,7 @@
 from connections.didcomm.message import problem_code
 from connections.didcomm.router import closes, handles, moves
 from verifications.models import Verification
+from verifications.protocol import is_found_valid
 
 
 @handles("present-proof/1.0/propose-presentation")
@@ -28,7 +29,7 @@ def receive_presentation(connection, message):
 @handles("present-proof/2.0/ack")
 def receive_ack(connection, message):
     exchange = Verification.answered(connection, message, Verification.Role.PROVER)
-    exchange.receive_ack()
+    exchange.receive_ack(is_found_valid(message))
 
 
 @handles("present-proof/1.0/problem-report")

@@ -21,6 +21,7 @@ REQUIREMENT = "revocationRequirement"
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _PRIVATE = re.compile(r"birth|salary|income")
+_END = re.compile(r"valid|until|expir")
 _PRIVATE_WORDS = {"age", "dob", "born"}
 
 
@@ -61,6 +62,12 @@ class Case:
             for path, item in self.items
             for index, one in enumerate(item.get("restrictions", []))
         ]
+
+    @cached_property
+    def comparisons(self) -> list[tuple[str, dict]]:
+        """Each predicate that a text can meet, with its path."""
+        types = wire.AT_LEAST
+        return [one for one in self.items if one[1].get("predicateType") in types]
 
     @cached_property
     def asks_for_non_revocation(self) -> bool:
@@ -154,6 +161,22 @@ def predicate_on_text(case: Case) -> Found:
             yield path, "A sample holds text here, and text cannot be compared."
 
 
+def text_satisfies(case: Case) -> Found:
+    for path, item in case.comparisons:
+        bounded = wire.needs_bound(item, case.trial.integers)
+        if not bounded and not wire.holds_integers_only(item, case.trial.integers):
+            message = "Any text meets this comparison. Leave allowText out, take a threshold of 0"
+            yield path, f"{message} or more, or name only definitions that declare an integer."
+
+
+def integer_not_declared(case: Case) -> Found:
+    for path, item in case.comparisons:
+        if wire.needs_bound(item, case.trial.integers):
+            message = "A text would meet this comparison, so <= 2147483647 is asked as well, which"
+            message += " costs a second proof of a range. None is needed where each restriction"
+            yield path, f"{message} names a definition made here that declares an integer."
+
+
 def equality_predicate(case: Case) -> Found:
     for path, item in case.items:
         if item.get("predicateType") == "==":
@@ -193,6 +216,17 @@ def no_revocation_requirement(case: Case) -> Found:
         yield REQUIREMENT, "Revoked credentials pass, and some of these can be revoked."
 
 
+def non_revocation_alone(case: Case) -> Found:
+    named = {one.get("credentialDefinitionId") for _, _, one in case.restrictions}
+    named |= {one.definition_id for _, item in case.items for one in case.fitting(item)}
+    compared = [item["attributeName"] for _, item in case.comparisons]
+    is_dated = any(_END.search(common_view(name)) for name in compared)
+    if case.asks_for_non_revocation and not is_dated and any(_is_revocable(case, n) for n in named):
+        message = "A holder of a revoked credential can pass with the help of another whose own is"
+        message += " not revoked. Compare a date until which the credential counts as well, as in"
+        yield REQUIREMENT, f"{message} validUntil >= 20260131."
+
+
 def requirement_without_effect(case: Case) -> Found:
     for path, item in case.items if case.asks_for_non_revocation else ():
         names = [one.get("credentialDefinitionId") for one in item.get("restrictions", [])]
@@ -222,10 +256,13 @@ RULES: tuple[Callable[[Case], Found], ...] = (
     restriction_never_met,
     attribute_not_in_schema,
     predicate_on_text,
+    text_satisfies,
+    integer_not_declared,
     equality_predicate,
     compared_and_revealed,
     revealed_number,
     no_revocation_requirement,
+    non_revocation_alone,
     requirement_without_effect,
     valid_at_past,
     not_yet_due,

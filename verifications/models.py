@@ -13,7 +13,7 @@ from connections.didcomm import exchange, transport
 from connections.didcomm.exchange import enclosed
 from connections.exchanges import Exchange, as_written
 from connections.models import Connection
-from credentials.models import Credential
+from credentials.models import Credential, CredentialDefinition
 from credentials.registries import registry_of
 from credentials.revocation import tails_path
 from tenants import vault
@@ -137,7 +137,7 @@ class Verification(Exchange):
     def send(cls, connection, body, policy_id=None):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
-        asked = asked_now(body)
+        asked = asked_now(body, connection.tenant_id)
         wire = connection.wire_for(protocol.PRESENT_PROOF)
         message = protocol.request(asked, wire)
         place = (connection, cls.Role.VERIFIER, message["@id"], wire)
@@ -241,7 +241,7 @@ class Verification(Exchange):
     def answer(self, body=None, policy_id=None):
         """Verifier: asks for what was proposed, or for a (normalised) policy instead."""
         body = body or self.shown_policy()
-        asked = asked_now(body)
+        asked = asked_now(body, self.tenant_id)
         self._move_to_requested(body, asked, policy_id=policy_id)
         self._send(protocol.request(asked, self.wire, self.thread_id))
 
@@ -351,9 +351,9 @@ class Verification(Exchange):
         explanation = "The proof is not valid."
         return protocol.problem(protocol.NOT_VALID, explanation, self.thread_id, self.wire)
 
-    def receive_ack(self):
-        """Prover: the verifier found the proof valid."""
-        self._judge(True)
+    def receive_ack(self, is_valid):
+        """Prover: the verifier says what it found."""
+        self._judge(is_valid)
 
     def receive_problem(self, code):
         """The other side declined, or found the proof not valid."""
@@ -444,10 +444,17 @@ class Verification(Exchange):
         return registry_of(self.tenant.network)
 
 
-def asked_now(body):
-    """The proof request of a (normalised) policy, as it is sent at this moment."""
+def asked_now(body, tenant_id):
+    """The proof request of a (normalised) policy, as this tenant sends it at this moment."""
     not_revoked_at = policy.non_revoked_at(body, int(time.time()))
-    return request.build(body, anoncreds.generate_nonce(), not_revoked_at)
+    integers = integers_of(body, tenant_id)
+    return request.build(body, anoncreds.generate_nonce(), not_revoked_at, integers)
+
+
+def integers_of(body, tenant_id):
+    """What the definitions of a policy's predicates declare, see `request.build`."""
+    names = request.definitions_of_predicates(body)
+    return CredentialDefinition.integers(tenant_id, names) if names else {}
 
 
 def candidate(row, schema, definition, newest_list):

@@ -150,8 +150,18 @@ def _predicate(found: _Errors, path: str, body: dict) -> dict:
         "predicateType": kind,
         "predicateValue": value,
     } | _restrictions(found, path, body)
+    if _allows_text(found, path, body):
+        policy["allowText"] = True
     _check_own_value(found, path, policy)
     return policy
+
+
+def _allows_text(found: _Errors, path: str, body: dict) -> bool:
+    """Whether the author takes it that a text, too, meets ">=" and ">"."""
+    given = body.get("allowText")
+    if given is not None and not isinstance(given, bool):
+        found.add(f"{path}.allowText", "Give true or false.")
+    return given is True
 
 
 def _value(value: object) -> int | None:
@@ -259,5 +269,5 @@ def _check_policy_names(found: _Errors, policy: dict) -> None:
             if name and name in seen:
                 found.add(path, f"Another item is named {name!r} too.")
             if RESERVED.search(name):
-                found.add(path, "Names that end in #min, #max or #value:… are reserved.")
+                found.add(path, "Names that end in #min, #max, #bound or #value:… are reserved.")
             seen.add(name)

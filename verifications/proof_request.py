@@ -47,6 +47,7 @@ def _predicate(name: str, item: dict) -> dict:
         "attributeName": names[0],
         "predicateType": item.get("predicateType"),
         "predicateValue": item.get("predicateValue"),
+        "allowText": item.get("allowText"),
         "restrictions": _restrictions(item),
     }
 
@@ -89,7 +90,9 @@ def _shown_attribute(item: dict) -> dict:
 
 def _shown_predicate(item: dict) -> dict:
     compared = {name: item[name] for name in PREDICATE}
-    return {"name": item["attributeName"]} | _both(compared, PREDICATE) | _shown_restrictions(item)
+    shown = {"name": item["attributeName"]} | _both(compared, PREDICATE)
+    allows = {"allowText": True} if item.get("allowText") else {}
+    return shown | allows | _shown_restrictions(item)
 
 
 def _shown_restrictions(item: dict) -> dict:

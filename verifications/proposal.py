@@ -59,6 +59,8 @@ def _check_sayable(policy: dict) -> None:
             path = f"{part}[{index}]"
             if item.get("predicateType") == "==":
                 errors[f"{path}.predicateType"] = ["A proposal compares with >=, >, <= or <."]
+            if "allowText" in item:
+                errors[f"{path}.allowText"] = ["A proposal cannot say it; the verifier does."]
             restrictions = item.get("restrictions", [])
             if len(restrictions) > 1 or any(set(one) - set(RESTRICTION) for one in restrictions):
                 names = ", ".join(RESTRICTION)

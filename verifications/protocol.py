@@ -21,7 +21,7 @@ def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
     if wire.version == "1.0":
         kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
         return message | {"presentation_proposal": {"@type": kind} | preview}
-    asked = wire_request.build(policy, anoncreds.generate_nonce(), None)
+    asked = wire_request.build(policy, anoncreds.generate_nonce())
     return message | enclose(wire, exchange.PROOF_PROPOSAL, asked)
 
 
@@ -48,7 +48,19 @@ def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:
 
 
 def ack(thread_id: str, wire: Wire) -> dict:
-    return _build("ack", wire, thread_id, status="OK")
+    """verification_result: as ACA-Py has it; a proof that is not valid gets a problem report."""
+    return _build("ack", wire, thread_id, status="OK", verification_result="true")
+
+
+def is_found_valid(ack: Message) -> bool:
+    """What a verifier's ack says of the proof.
+
+    ACA-Py acknowledges a proof that it found false too, and says so in `verification_result`, the
+    text "true" or "false" (acapy_agent 1.7.0, present_proof/v2_0/messages/pres_ack.py). The RFCs do
+    not have that member: absent, the ack means a valid proof.
+    """
+    result = ack.body.get("verification_result")
+    return result is None or str(result).lower() == "true"
 
 
 def problem(code: str, explanation: str, thread_id: str, wire: Wire) -> dict:

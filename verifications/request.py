@@ -4,23 +4,31 @@ A policy item becomes one or more referents:
 
     attribute item   <policyName>
     predicate item   <policyName>;  for "==": <policyName>#min (>=) and <policyName>#max (<=)
+                     for ">=" and ">" with a threshold of 0 or more: <policyName>#bound too
     value restriction on an attribute that the item does not reveal itself:
                      <policyName>#value:<attributeName>, the companion that reveals it
+
+A text is signed as a number of 256 bits, which is above every threshold. So the bound asks for
+<= 2147483647 as well, which no such number meets and every honest answer does. It is left out where
+the policy allows text, or the restrictions leave only what cannot be text (`build`). With a
+negative threshold there is none: the library cannot prove it of the most negative numbers.
 
 `items` folds them back, for our own requests and for those of any other verifier. Non-revocation is
 asked for the whole request (`non_revoked`) or by an item, whose own interval then counts.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from agency.errors import PeerError
+from agency.errors import Invalid, PeerError
 from wallets.anoncreds import INT32, common_view
 
-MIN, MAX, VALUE = "#min", "#max", "#value:"
-RESERVED = re.compile(f"(?:{MIN}|{MAX}|{VALUE}.*)$", re.DOTALL)
+MIN, MAX, BOUND, VALUE = "#min", "#max", "#bound", "#value:"
+RESERVED = re.compile(f"(?:{MIN}|{MAX}|{BOUND}|{VALUE}.*)$", re.DOTALL)
+LARGEST = INT32[-1]
+AT_LEAST = (">=", ">")
 
 MAX_ITEMS = 100
 MAX_NAMES = 125
@@ -79,22 +87,38 @@ class Item(NamedTuple):
 
     @property
     def bounds(self) -> list[tuple[str, int]]:
-        """The comparisons of a predicate: ("==", 5) is (">=", 5) and ("<=", 5)."""
+        """The comparisons of a predicate by referent: ("==", 5) is (">=", 5) and ("<=", 5)."""
         if self.predicate_type is None or self.threshold is None:
             return []
-        types = (">=", "<=") if self.predicate_type == "==" else (self.predicate_type,)
-        return [(predicate_type, self.threshold) for predicate_type in types]
+        if self.predicate_type == "==":
+            return [(">=", self.threshold), ("<=", self.threshold)]
+        bound = [("<=", LARGEST)] if self.is_bounded else []
+        return [(self.predicate_type, self.threshold), *bound]
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it asks for a bound too, so that no text meets it."""
+        return self.predicate_type in AT_LEAST and len(self.referents) > 1
 
     def reveals(self, name: str) -> bool:
         """Whether the item itself, unless hidden, shows the value of this attribute."""
         return not self.is_predicate and _among(name, self.attribute_names)
 
 
-def build(policy: dict, nonce: str, non_revoked_at: int | None = None) -> dict:
+def build(
+    policy: dict,
+    nonce: str,
+    non_revoked_at: int | None = None,
+    integers: Mapping[str, Container[str]] | None = None,
+) -> dict:
     """The proof request for a policy as `policy.normalise` returns it; nonce in decimal.
 
     non_revoked_at: unix seconds, see `policy.non_revoked_at`; from and to are both that time, as
     RFC 0441 advises: holders then answer with the newest list up to it.
+    integers: definition id -> its attributes, in the common view, that hold nothing but integers,
+    for the `definitions_of_predicates`: no bound is asked where nothing else meets the item.
+    Raises Invalid("invalid_policy") for an item that is named as the bound of another one, which
+    policies could have before there were bounds.
     """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
@@ -102,7 +126,8 @@ def build(policy: dict, nonce: str, non_revoked_at: int | None = None) -> dict:
         attributes[item["policyName"]] = _wire_attribute(item["attributeNames"], item)
         attributes |= _wire_companions(item, item["attributeNames"])
     for item in policy["predicates"]:
-        predicates |= _wire_predicates(item)
+        predicates |= _wire_predicates(item, needs_bound(item, integers or {}))
+        _check_is_free(item["policyName"] + BOUND, policy, predicates)
         attributes |= _wire_companions(item, [])
     interval = {"from": non_revoked_at, "to": non_revoked_at}
     return {
@@ -112,6 +137,38 @@ def build(policy: dict, nonce: str, non_revoked_at: int | None = None) -> dict:
         "requested_attributes": attributes,
         "requested_predicates": predicates,
     } | ({} if non_revoked_at is None else {"non_revoked": interval})
+
+
+def _check_is_free(bound: str, policy: dict, predicates: dict[str, dict]) -> None:
+    names = [one["policyName"] for one in (*policy["attributes"], *policy["predicates"])]
+    if bound in predicates and bound in names:
+        message = f"The name {bound!r} is reserved now. Store the policy again with another name."
+        raise Invalid("invalid_policy", message)
+
+
+def definitions_of_predicates(policy: dict) -> set[str]:
+    """The definitions that decide whether a (normalised) policy's predicates need a bound."""
+    return {
+        one["credentialDefinitionId"]
+        for item in policy["predicates"]
+        if item["predicateType"] in AT_LEAST
+        for one in item.get("restrictions", [])
+        if "credentialDefinitionId" in one
+    }
+
+
+def needs_bound(item: dict, integers: Mapping[str, Container[str]]) -> bool:
+    """Whether a predicate of a (normalised) policy is asked with a bound, see `build`."""
+    if item["predicateType"] not in AT_LEAST or item["predicateValue"] < 0:
+        return False
+    return not (item.get("allowText") or holds_integers_only(item, integers))
+
+
+def holds_integers_only(item: dict, integers: Mapping[str, Container[str]]) -> bool:
+    """Whether every alternative names a definition whose attribute is never a text."""
+    label = common_view(item["attributeName"])
+    names = [one.get("credentialDefinitionId", "") for one in item.get("restrictions", [])]
+    return bool(names) and all(label in integers.get(name, ()) for name in names)
 
 
 def items(request: dict) -> list[Item]:
@@ -124,7 +181,8 @@ def items(request: dict) -> list[Item]:
     always = _interval(request)
     asked = [_attribute(referent, body, always) for referent, body in attributes.items()]
     compared = [_predicate(referent, body, always) for referent, body in predicates.items()]
-    folded = _fold_companions(asked + _fold_equalities(compared, set(attributes)))
+    folded = _fold_bounds(_fold_equalities(compared, set(attributes)))
+    folded = _fold_companions(asked + folded)
     if len(folded) > MAX_ITEMS:
         raise PeerError("request_too_large", f"More than {MAX_ITEMS} items are asked for.")
     if len({item.policy_name for item in folded}) < len(folded):
@@ -207,14 +265,18 @@ def _wire_attribute(names: list[str], item: dict) -> dict:
     return body | _wire_restrictions(item.get("restrictions", []))
 
 
-def _wire_predicates(item: dict) -> dict[str, dict]:
-    name, kind = item["policyName"], item["predicateType"]
-    types = {name + MIN: ">=", name + MAX: "<="} if kind == "==" else {name: kind}
-    body = {"name": item["attributeName"], "p_value": item["predicateValue"]}
+def _wire_predicates(item: dict, has_bound: bool) -> dict[str, dict]:
+    name, kind, value = item["policyName"], item["predicateType"], item["predicateValue"]
+    asked = {name: (kind, value)}
+    if kind == "==":
+        asked = {name + MIN: (">=", value), name + MAX: ("<=", value)}
+    elif has_bound:
+        asked[name + BOUND] = ("<=", LARGEST)
     restrictions = _wire_restrictions(item.get("restrictions", []))
     return {
-        referent: body | {"p_type": predicate_type} | restrictions
-        for referent, predicate_type in types.items()
+        referent: {"name": item["attributeName"], "p_value": threshold, "p_type": predicate_type}
+        | restrictions
+        for referent, (predicate_type, threshold) in asked.items()
     }
 
 
@@ -399,6 +461,29 @@ def _is_equality(low: Item, high: Item) -> bool:
         policy_name=low.policy_name, referents=low.referents, predicate_type=">="
     )
     return high.predicate_type == "<=" and low == turned
+
+
+def _fold_bounds(predicates: list[Item]) -> list[Item]:
+    folded = {item.policy_name: item for item in predicates}
+    for item in predicates:
+        base = folded.get(item.policy_name.removesuffix(BOUND))
+        if base and base is not item and _is_bound(item, base):
+            referents = base.referents + item.referents
+            folded[base.policy_name] = base._replace(referents=referents)
+            del folded[item.policy_name]
+    return list(folded.values())
+
+
+def _is_bound(item: Item, base: Item) -> bool:
+    if base.predicate_type not in AT_LEAST or base.threshold is None or base.threshold < 0:
+        return False
+    bound = base._replace(
+        policy_name=item.policy_name,
+        referents=item.referents,
+        predicate_type="<=",
+        threshold=LARGEST,
+    )
+    return item == bound
 
 
 def _fold_companions(unfolded: list[Item]) -> list[Item]:

@@ -50,6 +50,10 @@ class PredicatePolicy(Parameters):
     attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
     predicateType = serializers.ChoiceField(PREDICATES)
     predicateValue = serializers.IntegerField(min_value=-(2**31), max_value=2**31 - 1)
+    allowText = serializers.BooleanField(
+        required=False,
+        help_text="Of `>=` and `>`: asks for no upper bound, so that any text meets it too.",
+    )
     restrictions = VerificationPolicyRestriction(many=True, required=False)
 
 

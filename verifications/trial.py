@@ -3,7 +3,7 @@
 A sample becomes what a credential is in a wallet, and `selection` judges both by the same rule.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
 from agency.errors import Invalid
@@ -32,12 +32,14 @@ class Trial(NamedTuple):
     candidates: one for each sample, None if the network does not know its definition.
     refusals: for each item, by sample, a code of REASONS; None if the sample satisfies it.
     selections: the choice of autoSelect, the sample's number as credential id.
+    integers: see `request.build`.
     """
 
     items: list[Item]
     candidates: list[Candidate | None]
     refusals: list[list[str | None]]
     selections: list[Selection]
+    integers: Mapping[str, Container[str]]
 
     @property
     def is_satisfied(self) -> bool:
@@ -45,19 +47,27 @@ class Trial(NamedTuple):
         return len(self.selections) == len(self.items)
 
 
-def try_on(policy: dict, samples: Sequence[dict], registry: Registry, now: int) -> Trial:
+def try_on(
+    policy: dict,
+    samples: Sequence[dict],
+    registry: Registry,
+    now: int,
+    integers: Mapping[str, Container[str]] | None = None,
+) -> Trial:
     """The (normalised) policy as if it were asked now, or at its `validAt` if that is to come.
 
     samples: {"values": {name: raw}} with "definitionId", "revoked" and the other members of a
-    restriction, as far as known. Raises Invalid("invalid_sample") for what cannot be a credential.
+    restriction, as far as known. integers: see `request.build`.
+    Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     at = rules.non_revoked_at(policy, max(now, rules.valid_at(policy) or 0))
-    request = wire.build(policy, "0", at)
+    integers = integers or {}
+    request = wire.build(policy, "0", at, integers)
     candidates = [_candidate(number, one, registry) for number, one in enumerate(samples)]
     items = wire.items(request)
     refusals = [[_refusal(item, one) for one in candidates] for item in items]
     known = [one for one in candidates if one]
-    return Trial(items, candidates, refusals, selection.auto_select(request, known))
+    return Trial(items, candidates, refusals, selection.auto_select(request, known), integers)
 
 
 def _refusal(item: Item, candidate: Candidate | None) -> str | None:

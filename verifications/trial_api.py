@@ -13,7 +13,7 @@ from credentials.registries import registry_of
 from credentials.serializers import values_field
 from verifications import policy
 from verifications.lint import Finding, lint
-from verifications.models import VerificationPolicy
+from verifications.models import VerificationPolicy, integers_of
 from verifications.policies_api import POLICY
 from verifications.serializers import VerificationPolicyParameters
 from verifications.trial import REASONS, Trial, try_on
@@ -177,7 +177,8 @@ class PolicyTrials(View):
         body = self.parsed(PolicyTrialParameters)
         wanted, samples = self.policy(body), body.get("credentials", [])
         registry, now = registry_of(self.tenant.network), int(time.time())
-        tried = try_on(wanted, samples, registry, now)
+        integers = integers_of(wanted, self.tenant.pk)
+        tried = try_on(wanted, samples, registry, now, integers)
         return self.shown(PolicyTrialContract, (tried, lint(wanted, tried, registry, now)))
 
     def policy(self, body: dict[str, Any]) -> dict[str, Any]:

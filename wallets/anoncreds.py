@@ -18,7 +18,7 @@ from agency.errors import AgencyError, Invalid, PeerError, Unavailable
 INT32 = range(-(2**31), 2**31)
 
 _REFUSALS = (anoncreds.AnoncredsError, ValueError, TypeError)
-_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,10})")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,80}")
 _LEGACY_ID = re.compile(r"[1-9A-HJ-NP-Za-km-z]{21,22}(:.*)?", re.DOTALL)
 _LINK_SECRET_ID = "default"
 
@@ -339,21 +339,30 @@ def verify_presentation(
 def encode(raw: str) -> str:
     """The number that is signed for a raw value (RFC 0036 "encoding claims").
 
-    ASCII digits with an optional sign, within int32: that integer. Else SHA-256 of the UTF-8 text.
+    At most 80 ASCII digits with an optional sign, within int32: that integer. Else SHA-256 of the
+    UTF-8 text.
     """
-    number = _INTEGER.fullmatch(raw)
-    if number and (value := int("".join(number.groups()))) in INT32:
+    value = integer(raw)
+    if value is not None:
         return str(value)
     return str(int.from_bytes(sha256(raw.encode()).digest(), "big"))
 
 
-def is_encoding_of(raw: str, encoded: str) -> bool:
-    """Whether an issuer may have signed `encoded` for `raw`.
+def integer(raw: str) -> int | None:
+    """The integer that a raw value is signed as, None for a text."""
+    if _INTEGER.fullmatch(raw) and int(raw) in INT32:
+        return int(raw)
+    return None
 
-    Issuers written in Python encode whatever their `int()` reads (" 7", "1_000", other digits).
+
+def is_encoding_of(raw: str, encoded: str) -> bool:
+    """Whether `encoded` is the number of `raw`.
+
+    Of an integer only the number is signed, so its text is the holder's choice: issuers written in
+    Python read "7_0" and " 70" as 70 too. No such text passes, only leading zeros and a sign.
     """
     try:
-        return encoded == encode(raw) or encoded == _python_integer(raw)
+        return encoded == encode(raw)
     except ValueError:
         return False
 
@@ -368,11 +377,6 @@ def _encode_all(values: Mapping[str, str]) -> dict[str, str]:
         if any("\0" in text for pair in values.items() for text in pair):
             raise ValueError("NUL ends a C string")
         return {name: encode(raw) for name, raw in values.items()}
-
-
-def _python_integer(raw: str) -> str | None:
-    value = int(raw)
-    return str(value) if value in INT32 else None
 
 
 def _present(entries: Sequence[Entry]) -> anoncreds.PresentCredentials:

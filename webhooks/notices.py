@@ -1,5 +1,6 @@
 """Mail to an organization's people when one of its webhooks was disabled for its failures."""
 
+import logging
 from datetime import timedelta
 from urllib.parse import urlsplit
 
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from webhooks.endpoints import Webhook
 
+logger = logging.getLogger(__name__)
 AGAIN_AFTER = timedelta(minutes=10)  # when the process that was to send it has died
 TEXT = """\
 The webhook of {organization} at {host} is disabled:
@@ -37,6 +39,9 @@ def send_due() -> int:
 
 def write(webhook: Webhook) -> None:
     """One message for each person, who need not know each other's addresses."""
+    if not settings.EMAIL_URL:
+        logger.warning("nobody was told that a webhook is disabled: EMAIL_URL is not set")
+        return
     people = webhook.tenant.people.exclude(email="").filter(is_active=True)
     text = TEXT.format(
         organization=webhook.tenant.name,

@@ -55,7 +55,9 @@ def environment(home: Path) -> dict[str, str]:
         "SECRET_KEY": secrets.token_urlsafe(50),
         "AGENCY_MASTER_KEY": new_master_key(),
         "STORAGE_ROOT": str(home / "storage"),
+        "METRICS_ROOT": str(home / "metrics"),
         "DEBUG": "0",
+        "STATIC_USE_FINDERS": "1",
         "KEY_POOL_SIZE": "0",
     }
 
@@ -68,8 +70,10 @@ def clear_abandoned() -> None:
 
 
 def clear(home: Path) -> None:
+    """Ends the servers of the home, and those in folders of it that are homes too."""
     valkey.stop(home / "valkey")
-    postgres.stop(home / "postgres", "immediate")
+    for server in (home / "postgres", *home.glob("*/postgres")):
+        postgres.stop(server, "immediate")
     shutil.rmtree(home, ignore_errors=True)
 
 

@@ -1,14 +1,29 @@
 """How people sign up, and what mail to them says."""
 
+from collections.abc import Callable
+from functools import wraps
 from types import SimpleNamespace
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as current
 from django.conf import settings
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 
 SITE = SimpleNamespace(name="Agency", domain=settings.PUBLIC_URL)
+
+
+def needs_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Without EMAIL_URL the page says that mail is not set up; nothing is done or promised."""
+
+    @wraps(view)
+    def page(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        if settings.EMAIL_URL:
+            return view(request, *arguments, **named)
+        return render(request, "account/mail_not_set_up.html")
+
+    return page
 
 
 class AccountAdapter(DefaultAccountAdapter):

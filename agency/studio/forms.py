@@ -72,6 +72,17 @@ class OrganizationForm(CountsOnce, forms.ModelForm):
         self.fields["network_id"].choices = list(networks.items())
 
 
+class SettingsForm(forms.ModelForm):
+    class Meta:
+        model = Tenant
+        fields = ["short_qr_codes"]
+        labels = {"short_qr_codes": "QR codes of invitations hold the short link only"}
+        help_texts = {
+            "short_qr_codes": "Smaller codes, for wallets that open links. Without it a code holds "
+            "the whole invitation, which older scanners need."
+        }
+
+
 class KeyForm(CountsOnce):
     kind = forms.ChoiceField(label="Kind of key")
     name = forms.CharField(

@@ -1,9 +1,11 @@
 """Routes of the studio's pages."""
 
+from allauth.account import views as account
 from django.urls import path
 from django.views.generic import RedirectView
 
 from agency.studio import events, views, webhooks
+from agency.studio.accounts import needs_mail
 
 app_name = "studio"
 organization = "studio/organizations/<uuid:tenant_id>"
@@ -11,11 +13,15 @@ key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
 urlpatterns = [
+    # Before those of allauth, by which they are named.
+    path("accounts/password/reset/", needs_mail(account.password_reset)),
+    path("accounts/email/", needs_mail(account.email)),
     path("", views.home, name="home"),
     path("studio", RedirectView.as_view(pattern_name="studio:organizations")),
     path("studio/", views.organizations, name="organizations"),
     path("studio/organizations/new", views.new_organization, name="new_organization"),
     path(organization, views.organization, name="organization"),
+    path(f"{organization}/settings", views.change_settings, name="settings"),
     path(f"{organization}/keys", views.new_key, name="new_key"),
     path(f"{key}/rotate", views.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", views.revoke_key, name="revoke_key"),

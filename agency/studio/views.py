@@ -21,7 +21,14 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from agency.studio.forms import SENT_BEFORE, CountsOnce, KeyForm, OrganizationForm, is_sent_again
+from agency.studio.forms import (
+    SENT_BEFORE,
+    CountsOnce,
+    KeyForm,
+    OrganizationForm,
+    SettingsForm,
+    is_sent_again,
+)
 from tenants.models import ApiKey, Membership, Tenant
 from tenants.provisioning import create_organization
 
@@ -122,9 +129,22 @@ def organization_page(
         "members": members,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:ENDED_SHOWN],
-        "form": form or key_form(tenant),
+        "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
+        "form": form or key_form(membership),
+        "settings_form": SettingsForm(instance=tenant),
     }
     return render(request, "studio/organization.html", context)
+
+
+@page("POST")
+def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    tenant = manager_of(request, tenant_id).tenant
+    form = SettingsForm(request.POST, instance=tenant)
+    if form.is_valid():
+        changes = form.cleaned_data | {"updated_at": timezone.now()}
+        Tenant.objects.filter(pk=tenant.pk).update(**changes)
+        messages.success(request, "The settings are saved.")
+    return redirect("studio:organization", tenant_id=tenant_id)
 
 
 @page("POST")
@@ -133,7 +153,7 @@ def organization_page(
 def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = manager_of(request, tenant_id)
     tenant = held(membership.tenant)
-    form = key_form(tenant, request.POST)
+    form = key_form(membership, request.POST)
     if not form.is_valid():
         return organization_page(request, membership, form)
     kind, name = form.cleaned_data["kind"], form.cleaned_data["name"]
@@ -146,8 +166,11 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @counts_once(back="studio:organization")
 @transaction.atomic
 def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpResponse:
-    tenant = held(manager_of(request, tenant_id).tenant)
+    membership = manager_of(request, tenant_id)
+    tenant = held(membership.tenant)
     key = get_object_or_404(keys_of(tenant), pk=key_id)
+    if not membership.may_issue(key.kind):
+        raise PermissionDenied
     if not key.is_live or key.expires_at:
         messages.warning(request, f"{key} has ended or was rotated before.")
         return redirect("studio:organization", tenant_id=tenant_id)
@@ -203,10 +226,11 @@ def keys_of(tenant: Tenant) -> QuerySet[ApiKey]:
     return ApiKey.objects.filter(owners).select_related("tenant", "provider").order_by("-pk")
 
 
-def key_form(tenant: Tenant, data: Any = None) -> KeyForm:
-    Kind = ApiKey.Kind
+def key_form(membership: Membership, data: Any = None) -> KeyForm:
+    """For the kinds of keys that this person may make."""
+    Kind, tenant = ApiKey.Kind, membership.tenant
     kinds = [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY]
-    if not tenant.made_by_provider:
+    if not tenant.made_by_provider and membership.may_issue(Kind.PROVIDER_KEY):
         kinds.append(Kind.PROVIDER_KEY)
     live = Counter(key.kind for key in keys_of(tenant) if key.is_live)
     return KeyForm(data, kinds=kinds, live=live)

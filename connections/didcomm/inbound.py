@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agency import faults, outside, rates
 from agency.errors import AgencyError, Conflict, PeerError, Unavailable
-from connections import models
+from connections import handshakes, models
 from connections.didcomm import answers, envelope, message, router, transport
 from connections.didcomm.message import Message
 from tenants import vault
@@ -64,14 +64,27 @@ def accept_envelope(data: bytes) -> bytes | None:
     return None
 
 
-def accept_reply(data: bytes, sent: "models.OutboundMessage") -> None:
-    """What an agent answered in the call that brought it `sent`. Some do that anonymously: then
-    the key that it came to and the thread tell whose answer it is."""
+def accept_reply(data: bytes, sent: "models.OutboundMessage", is_private: bool = False) -> None:
+    """What an agent answered in the call that brought it `sent`.
+
+    is_private: nobody on the way could have answered instead. Agents of the time of connections/1.0
+    answer anonymously; then the key that it came to and the thread tell whose answer it is.
+    """
     key, received = _open(data)
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
-    if received.sender is None and is_answer:
+    if received.sender is None and is_answer and is_private and _may_be_anonymous(sent):
         received = received._replace(sender=sent.recipient_key)
     _keep(key, received)
+
+
+def _may_be_anonymous(sent: "models.OutboundMessage") -> bool:
+    """Not where a mediator takes the call: the answer would be its own. Newer agents, which invite
+    out of band, and those that connect by DID exchange say who they are."""
+    connection = sent.connection
+    if sent.routing_keys or connection is None:
+        return False
+    is_out_of_band = connection.connectionless and "~thread" in connection.invitation
+    return connection.handshake == handshakes.CONNECTIONS and not is_out_of_band
 
 
 def _admit(key: Key) -> None:
@@ -198,7 +211,7 @@ def _check_sender(connection: "models.Connection", received: Message) -> None:
     if connection.connectionless and not connection.their_key:
         connection.meet(received)
     elif connection.their_key:
-        if received.sender not in {connection.their_key, connection.their_former_key} - {""}:
+        if not connection.is_peer(received.sender):
             raise PeerError("wrong_sender", "the sender is not the peer of this connection")
     elif received.protocol[0] not in message.HANDSHAKES:
         raise PeerError("wrong_sender", "the peer of this connection is not known yet")
@@ -216,7 +229,7 @@ def consider(connection: "models.Connection", received: Message) -> None:
 def refuse(key: Key, received: Message, error: AgencyError) -> None:
     """Tells the peer, if it is one."""
     connection = find_connection(key)
-    if connection and connection.their_key and connection.their_key == received.sender:
+    if connection and connection.their_key and connection.is_peer(received.sender):
         _report(connection, received, error)
 
 

@@ -182,9 +182,10 @@ def attached(message: Message, member: str, identifier: str | None = None) -> di
     return content
 
 
-def encode_url(content: dict) -> str:
+def encode_url(content: dict, separators: tuple[str, str] | None = None) -> str:
     """Base64 of JSON, the same text each time and in both alphabets, without padding."""
-    data = json.dumps(content, sort_keys=True).translate(NOT_IN_BOTH_ALPHABETS)
+    written = json.dumps(content, sort_keys=True, separators=separators)
+    data = written.translate(NOT_IN_BOTH_ALPHABETS)
     return base64.b64encode((data + " " * (-len(data) % 3)).encode()).decode()
 
 

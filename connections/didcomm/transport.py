@@ -17,7 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
-from agency import faults, http, outside
+from agency import addresses, faults, http, outside
 from agency.celery import ring
 from agency.errors import Conflict, PeerError, Unavailable
 from connections import models, protocol
@@ -246,7 +246,8 @@ def _post(row: "models.OutboundMessage") -> None:
         finish(row)
     try:
         if answer.body.strip():
-            inbound.accept_reply(answer.body, row)
+            is_private = row.endpoint.startswith("https://") or addresses.is_own(answer.address)
+            inbound.accept_reply(answer.body, row, is_private)
     except PeerError:
         logger.info("the endpoint answered with something else than an envelope")
 

@@ -12,6 +12,7 @@ from tenants.provisioning import LOCAL, find_network
 from tests import fixtures
 from tests.agency.endpoints import HEAD, answers, serving
 
+pytestmark = pytest.mark.slow
 NETWORKS = "/admin/tenants/network/"
 GENESIS = Path(fixtures.__file__).with_name("indy_genesis.txt").read_text()
 INDY = {"id": "candy", "name": "CANdy"}

@@ -161,13 +161,13 @@ def test_a_call_that_failed_is_counted_by_its_code(scrape):
     assert calls(scrape, "address_refused") - before == 1
 
 
-def test_an_answer_costs_the_same_however_many_rows_wait(faber, scrape):
+def test_an_answer_costs_the_same_however_many_rows_wait(faber):
     with CaptureQueriesContext(connection) as few:
-        scrape()
+        monitoring.tables()
     messages(faber.tenant, 100, due_at=ago(seconds=1))
     with CaptureQueriesContext(connection) as many:
-        scrape()
-    assert len(many) == len(few)
+        monitoring.tables()
+    assert len(many) == len(few) > 0
 
 
 def test_a_query_that_takes_too_long_is_given_up(monkeypatch, settings):
@@ -230,6 +230,7 @@ def counted(folder, settings, monkeypatch):
     return registry.get_sample_value("agency_requests_total", labels)
 
 
+@pytest.mark.slow
 def test_processes_count_together_and_go_on_after_a_kill(process, tmp_path, settings, monkeypatch):
     first, _ = process(), process()
     assert counted(tmp_path, settings, monkeypatch) == 2

@@ -1,12 +1,27 @@
 """Settings that cannot work together are refused at the start."""
 
+import logging
 import os
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.slow
 def test_a_registry_is_no_larger_than_its_tails_file_may_be():
     given = {"REVOCATION_REGISTRY_SIZE": "5000", "MAX_TAILS_BYTES": "1000000"}
     command = [sys.executable, "-c", "import agency.settings"]
     ran = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)
     assert ran.returncode != 0 and "MAX_TAILS_BYTES" in ran.stderr
+
+
+def test_one_handler_prints_log_lines():
+    """Django's own, on while DEBUG is, would print its lines a second time."""
+    assert logging.getLogger("django").handlers == []
+    assert [type(handler) for handler in settings_handlers()] == [logging.StreamHandler]
+
+
+def settings_handlers():
+    """The root logger's, without those of pytest."""
+    return [one for one in logging.getLogger().handlers if type(one).__module__ == "logging"]

@@ -12,6 +12,7 @@ import requests
 
 from tests.webhooks.streams import free_port, serving
 
+pytestmark = pytest.mark.slow
 ROUTES = (
     "/didcomm",
     "/connections",

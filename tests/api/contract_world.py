@@ -41,12 +41,16 @@ class World:
         self.connection = self.connected()
         self.alice.known[self.faber] = self.connection
         self.definition = self.faber.defines(*NAMES, supportRevocation=True)
-        self.narrow = restriction(self.definition)
-        self.policy, self.proposable = policy(self.narrow), proposable(self.narrow)
-        self.proof_request = proof_request(self.narrow)
+        self.write_policies()
         self.credential, self.verification = self.issued(), self.answered()
         self.stored_policy, self.branch = self.another_policy(), self.another_branch()
         self.offer_by_link()
+
+    def write_policies(self):
+        """Whatever asks for a credential of the definition."""
+        self.narrow = restriction(self.definition)
+        self.policy, self.proposable = policy(self.narrow), proposable(self.narrow)
+        self.proof_request = proof_request(self.narrow)
 
     def connected(self):
         invited = self.faber.invites(name="Alice")

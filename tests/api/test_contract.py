@@ -8,9 +8,8 @@ import copy
 from urllib.parse import quote
 
 import pytest
-from django.core.management import call_command
 
-from tests import keys
+from tests import database, keys
 from tests.api import contract
 from tests.api.contract_calls import given
 from tests.api.contract_world import World
@@ -118,7 +117,7 @@ def answers(django_db_setup, django_db_blocker):
     with keys.stored_keys(), django_db_blocker.unblock():
         world = World()
         yield {one.name: {path: call(one, path, world) for path in one.paths} for one in OPERATIONS}
-        call_command("flush", interactive=False, verbosity=0)
+        database.clear()
 
 
 def call(operation, path, world):

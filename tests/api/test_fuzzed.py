@@ -17,7 +17,11 @@ from tests.people import Organization
 from wallets import pool
 from wallets.anoncreds import Definition
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
 SEED = os.environ.get("FUZZ_SEED", "20")
 EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "10")
 PHASES = os.environ.get("FUZZ_PHASES", "examples,coverage,fuzzing,stateful")

@@ -17,7 +17,7 @@ from django.utils import timezone
 from agency.errors import Conflict
 from connections.models import Connection
 from credentials.models import Credential
-from tenants import idempotency, tasks
+from tenants import idempotency, tasks, vault
 from tenants.models import IdempotencyKey
 from tests.api.contract_world import World
 from tests.api.writes import everything, operations
@@ -45,6 +45,7 @@ SUBSCRIPTION, LITERAL = "X-Streetcred-Subscription-Key", "X-Service-Subscription
 
 @pytest.fixture
 def world(transactional_db, stored_keys):
+    vault.data_key(None)  # `migrate` makes it
     return World()
 
 
@@ -307,6 +308,7 @@ Client(headers=headers | {"Idempotency-Key": "k1"}).post("/connections", "{}", "
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "kept"), [("_claim", 0), ("_keep", 1)])
 def test_a_killed_process_leaves_a_key_with_its_effect_or_neither(faber, step, kept):
     url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")

@@ -216,6 +216,7 @@ def server(faber):
         yield url
 
 
+@pytest.mark.slow
 def test_many_waits_do_not_starve_the_web_server(faber, server):
     url = f"{server}/connections/{faber.invites()['connectionId']}"
     headers = faber.headers | {"Prefer": "wait=3"}

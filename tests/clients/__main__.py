@@ -39,7 +39,6 @@ def main() -> int:
             "ALLOWED_HOSTS": "127.0.0.1",
             "LOG_LEVEL": "WARNING",
             "DJANGO_SETTINGS_MODULE": "agency.settings",
-            "PYTHONWARNINGS": "ignore:No directory at",
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
         }
         supervisor = Supervisor(mark=folder)

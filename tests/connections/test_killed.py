@@ -34,6 +34,7 @@ tasks.sweep()
 tasks.deliver()
 """
 ROWS = (Connection, Credential, Verification, Key, OutboundMessage)
+pytestmark = pytest.mark.slow
 POINTS = ["inside_handling", "after_message_before_mark"]
 
 
@@ -47,7 +48,7 @@ def killed_worker(fault):
         "OUTGOING_ALLOW_LOOPBACK": "1",
         "PUBLIC_URL": settings.PUBLIC_URL,
         "FAULT_POINT": fault,
-        "DEBUG": "1",
+        "FAULT_INJECTION": "1",
     }
     done = subprocess.run([sys.executable, "-c", WORK], env=environment, timeout=60)
     return done.returncode

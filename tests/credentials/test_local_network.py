@@ -22,7 +22,7 @@ def schema_id(body):
 
 def define(organization, tag=None):
     body = schema_of(organization)
-    wanted = (organization.tenant, body, schema_id(body), tag, False)
+    wanted = (organization.tenant, body, schema_id(body), tag, False, None)
     return CredentialDefinition.create(*wanted, CredentialDefinition.prepare(*wanted))
 
 

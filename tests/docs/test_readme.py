@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_first_credential_prints_what_it_says(live_server, stored_keys):
     made = create_organization("Registry office")

@@ -2,7 +2,11 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from agency.api import CODES
 from verifications import checks
@@ -11,6 +15,7 @@ from verifications.trial import REASONS
 
 ROOT = Path(__file__).parents[2]
 APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
+OF_GRANIAN = {"GRANIAN_HOST", "GRANIAN_WORKERS"}
 RAISED = {
     "Invalid",
     "NotFound",
@@ -35,7 +40,7 @@ NOT_FOR_CALLERS = {
 def sources():
     for app in APPS:
         for path in (ROOT / app).rglob("*.py"):
-            if "migrations" not in path.parts:
+            if "migrations" not in path.relative_to(ROOT).parts:
                 yield ast.parse(path.read_text())
 
 
@@ -78,7 +83,17 @@ def test_every_setting_stands_in_the_table_of_settings():
     tree = (ROOT / "agency" / "settings.py").read_text()
     named = set(re.findall(r'\benv\.\w+\(\s*"([A-Z_]+)"', tree))
     assert table("settings.md") >= named
-    assert {name for name in table("settings.md") if name.isupper()} == named
+    assert {name for name in table("settings.md") if name.isupper()} == named | OF_GRANIAN
+
+
+@pytest.mark.slow
+def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overrules_them():
+    command = [sys.executable, "-m", "granian", "--help"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    [web] = re.findall(r"^web: .*$", (ROOT / "Procfile").read_text(), re.MULTILINE)
+    for name in OF_GRANIAN:
+        assert name in told
+        assert f"--{name.removeprefix('GRANIAN_').lower()} " not in web
 
 
 def test_every_check_stands_in_the_table_of_checks():

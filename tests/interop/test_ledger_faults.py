@@ -286,7 +286,7 @@ def test_a_worker_that_is_killed_after_a_write_leaves_the_rest_to_the_next(
         assert refused(defines, faber) == (503, "ledger_unavailable")
     time_passes()
     publish_on_ledgers.delay()
-    with worker(DEBUG="1", FAULT_POINT="ledger-written") as process:
+    with worker(FAULT_INJECTION="1", FAULT_POINT="ledger-written") as process:
         assert process.wait(60) == -9
     [waiting] = Publication.objects.filter(kind="definition")
     assert waiting.step == "submitted" and made() == [0, 0, 0]

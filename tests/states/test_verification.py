@@ -28,7 +28,11 @@ def receive_problem(row):
     row.receive_problem("too-late")
 
 
-DECLINE, AUTO, ACK = Verification.decline, Verification.auto_select, Verification.receive_ack
+def receive_ack(row):
+    row.receive_ack(True)
+
+
+DECLINE, AUTO, ACK = Verification.decline, Verification.auto_select, receive_ack
 
 
 @pytest.mark.parametrize(

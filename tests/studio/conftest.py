@@ -49,6 +49,14 @@ def viewer(college):
 
 
 @pytest.fixture
+def developer(college):
+    """The browser of somebody who may make and revoke keys of the organization."""
+    dev = person("dev")
+    Membership.objects.create(tenant=college.tenant, user=dev, role=Membership.Role.DEVELOPER)
+    return browser_of(dev)
+
+
+@pytest.fixture
 def stranger(db):
     """The browser of somebody from another organization."""
     return browser_of(person("sam"))

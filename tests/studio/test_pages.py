@@ -3,6 +3,7 @@
 import pytest
 from django.core import mail
 
+from agency import api
 from tenants.models import Tenant
 from tests.pages import Browser
 
@@ -89,3 +90,14 @@ def test_a_person_sees_only_organizations_of_their_own(college, stranger):
     response = stranger.get("/studio/", follow=True)
     assert response.request["PATH_INFO"] == "/studio/organizations/new"
     assert Browser().get("/studio/").status_code == 302
+
+
+@pytest.mark.parametrize("status", [500, 503])
+def test_the_page_of_an_outage_needs_no_database(rf, status):
+    """Without the `db` fixture a query is an error."""
+    request = rf.get("/studio/", headers={"Accept": "text/html"})
+    request.id = "request-of-fay"
+    answer = api.outage(request, status, "not_ready", "Try again.")
+    page = answer.content.decode()
+    assert answer.status_code == status and len(page) < 2000
+    assert "request-of-fay" in page and "/static/agency/agency.css" in page

@@ -46,6 +46,7 @@ def read_by_a_shell(command):
     return shell.stdout.split("\0")[:-1]
 
 
+@pytest.mark.slow
 def test_the_example_on_the_page_makes_a_wallet():
     url, *options = read_by_a_shell(created(signed_up()).context["example"])
     given = list(zip(options[::2], options[1::2], strict=True))

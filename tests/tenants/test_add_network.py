@@ -11,7 +11,7 @@ from tests.admin.test_networks import GENESIS
 from tests.agency.endpoints import HEAD, answers, serving
 from wallets import keys
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 SEED = "endorser000000000000000000000001"
 
 

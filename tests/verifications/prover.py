@@ -1,13 +1,18 @@
 """A prover that keeps to no rule but the library's equations: what a forger can write at home."""
 
 import secrets
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
+from math import isqrt
 from typing import NamedTuple
 
 from tests.fixtures import ALICE_LINK_SECRET, Stored
-from wallets.anoncreds import encode
+from wallets.anoncreds import common_view, encode
 
 E_START = 2**596
+KINDS = {">=": ("GE", 0), ">": ("GT", 1), "<=": ("LE", 0), "<": ("LT", -1)}
+ROOTS = ("0", "1", "2", "3")
+SECRET = "master_secret"
 
 
 class Signature(NamedTuple):
@@ -15,6 +20,21 @@ class Signature(NamedTuple):
     e: int
     v: int
     m2: int
+
+
+class Part(NamedTuple):
+    """One sub-proof: a credential and the referents of the request that it answers.
+
+    lies: predicate referent -> the number it is proven of, with its bound, instead of the one that
+    was signed.
+    """
+
+    definition: Stored
+    values: dict[str, str]
+    signed: Signature
+    referents: Iterable[str]
+    lies: Mapping[str, int] = {}
+    link_secret: str = ALICE_LINK_SECRET
 
 
 def signature_of(credential: dict) -> Signature:
@@ -26,51 +46,219 @@ def signature_of(credential: dict) -> Signature:
 def signature_without_issuer(definition: Stored, values: dict[str, str]) -> Signature:
     """Solves the signature's equation for e = 1, which takes nothing but the public key."""
     key, v, m2 = _key(definition), secrets.randbits(2700), secrets.randbits(256)
-    product = _product(key, _messages(values), v, m2)
+    product = _product(key, _messages(values, ALICE_LINK_SECRET), v, m2)
     return Signature(key["z"] * pow(product, -1, key["n"]) % key["n"], 1, v, m2)
 
 
-def prove(
-    definition: Stored, request: dict, values: dict[str, str], signed: Signature, bind: bool = True
-) -> dict:
-    """Shows every attribute the request names. bind: whether A' goes into the challenge."""
-    key, messages = _key(definition), _messages(values)
-    names = {one["name"]: referent for referent, one in request["requested_attributes"].items()}
-    hidden = {label: secrets.randbits(592) for label in messages if label not in names}
-    blind = Signature(0, secrets.randbits(455 if signed.e > 1 else 1000), secrets.randbits(3060), 7)
-    first = pow(signed.a, blind.e, key["n"]) * _product(key, hidden, blind.v, blind.m2) % key["n"]
-    hashed = [_bytes(signed.a)] if bind else []
-    nonce = _bytes(int(request["nonce"]))
-    challenge = int.from_bytes(sha256(b"".join([_bytes(first), *hashed, nonce])).digest(), "big")
-    equality = {
-        "revealed_attrs": {label: str(messages[label]) for label in names},
-        "a_prime": str(signed.a),
-        "e": str(blind.e + challenge * (signed.e - E_START)),
-        "v": str(blind.v + challenge * signed.v),
-        "m": {label: str(hidden[label] + challenge * messages[label]) for label in hidden},
-        "m2": str(blind.m2 + challenge * signed.m2),
-    }
-    aggregated = {"c_hash": str(challenge), "c_list": [list(one) for one in hashed]}
-    shown = {referent: values[name] for name, referent in names.items()}
-    return _presentation(definition, equality, aggregated, shown)
+def prove(request: dict, *parts: Part, bind: bool = True) -> dict:
+    """Shows the attributes and proves the predicates of each part's referents.
 
-
-def _presentation(
-    definition: Stored, equality: dict, aggregated: dict, shown: dict[str, str]
-) -> dict:
-    primary = {"eq_proof": equality, "ge_proofs": []}
-    proofs = [{"primary_proof": primary, "non_revoc_proof": None}]
-    revealed = {
-        referent: {"sub_proof_index": 0, "raw": raw, "encoded": encode(raw)}
-        for referent, raw in shown.items()
-    }
-    requested = {"self_attested_attrs": {}, "unrevealed_attrs": {}, "predicates": {}}
-    ids = {"schema_id": definition.schema_id, "cred_def_id": definition.definition_id}
+    bind: whether the commitments go into the challenge.
+    """
+    linked = {part.link_secret: secrets.randbits(592) for part in parts}
+    drafts = [_Draft(request, part, linked[part.link_secret]) for part in parts]
+    proven = [number for draft in drafts for number in draft.proven]
+    hashed = [number for draft in drafts for number in draft.commitments] if bind else []
+    numbers = [*proven, *hashed, int(request["nonce"])]
+    challenge = int.from_bytes(sha256(b"".join(map(_bytes, numbers))).digest(), "big")
+    aggregated = {"c_hash": str(challenge), "c_list": [list(_bytes(one)) for one in hashed]}
     return {
-        "proof": {"proofs": proofs, "aggregated_proof": aggregated},
-        "requested_proof": {"revealed_attrs": revealed} | requested,
-        "identifiers": [ids | {"rev_reg_id": None, "timestamp": None}],
+        "proof": {
+            "proofs": [draft.answer(challenge) for draft in drafts],
+            "aggregated_proof": aggregated,
+        },
+        "requested_proof": _requested(request, parts),
+        "identifiers": [_identifier(part.definition) for part in parts],
     }
+
+
+class _Draft:
+    """A sub-proof before its challenge. proven: what the verifier computes again (T, tau).
+
+    A response is its mask plus challenge times its secret.
+    """
+
+    def __init__(self, request: dict, part: Part, linked: int):
+        self.part, self.key = part, _key(part.definition)
+        self.messages = _messages(part.values, part.link_secret)
+        self.shown = {
+            common_view(name)
+            for referent in part.referents
+            for name in _names(request["requested_attributes"].get(referent, {}))
+        }
+        self.masks = {name: secrets.randbits(592) for name in self.messages.keys() - self.shown}
+        self.masks |= {SECRET: linked}
+        self.lied: dict[tuple[str, int], int] = {}
+        exponent = secrets.randbits(455 if part.signed.e > 1 else 1000)
+        self.blind = Signature(0, exponent, secrets.randbits(3060), secrets.randbits(600))
+        self.ranges = [
+            self._range(request["requested_predicates"][referent], _lie(part, referent))
+            for referent in part.referents
+            if referent in request["requested_predicates"]
+        ]
+
+    def _range(self, asked: dict, lie: int | None) -> "_Range":
+        """Of a lie the response stands in `m` where the library does not look for it."""
+        label = common_view(asked["name"])
+        if lie is None:
+            return _Range(self.key, asked, self.messages[label], self.masks[label])
+        mask = self.lied.setdefault((label, lie), secrets.randbits(592))
+        if label in self.shown:
+            self.messages[label], self.masks[label] = lie, mask
+        return _Range(self.key, asked, lie, mask)
+
+    @property
+    def proven(self) -> list[int]:
+        hidden = {name: mask for name, mask in self.masks.items() if name not in self.shown}
+        first = _product(self.key, hidden, self.blind.v, self.blind.m2)
+        first = first * pow(self.part.signed.a, self.blind.e, self.key["n"]) % self.key["n"]
+        return [first, *(number for one in self.ranges for number in one.proven)]
+
+    @property
+    def commitments(self) -> list[int]:
+        ranges = [number for one in self.ranges for number in one.commitments.values()]
+        return [self.part.signed.a, *ranges]
+
+    def answer(self, challenge: int) -> dict:
+        signed, blind = self.part.signed, self.blind
+        values = _messages(self.part.values, self.part.link_secret)
+        equality = {
+            "revealed_attrs": {label: str(values[label]) for label in self.shown},
+            "a_prime": str(signed.a),
+            "e": str(blind.e + challenge * (signed.e - E_START)),
+            "v": str(blind.v + challenge * signed.v),
+            "m": {
+                label: str(mask + challenge * self.messages[label])
+                for label, mask in self.masks.items()
+            },
+            "m2": str(blind.m2 + challenge * signed.m2),
+        }
+        ranges = [one.answer(challenge) for one in self.ranges]
+        return {
+            "primary_proof": {"eq_proof": equality, "ge_proofs": ranges},
+            "non_revoc_proof": None,
+        }
+
+
+class _Range:
+    """That a number is not below or not above a threshold: the difference is a sum of squares."""
+
+    def __init__(self, key: dict, asked: dict, number: int, mask: int):
+        self.key, self.asked, self.number, self.mask = key, asked, number, mask
+        self.kind, step = KINDS[asked["p_type"]]
+        self.sign = 1 if self.kind in ("GE", "GT") else -1
+        difference = self.sign * (number - asked["p_value"] - step)
+        roots = dict(zip(ROOTS, four_squares(difference), strict=True))
+        self.roots = roots
+        self.blinds = {name: secrets.randbits(2128) for name in (*ROOTS, "DELTA")}
+        numbers = roots | {"DELTA": difference}
+        self.commitments = {n: self._commit(numbers[n], self.blinds[n]) for n in numbers}
+        self.root_masks = {name: secrets.randbits(592) for name in ROOTS}
+        self.blind_masks = {name: secrets.randbits(2500) for name in self.blinds}
+        self.alpha_mask = secrets.randbits(2787)
+
+    def _commit(self, number: int, blind: int) -> int:
+        n = self.key["n"]
+        return pow(self.key["z"], number, n) * pow(self.key["s"], blind, n) % n
+
+    @property
+    def proven(self) -> list[int]:
+        n, product = self.key["n"], pow(self.key["s"], self.alpha_mask, self.key["n"])
+        for name in ROOTS:
+            product = product * pow(self.commitments[name], self.root_masks[name], n) % n
+        squares = [self._commit(self.root_masks[name], self.blind_masks[name]) for name in ROOTS]
+        return [*squares, self._commit(self.mask, self.sign * self.blind_masks["DELTA"]), product]
+
+    def answer(self, challenge: int) -> dict:
+        crossed = sum(self.roots[name] * self.blinds[name] for name in ROOTS)
+        alpha = self.alpha_mask + challenge * (self.blinds["DELTA"] - crossed)
+        said = {"attr_name": common_view(self.asked["name"]), "p_type": self.kind}
+        return {
+            "u": _responses(self.root_masks, self.roots, challenge),
+            "r": _responses(self.blind_masks, self.blinds, challenge),
+            "mj": str(self.mask + challenge * self.number),
+            "alpha": str(alpha),
+            "t": {name: str(number) for name, number in self.commitments.items()},
+            "predicate": said | {"value": self.asked["p_value"]},
+        }
+
+
+def four_squares(number: int) -> list[int]:
+    """Four roots whose squares add up to a number >= 0 of any size (Rabin and Shallit, 1986)."""
+    if number < 5000:
+        return _few_squares(number, 4)
+    if number % 4 == 0:
+        return [2 * root for root in four_squares(number // 4)]
+    while True:
+        first, second = secrets.randbelow(isqrt(number)), secrets.randbelow(isqrt(number))
+        rest = number - first**2 - second**2
+        if rest > 5 and rest % 4 == 1 and all(pow(base, rest - 1, rest) == 1 for base in (2, 3, 5)):
+            found = _two_squares(rest)
+            if found:
+                return [first, second, *found]
+
+
+def _few_squares(number: int, count: int) -> list[int]:
+    """The roots of so few squares; [] if there are none. By trying."""
+    if count == 1:
+        return [isqrt(number)] if isqrt(number) ** 2 == number else []
+    for root in range(isqrt(number), -1, -1):
+        if rest := _few_squares(number - root**2, count - 1):
+            return [root, *rest]
+    return []
+
+
+def _two_squares(prime: int) -> list[int]:
+    """Of a prime that is 1 modulo 4 (Hermite and Serret)."""
+    root = next(
+        root
+        for base in range(2, 100)
+        if (root := pow(base, (prime - 1) // 4, prime)) ** 2 % prime == prime - 1
+    )
+    larger, smaller = prime, root
+    while smaller**2 > prime:
+        larger, smaller = smaller, larger % smaller
+    other = isqrt(prime - smaller**2)
+    return [smaller, other] if smaller**2 + other**2 == prime else []
+
+
+def _lie(part: Part, referent: str) -> int | None:
+    return part.lies.get(referent, part.lies.get(referent.removesuffix("#bound")))
+
+
+def _responses(masks: dict[str, int], numbers: dict[str, int], challenge: int) -> dict[str, str]:
+    return {name: str(masks[name] + challenge * numbers[name]) for name in masks}
+
+
+def _requested(request: dict, parts: tuple[Part, ...]) -> dict:
+    """Every attribute is shown; of a group each under its name."""
+    said: dict = {"self_attested_attrs": {}, "unrevealed_attrs": {}, "predicates": {}}
+    said |= {"revealed_attrs": {}, "revealed_attr_groups": {}}
+    for index, part in enumerate(parts):
+        for referent in part.referents:
+            place = {"sub_proof_index": index}
+            asked = request["requested_attributes"].get(referent)
+            if asked is None:
+                said["predicates"][referent] = place
+            elif "names" in asked:
+                values = {name: _shown(part.values[name]) for name in asked["names"]}
+                said["revealed_attr_groups"][referent] = place | {"values": values}
+            else:
+                said["revealed_attrs"][referent] = place | _shown(part.values[asked["name"]])
+    return said
+
+
+def _shown(raw: str) -> dict:
+    return {"raw": raw, "encoded": encode(raw)}
+
+
+def _identifier(definition: Stored) -> dict:
+    ids = {"schema_id": definition.schema_id, "cred_def_id": definition.definition_id}
+    return ids | {"rev_reg_id": None, "timestamp": None}
+
+
+def _names(asked: dict) -> list[str]:
+    return asked.get("names") or [asked["name"]] if asked else []
 
 
 def _key(definition: Stored) -> dict:
@@ -79,9 +267,9 @@ def _key(definition: Stored) -> dict:
     return numbers | {"r": {label: int(number) for label, number in primary["r"].items()}}
 
 
-def _messages(values: dict[str, str]) -> dict[str, int]:
-    signed = {name: int(encode(raw)) for name, raw in values.items()}
-    return signed | {"master_secret": int(ALICE_LINK_SECRET)}
+def _messages(values: dict[str, str], link_secret: str) -> dict[str, int]:
+    signed = {common_view(name): int(encode(raw)) for name, raw in values.items()}
+    return signed | {SECRET: int(link_secret)}
 
 
 def _product(key: dict, messages: dict[str, int], v: int, m2: int) -> int:

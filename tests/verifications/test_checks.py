@@ -83,9 +83,19 @@ def test_a_failed_item_does_not_stop_the_checks_of_another():
 
 def test_a_failure_of_the_whole_skips_all_that_follows():
     asked = ask(attribute("name"))
-    outcome = checks.check(asked, answer(asked), ledger(), nonce_used=True)
-    assert codes(outcome) == {"nonce_reused"}
+    sent = answer(asked)
+    sent["identifiers"] *= 2
+    outcome = judge(asked, sent)
+    assert codes(outcome) == {"identifiers_mismatch"}
     assert statuses(outcome, "answered") == {"name": "skipped"}
+
+
+def test_a_number_is_shown_as_it_was_sent():
+    asked = ask(attribute("age"))
+    presentation = answer(asked)
+    presentation["requested_proof"]["revealed_attrs"]["age"]["raw"] = "+0028"
+    outcome = judge(asked, presentation)
+    assert outcome.is_valid and outcome.proof["age"]["value"] == "+0028"
 
 
 def test_a_group_is_answered_as_a_group_of_its_names():

@@ -6,6 +6,7 @@ from tests.people import ApiError
 from verifications import policy, proof_request
 
 pytestmark = pytest.mark.django_db(transaction=True)
+ALLOWED = {"allowText": True, "name": "age", "predicateType": ">=", "predicateValue": 18}
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 CAMEL = {
     "name": "Licence check",
@@ -208,3 +209,10 @@ def test_what_is_not_there_is_404(faber, acme):
         assert refused(organization.post, "/verifications", body).status == 404
     error = refused(faber.post, "/verifications", {"connectionId": alice.known_as(faber)})
     assert "verificationDefinitionId" in error.body["errors"]
+
+
+def test_text_is_allowed_in_a_definition_too():
+    body = {"name": "P", "version": "1.0", "requestedPredicates": {"Old": ALLOWED}}
+    written = proof_request.to_policy(body)
+    assert written["predicates"][0]["allowText"] is True
+    assert proof_request.from_policy(written)["requestedPredicates"]["Old"]["allowText"] is True

@@ -2,6 +2,9 @@
 
 import pytest
 
+from tests.people import ApiError
+from verifications.models import Verification
+
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 NOT_SHOWN = {"revealed": False, "selfAttested": False}
@@ -27,6 +30,64 @@ def alice(faber):
 
 def shown(holder):
     return holder.newest("verifications")["proof"]
+
+
+def test_a_bound_belongs_to_its_item_on_both_sides(faber, alice):
+    asked = faber.asks(alice, **POLICY)
+    seen = alice.newest("verifications")
+    row = Verification.objects.get(role="verifier")
+    assert list(row.asked()["requested_predicates"]) == ["Of age", "Of age#bound"]
+    assert seen["policy"]["predicates"] == asked["policy"]["predicates"] == POLICY["predicates"]
+    path = f"/verifications/{seen['verificationId']}"
+    offered = alice.get(f"{path}/availableCredentials")
+    assert [one["policyName"] for one in offered] == ["Name", "Of age"]
+    held = alice.newest("credentials")["credentialId"]
+    assert refused(alice, path, [chosen("Of age#bound", held)]) == "unknown_policy"
+    alice.put(path, [chosen("Name", held), chosen("Of age", held)])
+    result = faber.get(f"/verifications/{asked['verificationId']}")
+    assert result["isValid"] and set(result["proof"]) == {"Name", "Of age"}
+    assert {one.get("policyName") for one in result["checks"]} == {None, "Name", "Of age"}
+    assert alice.newest("verifications")["proof"] == result["proof"]
+
+
+def chosen(policy_name, credential_id):
+    return {"policyName": policy_name, "credentialId": credential_id}
+
+
+def refused(holder, path, selections):
+    with pytest.raises(ApiError) as raised:
+        holder.put(path, selections)
+    return raised.value.code
+
+
+@pytest.mark.parametrize(
+    ("age", "kind", "value"),
+    [
+        ("0", ">=", 0),
+        ("1", ">", 0),
+        ("2147483647", ">=", 2147483647),
+        ("2147483647", ">", 2147483646),
+        ("2147483647", ">=", 0),
+    ],
+)
+def test_the_bound_holds_for_every_number_that_meets_the_comparison(faber, age, kind, value):
+    holder = faber.hosts()
+    holder.receives(faber, faber.defines("name", "degree", "age"), VALUES | {"age": age})
+    compared = {"attributeName": "age", "predicateType": kind, "predicateValue": value}
+    asked = faber.asks(holder, predicates=[compared])
+    holder.auto_selects()
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+
+
+@pytest.mark.parametrize("age", ["-1", "-2147483648", "unknown"])
+def test_a_negative_number_or_a_text_is_not_sent_at_all(faber, age):
+    holder = faber.hosts()
+    holder.receives(faber, faber.defines("name", "degree", "age"), VALUES | {"age": age})
+    asked = faber.asks(holder, **POLICY)
+    holder.auto_selects()
+    result = faber.get(f"/verifications/{asked['verificationId']}")
+    assert result["isValid"] is False and result["proof"]["Name"]["value"] == "Alice"
+    assert {one["code"] for one in result["checks"] if "code" in one} == {"unanswered"}
 
 
 def test_a_request_shows_nothing_yet(faber, alice):

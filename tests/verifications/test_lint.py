@@ -11,6 +11,8 @@ NOW = FIRST_LIST
 DEGREE, BADGE = stored("degree"), stored("badge")
 DEGREES = {"credentialDefinitionId": DEGREE.definition_id}
 BADGES = {"credentialDefinitionId": BADGE.definition_id}
+INTEGERS = {DEGREE.definition_id: {"age", "degree"}, BADGE.definition_id: {"level"}}
+ALONE = ("non_revocation_alone", "revocationRequirement")
 PERSON = {"name": "Alice", "degree": "Maths", "age": "28"}
 
 
@@ -18,13 +20,13 @@ def attribute(name, *restrictions, **more):
     return {"policyName": name, "restrictions": list(restrictions)} | more
 
 
-def predicate(name, kind, *restrictions):
+def predicate(name, kind, *restrictions, **more):
     compared = {"policyName": f"{name}?", "predicateType": kind, "predicateValue": 5}
-    return {"attributeName": name, "restrictions": list(restrictions)} | compared
+    return {"attributeName": name, "restrictions": list(restrictions)} | compared | more
 
 
-def found(*items, samples=(), **more):
-    """[(code, path)] for a policy of these items."""
+def found(*items, samples=(), integers=INTEGERS, **more):
+    """[(code, path)] for a policy of these items; integers: what definitions declare."""
     body = {
         "name": "Proof",
         "version": "1.0",
@@ -32,7 +34,7 @@ def found(*items, samples=(), **more):
         "predicates": [item for item in items if "predicateType" in item],
     }
     body, known = policy.normalise(body | more), ledger()
-    tried = trial.try_on(body, samples, known, NOW)
+    tried = trial.try_on(body, samples, known, NOW, integers)
     return [(one.code, one.path) for one in lint.lint(body, tried, known, NOW)]
 
 
@@ -50,7 +52,7 @@ def test_a_good_policy_has_no_finding():
 
 
 def test_an_item_without_restrictions():
-    assert found(attribute("name"), predicate("level", ">")) == [
+    assert found(attribute("name"), predicate("level", "<")) == [
         ("no_restriction", "attributes[0]"),
         ("no_restriction", "predicates[0]"),
     ]
@@ -73,7 +75,7 @@ def test_a_restriction_without_an_issuer(restriction, codes):
 
 def test_a_definition_or_a_schema_that_is_nowhere():
     nowhere = {"credentialDefinitionId": "none"}, {"schemaId": "none", "issuerDid": "Faber"}
-    assert found(predicate("age", ">", DEGREES, *nowhere)) == [
+    assert found(predicate("age", "<", DEGREES, *nowhere)) == [
         ("unknown_definition", "predicates[0].restrictions[1].credentialDefinitionId"),
         ("unknown_schema", "predicates[0].restrictions[2].schemaId"),
     ]
@@ -107,7 +109,7 @@ def test_a_schema_and_a_name_that_is_not_its_own():
             attribute("two", DEGREES, attributeNames=["name", "level"]),
             "attributes[0].restrictions[0]",
         ),
-        (predicate("level", ">", {"issuerDid": "x"}, DEGREES), "predicates[0].restrictions[1]"),
+        (predicate("level", "<", {"issuerDid": "x"}, DEGREES), "predicates[0].restrictions[1]"),
         (
             attribute("name", DEGREES | {"value": {"attributeName": "b", "attributeValue": "c"}}),
             "attributes[0].restrictions[0]",
@@ -183,7 +185,7 @@ def test_revocation_that_is_not_asked_for():
     place = ("no_revocation_requirement", "revocationRequirement")
     assert found(attribute("Full Name", BADGES)) == [place]
     assert found(attribute("Full Name", BADGES), **asked(validNow=False)) == [place]
-    assert found(attribute("Full Name", BADGES), **asked(validNow=True)) == []
+    assert found(attribute("Full Name", BADGES), **asked(validNow=True)) == [ALONE]
     assert found(attribute("name", DEGREES)) == []
 
 
@@ -203,7 +205,35 @@ def test_a_requirement_without_effect():
     ]
     assert found(attribute("name", DEGREES, {"issuerDid": "Acme"}), **now) == []
     both = attribute("Full Name", BADGES), predicate("level", ">", BADGES)
-    assert found(*both, **now) == []
+    assert found(*both, **now) == [ALONE]
+
+
+@pytest.mark.parametrize("name", ["validUntil", "Valid to", "expiryDate"])
+def test_a_date_stands_beside_the_requirement(name):
+    badge, now = attribute("Full Name", BADGES), asked(validNow=True)
+    dated = predicate(name, ">=", {"issuerDid": "Faber"}, allowText=True)
+    assert found(badge, dated, **now) == [("text_satisfies", "predicates[0]")]
+    assert ALONE in found(badge, dated | {"predicateType": "<="}, **now)
+    assert ALONE not in found(attribute("name", DEGREES), **now)
+
+
+@pytest.mark.parametrize(
+    ("more", "codes"),
+    [
+        ({}, ["integer_not_declared"]),
+        ({"allowText": True}, ["text_satisfies"]),
+        ({"predicateValue": -1}, ["text_satisfies"]),
+        ({"predicateType": "<"}, []),
+        ({"predicateType": "=="}, ["equality_predicate"]),
+    ],
+)
+def test_a_comparison_of_what_nobody_declared_a_number(more, codes):
+    item = predicate("age", ">", DEGREES) | more
+    place = "predicates[0]"
+    assert found(item, integers={}) == [(code, place) for code in codes]
+    assert found(item) == [(code, place) for code in codes if code == "equality_predicate"]
+    both = item | {"restrictions": [DEGREES, {"issuerDid": "Acme"}]}
+    assert found(both) == [(code, place) for code in codes]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +243,8 @@ def test_a_requirement_without_effect():
 def test_a_moment_far_in_the_past_or_to_come(seconds, code):
     moment = datetime.fromtimestamp(NOW + seconds, UTC).isoformat()
     findings = found(attribute("Full Name", BADGES), **asked(validAt=moment))
-    assert findings == ([(code, "revocationRequirement.validAt")] if code else [])
+    expected = [(code, "revocationRequirement.validAt")] if code else []
+    assert findings == [ALONE, *expected]
 
 
 def test_a_policy_that_names_very_much_is_looked_up_in_bounds():

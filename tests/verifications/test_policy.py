@@ -41,6 +41,20 @@ def test_a_policy_comes_back_in_one_form():
     }
 
 
+def test_text_is_allowed_only_where_the_policy_says_so():
+    asked = [predicate("a", ">=", 1, allowText=True), predicate("b", ">=", 1, allowText=False)]
+    first, second = normalise(predicates=asked)["predicates"]
+    assert first["allowText"] is True and "allowText" not in second
+    asked = [predicate("age", ">=", 1, allowText="yes")]
+    assert errors(predicates=asked) == {"predicates[0].allowText"}
+
+
+@pytest.mark.parametrize("name", ["age#min", "age#max", "age#bound", "age#value:name"])
+def test_the_names_of_what_is_asked_for_an_item_are_reserved(name):
+    asked = [predicate("age", "<=", 1, policyName=name)]
+    assert errors(predicates=asked) == {"predicates[0].policyName"}
+
+
 def test_a_normalised_policy_stays_as_it_is():
     first = normalise(
         attributes=[attribute("who", {"schemaName": "Degree"}, attributeNames=["name", "degree"])],

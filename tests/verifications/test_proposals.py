@@ -157,6 +157,7 @@ def test_another_organization_cannot_answer_it(faber, acme):
     "changes, path",
     [
         ({"predicates": [PREDICATE | {"predicateType": "=="}]}, "predicates[0].predicateType"),
+        ({"predicates": [PREDICATE | {"allowText": True}]}, "predicates[0].allowText"),
         (
             {"attributes": [{"policyName": "a", "restrictions": [{"schemaName": "x"}]}]},
             "attributes[0].restrictions",

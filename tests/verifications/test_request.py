@@ -6,6 +6,7 @@ from agency.errors import Invalid, PeerError
 from tests.verifications.alice import ask, attribute, predicate
 from verifications import policy, request
 
+ADULT = predicate("age", ">=", 18)
 VALUE = {"value": {"attributeName": "degree", "attributeValue": "Maths"}}
 
 
@@ -80,6 +81,95 @@ def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
     item = only(request.items(asked))
     assert (item.policy_name, item.predicate_type, item.threshold) == ("age", "==", 18)
     assert item.bounds == [(">=", 18), ("<=", 18)]
+
+
+@pytest.mark.parametrize("kind", [">=", ">"])
+@pytest.mark.parametrize("value", [0, 18])
+def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_item(kind, value):
+    asked = ask(predicate("age", kind, value, VALUE), at=7)
+    compared = asked["requested_predicates"]
+    assert compared["age#bound"] == compared["age"] | {"p_type": "<=", "p_value": 2147483647}
+    item = only(request.items(asked))
+    assert (item.policy_name, item.predicate_type, item.threshold) == ("age", kind, value)
+    assert item.bounds == [(kind, value), ("<=", 2147483647)] and item.is_bounded
+    [shown] = request.to_policy(asked)["predicates"]
+    assert (shown["policyName"], shown["predicateType"]) == ("age", kind)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        predicate("age", "<=", 18),
+        predicate("age", "<", 18),
+        predicate("age", ">=", -1),
+        predicate("age", ">", -1),
+        predicate("age", ">=", 18, allowText=True),
+    ],
+)
+def test_no_other_comparison_is_asked_with_a_bound(item):
+    asked = ask(item)
+    assert list(asked["requested_predicates"]) == ["age"]
+    assert not only(request.items(asked)).is_bounded
+
+
+@pytest.mark.parametrize(
+    ("restrictions", "has_bound"),
+    [
+        ([], True),
+        ([{"credentialDefinitionId": "a"}], False),
+        ([{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "b"} | VALUE], False),
+        ([{"credentialDefinitionId": "a"}, {"issuerDid": "x"}], True),
+        ([{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "other"}], True),
+        ([{"credentialDefinitionId": "none"}], True),
+    ],
+)
+def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(restrictions, has_bound):
+    body = {"name": "P", "version": "1", "predicates": [predicate("A ge", ">", 1, *restrictions)]}
+    written = policy.normalise(body)
+    integers = {"a": {"age", "b"}, "b": {"age"}, "other": {"salary"}}
+    asked = request.build(written, "5", None, integers)
+    assert ("A ge#bound" in asked["requested_predicates"]) is has_bound
+    named = {one["credentialDefinitionId"] for one in restrictions if "issuerDid" not in one}
+    assert request.definitions_of_predicates(written) == named
+
+
+@pytest.mark.parametrize("part", ["attributes", "predicates"])
+@pytest.mark.parametrize("turn", [1, -1])
+def test_a_stored_policy_with_an_item_named_as_a_bound_is_refused(part, turn):
+    older = {"policyName": "age#bound", "attributeName": "age", "attributeNames": ["age"]}
+    older |= {"predicateType": "<=", "predicateValue": 30}
+    stored = policy.normalise({"name": "P", "version": "1", "predicates": [ADULT]})
+    request.build(stored, "5")
+    stored[part] = [*stored[part], older][::turn]
+    with pytest.raises(Invalid) as refused:
+        request.build(stored, "5")
+    assert refused.value.code == "invalid_policy"
+
+
+def test_what_looks_like_a_bound_and_is_none_stays_an_item_of_its_own():
+    bound = compare("<=", 2147483647)
+    for base, other in (
+        (compare("<", 18), bound),
+        (compare(">=", -1), bound),
+        (compare(">=", 18), compare("<=", 99)),
+        (compare(">=", 18), compare("<", 2147483647)),
+        (compare(">=", 18), bound | {"name": "height"}),
+        (compare(">=", 18), bound | {"restrictions": [{"schema_name": "x"}]}),
+        (compare(">=", 18), bound | {"non_revoked": {"to": 7}}),
+    ):
+        read = request.items(foreign(predicates={"age": base, "age#bound": other}))
+        assert [item.policy_name for item in read] == ["age", "age#bound"]
+    assert only(request.items(foreign(predicates={"#bound": bound}))).policy_name == "#bound"
+    alone = only(request.items(foreign(predicates={"age#bound": bound})))
+    assert alone.policy_name == "age#bound"
+
+
+def test_the_bound_of_another_verifier_is_folded_too():
+    asked = foreign(
+        {"age": {"name": "name"}},
+        {"p#bound": compare("<=", 2147483647), "p": compare(">", 0)},
+    )
+    assert [item.policy_name for item in request.items(asked)] == ["age", "p"]
 
 
 def test_a_required_value_is_shown_by_a_companion():

@@ -144,6 +144,7 @@ def test_only_one_process_makes_keys(settings):
         pool.release()
 
 
+@pytest.mark.slow
 def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library():
     one, names = stored("badge"), ["Größe", "with space and Capitals"]
     schema = one.schema | {"name": "Other", "attrNames": names}

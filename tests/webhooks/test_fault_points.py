@@ -6,6 +6,7 @@ import pytest
 import requests
 from django.db import connection
 
+from agency.embedded import empty_home, valkey
 from connections.models import Connection
 from tests.processes import eventually, processes, same_server
 from tests.queues import let_leases_run_out
@@ -13,7 +14,11 @@ from tests.webhooks.receiver import time_passes
 from webhooks.models import Delivery, Event
 from webhooks.types import Type
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.timeout(180)]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+]
 KILLED = -9
 
 
@@ -21,9 +26,10 @@ KILLED = -9
 def product(tmp_path):
     """The product's processes beside this test, on its database."""
     database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
-    broker = same_server(os.environ["REDIS_URL"], "7")
-    with processes(tmp_path, DATABASE_URL=database, REDIS_URL=broker) as product:
-        yield product
+    with empty_home() as home:
+        broker = valkey.start(home / "valkey", durable=False)
+        with processes(tmp_path, DATABASE_URL=database, REDIS_URL=broker) as product:
+            yield product
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from tests.webhooks.receiver import receiving
 from tests.webhooks.streams import ROOT, free_port, serving
 from webhooks.signing import new_secret
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 class Servers:

@@ -11,7 +11,7 @@ from django.db import transaction
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from agency import asgi
+from agency import streaming
 from connections.models import Connection
 from tenants.models import Tenant
 from tests.people import Organization
@@ -21,7 +21,7 @@ from tests.webhooks.streams import Stream, database_connections, free_port, serv
 from webhooks import feed
 from webhooks.stream import Hub, Listener
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture
@@ -168,7 +168,7 @@ def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
     async def receive():
         await asyncio.sleep(9)
 
-    application = asgi.Application()
+    application = streaming.Application()
     application.hub = Broken()
     asyncio.run(application.stream({"type": "http", "method": "GET", "path": "/"}, receive, send))
     assert "a stream broke" in caplog.text and application.hub.all() == []

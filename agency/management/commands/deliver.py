@@ -10,6 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
+from agency import startup
+from agency.logs import log_start
 from connections import tasks as messages
 from webhooks import tasks as webhooks
 
@@ -25,9 +27,12 @@ class Command(BaseCommand):
         parser.add_argument("--loop", action="store_true", help="until SIGTERM or Ctrl-C")
 
     def handle(self, loop: bool, **options: Any) -> None:
+        startup.require()
         over = Event()
         if not loop:
             over.set()
+        else:
+            log_start("deliver")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: end(over))
         with ThreadPoolExecutor(len(JOBS)) as threads:

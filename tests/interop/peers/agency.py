@@ -14,6 +14,7 @@ import psycopg
 import requests
 from django.conf import settings
 
+from agency.development import DEVELOPER_SETTINGS
 from agency.supervisor import commands
 from tests import people
 from tests.interop.peers.processes import Process, eventually, free_port
@@ -29,18 +30,22 @@ class Agency:
         self.url = f"http://127.0.0.1:{self.port}"
         self.database = f"interop_{secrets.token_hex(6)}"
         self.services: dict[str, Process] = {}
-        self.environment = os.environ | {
-            "DATABASE_URL": self._database_url(self.database),
-            "PORT": str(self.port),
-            "PUBLIC_URL": self.url,
-            "DEBUG": "1",
-            "LOG_LEVEL": "INFO",
-            "STORAGE_ROOT": str(folder / "storage"),
-            "METRICS_ROOT": str(folder / "metrics"),
-            "PYTHONPATH": str(settings.BASE_DIR),
-            "PYTHONWARNINGS": "ignore",
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
-        }
+        self.environment = (
+            os.environ
+            | DEVELOPER_SETTINGS
+            | {
+                "ALLOWED_HOSTS": "127.0.0.1",
+                "DATABASE_URL": self._database_url(self.database),
+                "PORT": str(self.port),
+                "PUBLIC_URL": self.url,
+                "LOG_LEVEL": "INFO",
+                "STORAGE_ROOT": str(folder / "storage"),
+                "METRICS_ROOT": str(folder / "metrics"),
+                "PYTHONPATH": str(settings.BASE_DIR),
+                "PYTHONWARNINGS": "ignore",
+                "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+            }
+        )
 
     def start(self) -> None:
         """Does not wait: see wait_until_ready()."""

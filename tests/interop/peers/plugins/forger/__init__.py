@@ -68,7 +68,10 @@ async def somebody_elses(holder, request, chosen, *ledger):
 async def a_weaker_predicate(holder, request, chosen, *ledger):
     """Proves less than was asked."""
     predicates = request["requested_predicates"]
-    weaker = {name: one | {"p_value": 0} for name, one in predicates.items()}
+    weaker = {
+        name: one | ({} if one["p_type"].startswith("<") else {"p_value": 0})
+        for name, one in predicates.items()
+    }
     return await made(holder, request | {"requested_predicates": weaker}, chosen, *ledger)
 
 

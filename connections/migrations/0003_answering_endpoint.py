@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("connections", "0001_initial"),
+        ("connections", "0002_their_former_until"),
     ]
 
     operations = [

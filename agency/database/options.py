@@ -1,0 +1,44 @@
+"""What every connection to PostgreSQL is opened with. No Django here: the settings use it."""
+
+from typing import Any
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import make_conninfo
+
+# Seconds. psycopg itself waits for two at least.
+CONNECT_TIMEOUT = 2
+# Milliseconds. A process that serves would rather fail than hold its thread.
+STATEMENT_TIMEOUT = 30_000
+IDLE_IN_TRANSACTION_TIMEOUT = 60_000
+# How long a host that went away without a word goes unnoticed: about 25 seconds.
+KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
+OF_DJANGO = {"assume_role", "isolation_level", "pool", "prepare_threshold", "server_side_binding"}
+
+
+def connection_options(given: dict[str, Any], lock_timeout: int | None = None) -> dict[str, Any]:
+    """Options of a connection: ours, and those of `DATABASE_URL`, which win.
+
+    given: from the query of the URL. Its `options` (parameters of the server) follow ours, and
+    PostgreSQL takes the last of two. lock_timeout: milliseconds, of a process that runs one
+    command: it may work as long as it needs, but it waits for a lock only so long.
+
+    Raises ValueError for an option that libpq does not know.
+    """
+    reject_unknown(given)
+    server = {"idle_in_transaction_session_timeout": IDLE_IN_TRANSACTION_TIMEOUT}
+    if lock_timeout is None:
+        server["statement_timeout"] = STATEMENT_TIMEOUT
+    else:
+        server["lock_timeout"] = lock_timeout
+    words = [f"-c {name}={value}" for name, value in server.items()]
+    if theirs := given.get("options"):
+        words.append(str(theirs))
+    ours = {"connect_timeout": CONNECT_TIMEOUT, **KEEPALIVES}
+    return ours | given | {"options": " ".join(words)}
+
+
+def reject_unknown(given: dict[str, Any]) -> None:
+    try:
+        make_conninfo(**{name: value for name, value in given.items() if name not in OF_DJANGO})
+    except ProgrammingError as error:
+        raise ValueError(str(error).strip()) from None

@@ -1,0 +1,102 @@
+"""The database schema that this version needs, and how the schema of a database differs from it.
+
+The names of applied migrations do not tell what a table looks like: a migration that was changed
+after it was applied leaves its name and the old table. So `schema.json` describes our tables as
+the migrations of this version make them, and readiness compares. `manage.py check_schema --write`
+writes the file anew, from a migrated database, after a migration was added.
+
+Compared is what PostgreSQL 14 to 18 describe in the same words: columns with type and nullability,
+constraints and indexes with their columns. The expressions of checks and partial indexes are not,
+as PostgreSQL prints them differently from version to version.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+
+from django.apps import apps
+from django.db import connection
+
+FILE = Path(__file__).with_name("schema.json")
+APPS = ("tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
+
+# One row for each part of a table: (table, kind, name, description).
+# Constraints: c check, f foreign key, p primary key, u unique, x exclusion. PostgreSQL 18 lists
+# NOT NULL among them (n), older versions do not; it is compared as a part of the column.
+QUERY = """
+WITH tables AS (
+    SELECT oid, relname FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace AND relname = ANY(%s)
+)
+SELECT relname, 'column', attname::text,
+       format_type(atttypid, atttypmod) || CASE WHEN attnotnull THEN ' not null' ELSE '' END
+FROM tables JOIN pg_attribute ON attrelid = tables.oid
+WHERE attnum > 0 AND NOT attisdropped
+UNION ALL
+SELECT relname, 'constraint', conname::text, concat_ws(' ',
+       CASE contype WHEN 'c' THEN 'check' WHEN 'f' THEN 'foreign key' WHEN 'p' THEN 'primary key'
+                    WHEN 'u' THEN 'unique' ELSE contype::text END,
+       (SELECT string_agg(attname, ', ' ORDER BY attname) FROM pg_attribute
+        WHERE attrelid = tables.oid AND attnum = ANY(conkey)),
+       'to ' || (SELECT other.relname FROM pg_class other WHERE other.oid = confrelid),
+       CASE WHEN NOT convalidated THEN 'not valid' END)
+FROM tables JOIN pg_constraint ON conrelid = tables.oid
+WHERE contype <> 'n'
+UNION ALL
+SELECT tables.relname, 'index', indexes.relname::text, concat_ws(' ',
+       CASE WHEN indisunique THEN 'unique' END,
+       (SELECT string_agg(coalesce(attname, '(expression)'), ', ' ORDER BY position)
+        FROM unnest(indkey::int2[]) WITH ORDINALITY AS keys(number, position)
+        LEFT JOIN pg_attribute ON attrelid = tables.oid AND attnum = number AND number > 0),
+       CASE WHEN indpred IS NOT NULL THEN 'where …' END,
+       CASE WHEN NOT indisvalid THEN 'not valid' END)
+FROM tables JOIN pg_index ON indrelid = tables.oid
+JOIN pg_class indexes ON indexes.oid = indexrelid
+"""
+
+Schema = dict[str, dict[str, dict[str, str]]]  # {table: {kind: {name: description}}}
+
+
+def actual() -> Schema:
+    """Our tables as the database has them. One query."""
+    names = [
+        model._meta.db_table for app in APPS for model in apps.get_app_config(app).get_models()
+    ]
+    found: Schema = {}
+    with connection.cursor() as cursor:
+        cursor.execute(QUERY, [names])
+        for table, kind, name, description in sorted(cursor.fetchall()):
+            found.setdefault(table, {}).setdefault(kind, {})[name] = description
+    return found
+
+
+@cache
+def expected() -> Schema:
+    return json.loads(FILE.read_text())
+
+
+def write(schema: Schema) -> None:
+    FILE.write_text(json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+
+
+def differences(wanted: Schema, found: Schema) -> list[str]:
+    """What is missing in `found` or other than wanted, each in a few words.
+
+    More than is wanted is no difference: during an upgrade the database is ahead of the code that
+    still runs.
+    """
+    lines = []
+    for table, kinds in wanted.items():
+        if table not in found:
+            lines.append(f"there is no table {table}")
+            continue
+        for kind, parts in kinds.items():
+            has = found[table].get(kind, {})
+            for name, description in parts.items():
+                if name not in has:
+                    lines.append(f"{table} lacks the {kind} {name} ({description})")
+                elif has[name] != description:
+                    lines.append(
+                        f"{table} has the {kind} {name} as ({has[name]}), not ({description})"
+                    )
+    return lines

@@ -1,0 +1,107 @@
+"""What a definition declares of its attributes, and that nothing else is offered or issued."""
+
+import pytest
+
+from credentials.models import CredentialDefinition
+from tests.people import ApiError
+
+pytestmark = pytest.mark.django_db(transaction=True)
+CLAIMS = {"claims": {"age": {"type": "integer"}}}
+NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 81]
+
+
+def refused(call, *args, **kwargs):
+    with pytest.raises(ApiError) as raised:
+        call(*args, **kwargs)
+    return raised.value
+
+
+@pytest.fixture
+def licence(faber):
+    return faber.defines("name", "age", **CLAIMS)
+
+
+def values(age):
+    return {"name": "Alice", "age": age}
+
+
+def test_a_definition_shows_what_it_declares(faber, licence):
+    assert licence["claims"] == CLAIMS["claims"]
+    assert faber.get(f"/definitions/credentials/{licence['definitionId']}") == licence
+    again = faber.post(f"/definitions/credentials/{licence['schemaId']}", CLAIMS)
+    assert again["claims"] == CLAIMS["claims"]
+    assert "claims" not in faber.defines("name", "age")
+    assert "claims" not in faber.defines("name", "age", claims={})
+
+
+@pytest.mark.parametrize(
+    ("claims", "field"),
+    [
+        ({"salary": {"type": "integer"}}, "claims.salary"),
+        ({"Age": {"type": "integer"}}, "claims.Age"),
+        ({"age": {"type": "number"}}, "claims.age.type"),
+        ({"age": {}}, "claims.age.type"),
+        ({"age": "integer"}, "claims.age"),
+        ([], "claims"),
+    ],
+)
+def test_a_declaration_that_cannot_be_is_refused_by_name(faber, claims, field):
+    error = refused(faber.defines, "name", "age", claims=claims)
+    assert (error.status, error.code) == (400, "invalid_request")
+    assert [name for name in error.body["errors"] if name.startswith(field)]
+    assert not CredentialDefinition.objects.exists()
+    schema_id = faber.defines("name", "age")["schemaId"]
+    path = f"/definitions/credentials/{schema_id}"
+    assert refused(faber.post, path, {"claims": claims}).code == "invalid_request"
+
+
+@pytest.mark.parametrize("age", NOT_INTEGERS)
+def test_a_text_is_not_offered(faber, licence, age):
+    alice = faber.hosts()
+    error = refused(faber.offers, alice, licence, values(age))
+    assert (error.status, error.code) == (400, "not_an_integer")
+    assert list(error.body["errors"]) == ["credentialValues.age"]
+    assert not alice.get("/credentials")
+
+
+@pytest.mark.parametrize("age", ["28", "-5", "+5", "01067", "-0", "2147483647", "-2147483648"])
+def test_an_integer_is_issued_as_it_is_written(faber, licence, age):
+    alice = faber.hosts()
+    alice.receives(faber, licence, values(age))
+    assert alice.newest("credentials")["values"] == values(age)
+
+
+def test_a_text_is_not_issued_in_the_place_of_what_was_offered(faber, licence):
+    alice = faber.hosts()
+    offered = faber.offers(alice, licence, values("28"))
+    alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}")
+    path = f"/credentials/{offered['credentialId']}"
+    assert refused(faber.put, path, values("old")).code == "not_an_integer"
+    faber.put(path, values("29"))
+    assert alice.newest("credentials")["values"]["age"] == "29"
+
+
+def test_a_text_is_not_issued_after_an_offer_without_values(faber, licence):
+    alice = faber.hosts()
+    offered = faber.offers(alice, licence)
+    alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}")
+    path = f"/credentials/{offered['credentialId']}"
+    assert refused(faber.put, path, values("")).code == "not_an_integer"
+
+
+def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence):
+    alice = faber.hosts()
+    alice.known_as(faber)
+    body = {"definitionId": licence["definitionId"], "credentialValues": values("old")}
+    alice.put(f"/credentials/propose/{alice.known[faber][1]}", body)
+    [seen] = faber.get("/credentials")
+    path = f"/credentials/{seen['credentialId']}/offer"
+    assert refused(faber.put, path).code == "not_an_integer"
+
+
+def test_another_organization_knows_what_was_declared_here(faber, acme, licence):
+    name = licence["definitionId"]
+    assert CredentialDefinition.integers(acme.tenant.pk, {name}) == {name: {"age"}}
+    faber.delete(f"/definitions/credentials/{name}")
+    assert CredentialDefinition.integers(acme.tenant.pk, {name}) == {name: {"age"}}
+    assert CredentialDefinition.integers(acme.tenant.pk, {"none"}) == {}

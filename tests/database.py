@@ -1,0 +1,37 @@
+"""The test database between two tests that commit: empty, as after its migrations."""
+
+from functools import cache
+from typing import Any
+
+from django.db import connection
+
+# What `migrate` writes and no test does.
+KEPT = {"django_migrations", "django_content_type", "auth_permission"}
+
+
+def clear(_: Any = None) -> None:
+    """Deletes all rows that were written, in one statement of milliseconds.
+
+    Django's `flush` truncates each table, which makes new files for all of them and their
+    indexes, and writes permissions and content types again.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(statements())
+
+
+@cache
+def statements() -> str:
+    """The lock waits for transactions of threads that still write, as TRUNCATE would.
+
+    Without triggers the order of the tables does not matter: foreign keys are triggers too.
+    """
+    found = connection.introspection.table_names()
+    tables = [connection.ops.quote_name(name) for name in found if name not in KEPT]
+    lines = [
+        "BEGIN",
+        "SET LOCAL session_replication_role = replica",
+        f"LOCK TABLE {', '.join(tables)} IN SHARE ROW EXCLUSIVE MODE",
+        *(f"DELETE FROM {table}" for table in tables),
+        "COMMIT",
+    ]
+    return ";\n".join(lines)

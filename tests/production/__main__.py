@@ -1,0 +1,235 @@
+"""`make test-production`: the product as an operator installs it.
+
+It is copied to an empty folder (what the image holds, so no `var/`) and runs in an environment
+with requirements.txt alone: every line of the Procfile, DEBUG off. One story goes over HTTP, with
+a webhook and the stream of events: through nginx with deploy/nginx.conf where that is installed,
+else without TLS. PostgreSQL and Valkey are those of `python -m agency.embedded`.
+"""
+
+import contextlib
+import json
+import os
+import secrets
+import shlex
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import requests
+import yaml
+
+from agency.embedded import SIGNALS, uninterrupted
+from agency.embedded.home import free_port, new_master_key
+from agency.supervisor import MARK, Ended, Supervisor, commands, say, sweep
+from tests.production import Failed, imports
+from tests.production.proxy import Proxy, is_installed
+from tests.production.receiver import Receiver, receiving
+from tests.production.story import Agency
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS_TO_START, SECONDS_TO_STOP = 60, 40
+SECONDS_TO_INSTALL = 600
+# What signals leave behind: 0 of what ends itself, or the signal's number.
+ENDED_CLEANLY = {0, -signal.SIGTERM, 128 + signal.SIGTERM}
+OF_THE_MACHINE = ("HOME", "LANG")
+
+
+def main() -> int:
+    """0 when everything starts, works and stops."""
+    for number in SIGNALS:
+        signal.signal(number, signal.default_int_handler)
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="agency-production-") as name:
+        folder = Path(name).resolve()
+        product = folder / "product"
+        try:
+            copied = copy_product(product)
+            os.chdir(product)
+            run(folder)
+            if written := {path.name for path in product.iterdir()} - copied - {"staticfiles"}:
+                raise Failed(f"something wrote {written} into the product's folder")
+        except (Failed, Ended) as failure:
+            say(f"FAILED: {failure}", file=sys.stderr)
+            return 1
+        finally:
+            os.chdir(before)
+    say("Everything started, worked and stopped.")
+    return 0
+
+
+def run(folder: Path) -> None:
+    python = install(folder / "environment")
+    data = folder / "data"
+    data.mkdir()
+    with receiving(data) as receiver:
+        environment = production(python, data, receiver)
+        proxy = None
+        if is_installed():
+            ports = int(environment["PORT"]), int(environment["STREAM_PORT"])
+            proxy = Proxy(folder / "nginx", data, *ports)
+            environment["PUBLIC_URL"] = f"https://localhost:{proxy.port}"
+            environment["TRUST_PROXY"] = "1"
+        judge_imports(python, environment)
+        supervisor = Supervisor(mark=str(folder))
+        supervisor.environment = environment | {MARK: str(folder)}
+        must(supervisor, "python manage.py collectstatic --no-input")
+        must(supervisor, "python manage.py check --deploy --database default")
+        with started(supervisor), proxy.running() if proxy else contextlib.nullcontext():
+            keys = must(supervisor, "python manage.py create_organization --json Faber")
+            agency = Agency(environment, json.loads(keys), receiver.certificate)
+            if proxy:
+                agency.is_led_to_https(proxy.plain_port)
+            agency.open_pages()
+            agency.play(receiver)
+            judge_health(supervisor)
+    if left := sweep(str(folder)):
+        raise Failed(f"{left} processes were left behind")
+
+
+def copy_product(to: Path) -> set[str]:
+    """What git knows of what .dockerignore keeps. Answers the names in its first level."""
+    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"]
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *kept]
+    files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    for file in filter(None, files.split("\0")):
+        (to / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / file, to / file)
+    return {path.name for path in to.iterdir()}
+
+
+def install(environment: Path) -> Path:
+    """A virtual environment with requirements.txt alone; answers its Python."""
+    started_at = time.monotonic()
+    python = environment / "bin" / "python"
+    say("Installing requirements.txt alone ... ", end="")
+    pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+    for command in (
+        [sys.executable, "-m", "venv", environment],
+        [*pip, "--requirement", "requirements.txt"],
+        [python, "-m", "pip", "check"],
+    ):
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL)
+        if ran.returncode:
+            raise Failed(f"{shlex.join(map(str, command))}: {ran.stdout}{ran.stderr}")
+    say(f"{time.monotonic() - started_at:.0f} s")
+    return python
+
+
+def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
+    """The whole environment of the product: nothing of the caller's settings is in it.
+
+    Only the receiver of the webhook asks for more than production allows: it is on loopback.
+    """
+    port, stream_port = free_port(data / "port"), free_port(data / "stream-port")
+    given = {name: os.environ[name] for name in OF_THE_MACHINE if name in os.environ}
+    return given | {
+        "PATH": os.pathsep.join((str(python.parent), "/usr/bin", "/bin")),
+        "HOSTNAME": socket.gethostname(),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "DATABASE_URL": os.environ["DATABASE_URL"],
+        "REDIS_URL": os.environ["REDIS_URL"],
+        "SECRET_KEY": secrets.token_urlsafe(50),
+        "AGENCY_MASTER_KEY": new_master_key(),
+        "PORT": str(port),
+        "STREAM_PORT": str(stream_port),
+        "PUBLIC_URL": f"http://127.0.0.1:{port}",
+        "ALLOWED_HOSTS": "127.0.0.1,localhost",
+        "GRANIAN_WORKERS": "2",
+        "STORAGE_ROOT": str(data / "storage"),
+        "METRICS_ROOT": str(data / "metrics"),
+        "METRICS_TOKEN": secrets.token_urlsafe(16),
+        "LOG_LEVEL": "WARNING",
+        "OUTGOING_ALLOW_LOOPBACK": "1",
+        "OUTGOING_CA_FILE": str(receiver.certificate),
+    }
+
+
+def judge_imports(python: Path, environment: dict[str, str]) -> None:
+    """The modules that need development requirements are those that say so, and no other."""
+    program = Path(imports.__file__)
+    ran = subprocess.run(
+        [python, program], env=environment, capture_output=True, text=True, timeout=120
+    )
+    if ran.returncode:
+        raise Failed(f"importing the modules ended badly: {ran.stderr}")
+    reasons, number = json.loads(ran.stdout)
+    for name in sorted(set(reasons) ^ imports.DEVELOPMENT_ONLY):
+        why = reasons.get(name, "can be imported, yet is listed as needing development packages")
+        say(f"{name}: {why}", file=sys.stderr)
+    if set(reasons) != imports.DEVELOPMENT_ONLY:
+        raise Failed("not every module can be imported with requirements.txt alone")
+    say(f"Imported {number} modules; {len(reasons)} are for development only.")
+
+
+def must(supervisor: Supervisor, command: str) -> str:
+    code, output = supervisor.capture(command)
+    if code:
+        raise Failed(f"{command} ended with {code}:\n{output}")
+    return output
+
+
+@contextlib.contextmanager
+def started(supervisor: Supervisor) -> Iterator[None]:
+    """Every line of the Procfile: `migrate` to its end, the others until the block ends."""
+    lines = commands()
+    must(supervisor, lines.pop("migrate"))
+    try:
+        for name, command in lines.items():
+            supervisor.start(name, command)
+        wait_until_ready(supervisor)
+        yield
+        supervisor.check()
+    finally:
+        with uninterrupted():
+            supervisor.stop(grace=SECONDS_TO_STOP)
+    for name, process in supervisor.services.items():
+        if process.returncode not in ENDED_CLEANLY:
+            raise Failed(f"{name} did not stop cleanly (exit code {process.returncode})")
+
+
+def wait_until_ready(supervisor: Supervisor) -> None:
+    deadline = time.monotonic() + SECONDS_TO_START
+    while (found := readiness(supervisor))[0] != 200:
+        supervisor.check()
+        if time.monotonic() > deadline:
+            raise Failed(f"/health/ready after {SECONDS_TO_START} s: {found}")
+        time.sleep(0.2)
+
+
+def readiness(supervisor: Supervisor) -> tuple[int, str]:
+    """Asked as a load balancer on this machine asks."""
+    url = f"http://127.0.0.1:{supervisor.environment['PORT']}/health/ready"
+    try:
+        answer = requests.get(url, timeout=10)
+        return answer.status_code, answer.text
+    except requests.RequestException as error:
+        return 0, type(error).__name__
+
+
+def judge_health(supervisor: Supervisor) -> None:
+    """Ready, and well by the checks that docker-compose.yml makes of each service."""
+    if (found := readiness(supervisor))[0] != 200:
+        raise Failed(f"/health/ready: {found}")
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    for name in supervisor.services:
+        kind, *words = services[name]["healthcheck"]["test"]
+        check = words[0].replace("$$", "$") if kind == "CMD-SHELL" else shlex.join(words)
+        # The shell of the supervisor begins with exec; ports are those of this run.
+        ours = check.replace("8001", supervisor.environment["STREAM_PORT"])
+        must(supervisor, f"/bin/sh -c {shlex.quote(ours)}")
+        say(f"{name} is well.")
+    supervisor.check()
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

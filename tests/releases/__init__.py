@@ -1,0 +1,23 @@
+"""What was released: hashes of its migrations, and a database of it with data of every kind.
+
+Below tests/fixtures/releases/, one folder for each version. `python -m tests.releases` writes the
+folder of the version that is checked out; a released one is never written again.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from agency.schema import APPS
+
+ROOT = Path(__file__).resolve().parents[2]
+RELEASES = ROOT / "tests" / "fixtures" / "releases"
+
+
+def hashes(root: Path = ROOT, apps: Sequence[str] = APPS) -> dict[str, str]:
+    """SHA-256 of each migration, by its path below `root`."""
+    files = [path for app in apps for path in (root / app / "migrations").glob("[0-9]*.py")]
+    return {
+        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(files)
+    }

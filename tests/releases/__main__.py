@@ -1,0 +1,94 @@
+"""Writes the folder of the version that is checked out: `python -m tests.releases`, from the root.
+
+It plays the stories in an empty database of a PostgreSQL of its own and dumps it. Nothing here is
+a secret: the keys are made for this one database.
+"""
+
+import json
+import lzma
+import os
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import django
+
+from agency import __version__
+from agency.embedded import empty_home, postgres, valkey
+from agency.embedded.home import new_master_key
+from tests.releases import RELEASES, hashes
+
+NOTE = "Keys and ids of a database that was made for tests: they open nothing else."
+
+
+def main() -> None:
+    folder = RELEASES / __version__
+    if folder.exists():
+        sys.exit(f"{folder} exists: what is released stays as it is.")
+    unfinished = RELEASES / f"{__version__}.new"
+    shutil.rmtree(unfinished, ignore_errors=True)
+    with empty_home() as home:
+        environment = {
+            "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
+            "REDIS_URL": valkey.start(home / "valkey", durable=False),
+            "STORAGE_ROOT": str(unfinished / "storage"),
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "AGENCY_MASTER_KEY": new_master_key(),
+        }
+        os.environ |= environment | {
+            "DEBUG": "0",
+            "LOG_LEVEL": "ERROR",
+            "OUTGOING_ALLOW_LOOPBACK": "1",
+            "WEBHOOK_REQUIRE_HTTPS": "0",
+            "WEBHOOK_THREADS": "4",
+            "LEDGER_TIMEOUT": "0.5",
+            "REVOCATION_FIRST_REGISTRY_SIZE": "16",
+        }
+        known = play()
+        write(unfinished / "migrations.json", hashes())
+        keys = {name: environment[name] for name in ("SECRET_KEY", "AGENCY_MASTER_KEY")}
+        write(unfinished / "known.json", {"note": NOTE, "keys": keys} | known)
+        (unfinished / "database.sql.xz").write_bytes(lzma.compress(dump(), preset=9))
+    unfinished.rename(folder)
+    print(f"Wrote {folder}.")
+
+
+def play() -> dict:
+    django.setup()
+    from django.core.management import call_command
+    from django.test.utils import setup_test_environment
+
+    from tests import keys
+    from tests.releases import story
+
+    setup_test_environment()
+    call_command("migrate", verbosity=0)
+    with keys.stored_keys():
+        return story.tell()
+
+
+def dump() -> bytes:
+    """As SQL that any driver can run: without what only psql understands or only new servers."""
+    url = urlsplit(os.environ["DATABASE_URL"])
+    command = [postgres.program("pg_dump"), "--no-owner", "--inserts", "--rows-per-insert=100"]
+    done = subprocess.run(
+        [*command, "--dbname", url._replace(scheme="postgresql").geturl()],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    only_here = re.compile(r"^(\\(un)?restrict |SET transaction_timeout).*\n", re.MULTILINE)
+    return only_here.sub("", done.stdout).encode()
+
+
+def write(path: Path, content: dict) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1, sort_keys=True) + "\n")
+
+
+if __name__ == "__main__":
+    main()
