@@ -40,7 +40,7 @@ EXAMPLES = {
     422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
     429: (
         "too_many_at_once",
-        "Too many of your calls are at work already. Send this one again later.",
+        "Too many of your calls are at work. Send this one again later.",
     ),
     503: ("not_ready", "Not ready: broker."),
 }

@@ -118,7 +118,7 @@ TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(TRUST_PROXY))
 # Envelopes that /didcomm takes in a minute from one address; 0 for any number.
 INBOX_PER_ADDRESS = env.int("INBOX_PER_ADDRESS", default=6000)
-# Envelopes that it takes in a minute for one key of a wallet; 0 for any number.
+# Envelopes that it takes in a minute of one sender for one key of a wallet; 0 for any number.
 INBOX_PER_RECIPIENT = env.int("INBOX_PER_RECIPIENT", default=1200)
 
 if not DATABASE_URL:

@@ -1,7 +1,6 @@
 """Received messages: opened, stored once, handled, and answered in the same call if so asked."""
 
 import logging
-from collections.abc import Callable
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -28,11 +27,8 @@ class LostLease(Exception):
     """Somebody else took the row over: nothing of this attempt may stay."""
 
 
-def open_envelope(data: bytes, admit: Callable[[Key], None] | None = None) -> tuple[Key, Message]:
-    """The recipient's key and the message. PeerError `cannot_open`; Gone for a tombstone.
-
-    admit: called with the key before anything is opened; may refuse.
-    """
+def open_envelope(data: bytes) -> tuple[Key, Message]:
+    """The recipient's key and the message. PeerError `cannot_open`; Gone for a tombstone."""
     found: list[Key] = []
 
     def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
@@ -41,8 +37,6 @@ def open_envelope(data: bytes, admit: Callable[[Key], None] | None = None) -> tu
             return None
         if known.retired_at:
             raise Gone
-        if admit:
-            admit(known)
         found.append(known)
         return known.verkey, known.secret()
 
@@ -55,9 +49,12 @@ def accept_envelope(data: bytes) -> bytes | None:
 
     If the sender takes the reply in the answer of its call (RFC 0092) it is processed at once;
     answers the reply's envelope, or None when there is none yet. TooOften, with nothing stored, for
-    more than one recipient may get.
+    more than one sender may bring one recipient.
     """
-    key, received = _open(data, _admit)
+    key, received = _open(data)
+    # By sender, and once the envelope is known to be his: nobody else can use up what is the peer's.
+    pair = f"{key.verkey}:{received.sender or ''}"
+    rates.spend("recipient", pair, settings.INBOX_PER_RECIPIENT)
     if received.sender and received.return_route[0] != "none":
         return _process_now(key, received)
     _keep(key, received)
@@ -87,13 +84,9 @@ def _may_be_anonymous(sent: "models.OutboundMessage") -> bool:
     return connection.handshake == handshakes.CONNECTIONS and not is_out_of_band
 
 
-def _admit(key: Key) -> None:
-    rates.spend("recipient", key.verkey, settings.INBOX_PER_RECIPIENT)
-
-
-def _open(data: bytes, admit: Callable[[Key], None] | None = None) -> tuple[Key, Message]:
+def _open(data: bytes) -> tuple[Key, Message]:
     try:
-        return open_envelope(data, admit)
+        return open_envelope(data)
     except Gone:
         raise PeerError("cannot_open", "the envelope does not open") from None
 

@@ -76,12 +76,17 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
     assert [one.status_code for one in pings(other)] == [202]
 
 
-def test_a_recipient_is_refused_before_anything_is_opened(row, phone, settings, monkeypatch):
-    settings.INBOX_PER_RECIPIENT = 1
+def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(row, faber, phone, settings, monkeypatch):
+    settings.INBOX_PER_RECIPIENT = 2
     monkeypatch.setattr(rates, "PREFIX", f"{uuid4()}:")
-    pings(phone)
-    monkeypatch.setattr("connections.didcomm.envelope._unlock", None)
-    assert pings(phone)[0].status_code == 429
+    data = bytearray(phone.pack(phone.build(protocol.PING)))
+    middle = data.index(b'"ciphertext"') + 20
+    data[middle] = ord("A") if data[middle] != ord("A") else ord("B")
+    assert {phone.post(bytes(data)).status_code for _ in range(5)} == {400}
+    stranger = Agent()
+    stranger.their_key = phone.their_key
+    assert [one.status_code for one in pings(stranger, 3)] == [202, 202, 429]
+    assert [one.status_code for one in pings(phone, 3)] == [202, 202, 429]
 
 
 def test_wallets_hosted_here_write_as_fast_as_they_like(faber, settings, monkeypatch):
