@@ -52,7 +52,7 @@ def accept_envelope(data: bytes) -> bytes | None:
     more than one sender may bring one recipient.
     """
     key, received = _open(data)
-    # By sender, and once the envelope is known to be his: nobody else can use up what is the peer's.
+    # By sender, once the envelope is known to be theirs: nobody else uses up what is the peer's.
     pair = f"{key.verkey}:{received.sender or ''}"
     rates.spend("recipient", pair, settings.INBOX_PER_RECIPIENT)
     if received.sender and received.return_route[0] != "none":
