@@ -413,7 +413,8 @@ class Verification(Exchange):
         return found and [shown_check(**check) for check in found]
 
     def shown_proof(self):
-        return vault.unseal(self, "proof")
+        proof = vault.unseal(self, "proof")
+        return proof and {name: with_attributes(shown) for name, shown in proof.items()}
 
     def _held(self):
         """The wallet's credentials that have any attribute asked for, oldest first, by id."""
@@ -471,6 +472,14 @@ def candidate(row, schema, definition, newest_list):
         credential=stored,
         revocation=revocation_of(row, newest_list),
     )
+
+
+def with_attributes(shown):
+    """The entry of an attribute with its value in `attributes` too: the applications written for
+    the original clients read it there, whether the item asked for one attribute or for several."""
+    if shown["conditional"] or "value" not in shown:
+        return shown
+    return shown | {"attributes": {shown["name"]: shown["value"]}}
 
 
 def shown_check(policy_name, rule, status, code, message):

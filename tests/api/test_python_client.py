@@ -97,6 +97,10 @@ def test_it_walks_from_wallet_to_a_valid_proof(clients):
     assert result.proof["Name"].value == "Rex"
     [shown] = clients.wallet.list_verifications(holder[0])
     assert (shown.is_valid, shown.proof["Name"].value) == (True, "Rex")
+    [listed] = clients.credentials.list_verifications(connection_id=holder[1])
+    for one in (result, shown, listed):
+        assert one.proof["Name"].attributes == {"name": "Rex"}
+        assert one.proof["Old enough"].attributes is None
     assert result.policy.name == "Licence check"
     assert result.verified_at_utc is not None
 
