@@ -66,6 +66,7 @@ def due(model: type[Delivery]) -> QuerySet:
     rows = model.due()
     if model is Call:
         rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=HANGING)
+        rows = rows.filter(webhook__timeouts__lt=HANGING)
     return rows
 
 
