@@ -76,6 +76,8 @@ SUBSCRIPTION_KEY_OPTIONAL = tuple(
     f"/{prefix.strip('/')}/".replace("//", "/")
     for prefix in env.list("SUBSCRIPTION_KEY_OPTIONAL", default=["/credentials/v1", "/wallet/v1"])
 )
+# Foreign ids of networks, and the network here that each stands for: id=network, by comma.
+NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
 # For which numbers of attributes definition keys are made ahead of need, and how many of each.
 KEY_POOL_ATTRIBUTES = env.list("KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8])
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)

@@ -82,6 +82,12 @@ def test_a_provider_makes_an_organization_and_opens_it(office):
         office.credentials.list_connections()
 
 
+def test_a_provider_makes_an_organization_on_a_network_of_the_original_service(office, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
+    made = office.provider.create_tenant({"name": "Branch", "network_id": "sovrin-staging"})
+    assert made.network.network_id == "local"
+
+
 def test_a_provider_reads_networks_regions_and_usage(office):
     assert office.provider.list_networks()[0].network_id == "local"
     assert office.provider.get_regions() == {"UnitedStates": "United States"}
