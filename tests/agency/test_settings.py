@@ -27,6 +27,7 @@ def settings_handlers():
     return [one for one in logging.getLogger().handlers if type(one).__module__ == "logging"]
 
 
+@pytest.mark.slow
 def test_prefixes_without_a_subscription_key_are_whole_segments():
     code = "import agency.settings as s; print(s.SUBSCRIPTION_KEY_OPTIONAL)"
     given = os.environ | {"SUBSCRIPTION_KEY_OPTIONAL": "/agency/v1,wallet/v1/,/"}
