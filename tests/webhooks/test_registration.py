@@ -1,6 +1,9 @@
 """Registering, listing, switching and deleting webhooks."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 
 from tenants import vault
 from tests import races
@@ -167,6 +170,16 @@ def test_its_options_are_changed_one_by_one(faber):
     assert changed["retryUnconfirmed"] is False
     error = refused(faber.call, "patch", path, {"url": "ftp://office.example"})
     assert "url" in error.body["errors"]
+
+
+def test_what_was_chosen_for_everybody_before_is_left_to_the_address(faber):
+    """True was the default, False was chosen."""
+    for url, choice in ((f"{URL}/1", True), (f"{URL}/2", False)):
+        registers(faber, url=url, retryUnconfirmed=choice)
+    migration = import_module("webhooks.migrations.0002_unanswered_calls")
+    migration.leave_to_the_address(apps, None)
+    found = dict(Webhook.objects.values_list("url", "retry_unconfirmed"))
+    assert found == {f"{URL}/1": None, f"{URL}/2": False}
 
 
 def test_an_endorsers_webhook_is_never_called(faber):
