@@ -77,10 +77,10 @@ def _fetched(link):
 @require_safe
 @never_cache
 def invitation(request, token):
-    """By what Accept names: text/html, as browsers do, the page; JSON and nothing else, the message;
-    anything, a redirect to the address that carries the message, as old wallets expect; there the
-    message too, if JSON is named. Once somebody took it, nobody gets anything (410): an offer
-    names the holder's values."""
+    """By what Accept names: text/html, as browsers do, the page; JSON and nothing else, the
+    message; anything, a redirect to the address that carries the message, as old wallets expect;
+    there the message too, if JSON is named. Once somebody took it, nobody gets anything (410): an
+    offer names the holder's values."""
     takes_pages = request.accepts("text/html")
     if takes_pages and not wants_json(request):
         return page(request, find(token))

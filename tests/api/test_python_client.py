@@ -3,6 +3,7 @@
 Every step follows the one before at once: what it needs is finished when a call returns.
 """
 
+import platform
 import warnings
 
 import pytest
@@ -13,6 +14,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from trinsic.service_clients import CredentialsClient, ServiceClientCredentials, WalletClient
 
+platform.processor()  # the client asks for it, which starts a process the first time
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:msrest"),

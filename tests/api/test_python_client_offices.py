@@ -4,6 +4,7 @@ None of its operations raises, and each typed answer is read whole.
 """
 
 import io
+import platform
 import warnings
 
 import pytest
@@ -23,6 +24,7 @@ with warnings.catch_warnings():
         WalletClient,
     )
 
+platform.processor()  # the client asks for it, which starts a process the first time
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:msrest"),
