@@ -6,6 +6,7 @@ with `errors` by field where fields are at fault. The original clients break on 
 
 import logging
 import sys
+import unicodedata
 import uuid
 from functools import partial
 
@@ -15,6 +16,7 @@ from django.db import DataError
 from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.template.loader import render_to_string
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import exceptions, serializers, viewsets
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
@@ -285,7 +287,7 @@ def plain_problem(status_code, code, message):
 RESERVED = {
     "wallets", "config", "invitation", "invitations", "connection", "connections", "credentials",
     "verification", "verifications", "presentations", "fromData", "propose", "health", "delete",
-    "purge", "policy", "proposal",
+    "purge", "policy", "proposal", "autoSelect", "availableCredentials", "decline",
 }  # fmt: skip
 
 
@@ -300,17 +302,45 @@ class Parameters(serializers.Serializer):
         return super().to_internal_value(data)
 
 
-class IdentifierField(serializers.RegexField):
-    """An id that the caller may choose: fits into a path, and is no word of one."""
+NO_IDENTIFIER = (
+    "Use 1 to 128 printable characters (Unicode form NFC) other than / ? #, without a space at "
+    "either end; `.` and `..` mean something else in a path."
+)
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 128,
+        "pattern": r"^(?!\.{1,2}$)[^\s/?#]([^\t\r\n/?#]*[^\s/?#])?$",
+        "description": "Chosen by you, unique in your organization. Printable characters in the "
+        "Unicode form NFC, no space at either end, no word of our paths.",
+        "example": "room 2",
+    }
+)
+class IdentifierField(serializers.CharField):
+    """An id that the caller may choose: one segment of a path, and no word of ours there."""
 
     def __init__(self, **options):
-        super().__init__(r"^[A-Za-z0-9][A-Za-z0-9@._+:-]{0,127}\Z", **options)
-        self.error_messages["invalid"] = (
-            "Use 1 to 128 letters, digits and @ . _ + : - and begin with a letter or digit."
-        )
+        super().__init__(trim_whitespace=False, **options)
+        self.error_messages |= {"blank": NO_IDENTIFIER, "invalid": NO_IDENTIFIER}
 
     def to_internal_value(self, data):
         value = super().to_internal_value(data)
+        if not is_identifier(value):
+            self.fail("invalid")
         if value in RESERVED:
             raise serializers.ValidationError(f"`{value}` is a word of our paths; choose another.")
         return value
+
+
+def is_identifier(text):
+    return (
+        1 <= len(text) <= 128
+        and text.isprintable()
+        and unicodedata.is_normalized("NFC", text)
+        and text == text.strip()
+        and text not in (".", "..")
+        and not set(text) & set("/?#")
+    )

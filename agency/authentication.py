@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from django.conf import settings
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
 
@@ -15,7 +16,6 @@ SUBSCRIPTION_HEADERS = (
     "X-Scrd-Api-Key",
     "XStreetcredSubscriptionKey",
 )
-SUBSCRIPTION_OPTIONAL = ("/credentials/v1/", "/wallet/v1/")
 UNAUTHORIZED = (
     "The access token or the subscription key is missing, wrong or revoked. Send both as "
     "`Authorization: bearer <token>` and `X-Service-Subscription-Key: <key>`; the studio shows "
@@ -40,16 +40,17 @@ class Caller(NamedTuple):
 class TenantAuthentication(BaseAuthentication):
     """The access token, and the subscription key of the same organization.
 
-    Under the prefixes of later clients, which never send one, the subscription key may be absent.
-    Every failure gets the same answer.
+    Below some prefixes (SUBSCRIPTION_KEY_OPTIONAL) the subscription key may be absent or empty:
+    later clients never send one. One that is sent must be right. Every failure gets the same
+    answer.
     """
 
     def authenticate(self, request):
         secrets = {ApiKey.Kind.ACCESS_TOKEN: bearer(request)}
         subscription = subscription_key(request)
-        if subscription is not None:
+        if subscription:
             secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
-        elif not request.path_info.startswith(SUBSCRIPTION_OPTIONAL):
+        elif not request.path_info.startswith(settings.SUBSCRIPTION_KEY_OPTIONAL):
             raise exceptions.AuthenticationFailed(UNAUTHORIZED)
         keys = ApiKey.find_each(secrets)
         if set(keys) != set(secrets) or len({key.tenant_id for key in keys.values()}) > 1:
@@ -96,4 +97,6 @@ def bearer(request):
 
 
 def subscription_key(request):
-    return next((request.headers[h] for h in SUBSCRIPTION_HEADERS if h in request.headers), None)
+    """The first that is not empty; programs send an empty header for a key they do not have."""
+    sent = (request.headers.get(header, "").strip() for header in SUBSCRIPTION_HEADERS)
+    return next(filter(None, sent), "")

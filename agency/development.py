@@ -35,6 +35,7 @@ DEVELOPER_SETTINGS = {
     "EMAIL_URL": "consolemail://",
     "LOG_FORMAT": "text",
     "STATIC_USE_FINDERS": "1",
+    "NETWORK_ALIASES": "sovrin-staging=local,sovrin-builder=local,bcovrin-test=local",
 }
 
 

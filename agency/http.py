@@ -37,16 +37,18 @@ MOVED = (301, 302, 303, 307, 308)
 
 
 class CallFailed(Unavailable):
-    """There is no answer. `code` tells how far the call came, `seconds` how long it took.
+    """There is no answer. `code` tells how far the call came, `seconds` how long it took,
+    `timed_out` whether the time was up.
 
     address_refused: not called. endpoint_unreachable: the request was not sent in full.
     endpoint_unconfirmed: it was, and then the time was up or the connection lost: it may have been
     processed. endpoint_bad_answer: what came back is not HTTP.
     """
 
-    def __init__(self, code: str, message: str, seconds: float):
+    def __init__(self, code: str, message: str, seconds: float, timed_out: bool = False):
         super().__init__(code, message)
         self.seconds = seconds
+        self.timed_out = timed_out
 
 
 class Answer(NamedTuple):
@@ -178,7 +180,8 @@ def failing(code: str, clock: Clock) -> Iterator[None]:
         message = "the endpoint answered with something else than HTTP"
         raise CallFailed("endpoint_bad_answer", message, clock.elapsed) from error
     except (OSError, ValueError) as error:
-        raise CallFailed(code, reason(error), clock.elapsed) from error
+        timed_out = isinstance(error, TimeoutError)
+        raise CallFailed(code, reason(error), clock.elapsed, timed_out) from error
 
 
 def reason(error: Exception) -> str:

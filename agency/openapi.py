@@ -12,6 +12,7 @@ SHOWN_ONCE = re.compile(r"^/(agency|credentials|wallet|management)/v1/|^/custodi
 ALIASES = (
     "/definition/schemas",
     "/custodian/v1/health",
+    "/custodian/v1/api/health",
     "/custodian/v1/",
     "/provider/v1/health",
     "/custodian/v1/api/{walletId}/presentations/connection/{connectionId}",

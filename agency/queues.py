@@ -67,6 +67,7 @@ def due(model: type[Delivery]) -> QuerySet:
     rows = model.due()
     if model is Call:
         rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=HANGING)
+        rows = rows.filter(webhook__timeouts__lt=HANGING)
     if model is OutboundMessage:
         has_answered = Q(connection__answering_endpoint=F("endpoint"))
         rows = rows.filter(Q(is_hosted=True) | has_answered)

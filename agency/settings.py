@@ -72,6 +72,13 @@ PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
 REGIONS = env.dict("REGIONS", default={"UnitedStates": "United States"})
 # Whether anybody may sign up in the studio; without it, only staff create people.
 STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
+# Prefixes of paths below which the subscription key may be absent, by comma.
+SUBSCRIPTION_KEY_OPTIONAL = tuple(
+    f"/{prefix.strip('/')}/".replace("//", "/")
+    for prefix in env.list("SUBSCRIPTION_KEY_OPTIONAL", default=["/credentials/v1", "/wallet/v1"])
+)
+# Foreign ids of networks, and the network here that each stands for: id=network, by comma.
+NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
 # For which numbers of attributes definition keys are made ahead of need, and how many of each.
 KEY_POOL_ATTRIBUTES = env.list("KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8])
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)

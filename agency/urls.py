@@ -29,6 +29,7 @@ wallet_api = [
     *verifications.wallet_api,
 ]
 wallet_family = [
+    path("api/health", health.Health.as_view({"get": "live"})),
     path("api/", include(wallet_api)),
     path("health", health.Health.as_view({"get": "live"})),
 ]

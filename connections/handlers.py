@@ -18,8 +18,20 @@ def receive_request(connection, message):
         with transaction.atomic():
             connection.receive_request(message)
     except WrongState:
-        report = problem_report(message, "request_not_accepted", "The invitation was used already.")
-        transport.send_to(requester(message), report, connection.inviting_key, None)
+        for report in refusals(message):
+            transport.send_to(requester(message), report, connection.inviting_key, None)
+
+
+def refusals(message):
+    """The report in both spellings that are in use, as no agent knows both: that of Credo
+    (`connection/1.0/problem-report` for connections/1.0), then that of the RFCs and ACA-Py. A phone
+    without an address takes the first one only."""
+    report = problem_report(message, "request_not_accepted", "The invitation was used already.")
+    name, version = message.protocol
+    family = "connection" if name == "connections" else name
+    members = {name: report[name] for name in report if name not in ("@type", "@id", "~thread")}
+    kind = f"{family}/{version}/problem-report"
+    return [build(kind, message.prefix, message.thread_id, **members), report]
 
 
 @handles(protocol.RESPONSE)

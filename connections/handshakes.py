@@ -35,6 +35,8 @@ class Handshaking(models.Model):
     def invite(cls, wallet, connection_id=None, name="", multi_party=False, terms=None, version=""):
         """A new invitation of this wallet: of connections/1.0 or, with terms, out-of-band.
 
+        name: what the invited see in it and the connection is called; without one they see the
+        wallet's, and the connection is called as they call themselves.
         version: of the exchanges that follow, if one is set; see Connection.wire_for().
         """
         connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER)
@@ -46,7 +48,7 @@ class Handshaking(models.Model):
         else:
             key = connection.invitation_key = wallet.create_key()
             connection.invitation = protocol.invitation(
-                wallet.name, wallet.image_url, key.verkey, transport.endpoint()
+                connection.shown_name, wallet.image_url, key.verkey, transport.endpoint()
             )
         connection.save(force_insert=True)
         return connection

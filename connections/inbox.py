@@ -38,5 +38,7 @@ def receive(request):
         answer["Retry-After"] = str(error.retry_after)
         return answer
     if reply is None:
-        return HttpResponse(status=202)
+        empty = HttpResponse(status=202)
+        del empty["Content-Type"]  # of no content
+        return empty
     return HttpResponse(reply, content_type=request.content_type or transport.CONTENT_TYPE)

@@ -77,13 +77,19 @@ def _fetched(link):
 @require_safe
 @never_cache
 def invitation(request, token):
-    """By what Accept names: text/html, as browsers do, the page; JSON, the message; neither, a
-    redirect to the long link, as old wallets expect. Once somebody took it, nobody gets anything
-    (410): an offer names the holder's values."""
-    if request.accepts("text/html") and not wants_json(request):
+    """By what Accept names: text/html, as browsers do, the page; JSON and nothing else, the
+    message; anything, a redirect to the address that carries the message, as old wallets expect;
+    there the message too, if JSON is named. Once somebody took it, nobody gets anything (410): an
+    offer names the holder's values."""
+    takes_pages = request.accepts("text/html")
+    if takes_pages and not wants_json(request):
         return page(request, find(token))
     connection = by_token(token)
-    return JsonResponse(connection.shared_message) if connection.is_open else used()
+    if not connection.is_open:
+        return used()
+    if takes_pages and not carries_message(request):
+        return HttpResponseRedirect(connection.landing_url)
+    return JsonResponse(connection.shared_message)
 
 
 def page(request, connection):
@@ -92,9 +98,8 @@ def page(request, connection):
     Browsers and proxies keep addresses, so a browser is not led to one with the values in it.
     """
     is_open = bool(connection) and connection.is_open
-    is_short = not request.GET.keys() & {"c_i", "oob", "d_m"}
-    if is_open and is_short and not browses(request):
-        return HttpResponseRedirect(connection.long_url)
+    if is_open and not carries_message(request) and not browses(request):
+        return HttpResponseRedirect(connection.landing_url)
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
         context |= ways(connection)
@@ -103,6 +108,10 @@ def page(request, connection):
     response["Referrer-Policy"] = "no-referrer"
     response["X-Robots-Tag"] = "noindex"
     return response
+
+
+def carries_message(request):
+    return bool(request.GET.keys() & {"c_i", "oob", "d_m"})
 
 
 def ways(connection):

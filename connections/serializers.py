@@ -1,13 +1,16 @@
 """Shapes of connections in the API."""
 
+from django.conf import settings
 from rest_framework import serializers
 
 from agency import dialects
 from agency.api import Contract, IdentifierField, Parameters, compact, utc
 from agency.listing import CREATED, NAMED, UPDATED, ChangingQuery, ListQuery, NamedQuery
 from connections import out_of_band
+from connections.didcomm.message import encode_url
 from connections.models import BasicMessage, Connection
 from connections.protocol import MAX_CONTENT
+from connections.sharing import query_name
 
 STATES = [(str(state), str(state)) for state in Connection.State]
 ROLES = [(str(role), str(role)) for role in Connection.Role]
@@ -148,7 +151,7 @@ class ConnectionContract(Contract):
     multiParty = serializers.BooleanField()
 
     def to_representation(self, connection):
-        key, inviter = connection.my_key, bool(connection.token)
+        key = connection.my_key
         return compact(
             connectionId=connection.connection_id,
             name=connection.name or None,
@@ -158,13 +161,25 @@ class ConnectionContract(Contract):
             myKey=key and key.verkey,
             theirKey=connection.their_proven_key or None,
             state=connection.state,
-            invitation=connection.invitation_data if inviter else None,
-            invitationUrl=connection.invitation_url,
+            **self.invitation_of(connection),
             endpoint=self.their_endpoint(connection),
             createdAtUtc=utc(connection.created_at),
             endedAtUtc=utc(connection.left_at),
             multiParty=connection.multi_party,
         )
+
+    def invitation_of(self, connection):
+        """Of an inviter the link that can be taken; of an invitee what it has accepted, in a link
+        that carries it whole, as the inviter may be elsewhere."""
+        if connection.token:
+            url, data = connection.invitation_url, connection.invitation_data
+        elif connection.role == Connection.Role.INVITEE:
+            accepted = connection.accepted_invitation
+            data = encode_url(accepted)
+            url = f"{settings.PUBLIC_URL}/?{query_name(accepted)}={data}"
+        else:
+            return {}
+        return {"invitation": data, "invitationUrl": url}
 
     def their_endpoint(self, connection):
         if not connection.their_key:

@@ -141,12 +141,17 @@ class Sharing(models.Model):
         self.handshake = next(iter(terms.handshakes), "")
         self.invitation = out_of_band.invitation(
             str(self.pk),
-            wallet.name,
+            self.shown_name,
             wallet.image_url,
             self.party(key),
             terms.handshakes,
             **terms.goals,
         )
+
+    @property
+    def shown_name(self):
+        """The inviter's name in the invitation."""
+        return self.name or self.wallet.name
 
     @property
     def is_open(self):
@@ -172,6 +177,11 @@ class Sharing(models.Model):
         return vault.unseal(self, "shared") if self.role == self.Role.INVITER else None
 
     @property
+    def accepted_invitation(self):
+        """Invitee: what it has accepted, without what was attached."""
+        return {name: value for name, value in self.invitation.items() if name != "~thread"}
+
+    @property
     def invitation_data(self):
         return didcomm.encode_url(self.shared_message)
 
@@ -184,6 +194,15 @@ class Sharing(models.Model):
         """The link with the message in it, under the name that wallets know."""
         shared = self.shared_message
         return f"{self.invitation_url}?{query_name(shared)}={didcomm.encode_url(shared)}"
+
+    @property
+    def landing_url(self):
+        """Where the short link leads. The wallets of the original service read `d_m` there, others
+        `c_i`; those that know both look for `c_i` first."""
+        shared = self.shared_message
+        if query_name(shared) != "c_i":
+            return self.long_url
+        return f"{self.long_url}&d_m={didcomm.encode_url(shared)}"
 
 
 def query_name(shared):

@@ -41,8 +41,7 @@ def receive_ack(connection, message):
 @handles("issue-credential/1.0/problem-report")
 @handles("issue-credential/2.0/problem-report")
 def receive_problem(connection, message):
-    exchange = Credential.answered(connection, message, *Credential.Role)
-    exchange.receive_problem(problem_code(message))
+    Credential.reported(connection, message).receive_problem(problem_code(message))
 
 
 @handles("revocation_notification/1.0/revoke")

@@ -455,6 +455,23 @@ class Credential(Proposing, Exchange):
         if self.connection:
             transport.tell(self.connection, protocol.abandon(self.thread_id, self.wire))
 
+    @classmethod
+    def reported(cls, connection, message):
+        """The exchange that a problem report is about. Those of Credo in version 1.0 name no
+        thread: then it is the only open offer of that version on the connection."""
+        try:
+            return cls.answered(connection, message, *cls.Role)
+        except PeerError:
+            names_thread = message.thread_id != message.id
+            if names_thread or exchange.wire_of(message).version != Connection.Version.FIRST:
+                raise
+            offered = {"role": cls.Role.ISSUER, "state": cls.State.OFFERED}
+            rows = cls.objects.filter(connection=connection, **offered)
+            offers = rows.filter(wire_version=Connection.Version.FIRST)[:2]
+            if len(offers) != 1:
+                raise
+            return offers[0]
+
     def receive_problem(self, code):
         """The other side ended the exchange; a report about a finished one changes nothing."""
         if self.state in self.OPEN:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from agency.errors import Conflict, Invalid
@@ -103,13 +104,20 @@ def create_organization_wallet(tenant, seed=None):
     Wallet.objects.filter(pk=wallet.pk).update(did=did)
 
 
+def known_network(network_id):
+    """The network of this id, else the one that it stands for (NETWORK_ALIASES), else None."""
+    named = Network.objects.filter(pk__in=[network_id, settings.NETWORK_ALIASES.get(network_id)])
+    return min(named, key=lambda network: network.pk != network_id, default=None)
+
+
 def find_network(network_id):
-    """The network of this id; the local one is made when it is first needed."""
-    if network_id == LOCAL:
+    """The network of this id, or the one that it stands for (NETWORK_ALIASES); the local one is
+    made when it is first needed."""
+    network = known_network(network_id)
+    if not network and LOCAL in (network_id, settings.NETWORK_ALIASES.get(network_id)):
         kind = Network.Kind.LOCAL
         defaults = {"name": "Local network", "kind": kind}
         return Network.objects.get_or_create(pk=LOCAL, defaults=defaults)[0]
-    network = Network.objects.filter(pk=network_id).first()
     if not network:
         known = ", ".join(Network.objects.values_list("pk", flat=True))
         message = f"There is no network {network_id}. There is: {known}."

@@ -17,6 +17,7 @@ from tenants.provisioning import (
     LOCAL,
     create_organization_of,
     find_network,
+    known_network,
     remove_organization,
 )
 from tenants.serializers import (
@@ -186,7 +187,8 @@ class Networks(View):
         responses=NetworkAgreementContract,
     )
     def agreement(self, request: Request, networkId: str) -> Response:
-        network = networks().filter(pk=networkId).first()
+        find_network(LOCAL)
+        network = known_network(networkId)
         if not network:
             raise NotFound("not_found", "There is no such network.")
         agreement = registry_of(network).agreement()
@@ -201,7 +203,8 @@ class Networks(View):
     )
     def accept(self, request: Request, networkId: str) -> Response:
         tenant = self.tenant
-        if networkId != tenant.network_id and networkId.lower() != str(tenant.public_id):
+        named = known_network(networkId)
+        if named != tenant.network and networkId.lower() != str(tenant.public_id):
             raise NotFound("not_found", "That is neither your organization nor its network.")
         in_force = registry_of(tenant.network).agreement
         self.act(accept, tenant.network, tenant, before=in_force)

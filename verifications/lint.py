@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from verifications import policy as rules
+from verifications import readings
 from verifications import request as wire
 from verifications.selection import Candidate, Registry, number
 from verifications.trial import Trial
@@ -37,10 +38,14 @@ Found = Iterator[tuple[str, str]]
 
 
 class Case:
-    """A normalised policy, how the samples did, and what the network knows."""
+    """A normalised policy, how the samples did, and what the network knows.
+
+    given: as written. policy: as it is asked, see `readings`.
+    """
 
     def __init__(self, policy: dict, trial: Trial, registry: Registry, now: int):
-        self.policy = policy
+        self.given = policy
+        self.policy = readings.resolved(policy, registry)
         self.trial = trial
         self.registry = registry
         self.now = now
@@ -155,6 +160,17 @@ def attribute_not_in_schema(case: Case) -> Found:
             yield path, f"Its credentials do not have: {', '.join(missing)}."
 
 
+def two_readings(case: Case) -> Found:
+    for index, item in enumerate(case.given["attributes"]):
+        name, names = item["policyName"], ", ".join(item["attributeNames"])
+        if readings.is_literal(item, case.registry):
+            message = f"{name!r} is asked for, and {names} taken as the name shown for it: the "
+            yield f"attributes[{index}]", message + "credentials have the one and not the other."
+        elif readings.could_be_literal(item, case.registry):
+            message = f"{names} is asked for. The credentials have {name!r} too, which the "
+            yield f"attributes[{index}]", message + "interface's specification would ask for."
+
+
 def predicate_on_text(case: Case) -> Found:
     for path, item in case.items:
         if "not_a_number" in case.reasons(item):
@@ -255,6 +271,7 @@ RULES: tuple[Callable[[Case], Found], ...] = (
     unknown_schema,
     restriction_never_met,
     attribute_not_in_schema,
+    two_readings,
     predicate_on_text,
     text_satisfies,
     integer_not_declared,

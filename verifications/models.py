@@ -5,6 +5,7 @@ import time
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 
 from agency import outside
 from agency.errors import PeerError, WrongState
@@ -18,7 +19,7 @@ from credentials.registries import registry_of
 from credentials.revocation import tails_path
 from tenants import vault
 from tenants.models import Record, Tenant
-from verifications import checks, policy, proposal, protocol, request, selection
+from verifications import checks, policy, proposal, protocol, readings, request, selection
 from wallets import anoncreds
 from wallets.models import Wallet
 from webhooks.types import Type
@@ -133,11 +134,12 @@ class Verification(Exchange):
         return str(self.pk)
 
     @classmethod
-    @transaction.atomic
+    @outside.atomic
     def send(cls, connection, body, policy_id=None):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
-        asked = asked_now(body, connection.tenant_id)
+        wanted = readings.resolved(body, lazy_registry(connection))
+        asked = asked_now(wanted, connection.tenant_id)
         wire = connection.wire_for(protocol.PRESENT_PROOF)
         message = protocol.request(asked, wire)
         place = (connection, cls.Role.VERIFIER, message["@id"], wire)
@@ -148,7 +150,7 @@ class Verification(Exchange):
         return verification
 
     @classmethod
-    @transaction.atomic
+    @outside.atomic
     def send_by_link(cls, wallet, body, policy_id=None, terms=None):
         """Verifier: asks whoever opens the link first; with terms, of an out-of-band invitation."""
         return cls.send(Connection.for_exchange(wallet, terms), body, policy_id)
@@ -197,12 +199,13 @@ class Verification(Exchange):
         return row
 
     @classmethod
-    @transaction.atomic
+    @outside.atomic
     def propose(cls, connection, body):
         """Prover: offers to prove a (normalised) policy, if the verifier asks for it."""
         connection.require_connected()
-        preview, wire = proposal.build(body), connection.wire_for(protocol.PRESENT_PROOF)
-        message = protocol.proposal(preview, body, wire)
+        offered = readings.resolved(body, lazy_registry(connection))
+        preview, wire = proposal.build(offered), connection.wire_for(protocol.PRESENT_PROOF)
+        message = protocol.proposal(preview, offered, wire)
         place = (connection, cls.Role.PROVER, message["@id"], wire)
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "proposal", preview | {"comment": body["name"]})
@@ -237,11 +240,14 @@ class Verification(Exchange):
         known = vault.unseal(self, "proposal"), vault.unseal(self, "policy")
         return self.state == self.State.PROPOSED and known == (preview, body)
 
-    @transaction.atomic
+    @outside.atomic
     def answer(self, body=None, policy_id=None):
         """Verifier: asks for what was proposed, or for a (normalised) policy instead."""
-        body = body or self.shown_policy()
-        asked = asked_now(body, self.tenant_id)
+        if body is None:
+            body = wanted = self.shown_policy()
+        else:
+            wanted = readings.resolved(body, lazy_registry(self))
+        asked = asked_now(wanted, self.tenant_id)
         self._move_to_requested(body, asked, policy_id=policy_id)
         self._send(protocol.request(asked, self.wire, self.thread_id))
 
@@ -413,7 +419,8 @@ class Verification(Exchange):
         return found and [shown_check(**check) for check in found]
 
     def shown_proof(self):
-        return vault.unseal(self, "proof")
+        proof = vault.unseal(self, "proof")
+        return proof and {name: with_attributes(shown) for name, shown in proof.items()}
 
     def _held(self):
         """The wallet's credentials that have any attribute asked for, oldest first, by id."""
@@ -444,6 +451,12 @@ class Verification(Exchange):
         return registry_of(self.tenant.network)
 
 
+def lazy_registry(row):
+    """The registry of the organization's network, looked up if it is asked: most policies have one
+    reading only."""
+    return SimpleLazyObject(lambda: registry_of(row.tenant.network))
+
+
 def asked_now(body, tenant_id):
     """The proof request of a (normalised) policy, as this tenant sends it at this moment."""
     not_revoked_at = policy.non_revoked_at(body, int(time.time()))
@@ -471,6 +484,14 @@ def candidate(row, schema, definition, newest_list):
         credential=stored,
         revocation=revocation_of(row, newest_list),
     )
+
+
+def with_attributes(shown):
+    """The entry of an attribute with its value in `attributes` too: the applications written for
+    the original clients read it there, whether the item asked for one attribute or for several."""
+    if shown["conditional"] or "value" not in shown:
+        return shown
+    return shown | {"attributes": {shown["name"]: shown["value"]}}
 
 
 def shown_check(policy_name, rule, status, code, message):

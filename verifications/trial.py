@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from agency.errors import Invalid
 from verifications import policy as rules
+from verifications import readings, selection
 from verifications import request as wire
-from verifications import selection
 from verifications.request import Item
 from verifications.selection import Candidate, Registry, Revocation, Selection
 from wallets import anoncreds
@@ -61,8 +61,8 @@ def try_on(
     Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     at = rules.non_revoked_at(policy, max(now, rules.valid_at(policy) or 0))
-    integers = integers or {}
-    request = wire.build(policy, "0", at, integers)
+    wanted, integers = readings.resolved(policy, registry), integers or {}
+    request = wire.build(wanted, "0", at, integers)
     candidates = [_candidate(number, one, registry) for number, one in enumerate(samples)]
     items = wire.items(request)
     refusals = [[_refusal(item, one) for one in candidates] for item in items]

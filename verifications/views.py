@@ -39,6 +39,7 @@ VERIFICATION = OpenApiExample(
             "Name of the dog": {
                 "name": "name",
                 "value": "Rex",
+                "attributes": {"name": "Rex"},
                 "revealed": True,
                 "selfAttested": False,
                 "conditional": False,

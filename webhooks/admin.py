@@ -18,8 +18,8 @@ class WebhookAdmin(ReadOnlyAdmin):
     date_hierarchy = "created_at"
     fields = [
         "id", "tenant", "type", "url", "dialect", "message_types", "retry_unconfirmed",
-        "is_enabled", "has_answered", "strikes", "failing_since", "disabled_reason", "lost_since",
-        "recover_since", "notice_due_at", "created_at", "updated_at",
+        "is_enabled", "has_answered", "strikes", "timeouts", "failing_since", "disabled_reason",
+        "lost_since", "recover_since", "notice_due_at", "created_at", "updated_at",
     ]  # fmt: skip
 
 

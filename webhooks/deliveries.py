@@ -142,11 +142,11 @@ class Delivery(Record, Queued):
             changes["blocks_until"] = timezone.now() + PATIENCE
         return self.retry(error, asked, at_least, **changes)
 
-    def leave_unconfirmed(self, error: str, **changes: object) -> bool:
+    def leave_unconfirmed(self, error: str, timed_out: bool, **changes: object) -> bool:
         """After a call that was sent in full and not answered: it may well have come through. So it
-        holds nothing back, and is repeated late, or not at all if the webhook wants that."""
+        holds nothing back, and is repeated late, or not at all: see Webhook.repeats()."""
         now = timezone.now()
-        if self.webhook.retry_unconfirmed and self.attempts < len(self.SCHEDULE):
+        if self.webhook.repeats(timed_out) and self.attempts < len(self.SCHEDULE):
             wait = PATIENCE.total_seconds()
             return self.retry(error, None, wait, blocks_until=now, **changes)
         unconfirmed = {"status": self.Status.UNCONFIRMED, "finished_at": now, "last_error": error}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
@@ -16,16 +17,22 @@ from webhooks.signing import new_secret
 OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
 LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
 SLACK = timedelta(minutes=1)  # between the time of an event and the end of its transaction
-HANGING = 5  # calls in a row that took too long: from then on one at a time
+HANGING = 5  # calls in a row that took too long
 
 
 class Webhook(Record):
     """One address. It is told in the dialect of the request that registered it.
 
-    `strikes` counts the calls in a row that took too long; `failing_since` is when the first of
-    failures in a row began. Disabled for its failures, it has lost calls since `lost_since`;
-    `recover_since` tells from when on a recovery that is at work sends them again; it takes what
-    ended before `updated_at`, so that what fails once more is not repeated for ever.
+    has_answered: with 2xx, at least once. Until then `timeouts` counts the calls in a row that it
+    did not answer in time; `strikes` counts all other calls in a row that took too long.
+
+    retry_unconfirmed: whether a call that was not answered in time is repeated; None: if the
+    address has answered before.
+
+    `failing_since` is when the first of failures in a row began. Disabled for its failures, it has
+    lost calls since `lost_since`; `recover_since` tells from when on a recovery that is at work
+    sends them again; it takes what ended before `updated_at`, so that what fails once more is not
+    repeated for ever.
     """
 
     class Type(models.TextChoices):
@@ -55,9 +62,10 @@ class Webhook(Record):
     previous_secret = models.BinaryField(null=True)
     previous_until = models.DateTimeField(null=True)
     message_types = ArrayField(models.CharField(max_length=30))
-    retry_unconfirmed = models.BooleanField(default=True)
+    retry_unconfirmed = models.BooleanField(null=True)
     has_answered = models.BooleanField(default=False)
     strikes = models.PositiveSmallIntegerField(default=0)
+    timeouts = models.PositiveSmallIntegerField(default=0, db_default=0)
     failing_since = models.DateTimeField(null=True)
     disabled_reason = models.CharField(max_length=8, choices=Reason.choices, blank=True)
     lost_since = models.DateTimeField(null=True)
@@ -94,7 +102,7 @@ class Webhook(Record):
         dialect: str,
         parameters: str | None = None,
         message_types: Sequence[str] | None = None,
-        retry_unconfirmed: bool = True,
+        retry_unconfirmed: bool | None = None,
     ) -> "Webhook":
         """Holds the organization's row: two registrations at once cannot pass the limit."""
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
@@ -131,13 +139,12 @@ class Webhook(Record):
         if "message_types" in changes:
             changes["message_types"] = changes["message_types"] or self.usual_types()
         if changes.get("url", self.url) != self.url:
-            changes |= {"strikes": 0, "failing_since": None, "has_answered": False}
+            changes |= NEW | {"has_answered": False}
         self._update(**changes)
 
     def enable(self) -> None:
         """Who does this knows: a notice that is not sent yet is not needed any more."""
-        fresh = {"strikes": 0, "failing_since": None, "notice_due_at": None}
-        self._update(is_enabled=True, disabled_reason="", **fresh)
+        self._update(is_enabled=True, disabled_reason="", notice_due_at=None, **NEW)
 
     def disable(self, lost_since: datetime | None = None, **changes: object) -> None:
         """What still waits is closed by housekeeping, not sent. What was lost before, or a recovery
@@ -181,12 +188,28 @@ class Webhook(Record):
 
     @property
     def is_hanging(self) -> bool:
+        """It is called once at a time."""
         return self.strikes >= HANGING
+
+    @property
+    def is_silent(self) -> bool:
+        """It takes calls and never answers: it is not waited for long."""
+        return not self.has_answered and self.timeouts >= HANGING
+
+    def repeats(self, timed_out: bool) -> bool:
+        """Whether a call that was sent in full and not answered is made again. Programs that never
+        answer have processed what they got, and would do so a second time."""
+        if self.retry_unconfirmed is not None:
+            return self.retry_unconfirmed
+        return self.has_answered or not timed_out
 
     def _update(self, **changes: object) -> None:
         Webhook.objects.filter(pk=self.pk).update(updated_at=timezone.now(), **changes)
         for name, value in changes.items():
             setattr(self, name, value)
+
+
+NEW: dict[str, Any] = {"strikes": 0, "timeouts": 0, "failing_since": None}  # nothing against it
 
 
 def disabled() -> Conflict:

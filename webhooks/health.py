@@ -15,7 +15,7 @@ from webhooks.outcomes import Outcome, Result
 from webhooks.types import Type
 
 GIVEN_UP_AFTER = timedelta(days=5)  # of nothing but failures
-MANY = 1000  # strikes; more are not counted
+MANY = 1000  # strikes and timeouts; more are not counted
 
 
 def note(webhook: Webhook, outcome: Outcome) -> None:
@@ -30,11 +30,17 @@ def note(webhook: Webhook, outcome: Outcome) -> None:
 
 def changed(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
     changes: dict[str, Any] = {}
-    if outcome.status and not webhook.has_answered:
+    # Only 2xx is an answer: 502 comes from a tunnel or a proxy, not from the receiver.
+    if outcome.result is Result.DELIVERED and not webhook.has_answered:
         changes["has_answered"] = True
+    is_silence = outcome.timed_out and not webhook.has_answered
+    if is_silence:
+        changes["timeouts"] = Least(F("timeouts") + 1, MANY)
+    elif webhook.timeouts:
+        changes["timeouts"] = 0
     if outcome.result is Result.THROTTLED:
         changes["strikes"] = HANGING
-    elif outcome.hung:
+    elif outcome.hung and not is_silence:
         changes["strikes"] = Least(F("strikes") + 1, MANY)
     elif webhook.strikes:
         changes["strikes"] = 0

@@ -20,7 +20,8 @@ class Result(Enum):
 
 class Outcome(NamedTuple):
     """`error` is a code, empty for a success; `status` None without an answer; `retry_after` the
-    seconds that the address asks to wait."""
+    seconds that the address asks to wait; `timed_out`: it was sent in full, and no answer came
+    within the time of the call."""
 
     result: Result
     started_at: datetime
@@ -29,6 +30,7 @@ class Outcome(NamedTuple):
     status: int | None = None
     answer: bytes = b""
     retry_after: float | None = None
+    timed_out: bool = False
 
     @property
     def hung(self) -> bool:
@@ -51,4 +53,5 @@ def unanswered(error: http.CallFailed, started_at: datetime) -> Outcome:
     """Without an answer: the code tells whether the call was sent in full."""
     unconfirmed = error.code == "endpoint_unconfirmed"
     result = Result.UNCONFIRMED if unconfirmed else Result.FAILED
-    return Outcome(result, started_at, error.seconds, error.code)
+    timed_out = unconfirmed and error.timed_out
+    return Outcome(result, started_at, error.seconds, error.code, timed_out=timed_out)

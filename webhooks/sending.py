@@ -19,7 +19,7 @@ from webhooks.outcomes import Outcome, Result, answered, unanswered
 
 logger = logging.getLogger(__name__)
 DEADLINE = 15.0  # seconds for a call
-SHORT_DEADLINE = 3.0  # of an address that hangs and has never answered at all
+SHORT_DEADLINE = 3.0  # of an address that has let five calls time out and never answered any
 LEAST_WHEN_THROTTLED = 60.0  # seconds
 ANSWER_BYTES = 4096
 
@@ -105,8 +105,7 @@ def call(row: Delivery) -> Outcome:
     webhook, event, now = row.webhook, row.event, timezone.now()
     headers = signing.headers(event.message_id, event.body, webhook.secrets(), now)
     connection.close()  # back to the pool: the call may take long
-    never_answers = webhook.is_hanging and not webhook.has_answered
-    deadline = SHORT_DEADLINE if never_answers else DEADLINE
+    deadline = SHORT_DEADLINE if webhook.is_silent else DEADLINE
     place = (webhook.url, event.body.encode(), "application/json", headers)
     try:
         return answered(http.post(*place, deadline, ANSWER_BYTES), now)
@@ -150,6 +149,6 @@ def moved(row: Delivery, outcome: Outcome) -> bool:
     if outcome.result is Result.GONE:
         return row.exhaust(error, calls=calls)
     if outcome.result is Result.UNCONFIRMED:
-        return row.leave_unconfirmed(error, calls=calls)
+        return row.leave_unconfirmed(error, outcome.timed_out, calls=calls)
     least = LEAST_WHEN_THROTTLED if outcome.result is Result.THROTTLED else 0.0
     return row.put_back(error, asked, least, calls=calls)

@@ -81,7 +81,8 @@ class WebhookOptions(Parameters):
     retryUnconfirmed = serializers.BooleanField(
         source="retry_unconfirmed",
         required=False,
-        help_text="Whether a call that was sent in full and not answered is sent again.",
+        help_text="Whether a call that was sent in full and not answered is sent again. Without "
+        "it: unless the time was up and the address has never answered with 2xx.",
     )
 
     def validate_url(self, url):
@@ -108,7 +109,7 @@ class WebhookContract(Contract):
     type = serializers.ChoiceField(TYPES)
     enabled = serializers.BooleanField()
     messageTypes = serializers.ListField(child=serializers.ChoiceField(MESSAGE_TYPES))
-    retryUnconfirmed = serializers.BooleanField()
+    retryUnconfirmed = serializers.BooleanField(required=False, help_text="If it was chosen.")
     failingSinceUtc = serializers.DateTimeField(required=False)
     disabledReason = serializers.ChoiceField(REASONS, required=False)
     lostSinceUtc = serializers.DateTimeField(

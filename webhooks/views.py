@@ -30,7 +30,6 @@ SHOWN = {
     "type": "Notification",
     "enabled": True,
     "messageTypes": ["new_connection", "credential_request", "verification"],
-    "retryUnconfirmed": True,
 }
 SECRET = {"secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="}
 WEBHOOK = OpenApiExample("A webhook", SHOWN, response_only=True)

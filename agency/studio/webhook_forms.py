@@ -48,8 +48,12 @@ class WebhookForm(CountsOnce):
         widget=forms.CheckboxSelectMultiple,
         help_text=f"Choose none for the usual ones: {', '.join(CLIENTS)}.",
     )
-    retry_unconfirmed = forms.BooleanField(
-        label="Send again what was sent in full and not answered", required=False, initial=True
+    retry_unconfirmed = forms.TypedChoiceField(
+        label="Send again what was sent in full and not answered",
+        choices=[("", "If the address has answered before"), ("yes", "Always"), ("no", "Never")],
+        coerce=lambda chosen: chosen == "yes",
+        empty_value=None,
+        required=False,
     )
 
     def clean_url(self) -> str:

@@ -25,3 +25,11 @@ def test_one_handler_prints_log_lines():
 def settings_handlers():
     """The root logger's, without those of pytest."""
     return [one for one in logging.getLogger().handlers if type(one).__module__ == "logging"]
+
+
+@pytest.mark.slow
+def test_prefixes_without_a_subscription_key_are_whole_segments():
+    code = "import agency.settings as s; print(s.SUBSCRIPTION_KEY_OPTIONAL)"
+    given = os.environ | {"SUBSCRIPTION_KEY_OPTIONAL": "/agency/v1,wallet/v1/,/"}
+    ran = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True)
+    assert ran.stdout.strip() == "('/agency/v1/', '/wallet/v1/', '/')"

@@ -64,12 +64,6 @@ NEVER_SHOWN = (  # why, by which clients, of which schema, what
         ("imageUrl",),
     ),
     (
-        "A hosted wallet invites nobody; it accepts.",
-        ("wallet",),
-        "ConnectionContract",
-        ("invitation", "invitationUrl"),
-    ),
-    (
         "The link is the issuer's: who has taken the offer needs none.",
         ("wallet",),
         "CredentialContract",

@@ -1,9 +1,13 @@
 """The one error shape, and what each wrong use of the API answers."""
 
-import pytest
+from urllib.parse import quote
 
+import pytest
+from django.urls import get_resolver
+
+from agency.api import RESERVED
 from tenants.provisioning import create_organization
-from tests.people import Api, ApiError
+from tests.people import Api, ApiError, Holder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
@@ -108,11 +112,90 @@ def test_a_bad_invitation_is_400_and_says_what_to_give(faber, given):
 
 
 @pytest.mark.parametrize(
-    "chosen", ["", " ", "a b", "a/b", "-a", "é", "x" * 129, "wallets", "fromData"]
-)
+    "chosen",
+    ["", " ", " a", "a ", "a/b", "a?b", "a#b", ".", "..", "a\n", "a\tb", "a\u200b",
+     "do\u0308mein", "x" * 129, True, ["a"], "wallets", "fromData"],
+)  # fmt: skip
 def test_a_bad_chosen_id_is_400(faber, chosen):
-    assert refused(faber.post, "/api/wallets", {"walletId": chosen}).status == 400
-    assert refused(faber.post, "/connections", {"connectionId": chosen}).status == 400
+    for path, name in (("/api/wallets", "walletId"), ("/connections", "connectionId")):
+        error = refused(faber.post, path, {name: chosen})
+        assert error.status == 400
+        [sentence] = error.body["errors"][name]
+        known = "1 to 128 printable characters", "a word of our paths"
+        assert any(words in sentence for words in known), sentence
+
+
+CHOSEN = [
+    "unique id", "+1 555 1234", "room 2", "dömain", "a%20b", "a+b", "50 %", "a&b=c;d", "~x", "-a",
+    "a\\b", '"', "犬", "🐕", "...", "x" * 128,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_a_connection_is_called_as_the_caller_chooses(faber, chosen):
+    alice, path = faber.hosts(), f"/connections/{quote(chosen, safe='')}"
+    invited = faber.invites(connectionId=chosen)
+    assert invited["connectionId"] == chosen
+    alice.accepts_invitation(invited["invitationUrl"])
+    assert faber.get(path)["state"] == "Connected"
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    asked = faber.post(f"/verifications/policy{path}", policy)
+    assert asked["connectionId"] == chosen
+    found = faber.get("/verifications", connectionId=quote(chosen, safe=""))
+    assert [one["verificationId"] for one in found] == [asked["verificationId"]]
+    faber.delete(path)
+    assert refused(faber.get, path).status == 404
+
+
+@pytest.mark.parametrize("chosen", CHOSEN)
+def test_a_wallet_is_called_as_the_caller_chooses(faber, chosen):
+    assert faber.post("/api/wallets", {"walletId": chosen})["walletId"] == chosen
+    alice = Holder(faber, quote(chosen, safe=""))
+    assert alice.meets(faber)["state"] == "Connected"
+    assert len(alice.get("/connections")) == 1
+    faber.delete(f"/api/wallets/{quote(chosen, safe='')}")
+    assert refused(alice.get, "/connections").status == 404
+
+
+def test_a_call_with_a_chosen_id_is_made_once_however_it_is_encoded(faber):
+    faber.hosts().accepts_invitation(faber.invites(connectionId="+1 é")["invitation"])
+    faber.headers["Idempotency-Key"] = "one call"
+    body = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    paths = ("%2B1%20%C3%A9", "+1%20%c3%a9")
+    made = [faber.post(f"/verifications/policy/connections/{path}", body) for path in paths]
+    assert made[0] == made[1]
+
+
+def test_no_word_of_a_path_can_be_chosen():
+    """A word that stands in one path where another has the id: the wrong one could answer."""
+    every = {tuple(route.split("/")) for route in routes(get_resolver())}
+    chosen = {"<str:connectionId>", "<str:walletId>"}
+    words = {
+        other[index]
+        for one in every
+        for index, segment in enumerate(one)
+        for other in every
+        if segment in chosen and could_be(one, other, index)
+    }
+    assert words and words <= RESERVED
+
+
+def routes(resolver, prefix=""):
+    for pattern in resolver.url_patterns:
+        route = f"{prefix}{pattern.pattern}"
+        if hasattr(pattern, "url_patterns"):
+            yield from routes(pattern, route)
+        else:
+            yield route
+
+
+def could_be(one, other, index):
+    """Whether an address of the first route, with a word in place of the id, is of the other."""
+    if len(one) != len(other) or other[index].startswith("<"):
+        return False
+    pairs = [*zip(one, other, strict=True)]
+    del pairs[index]
+    return all(a == b or "<" in (a[:1], b[:1]) for a, b in pairs)
 
 
 def test_a_chosen_id_is_taken_once(faber):
@@ -154,12 +237,26 @@ def test_a_call_without_the_right_keys_is_401_with_one_body(faber, acme, which):
     assert "Authorization: bearer" in error.body["message"]
 
 
-def test_the_subscription_key_is_optional_only_for_later_clients(faber):
+@pytest.mark.parametrize("sent", [{}, {"X-Streetcred-Subscription-Key": ""},
+                                  {"X-Service-Subscription-Key": " "}])  # fmt: skip
+def test_the_subscription_key_is_optional_only_for_later_clients(faber, sent):
     del faber.headers["X-Streetcred-Subscription-Key"]
+    faber.headers |= sent
     for prefix in ("/credentials/v1", "/wallet/v1/api"):
         path = "/connections" if "credentials" in prefix else "/wallets"
         assert faber.get(prefix + path) == []
     for path in ("/connections", "/agency/v1/connections", "/custodian/v1/api/wallets"):
+        assert refused(faber.get, path).status == 401
+
+
+def test_a_setting_lists_where_the_subscription_key_is_optional(faber, acme, settings):
+    settings.SUBSCRIPTION_KEY_OPTIONAL = ("/agency/v1/",)
+    key = "X-Streetcred-Subscription-Key"
+    faber.headers |= {key: "", "X-Trinsic-Subscription-Key": acme.headers[key]}
+    assert refused(faber.get, "/agency/v1/connections").status == 401, "one that is sent counts"
+    del faber.headers["X-Trinsic-Subscription-Key"]
+    assert faber.get("/agency/v1/connections") == []
+    for path in ("/connections", "/credentials/v1/connections"):
         assert refused(faber.get, path).status == 401
 
 

@@ -3,6 +3,7 @@
 Every step follows the one before at once: what it needs is finished when a call returns.
 """
 
+import platform
 import warnings
 
 import pytest
@@ -13,6 +14,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from trinsic.service_clients import CredentialsClient, ServiceClientCredentials, WalletClient
 
+platform.processor()  # the client asks for it, which starts a process the first time
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:msrest"),
@@ -97,6 +99,10 @@ def test_it_walks_from_wallet_to_a_valid_proof(clients):
     assert result.proof["Name"].value == "Rex"
     [shown] = clients.wallet.list_verifications(holder[0])
     assert (shown.is_valid, shown.proof["Name"].value) == (True, "Rex")
+    [listed] = clients.credentials.list_verifications(connection_id=holder[1])
+    for one in (result, shown, listed):
+        assert one.proof["Name"].attributes == {"name": "Rex"}
+        assert one.proof["Old enough"].attributes is None
     assert result.policy.name == "Licence check"
     assert result.verified_at_utc is not None
 

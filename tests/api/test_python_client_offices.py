@@ -4,6 +4,7 @@ None of its operations raises, and each typed answer is read whole.
 """
 
 import io
+import platform
 import warnings
 
 import pytest
@@ -23,6 +24,7 @@ with warnings.catch_warnings():
         WalletClient,
     )
 
+platform.processor()  # the client asks for it, which starts a process the first time
 pytestmark = [
     pytest.mark.django_db(transaction=True),
     pytest.mark.filterwarnings("ignore::DeprecationWarning:msrest"),
@@ -80,6 +82,12 @@ def test_a_provider_makes_an_organization_and_opens_it(office):
     office.provider.delete_tenant(UUID)
     with pytest.raises(HttpOperationError):
         office.credentials.list_connections()
+
+
+def test_a_provider_makes_an_organization_on_a_network_of_the_original_service(office, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
+    made = office.provider.create_tenant({"name": "Branch", "network_id": "sovrin-staging"})
+    assert made.network.network_id == "local"
 
 
 def test_a_provider_reads_networks_regions_and_usage(office):

@@ -1,4 +1,5 @@
-"""`make test-clients`: the stories of the published npm clients against a real web server.
+"""`make test-clients`: the stories of the published npm clients against a real web server, and a
+worker that calls webhooks.
 
 Runs beside the servers that the environment names (`python -m agency.embedded`).
 """
@@ -38,23 +39,28 @@ def main() -> int:
             "PUBLIC_URL": f"http://127.0.0.1:{port}",
             "ALLOWED_HOSTS": "127.0.0.1",
             "LOG_LEVEL": "WARNING",
+            "OUTGOING_ALLOW_LOOPBACK": "1",
+            "WEBHOOK_REQUIRE_HTTPS": "0",
+            "NETWORK_ALIASES": "sovrin-staging=local",
             "DJANGO_SETTINGS_MODULE": "agency.settings",
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
         }
         supervisor = Supervisor(mark=folder)
-        with web_server(supervisor, port):
+        with services(supervisor, port):
             supervisor.environment["AGENCY_URL"] = os.environ["PUBLIC_URL"]
             supervisor.environment["AGENCY_ORGANIZATIONS"] = json.dumps(make_organizations())
             return supervisor.run(stories())
 
 
 @contextlib.contextmanager
-def web_server(supervisor: Supervisor, port: int) -> Iterator[None]:
-    """The web server of the Procfile on a migrated database; ends with the block."""
+def services(supervisor: Supervisor, port: int) -> Iterator[None]:
+    """The web server and the worker of webhooks of the Procfile on a migrated database; they end
+    with the block."""
     code, output = supervisor.capture(commands()["migrate"])
     if code:
         sys.exit(output)
     supervisor.start("web", commands()["web"])
+    supervisor.start("deliver", commands()["deliver"])
     try:
         deadline = time.monotonic() + SECONDS_TO_START
         while not is_well(port, os.environ["PUBLIC_URL"]):

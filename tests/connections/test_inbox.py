@@ -48,6 +48,7 @@ def test_a_valid_envelope_is_stored_and_answered_202(row, phone, content_type):
     ping = phone.build(protocol.PING)
     answer = phone.post(phone.pack(ping), content_type=content_type)
     assert (answer.status_code, answer.content) == (202, b"")
+    assert "Content-Type" not in answer.headers
     stored = InboundMessage.objects.get(message_id=ping["@id"])
     assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
 

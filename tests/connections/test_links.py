@@ -2,12 +2,18 @@
 
 import base64
 import json
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from django.conf import settings
 
+from connections.didcomm import message
 from connections.models import Connection
+from tenants.models import Tenant
+from tests.pages import pages
 from tests.people import ApiError
+
+__all__ = ["pages"]
 
 ENDLESS = "https://x.example/?c_i=" + "A" * 19_000
 
@@ -120,3 +126,69 @@ def test_an_invitation_of_another_organization_connects_too(faber, acme):
     alice = acme.hosts("Alice")
     assert alice.meets(faber)["state"] == "Connected"
     assert faber.get(f"/connections/{alice.known_as(faber)}")["state"] == "Connected"
+
+
+def landed(client, link, **headers):
+    """The query of the address at which a program that follows redirects ends, and its answer."""
+    answer = client.get(link.removeprefix(settings.PUBLIC_URL), headers=headers)
+    if answer.status_code == 302:
+        link = answer["Location"]
+        answer = client.get(link.removeprefix(settings.PUBLIC_URL), headers=headers)
+    assert answer.status_code == 200
+    return parse_qs(urlsplit(link).query), answer
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, {"Accept": "*/*"}, {"Accept": "application/json, text/plain, */*"}]
+)
+def test_a_program_that_follows_an_invitation_finds_it_under_both_names(faber, client, headers):
+    """The vendor's wallet reads `d_m`, others `c_i`."""
+    invited = faber.invites()
+    query, answer = landed(client, invited["invitationUrl"], **headers)
+    assert query == {"c_i": [invited["invitation"]], "d_m": [invited["invitation"]]}
+    assert [*query] == ["c_i", "d_m"], "in this order"
+    if "json" in headers.get("Accept", ""):
+        assert answer.json() == message.decode_json(invited["invitation"])
+
+
+def test_who_takes_only_json_gets_it_without_a_redirect(faber, client):
+    invited = faber.invites()
+    query, answer = landed(client, invited["invitationUrl"], Accept="application/json")
+    assert (query, answer.json()) == ({}, message.decode_json(invited["invitation"]))
+
+
+def test_an_offer_is_found_under_one_name(faber, client):
+    values = {"name": "Ann", "level": "7"}
+    definition = faber.defines(*values)["definitionId"]
+    body = {"definitionId": definition, "credentialValues": values}
+    offered = faber.post("/credentials", body)
+    query, _ = landed(client, offered["offerUrl"])
+    assert query == {"d_m": [offered["offerData"]]}
+
+
+@pytest.mark.parametrize("protocol", ["connections", "out-of-band"])
+def test_the_name_of_an_invitation_is_what_the_holder_sees(faber, alice, protocol):
+    invited = faber.invites(name="Registry office", protocol=protocol)
+    assert message.decode_json(invited["invitation"])["label"] == "Registry office"
+    assert alice.accepts_invitation(invited["invitation"])["name"] == "Registry office"
+    theirs = faber.get(f"/connections/{invited['connectionId']}")
+    assert (theirs["state"], theirs["name"]) == ("Connected", "Registry office")
+
+
+@pytest.mark.parametrize("body", [{}, {"name": ""}])
+def test_without_one_each_sees_the_name_of_the_other(faber, alice, body):
+    invited = faber.invites(**body)
+    assert alice.accepts_invitation(invited["invitation"])["name"] == "Faber College"
+    assert faber.get(f"/connections/{invited['connectionId']}")["name"] == "Alice"
+
+
+@pytest.mark.parametrize("protocol, query", [("connections", "c_i"), ("out-of-band", "oob")])
+def test_an_invitee_sees_what_it_has_accepted(faber, alice, protocol, query):
+    Tenant.objects.update(image_url="https://faber.example/logo.png")
+    invited = faber.invites(protocol=protocol)
+    mine = alice.accepts_invitation(invited["invitation"])
+    assert mine["imageUrl"] == "https://faber.example/logo.png"
+    assert mine["invitation"] == invited["invitation"]
+    assert mine["invitationUrl"] == f"{settings.PUBLIC_URL}/?{query}={invited['invitation']}"
+    assert alice.accepts_invitation(mine["invitationUrl"]) == mine
+    assert alice.get("/connections") == [mine]

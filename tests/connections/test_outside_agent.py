@@ -102,6 +102,42 @@ def test_a_phone_that_declines_makes_the_offer_rejected(faber, any_phone):
     assert faber.get(path)["state"] == "Rejected"
 
 
+def test_a_decline_without_a_thread_is_of_the_only_open_offer(faber, any_phone):
+    """As Credo writes it in version 1.0. An offer that was ended before does not count."""
+    definition, path = offered_to(any_phone, faber)
+    report = {"description": {"code": "issuance-abandoned", "en": "no"}}
+    any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
+    assert faber.get(path)["state"] == "Rejected"
+    path = offers_again(any_phone, faber, path, definition)
+    any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
+    assert faber.get(path)["state"] == "Rejected"
+
+
+def test_a_decline_without_a_thread_is_of_nothing_where_it_may_be_of_two(faber, any_phone):
+    definition, first = offered_to(any_phone, faber)
+    paths = first, offers_again(any_phone, faber, first, definition)
+    report = {"description": {"code": "issuance-abandoned", "en": "no"}}
+    any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
+    assert {faber.get(path)["state"] for path in paths} == {"Offered"}
+
+
+@pytest.mark.parametrize("version, thread", [("2.0", None), ("1.0", "of-something-else")])
+def test_only_a_report_of_version_1_without_a_thread_is_guessed_at(
+    faber, any_phone, version, thread
+):
+    _, path = offered_to(any_phone, faber)
+    kind = f"issue-credential/{version}/problem-report"
+    any_phone.says(any_phone.build(kind, thread, description={"code": "x"}))
+    assert faber.get(path)["state"] == "Offered"
+
+
+def offers_again(phone, faber, path, definition):
+    body = {"connectionId": faber.get(path)["connectionId"], "credentialValues": VALUES}
+    offered = faber.post("/credentials", body | {"definitionId": definition["definitionId"]})
+    queues.tasks.sweep()
+    return f"/credentials/{offered['credentialId']}"
+
+
 def test_a_phone_without_an_ack_is_connected_when_the_answer_reached_it(faber, phone):
     invited = faber.invites()
     row = Connection.objects.get(connection_id=invited["connectionId"])

@@ -75,7 +75,11 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
     stranger.endpoint = phone.endpoint
     phone.seed, phone.verkey = stranger.seed, stranger.verkey
     stranger.requests(row.invitation)
-    assert phone.newest(protocol.PROBLEM).body["problem-code"] == "request_not_accepted"
+    reports = phone.inbox[-2:]
+    assert [one.type for one in reports] == ["connection/1.0/problem-report", protocol.PROBLEM]
+    for one in reports:
+        assert one.body["problem-code"] == one.body["description"]["code"] == "request_not_accepted"
+    assert len({one.thread_id for one in reports}) == 1 and len({one.id for one in reports}) == 2
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])

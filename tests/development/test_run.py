@@ -1,3 +1,4 @@
+import contextlib
 import signal
 import socket
 import stat
@@ -5,6 +6,7 @@ import stat
 import psutil
 import pytest
 
+from agency import development
 from tests.development.launcher import Launcher, interrupt
 
 
@@ -88,6 +90,21 @@ def test_keys_are_made_once_and_only_ours_to_read(launcher: Launcher) -> None:
     interrupt(launcher.start_and_wait())
     assert [file.read_text() for file in files] == before
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+@pytest.mark.parametrize("chosen", [None, "sovrin-staging=other"])
+def test_networks_of_the_original_service_are_the_local_one(
+    monkeypatch: pytest.MonkeyPatch, chosen: str | None
+) -> None:
+    """What its provider application offers in a menu; unless the caller has set it."""
+    for name in ("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "AGENCY_MASTER_KEY"):
+        monkeypatch.setenv(name, "given")
+    monkeypatch.delenv("NETWORK_ALIASES", raising=False)
+    if chosen:
+        monkeypatch.setenv("NETWORK_ALIASES", chosen)
+    values = development.environment(8000, contextlib.ExitStack())
+    aliases = "sovrin-staging=local,sovrin-builder=local,bcovrin-test=local"
+    assert values.get("NETWORK_ALIASES") == (None if chosen else aliases)
 
 
 @pytest.mark.parametrize(

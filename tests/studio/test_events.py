@@ -120,8 +120,15 @@ def test_a_webhook_is_made_and_its_secret_shown_once(browser, url, office):
     [secret] = SECRET.findall(text(browser.send(f"{url}/webhooks/new", **form)))
     made = Webhook.objects.exclude(pk=office.pk).get()
     assert vault.unseal(made, "secret") == secret
-    assert (made.message_types, made.retry_unconfirmed) == (["verification"], False)
+    assert (made.message_types, made.retry_unconfirmed) == (["verification"], None)
     assert secret not in text(browser.get(f"{url}/webhooks/{made.pk}"))
+
+
+@pytest.mark.parametrize("chosen, kept", [("", None), ("yes", True), ("no", False)])
+def test_what_becomes_of_unanswered_calls_is_chosen(browser, url, office, chosen, kept):
+    form = {"url": "http://127.0.0.1:3000/hooks", "retry_unconfirmed": chosen}
+    browser.send(f"{url}/webhooks/new", **form)
+    assert Webhook.objects.exclude(pk=office.pk).get().retry_unconfirmed is kept
 
 
 @pytest.mark.parametrize("address", ["", "ftp://x.example", "http://u:p@x.example", "nonsense"])

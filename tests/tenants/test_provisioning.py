@@ -11,7 +11,7 @@ from agency.errors import Conflict, Invalid
 from credentials.models import PublishedObject
 from tenants import provisioning
 from tenants.models import ApiKey, DataKey, Membership, Network, Provider, Tenant
-from tests.people import Api
+from tests.people import Api, ApiError
 from tests.races import at_once, refused
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -98,6 +98,37 @@ def test_an_unknown_network_is_400_and_leaves_nothing(faber):
         provisioning.create_organization("Acme", network_id="sovrin")
     assert unknown.value.code == "unknown_network" and "local" in unknown.value.message
     assert counted() == before
+
+
+def test_a_foreign_network_stands_for_one_here(faber, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local", "sovrin-builder": "gone"}
+    made = provisioning.create_organization("Acme", network_id="sovrin-staging")
+    assert made.tenant.network_id == "local"
+    with pytest.raises(Invalid) as unknown:
+        provisioning.create_organization("Acme", network_id="sovrin-builder")
+    assert unknown.value.code == "unknown_network"
+
+
+def test_the_first_organization_may_name_the_local_network_by_another_id(
+    transactional_db, settings
+):
+    settings.NETWORK_ALIASES = {"bcovrin-test": "local"}
+    made = provisioning.create_organization("Acme", network_id="bcovrin-test")
+    assert made.tenant.network_id == "local"
+
+
+def test_a_network_of_our_own_is_not_taken_for_another(faber, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
+    own = Network.objects.create(pk="sovrin-staging", kind="indy", genesis="{}")
+    assert provisioning.find_network("sovrin-staging") == own
+
+
+def test_the_agreement_of_a_foreign_network_is_that_of_ours(faber, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
+    path = "/common/networks/sovrin-staging/txnAuthorAgreement"
+    assert faber.get(path) == {} and faber.put(path) is None
+    with pytest.raises(ApiError):
+        faber.get(path.replace("staging", "builder"))
 
 
 def test_the_owner_becomes_a_member(transactional_db, django_user_model):

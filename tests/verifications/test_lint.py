@@ -51,6 +51,16 @@ def test_a_good_policy_has_no_finding():
     assert found(*items, samples=[degree()]) == []
 
 
+def test_an_attribute_item_that_can_be_read_in_two_ways():
+    shown = attribute("name", DEGREES, attributeNames=["Full name"])
+    assert found(shown, samples=[degree()]) == [("two_readings", "attributes[0]")]
+    both = attribute("name", DEGREES, attributeNames=["degree"])
+    assert found(both, samples=[degree()]) == [("two_readings", "attributes[0]")]
+    usual = attribute("Full name", DEGREES, attributeNames=["name"])
+    spelled = attribute("Name", DEGREES, attributeNames=["name"])
+    assert found(usual) == found(spelled) == []
+
+
 def test_an_item_without_restrictions():
     assert found(attribute("name"), predicate("level", "<")) == [
         ("no_restriction", "attributes[0]"),

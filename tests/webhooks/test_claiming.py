@@ -153,29 +153,55 @@ def test_a_worker_that_wakes_up_late_changes_nothing(examples, registers, receiv
     assert len(receiver.calls) == 2 and Attempt.objects.count() == 2, "both calls were made"
 
 
-def test_five_timeouts_in_a_row_make_an_address_hang(monkeypatch, examples, registers, receiver):
+@pytest.fixture
+def impatient(monkeypatch):
     monkeypatch.setattr(sending, "DEADLINE", 0.2)
     monkeypatch.setattr("webhooks.outcomes.SLOW", 0.1)
+
+
+def test_five_timeouts_in_a_row_make_an_address_hang(impatient, examples, registers, receiver):
+    """One that has answered before."""
     receiver.silent = True
     examples(registers(), 5)
+    Webhook.objects.update(has_answered=True)
     worker_calls()
     webhook = Webhook.objects.get()
-    assert (webhook.is_hanging, webhook.has_answered, webhook.is_enabled) == (True, False, True)
+    assert (webhook.is_hanging, webhook.is_silent, webhook.is_enabled) == (True, False, True)
     receiver.silent = False
     time_passes(seconds=301)
     worker_calls()
-    assert (Webhook.objects.get().strikes, Webhook.objects.get().has_answered) == (0, True)
+    assert Webhook.objects.get().strikes == 0
+
+
+def test_five_timeouts_make_an_address_that_never_answered_silent(
+    impatient, examples, registers, receiver
+):
+    receiver.silent = True
+    webhook = registers(retryUnconfirmed=True)
+    examples(webhook, 5)
+    worker_calls()
+    silent = Webhook.objects.get()
+    assert (silent.is_hanging, silent.is_silent, silent.is_enabled) == (False, True, True)
+    examples(webhook, MANY)
+    assert claimed(MANY, 0) == {webhook["id"]: sending.share()}, "it keeps its share"
+    Delivery.objects.update(lease_owner=None, lease_until=None)
+    receiver.silent = False
+    time_passes(seconds=301)
+    worker_calls()
+    answers = Webhook.objects.get()
+    assert (answers.timeouts, answers.has_answered, answers.is_silent) == (0, True, False)
 
 
 def test_one_that_never_answers_is_waited_for_less(monkeypatch, examples, registers, receiver):
     monkeypatch.setattr(sending, "SHORT_DEADLINE", 0.2)
     receiver.silent = True
-    examples(registers(), 1)
-    Webhook.objects.update(strikes=HANGING)
+    examples(registers(), 2)
+    Webhook.objects.update(timeouts=HANGING)
     started = time.monotonic()
     worker_calls()
     assert time.monotonic() - started < 3
-    assert Delivery.objects.get().last_error == "endpoint_unconfirmed"
+    assert Webhook.objects.get().timeouts == HANGING + 2, "it stays silent"
+    assert {row.last_error for row in Delivery.objects.all()} == {"endpoint_unconfirmed"}
 
 
 def test_a_hanging_receiver_does_not_delay_another(examples, registers, receiver):

@@ -87,14 +87,16 @@ def test_one_success_begins_the_count_anew(faber, receiver, broken):
 
 def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broken):
     failed_for(days=6)
-    Webhook.objects.update(strikes=HANGING, has_answered=True)
+    Webhook.objects.update(strikes=HANGING, timeouts=1, has_answered=True)
     faber.call("patch", f"/webhooks/{broken['id']}", {"retryUnconfirmed": False})
     assert Webhook.objects.get().strikes == HANGING, "it is the same address"
     faber.call(
         "patch", f"/webhooks/{broken['id']}", {"url": shown(faber, broken)["url"] + "/mended"}
     )
     hook = Webhook.objects.get()
-    assert (hook.strikes, hook.failing_since, hook.has_answered) == (0, None, False)
+    assert (hook.strikes, hook.timeouts, hook.failing_since, hook.has_answered) == (
+        0, 0, None, False,
+    )  # fmt: skip
     calls_once_more(faber, broken)
     assert shown(faber, broken)["enabled"] is True
 

@@ -1,6 +1,9 @@
 """Registering, listing, switching and deleting webhooks."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 
 from tenants import vault
 from tests import races
@@ -160,13 +163,23 @@ def test_it_is_told_the_types_it_asks_for(faber):
 def test_its_options_are_changed_one_by_one(faber):
     made = registers(faber, messageTypes=["verification"])
     path = f"/webhooks/{made['id']}"
-    assert made["retryUnconfirmed"] is True
+    assert "retryUnconfirmed" not in made
     assert faber.call("patch", path, {"retryUnconfirmed": False})["retryUnconfirmed"] is False
     changed = faber.call("patch", path, {"url": URL + "/2", "messageTypes": []})
     assert (changed["url"], changed["messageTypes"]) == (URL + "/2", CLIENTS)
     assert changed["retryUnconfirmed"] is False
     error = refused(faber.call, "patch", path, {"url": "ftp://office.example"})
     assert "url" in error.body["errors"]
+
+
+def test_what_was_chosen_for_everybody_before_is_left_to_the_address(faber):
+    """True was the default, False was chosen."""
+    for url, choice in ((f"{URL}/1", True), (f"{URL}/2", False)):
+        registers(faber, url=url, retryUnconfirmed=choice)
+    migration = import_module("webhooks.migrations.0002_unanswered_calls")
+    migration.leave_to_the_address(apps, None)
+    found = dict(Webhook.objects.values_list("url", "retry_unconfirmed"))
+    assert found == {f"{URL}/1": None, f"{URL}/2": False}
 
 
 def test_an_endorsers_webhook_is_never_called(faber):

@@ -150,25 +150,58 @@ def impatient(monkeypatch):
     monkeypatch.setattr(sending, "DEADLINE", 0.3)
 
 
-def test_no_answer_is_unconfirmed_and_repeated_late(impatient, sent):
-    with serving(hangs) as place:
-        row = sent(url=f"http://{place}/")
+def test_a_receiver_that_never_answers_is_called_once(faber, impatient, receiver, sent):
+    """It offers the same credential again with each call that it gets again."""
+    receiver.silent = True
+    row = sent()
+    time_passes(days=10)
+    worker_calls()
+    assert len(receiver.calls) == 1
+    assert fresh(row).status == Status.UNCONFIRMED
+    assert Webhook.objects.get().failing_since is None
+    [shown] = faber.get(f"/webhooks/{row.webhook_id}/deliveries")
+    assert (shown["status"], shown["error"]) == ("Unconfirmed", "endpoint_unconfirmed")
+
+
+@pytest.mark.parametrize("before", [502, 504, 500, 404])
+def test_what_a_tunnel_answers_for_its_receiver_is_no_answer(impatient, receiver, sent, before):
+    receiver.answers(before)
+    row = sent()
+    receiver.silent = True
+    assert again(row).status == Status.UNCONFIRMED
+
+
+def test_no_answer_of_one_that_has_answered_is_repeated_late(faber, impatient, receiver, sent):
+    first = sent()
+    receiver.silent = True
+    faber.post(f"/webhooks/{first.webhook_id}/example", {"messageType": "verification"})
+    worker_calls()
+    row = Delivery.objects.exclude(pk=first.pk).get()
     assert (row.status, row.last_error) == (Status.PENDING, "endpoint_unconfirmed")
     assert 290 < waits(row) <= 300
     assert Webhook.objects.get().failing_since is None
 
 
-def test_no_answer_is_not_repeated_where_the_webhook_says_so(faber, impatient, sent):
-    with serving(hangs) as place:
-        row = sent(url=f"http://{place}/", retryUnconfirmed=False)
-    assert row.status == Status.UNCONFIRMED
-    [shown] = faber.get(f"/webhooks/{row.webhook_id}/deliveries")
-    assert (shown["status"], shown["error"]) == ("Unconfirmed", "endpoint_unconfirmed")
-
-
-def test_a_receiver_that_never_answers_is_called_to_the_end_and_never_disabled(impatient, sent):
-    with serving(*[hangs] * 10) as place:
+def test_one_that_dies_after_it_has_read_the_event_gets_it_again(receiver, sent):
+    with serving(answers(b"")) as place:
         row = sent(url=f"http://{place}/")
+    assert (row.status, row.last_error) == (Status.PENDING, "endpoint_unconfirmed")
+    Webhook.objects.update(url=receiver.url)
+    assert again(row).status == Status.DONE
+    assert receiver.calls[0].headers["webhook-id"] == f"msg_{row.event_id}"
+
+
+def test_no_answer_is_not_repeated_where_the_webhook_says_so(impatient, sent):
+    with serving(hangs, answers(b"")) as place:
+        assert sent(url=f"http://{place}/", retryUnconfirmed=False).status == Status.UNCONFIRMED
+        Webhook.objects.update(has_answered=True)
+        assert sent(url=f"http://{place}/", retryUnconfirmed=False).status == Status.UNCONFIRMED
+
+
+def test_a_receiver_that_never_answers_and_asks_for_it_is_called_to_the_end(impatient, sent):
+    """It is never disabled."""
+    with serving(*[hangs] * 10) as place:
+        row = sent(url=f"http://{place}/", retryUnconfirmed=True)
         for _ in SCHEDULE:
             Webhook.objects.update(failing_since=timezone.now() - timedelta(days=9))
             row = again(row)

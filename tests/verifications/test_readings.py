@@ -1,0 +1,95 @@
+"""What an attribute item asks for: the clients' reading or the interface's."""
+
+import pytest
+
+from tests.fixtures import ledger, stored
+from tests.people import ApiError
+from verifications import policy, readings
+
+DEGREE, BADGE = stored("degree"), stored("badge")
+BY_SCHEMA = {"schemaId": DEGREE.schema_id}
+BY_DEFINITION = {"credentialDefinitionId": DEGREE.definition_id}
+
+
+def asked(name, names, *restrictions):
+    """The attributes that are asked for."""
+    item = {"policyName": name, "attributeNames": names, "restrictions": list(restrictions)}
+    body = policy.normalise({"name": "Proof", "version": "1.0", "attributes": [item]})
+    return readings.resolved(body, ledger())["attributes"][0]["attributeNames"]
+
+
+@pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION])
+def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
+    assert asked("name", ["Full name"], restriction) == ["name"]
+    assert asked("Name ", ["Your full name", "Alias"], restriction) == ["Name "]
+
+
+@pytest.mark.parametrize(
+    "name, names, restrictions",
+    [
+        ("Full name", ["name"], [BY_SCHEMA]),
+        ("name", ["degree"], [BY_DEFINITION]),
+        ("name", ["Full name", "degree"], [BY_DEFINITION]),
+        ("Name", ["name"], [BY_DEFINITION]),
+        ("name", ["Full name"], []),
+        ("name", ["Full name"], [{"schemaName": DEGREE.schema["name"]}]),
+        ("name", ["Full name"], [{"schemaId": "unknown"}]),
+        ("degree", ["Title"], [BY_DEFINITION, {"credentialDefinitionId": BADGE.definition_id}]),
+    ],
+)
+def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
+    assert asked(name, names, *restrictions) == names
+
+
+@pytest.fixture
+def alice(faber):
+    alice = faber.hosts()
+    alice.definition = faber.defines("name", "level")
+    alice.receives(faber, alice.definition, {"name": "Ann", "level": "7"})
+    return alice
+
+
+def item(alice):
+    restriction = {"credentialDefinitionId": alice.definition["definitionId"]}
+    return {
+        "policyName": "name",
+        "attributeNames": ["Name of the dog"],
+        "restrictions": [restriction],
+    }
+
+
+def test_an_item_of_the_interface_is_answered(faber, alice):
+    sent = faber.asks(alice, attributes=[item(alice)])
+    alice.auto_selects()
+    result = faber.get(f"/verifications/{sent['verificationId']}")
+    assert result["isValid"] and result["proof"]["name"]["value"] == "Ann"
+    assert result["proof"]["name"]["attributes"] == {"name": "Ann"}
+    assert result["policy"]["attributes"] == [item(alice)], "as it was written"
+
+
+def test_a_stored_policy_and_its_trial_are_read_in_the_same_way(faber, alice):
+    body = {"name": "P", "version": "1.0", "attributes": [item(alice)]}
+    stored_policy = faber.post("/verificationPolicies", body)
+    sample = {
+        "definitionId": alice.definition["definitionId"],
+        "values": {"name": "Ann", "level": "7"},
+    }
+    tried = faber.post(
+        "/verificationPolicies/try",
+        {"policyId": stored_policy["policyId"], "credentials": [sample]},
+    )
+    assert tried["satisfied"] is True
+    assert [one["code"] for one in tried["lint"]] == ["two_readings"]
+    sent = faber.put(f"/verifications/policy/{stored_policy['policyId']}")
+    alice.put_form(
+        "/verifications/fromData/autoSelect", verificationData=sent["verificationRequestUrl"]
+    )
+    assert faber.get(f"/verifications/{sent['verificationId']}")["isValid"] is True
+
+
+@pytest.mark.parametrize("body", [{}, {"attributes": []}, {"attributes": None, "predicates": []}])
+def test_a_policy_that_asks_for_nothing_is_400_and_says_so(faber, body):
+    with pytest.raises(ApiError) as refused:
+        faber.post("/verificationPolicies", {"name": "P", "version": "1.0"} | body)
+    assert (refused.value.status, refused.value.code) == (400, "invalid_policy")
+    assert "Ask for at least one attribute or predicate" in refused.value.body["message"]
