@@ -104,7 +104,8 @@ OUTGOING_ALLOWED_NETWORKS = env.list("OUTGOING_ALLOWED_NETWORKS", cast=ip_networ
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
-# Calls of webhooks that one worker process makes at a time; a quarter of them to one address.
+# Calls of webhooks that one worker process makes at a time; a quarter of them to one address, half
+# for one organization.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
 # Messages to other agents that one process posts at a time; a quarter of them to one endpoint, half
 # for one organization.

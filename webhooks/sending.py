@@ -29,6 +29,11 @@ def share() -> int:
     return max(1, settings.WEBHOOK_THREADS // 4)
 
 
+def share_of_tenant() -> int:
+    """How many calls one organization gets at a time, whatever its addresses."""
+    return max(1, settings.WEBHOOK_THREADS // 2)
+
+
 def claim(free: int, hanging: int, after: UUID | None = None) -> list[Delivery]:
     """Up to `free` due calls, leased to the caller, at most `hanging` of them to hanging addresses.
 
@@ -50,9 +55,15 @@ def claim(free: int, hanging: int, after: UUID | None = None) -> list[Delivery]:
 def with_room(free: int, hanging: int, after: UUID | None) -> list[tuple[Webhook, int]]:
     """Addresses with due rows, locked against other claimers, and how many calls each may get."""
     turn = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
-    rows = with_due_rows(hanging).order_by(turn, "pk")
+    full = [one for one, calls in calls_by_tenant().items() if calls >= share_of_tenant()]
+    rows = with_due_rows(hanging).exclude(tenant__in=full).order_by(turn, "pk")
     rows = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
     return rooms(list(rows[:free]), hanging)
+
+
+def calls_by_tenant() -> Counter[UUID]:
+    """The calls that are being made, by organization: as many rows as there are threads."""
+    return Counter(in_flight().values_list("webhook__tenant_id", flat=True))
 
 
 def with_due_rows(hanging: int) -> "models.QuerySet[Webhook]":
@@ -79,13 +90,15 @@ def rooms(webhooks: list[Webhook], hanging: int) -> list[tuple[Webhook, int]]:
     if not webhooks:
         return []
     busy = in_flight().filter(webhook__in=webhooks).values_list("webhook_id", flat=True)
-    taken, found = Counter(busy), []
+    taken, taken_by_tenant, found = Counter(busy), calls_by_tenant(), []
     for webhook in webhooks:
         calls = (1 if webhook.is_hanging else share()) - taken[webhook.pk]
+        calls = min(calls, share_of_tenant() - taken_by_tenant[webhook.tenant_id])
         if webhook.is_hanging:
             calls = min(calls, hanging)
-            hanging -= calls
+            hanging -= max(0, calls)
         if calls > 0:
+            taken_by_tenant[webhook.tenant_id] += calls
             found.append((webhook, calls))
     return found
 

@@ -52,10 +52,10 @@ def test_an_address_gets_a_quarter_of_the_threads(examples, registers):
 def test_addresses_take_turns(examples, registers):
     first, second, third = (registers() for _ in range(3))
     for webhook in (first, second, third):
-        examples(webhook, 3)
-    assert claimed(3, 4, UUID(first["id"])) == {second["id"]: 3}
-    assert claimed(3, 4, UUID(second["id"])) == {third["id"]: 3}
-    assert claimed(3, 4, UUID(third["id"])) == {first["id"]: 3}
+        examples(webhook, 2)
+    assert claimed(2, 4, UUID(first["id"])) == {second["id"]: 2}
+    assert claimed(2, 4, UUID(second["id"])) == {third["id"]: 2}
+    assert claimed(2, 4, UUID(third["id"])) == {first["id"]: 2}
 
 
 def test_a_full_address_hides_no_other(examples, registers):
@@ -63,6 +63,27 @@ def test_a_full_address_hides_no_other(examples, registers):
     examples(full, 8), examples(other, 1)
     assert claimed(4, 4) == {full["id"]: 4}
     assert claimed(1, 4) == {other["id"]: 1}
+
+
+def test_an_organization_gets_half_of_the_threads(acme, examples, registers, receiver):
+    for webhook in [registers() for _ in range(4)]:
+        examples(webhook, 6)
+    other = acme.post("/webhooks", {"url": receiver.url, "type": "Notification"})
+    for _ in range(3):
+        acme.post(f"/webhooks/{other['id']}/example", {"messageType": "verification"})
+    got = claimed(16, 4)
+    assert got.pop(other["id"]) == 3 and sum(got.values()) == 8
+    assert claimed(16, 4) == {}, "its share is at work"
+    Delivery.objects.exclude(lease_owner=None).exclude(webhook=other["id"])[:1].get().finish()
+    assert sum(claimed(16, 4).values()) == 1
+
+
+def test_a_success_that_takes_long_counts_as_hanging(monkeypatch, examples, registers, receiver):
+    monkeypatch.setattr("webhooks.outcomes.SLOW", 0.0)
+    examples(registers(), HANGING)
+    worker_calls()
+    assert len(receiver.calls) == HANGING
+    assert Webhook.objects.get().is_hanging
 
 
 def test_a_hanging_address_gets_one_call_at_a_time(examples, registers):
