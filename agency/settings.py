@@ -113,6 +113,8 @@ FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
 FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
 # Where mail of the studio goes, as smtp://user:password@host:port; without it none is sent.
 EMAIL_URL = env.str("EMAIL_URL", default="")
+# Whether people follow a link in a mail before their first sign-in.
+STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Set when a proxy that sets X-Forwarded-Proto stands in front.
@@ -136,6 +138,8 @@ if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_PLACES:
         "A revocation registry needs 256 bytes of its tails file for each place: give a smaller "
         "REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."
     )
+if STUDIO_VERIFY_EMAIL and not EMAIL_URL:
+    raise ImproperlyConfigured("STUDIO_VERIFY_EMAIL needs EMAIL_URL: nobody could sign in.")
 if not SECRET_KEY:
     raise ImproperlyConfigured(
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "
@@ -415,10 +419,10 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-# Sign-up must not tell whether an address is registered. With mail, every sign-up leads to the same
-# page, and the mailbox is told. Without, everybody gets an account of their own, which an address
-# may have several of: nobody has proven that it is theirs.
-ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "none"
+# Sign-up must not tell whether an address is registered. Where addresses are verified, all sign-ups
+# lead to the same page, and the mailbox is told. Elsewhere everybody gets an account of their own,
+# which an address may have several of: nobody has proven that it is theirs.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
