@@ -43,6 +43,8 @@ LAYERS = [
         "agency.api",
         "agency.authentication",
         "agency.dialects",
+        "agency.hints",
+        "agency.ignored",
         "agency.json_only",
         "agency.listing",
         "agency.waiting",

@@ -183,6 +183,7 @@ class WalletVerifications(WalletView):
     )
     def submit(self, request, walletId, verificationId):
         serializer = SelectionParameters(data=request.data or [], many=True, max_length=100)
+        self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         verification = find(with_parties(self.rows), verificationId)
         self.act(verification.submit, serializer.validated_data)
