@@ -5,6 +5,7 @@ import re
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
+from agency import descriptions, examples
 from agency.api import CODES
 from tenants import idempotency
 
@@ -103,6 +104,37 @@ def add_errors(result, generator, request, public):
             for status in statuses(path, method, operation) + declared:
                 operation["responses"][str(status)] = error_response(status, path)
     return result
+
+
+def describe(result, generator, request, public):
+    """Gives each parameter and property a description, and each parameter of a path an example."""
+    for name, schema in result["components"]["schemas"].items():
+        for member, shape in schema.get("properties", {}).items():
+            if "description" not in shape:
+                schema["properties"][member] = described(name, member, shape)
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", []):
+                name = parameter["name"]
+                if "description" not in parameter:
+                    parameter["description"] = meaning_of(path, name)
+                if parameter["in"] == "path":
+                    parameter.setdefault("example", examples.of_path(path, method, name))
+    return result
+
+
+def meaning_of(path, name):
+    of_paths = descriptions.PARAMETERS_OF_PATHS.items()
+    found = (text for (part, known), text in of_paths if part in path and known == name)
+    return next(found, None) or descriptions.PARAMETERS[name]
+
+
+def described(schema, member, shape):
+    known = descriptions.PROPERTIES
+    text = known.get(f"{schema}.{member}") or known[member]
+    if "$ref" in shape:  # OpenAPI 3.0 ignores what stands beside it
+        shape = {"allOf": [shape]}
+    return shape | {"description": text}
 
 
 def answer_with_200(responses):

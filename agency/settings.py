@@ -360,7 +360,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
-    "verifications.",
+    "verifications.\n\nMembers of a body and parameters of a list that are not known are ignored; "
+    "the headers `X-Ignored-Members` and `X-Ignored-Parameters` of the answer name them.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
@@ -370,6 +371,7 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_SETTINGS": {
         "persistAuthorization": False,
         "displayRequestDuration": True,
+        "docExpansion": "none",
     },
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
@@ -378,6 +380,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agency.openapi.add_errors",
+        "agency.openapi.describe",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",

@@ -43,6 +43,7 @@ LAYERS = [
         "agency.api",
         "agency.authentication",
         "agency.dialects",
+        "agency.examples",
         "agency.hints",
         "agency.ignored",
         "agency.json_only",
