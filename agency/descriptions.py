@@ -58,6 +58,7 @@ PROPERTIES = {
     "agentDid": "The DID of the agent.",
     "agentKey": "The key of the agent.",
     "agentServiceEndpoint": "Where other agents send their messages.",
+    "allowText": "Of `>=` and `>`: asks for no upper bound, so that any text meets it too.",
     "answer": "The beginning of the answer.",
     "attempts": "The calls that were made, the first one first.",
     "attributeName": "The attribute, exactly as in the schema.",
@@ -108,6 +109,7 @@ PROPERTIES = {
     "issuerSeed": "32 characters, or base64 of 32 bytes, of which the DID is made; else a new one.",
     "items": "What becomes of each item of the policy.",
     "lint": "What is allowed, but hardly meant.",
+    "masterKey": "`ok`, or what is wrong with the master key.",
     "message": "A sentence for people.",
     "messageType": "The type of the event.",
     "messageTypes": "The events that are sent; an empty list stands for the usual ones.",
@@ -219,3 +221,13 @@ PROPERTIES = {
     "VerificationPolicyRestriction.value": "The value that an attribute must have.",
     "WebhookParameters.parameters": "Kept for older clients; it has no effect.",
 }
+
+
+def of_property(schema: str, name: str) -> str | None:
+    return PROPERTIES.get(f"{schema}.{name}") or PROPERTIES.get(name)
+
+
+def of_parameter(path: str, name: str) -> str | None:
+    of_paths = PARAMETERS_OF_PATHS.items()
+    found = (text for (part, known), text in of_paths if part in path and known == name)
+    return next(found, None) or PARAMETERS.get(name)

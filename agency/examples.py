@@ -4,10 +4,6 @@ The demo organization has an object for most of them. On the machine where it wa
 the examples with the ids of these objects, so that they can be tried as they stand.
 """
 
-import json
-
-from agency.var import DEMO
-
 WALLET = "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f"
 CONNECTION = "0196f3a1-1111-7000-8000-000000000001"
 CONNECTION_OF_WALLET = "0196f3a1-1111-7000-8000-000000000002"
@@ -50,20 +46,12 @@ ON_LEDGERS = {
 }
 
 
-def of_path(path: str, method: str, name: str) -> str:
+def of_path(path: str, method: str, name: str) -> str | None:
     """The example of a parameter of this path."""
     if name == "objectId":
-        return next(example for part, example in ON_LEDGERS.items() if part in path)
+        return next((one for part, one in ON_LEDGERS.items() if part in path), None)
     if (path, method, name) == ("/definitions/credentials/{definitionId}", "post", "definitionId"):
         return SCHEMA
     if "/api/{walletId}" in path and name in IN_WALLETS:
         return IN_WALLETS[name]
-    return OF_PATHS[name]
-
-
-def of_demo() -> dict[str, str]:
-    """The demo organization's ids by the ids above; empty where no demo was played."""
-    try:
-        return json.loads(DEMO.read_text()).get("examples", {})
-    except (OSError, ValueError):
-        return {}
+    return OF_PATHS.get(name)

@@ -78,9 +78,10 @@ class ProviderKey(OpenApiAuthenticationExtension):
 def base_classes():
     """Their docstrings are for us, not for descriptions of operations."""
     from agency.api import View
+    from connections.views import OrganizationView
     from wallets.api import WalletView
 
-    return [*get_lib_doc_excludes(), View, WalletView]
+    return [*get_lib_doc_excludes(), View, WalletView, OrganizationView]
 
 
 def one_path_each(endpoints):
@@ -107,34 +108,33 @@ def add_errors(result, generator, request, public):
 
 
 def describe(result, generator, request, public):
-    """Gives each parameter and property a description, and each parameter of a path an example."""
+    """Gives parameters and properties their descriptions, and those of a path an example."""
     for name, schema in result["components"]["schemas"].items():
         for member, shape in schema.get("properties", {}).items():
-            if "description" not in shape:
-                schema["properties"][member] = described(name, member, shape)
+            text = descriptions.of_property(name, member)
+            if text and "description" not in shape:
+                schema["properties"][member] = described(shape, text)
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             for parameter in operation.get("parameters", []):
-                name = parameter["name"]
-                if "description" not in parameter:
-                    parameter["description"] = meaning_of(path, name)
-                if parameter["in"] == "path":
-                    parameter.setdefault("example", examples.of_path(path, method, name))
+                complete(parameter, path, method)
     return result
 
 
-def meaning_of(path, name):
-    of_paths = descriptions.PARAMETERS_OF_PATHS.items()
-    found = (text for (part, known), text in of_paths if part in path and known == name)
-    return next(found, None) or descriptions.PARAMETERS[name]
-
-
-def described(schema, member, shape):
-    known = descriptions.PROPERTIES
-    text = known.get(f"{schema}.{member}") or known[member]
+def described(shape, text):
     if "$ref" in shape:  # OpenAPI 3.0 ignores what stands beside it
         shape = {"allOf": [shape]}
     return shape | {"description": text}
+
+
+def complete(parameter, path, method):
+    name = parameter["name"]
+    text = descriptions.of_parameter(path, name)
+    example = examples.of_path(path, method, name) if parameter["in"] == "path" else None
+    if text:
+        parameter.setdefault("description", text)
+    if example:
+        parameter.setdefault("example", example)
 
 
 def answer_with_200(responses):

@@ -1,5 +1,6 @@
 """Pages on other origins: which of them may call what, and what a refusal looks like to them."""
 
+import asyncio
 import http.server
 import json
 import os
@@ -13,6 +14,7 @@ import requests
 from django.test import Client, override_settings
 
 from agency.authentication import SUBSCRIPTION_HEADERS
+from agency.cors import ASGIMiddleware
 from tests.webhooks.streams import free_port, serving
 
 APP, OTHER = "https://app.example", "https://other.example"
@@ -101,6 +103,30 @@ def test_a_page_reads_429_too(settings):
     assert answers[-1].headers[ALLOW] == APP
 
 
+@pytest.mark.parametrize(
+    ("method", "origin", "status", "allowed"),
+    [("GET", APP, 413, APP), ("GET", OTHER, 413, None), ("OPTIONS", APP, 200, APP)],
+)
+def test_an_asgi_application_without_django_answers_pages_too(method, origin, status, allowed):
+    given = [(b"origin", origin.encode()), (b"access-control-request-method", b"GET")]
+    scope = {"type": "http", "method": method, "path": "/connections", "headers": given}
+    sent = []
+
+    async def refuse(scope, receive, send):
+        start = {"type": "http.response.start", "status": 413, "headers": [(b"vary", b"cookie")]}
+        await send(start)
+
+    async def keep(message):
+        sent.append(message)
+
+    with override_settings(**ALLOWED):
+        asyncio.run(ASGIMiddleware(refuse)(scope | {"query_string": b""}, None, keep))
+    headers = dict(sent[0]["headers"])
+    assert sent[0]["status"] == status
+    assert headers.get(ALLOW.lower().encode()) == (allowed and allowed.encode())
+
+
+@pytest.mark.slow
 def test_the_stream_of_events_answers_pages_too(faber):
     with serving("asgi", free_port(), CORS_ORIGINS=APP) as url:
         path = f"{url}/credentials/v1/events/stream"
@@ -142,6 +168,7 @@ const calls = CALLS;
 </script>"""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
     faber, live_server, tmp_path, settings
