@@ -92,5 +92,5 @@ def judged(scope: Scope) -> tuple[bool, Headers]:
 
 
 def added(headers: Headers, missing: Headers) -> Headers:
-    present = {name.lower() for name, _ in headers}
+    present = {name.lower() for name, _ in headers} - {b"vary"}  # which may come twice
     return [*headers, *(one for one in missing if one[0] not in present)]

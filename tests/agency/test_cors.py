@@ -123,6 +123,10 @@ def test_an_asgi_application_without_django_answers_pages_too(method, origin, st
         asyncio.run(ASGIMiddleware(refuse)(scope | {"query_string": b""}, None, keep))
     headers = dict(sent[0]["headers"])
     assert sent[0]["status"] == status
+    assert status == 200 or [v for k, v in sent[0]["headers"] if k == b"vary"] == [
+        b"cookie",
+        b"origin",
+    ]
     assert headers.get(ALLOW.lower().encode()) == (allowed and allowed.encode())
 
 
