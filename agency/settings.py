@@ -53,6 +53,8 @@ STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+# Origins, as https://app.example, whose pages may call the API from a browser, by comma; * for all.
+CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 # Whether static files are served from the installed packages, without collectstatic.
 STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
 # Folder (a volume shared by all processes) for files that are served publicly.
@@ -164,6 +166,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
+    "corsheaders",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "allauth",
@@ -179,6 +182,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "agency.middleware.request_id",
+    "agency.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "agency.middleware.no_store",
@@ -192,6 +196,40 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+]
+
+# Pages on other origins: agency/cors.py. The API knows callers by the keys in their headers, never
+# by cookies, so credentials in the sense of CORS are not allowed (the default).
+CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
+CORS_ALLOWED_ORIGINS = [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
+CORS_URLS_REGEX = r"^/(?!$|(studio|accounts|admin|static|docs|metrics)(/|$))"
+CORS_ALLOW_HEADERS = [
+    "Authorization",
+    "X-Service-Subscription-Key",
+    "X-Streetcred-Subscription-Key",
+    "X-Trinsic-Subscription-Key",
+    "X-Streetcred-Tenant-Id",
+    "X-Scrd-Api-Key",
+    "XStreetcredSubscriptionKey",
+    "Accept",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-None-Match",
+    "Last-Event-ID",
+    "Prefer",
+    "X-Ms-Command-Name",  # which the original npm clients send from browsers
+    "X-Request-Id",
+]
+CORS_EXPOSE_HEADERS = [
+    "ETag",
+    "Idempotency-Replayed",
+    "Link",
+    "Preference-Applied",
+    "Retry-After",
+    "WWW-Authenticate",
+    "X-Ignored-Members",
+    "X-Ignored-Parameters",
+    "X-Request-Id",
 ]
 
 ROOT_URLCONF = "agency.urls"
@@ -326,17 +364,14 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
-    "verifications.",
+    "verifications.\n\nMembers of a body and parameters of a list that are not known are ignored; "
+    "the headers `X-Ignored-Members` and `X-Ignored-Parameters` of the answer name them.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {
-        "persistAuthorization": False,
-        "displayRequestDuration": True,
-    },
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "GET_LIB_DOC_EXCLUDES": "agency.openapi.base_classes",
@@ -344,6 +379,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agency.openapi.add_errors",
+        "agency.openapi.describe",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",
