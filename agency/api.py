@@ -21,7 +21,7 @@ from rest_framework import exceptions, serializers, viewsets
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from agency import dialects, listing, waiting
+from agency import dialects, hints, ignored, listing, waiting
 from agency.database.base import is_caused_by_outage, is_outage
 from agency.errors import AgencyError, DatabaseAway, InProgress, NotFound, NotReady
 from tenants import idempotency
@@ -94,13 +94,21 @@ class View(viewsets.ViewSet):
     def parsed(self, serializer_class):
         """The validated body; a broken one is a 400 that names the fields."""
         serializer = serializer_class(data=self.request.data)
+        self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         return serializer.validated_data
 
+    def name_ignored_members(self, serializer):
+        """In a header of the answer, whether it is a success or not."""
+        if named := ignored.header(ignored.members(serializer, serializer.initial_data)):
+            self.headers[ignored.MEMBERS] = named
+
     def query(self, serializer_class):
         """The serializer of the query parameters, valid; empty ones count as absent."""
-        given = {name: value for name, value in self.request.query_params.items() if value}
-        serializer = serializer_class(data=given)
+        asked = self.request.query_params
+        serializer = serializer_class(data={name: asked[name] for name in asked if asked[name]})
+        if named := ignored.header(name for name in asked if name not in serializer.fields):
+            self.headers[ignored.PARAMETERS] = named
         serializer.is_valid(raise_exception=True)
         return serializer
 
@@ -161,7 +169,11 @@ def find(rows, identifier, column="pk"):
 def found(row, model):
     if row is None:
         name = model._meta.verbose_name
-        raise NotFound("not_found", f"There is no such {name} in your organization.")
+        raise NotFound(
+            "not_found",
+            f"There is no such {name} in your organization: the id is not one of its, the {name} "
+            "was deleted, or the keys are another organization's.",
+        )
     return row
 
 
@@ -171,7 +183,8 @@ def exception_handler(error, context):
         logger.warning("the database is out of reach: %s", error)
         error = DatabaseAway()
     if isinstance(error, AgencyError):
-        answer = problem(error.status, error.code, error.message, error.errors)
+        hint = hints.right_address(context["request"].path_info) if error.status == 404 else ""
+        answer = problem(error.status, error.code, error.message + hint, error.errors)
         if isinstance(error, InProgress | NotReady):
             answer["Retry-After"] = str(error.retry_after)
         return answer
@@ -184,11 +197,20 @@ def exception_handler(error, context):
         return problem(400, "invalid_request", "A value is out of range.")
     if isinstance(error, exceptions.APIException):
         code = error.get_codes() if error.default_code == "parse_error" else None
-        answer = problem(error.status_code, code or code_of(error.status_code), str(error.detail))
+        message = str(error.detail)
+        if isinstance(error, exceptions.MethodNotAllowed):
+            message = not_allowed(context["request"], context["view"])
+        answer = problem(error.status_code, code or code_of(error.status_code), message)
         if getattr(error, "auth_header", None):
             answer["WWW-Authenticate"] = error.auth_header
         return answer
     return None
+
+
+def not_allowed(request, view):
+    allowed = ", ".join(method for method in view.allowed_methods if method != "OPTIONS")
+    hint = hints.right_address(request.path_info)
+    return f"{request.method} is not taken at this address, only {allowed}.{hint}"
 
 
 def code_of(status_code):
@@ -246,7 +268,8 @@ def not_found(request, exception=None):
     """404 outside of any view."""
     if browses(request):
         return render(request, "404.html", status=404)
-    return plain_problem(404, "not_found", f"There is nothing at {request.path[:200]}.")
+    hint = hints.right_address(request.path_info[:200])
+    return plain_problem(404, "not_found", f"There is nothing at {request.path[:200]}.{hint}")
 
 
 def server_error(request):
@@ -295,6 +318,11 @@ class Parameters(serializers.Serializer):
     """A request body: null means absent, unknown members are ignored, old spellings are read."""
 
     aliases: dict[str, str] = {}
+
+    def get_fields(self):
+        fields = super().get_fields()
+        hints.explain(fields.values())
+        return fields
 
     def to_internal_value(self, data):
         if isinstance(data, dict):

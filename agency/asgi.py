@@ -13,8 +13,9 @@ end_with_master()
 django.setup()
 
 from agency import startup  # noqa: E402  (these import models)
+from agency.cors import ASGIMiddleware  # noqa: E402
 from agency.streaming import Application  # noqa: E402
 
 startup.require()
-application = Application()
+application = ASGIMiddleware(Application())
 log_start("stream")

@@ -8,6 +8,7 @@ from rest_framework.authentication import BaseAuthentication
 
 from agency.clients import remember_caller
 from tenants.models import ApiKey, Provider, Tenant
+from tenants.tokens import PREFIXES
 
 SUBSCRIPTION_HEADERS = (
     "X-Service-Subscription-Key",
@@ -22,9 +23,31 @@ UNAUTHORIZED = (
     "and renews them."
 )
 
+NO_KEY = (
+    "No key came with the request. Send the access token as `Authorization: bearer <token>` and "
+    "the subscription key as `X-Service-Subscription-Key: <key>`; the studio shows and renews them."
+)
+NO_TOKEN = (
+    "The access token is missing. Send it as `Authorization: bearer <token>`, beside the "
+    "subscription key; the studio shows and renews both."
+)
+NO_SUBSCRIPTION_KEY = (
+    "The subscription key is missing. Send it as `X-Service-Subscription-Key: <key>`, beside "
+    "`Authorization: bearer <token>`; the studio shows and renews both."
+)
+SWAPPED = (
+    "The keys are swapped: the access token begins with agt_ and is sent as `Authorization: bearer "
+    "<token>`, the subscription key begins with ags_ and is sent as "
+    "`X-Service-Subscription-Key: <key>`."
+)
+PROVIDER_KEY = (
+    "A provider key came where the access token belongs. It opens /provider/v1 only. Send the "
+    "access token of an organization, which begins with agt_, as `Authorization: bearer <token>`."
+)
+
 NO_PROVIDER = (
-    "The provider key is missing, wrong or revoked. Send it as `Authorization: bearer <key>`; "
-    "access tokens do not open the provider API."
+    "The provider key is missing, wrong or revoked. It begins with agp_ and is sent as "
+    "`Authorization: bearer <key>`; an access token does not open the provider API."
 )
 
 
@@ -42,7 +65,7 @@ class TenantAuthentication(BaseAuthentication):
 
     Below some prefixes (SUBSCRIPTION_KEY_OPTIONAL) the subscription key may be absent or empty:
     later clients never send one. One that is sent must be right. Every failure gets the same
-    answer.
+    answer, but for what the caller can see in its own request.
     """
 
     def authenticate(self, request):
@@ -51,10 +74,10 @@ class TenantAuthentication(BaseAuthentication):
         if subscription:
             secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
         elif not request.path_info.startswith(settings.SUBSCRIPTION_KEY_OPTIONAL):
-            raise exceptions.AuthenticationFailed(UNAUTHORIZED)
+            raise exceptions.AuthenticationFailed(mistake(bearer(request), ""))
         keys = ApiKey.find_each(secrets)
         if set(keys) != set(secrets) or len({key.tenant_id for key in keys.values()}) > 1:
-            raise exceptions.AuthenticationFailed(UNAUTHORIZED)
+            raise exceptions.AuthenticationFailed(mistake(bearer(request), subscription or None))
         for key in keys.values():
             key.used()
         token = keys[ApiKey.Kind.ACCESS_TOKEN]
@@ -63,6 +86,23 @@ class TenantAuthentication(BaseAuthentication):
 
     def authenticate_header(self, request):
         return "Bearer"
+
+
+def mistake(token, subscription):
+    """What is wrong with these keys as far as their form tells, without a look into the database.
+
+    subscription: None where it may be absent.
+    """
+    kinds = PREFIXES[ApiKey.Kind.ACCESS_TOKEN], PREFIXES[ApiKey.Kind.SUBSCRIPTION_KEY]
+    if not token and not subscription:
+        return NO_TOKEN if subscription is None else NO_KEY
+    if token.startswith(f"{kinds[1]}_") or (subscription or "").startswith(f"{kinds[0]}_"):
+        return SWAPPED
+    if token.startswith(f"{PREFIXES[ApiKey.Kind.PROVIDER_KEY]}_"):
+        return PROVIDER_KEY
+    if not token:
+        return NO_TOKEN
+    return NO_SUBSCRIPTION_KEY if subscription == "" else UNAUTHORIZED
 
 
 class ProviderCaller(NamedTuple):

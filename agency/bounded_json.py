@@ -25,9 +25,21 @@ def loads(data: bytes | str, unique_keys: bool = False):
     except UnicodeDecodeError:
         raise BadJSON("not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise BadJSON(f"not JSON: {error.msg} at line {error.lineno}") from None
+        raise BadJSON(f"not JSON: {_fault(text, error)}") from None
     _check(value)
     return value
+
+
+def _fault(text, error):
+    """What is wrong and where. A comma before the end is named: Python 3.13 is the first to."""
+    message, place = error.msg, error.pos
+    before = text[:place].rstrip()
+    if before.endswith(",") and text[place : place + 1] in ("}", "]"):
+        place = len(before) - 1
+    if text[place : place + 1] == "," and text[place + 1 :].lstrip()[:1] in ("}", "]"):
+        message = "a comma before the end of an object or array"
+    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+    return f"{message} at line {line}, column {column}"
 
 
 def _unique(pairs):

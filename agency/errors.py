@@ -35,15 +35,18 @@ class Conflict(AgencyError):
 
 
 class WrongState(Conflict):
-    """409: the object is elsewhere in its life."""
+    """409: the object is elsewhere in its life.
+
+    The model's `steps` say what must happen first: {(state it has, state it needs): sentence}.
+    """
 
     def __init__(self, obj, sources, state=None):
-        name = type(obj).__name__
+        name, state = type(obj).__name__.lower(), state or obj.state
         expected = " or ".join(str(source) for source in sources)
-        super().__init__(
-            "wrong_state",
-            f"The {name.lower()} is {state or obj.state}; this needs {expected}. Read it again.",
-        )
+        steps = getattr(obj, "steps", {})
+        step = next((steps[state, one] for one in sources if (state, one) in steps), None)
+        message = f"The {name} is {state}; this needs {expected}. {step or 'Read it again.'}"
+        super().__init__("wrong_state", message)
 
 
 class InProgress(Conflict):

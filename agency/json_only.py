@@ -9,6 +9,8 @@ from rest_framework.renderers import BaseRenderer
 
 from agency import bounded_json
 
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
 
 class AlwaysJSON(BaseContentNegotiation):
     def select_parser(self, request, parsers):
@@ -30,7 +32,11 @@ class JSONParser(BaseParser):
         try:
             value = bounded_json.loads(data) if data.strip() else {}
         except bounded_json.BadJSON as error:
-            raise exceptions.ParseError(f"The body is {error}.", "malformed_json") from None
+            message = f"The body is {error}."
+            kind = (media_type or "").partition(";")[0].strip().lower()
+            if kind in FORMS:
+                message += f" It came as {kind}: send JSON, with Content-Type: application/json."
+            raise exceptions.ParseError(message, "malformed_json") from None
         return {} if value is None else value
 
 

@@ -15,6 +15,7 @@ from django.utils.encoding import escape_uri_path
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
+from agency import hints
 from agency.errors import Invalid
 from tenants import vault
 
@@ -57,7 +58,9 @@ class ListQuery(serializers.Serializer):
         names = [sign + name for name in self.sorts for sign in ("-", "")]
         wrong = {"invalid_choice": f"Choose from {', '.join(names)}."}
         sort = serializers.ChoiceField(names, default="-createdAt", error_messages=wrong)
-        return super().get_fields() | {"sort": sort}
+        fields = super().get_fields() | {"sort": sort}
+        hints.explain(fields.values(), hints.OF_ADDRESSES)
+        return fields
 
     def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """Times of creation bound the ids too, which have the index."""

@@ -5,6 +5,7 @@ import re
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
+from agency import descriptions, examples
 from agency.api import CODES
 from tenants import idempotency
 
@@ -82,9 +83,10 @@ class ProviderKey(OpenApiAuthenticationExtension):
 def base_classes():
     """Their docstrings are for us, not for descriptions of operations."""
     from agency.api import View
+    from connections.views import OrganizationView
     from wallets.api import WalletView
 
-    return [*get_lib_doc_excludes(), View, WalletView]
+    return [*get_lib_doc_excludes(), View, WalletView, OrganizationView]
 
 
 def one_path_each(endpoints):
@@ -108,6 +110,36 @@ def add_errors(result, generator, request, public):
             for status in statuses(path, method, operation) + declared:
                 operation["responses"][str(status)] = error_response(status, path)
     return result
+
+
+def describe(result, generator, request, public):
+    """Gives parameters and properties their descriptions, and those of a path an example."""
+    for name, schema in result["components"]["schemas"].items():
+        for member, shape in schema.get("properties", {}).items():
+            text = descriptions.of_property(name, member)
+            if text and "description" not in shape:
+                schema["properties"][member] = described(shape, text)
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", []):
+                complete(parameter, path, method)
+    return result
+
+
+def described(shape, text):
+    if "$ref" in shape:  # OpenAPI 3.0 ignores what stands beside it
+        shape = {"allOf": [shape]}
+    return shape | {"description": text}
+
+
+def complete(parameter, path, method):
+    name = parameter["name"]
+    text = descriptions.of_parameter(path, name)
+    example = examples.of_path(path, method, name) if parameter["in"] == "path" else None
+    if text:
+        parameter.setdefault("description", text)
+    if example:
+        parameter.setdefault("example", example)
 
 
 def answer_with_200(responses):

@@ -54,6 +54,8 @@ STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
+# Origins, as https://app.example, whose pages may call the API from a browser, by comma; * for all.
+CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 # Whether static files are served from the installed packages, without collectstatic.
 STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
 # Folder (a volume shared by all processes) for files that are served publicly.
@@ -118,6 +120,8 @@ FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
 FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
 # Where mail of the studio goes, as smtp://user:password@host:port; without it none is sent.
 EMAIL_URL = env.str("EMAIL_URL", default="")
+# Whether people follow a link in a mail before their first sign-in.
+STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Set when a proxy that sets X-Forwarded-Proto stands in front.
@@ -141,6 +145,8 @@ if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_PLACES:
         "A revocation registry needs 256 bytes of its tails file for each place: give a smaller "
         "REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."
     )
+if STUDIO_VERIFY_EMAIL and not EMAIL_URL:
+    raise ImproperlyConfigured("STUDIO_VERIFY_EMAIL needs EMAIL_URL: nobody could sign in.")
 if not SECRET_KEY:
     raise ImproperlyConfigured(
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "
@@ -165,6 +171,7 @@ INSTALLED_APPS = [
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
     "rest_framework",
+    "corsheaders",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "allauth",
@@ -180,6 +187,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "agency.middleware.request_id",
+    "agency.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "agency.middleware.no_store",
@@ -193,6 +201,40 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
+]
+
+# Pages on other origins: agency/cors.py. The API knows callers by the keys in their headers, never
+# by cookies, so credentials in the sense of CORS are not allowed (the default).
+CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
+CORS_ALLOWED_ORIGINS = [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
+CORS_URLS_REGEX = r"^/(?!$|(studio|accounts|admin|static|docs|metrics)(/|$))"
+CORS_ALLOW_HEADERS = [
+    "Authorization",
+    "X-Service-Subscription-Key",
+    "X-Streetcred-Subscription-Key",
+    "X-Trinsic-Subscription-Key",
+    "X-Streetcred-Tenant-Id",
+    "X-Scrd-Api-Key",
+    "XStreetcredSubscriptionKey",
+    "Accept",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-None-Match",
+    "Last-Event-ID",
+    "Prefer",
+    "X-Ms-Command-Name",  # which the original npm clients send from browsers
+    "X-Request-Id",
+]
+CORS_EXPOSE_HEADERS = [
+    "ETag",
+    "Idempotency-Replayed",
+    "Link",
+    "Preference-Applied",
+    "Retry-After",
+    "WWW-Authenticate",
+    "X-Ignored-Members",
+    "X-Ignored-Parameters",
+    "X-Request-Id",
 ]
 
 ROOT_URLCONF = "agency.urls"
@@ -335,17 +377,14 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
     "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
-    "verifications.",
+    "verifications.\n\nMembers of a body and parameters of a list that are not known are ignored; "
+    "the headers `X-Ignored-Members` and `X-Ignored-Parameters` of the answer name them.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    "SWAGGER_UI_SETTINGS": {
-        "persistAuthorization": False,
-        "displayRequestDuration": True,
-    },
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "GET_LIB_DOC_EXCLUDES": "agency.openapi.base_classes",
@@ -353,6 +392,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agency.openapi.add_errors",
+        "agency.openapi.describe",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",
@@ -428,10 +468,10 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-# Sign-up must not tell whether an address is registered. With mail, every sign-up leads to the same
-# page, and the mailbox is told. Without, everybody gets an account of their own, which an address
-# may have several of: nobody has proven that it is theirs.
-ACCOUNT_EMAIL_VERIFICATION = "mandatory" if EMAIL_URL else "none"
+# Sign-up must not tell whether an address is registered. Where addresses are verified, all sign-ups
+# lead to the same page, and the mailbox is told. Elsewhere everybody gets an account of their own,
+# which an address may have several of: nobody has proven that it is theirs.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"

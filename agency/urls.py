@@ -3,9 +3,8 @@
 from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from agency import api, health, monitoring, openapi_document
+from agency import api, docs, health, monitoring, openapi_document
 from connections import urls as connections
 from credentials import urls as credentials
 from tenants import urls as tenants
@@ -44,7 +43,8 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"),
     path("admin/", admin.site.urls),
-    path("docs", SpectacularSwaggerSplitView.as_view(url_name="openapi"), name="docs"),
+    path("docs", docs.page, name="docs"),
+    path("docs/examples.json", docs.example_ids, name="docs_examples"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
     path("openapi.json", openapi_document.show, name="openapi"),
     path("metrics", monitoring.metrics_page),

@@ -13,8 +13,9 @@ end_with_master()
 django.setup()
 
 from agency import startup  # noqa: E402  (these import models)
+from agency.cors import ASGIMiddleware  # noqa: E402
 from agency.serving import Web  # noqa: E402
 
 startup.require()
-application = Web()
+application = ASGIMiddleware(Web())
 log_start("web")

@@ -54,6 +54,11 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         NEGOTIATING = "Negotiating"
         CONNECTED = "Connected"
 
+    steps = {
+        (State.INVITED, State.CONNECTED): "First the other side accepts the invitation.",
+        (State.NEGOTIATING, State.CONNECTED): "First the two agents finish; read it again soon.",
+    }
+
     class Role(models.TextChoices):
         INVITER = "inviter"
         INVITEE = "invitee"

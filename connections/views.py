@@ -194,7 +194,7 @@ class Messages(OrganizationView):
             OpenApiExample(
                 "A text",
                 {
-                    "id": "0196f3a6-6666-7000-8000-000000000001",
+                    "id": "0196f3a6-6666-7000-8000-000000000003",
                     "typeName": "BasicMessageRecord",
                     "sentTime": MOMENT,
                     "createdAtUtc": MOMENT,

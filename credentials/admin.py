@@ -54,7 +54,7 @@ class CredentialDefinitionAdmin(ReadOnlyAdmin):
     search_fields = ["definition_id", "tag", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "schema", "definition_id", "tag", "supports_revocation", "claims",
+        "id", "tenant", "schema", "definition_id", "tag", "supports_revocation",
         "deleted_at", "created_at",
     ]  # fmt: skip
 

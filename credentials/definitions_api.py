@@ -5,6 +5,7 @@ from functools import partial
 from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
 from rest_framework.response import Response
 
+from agency import examples
 from agency.api import View, found, heavy
 from agency.errors import NotFound
 from agency.listing import parameters
@@ -20,16 +21,18 @@ from credentials.serializers import (
     SchemaRecord,
 )
 
-SCHEMA_ID = "2NW27jTLopL5zrDKb1Mmx5:2:Dog licence:1.0"
-DEFINITION_ID = "2NW27jTLopL5zrDKb1Mmx5:3:CL:2:default"
+# The demo organization has such a definition.
+SCHEMA_ID = examples.SCHEMA
+DEFINITION_ID = examples.DEFINITION
+VALUES = {"Full name": "Alice Smith", "Degree": "Mathematics", "Graduation year": "2018"}
 DEFINITION = OpenApiExample(
     "A definition",
     {
         "definitionId": DEFINITION_ID,
         "schemaId": SCHEMA_ID,
-        "name": "Dog licence",
+        "name": "Degree",
         "version": "1.0",
-        "attributes": ["name", "year"],
+        "attributes": list(VALUES),
         "supportsRevocation": False,
         "tag": "default",
     },
@@ -49,7 +52,7 @@ class Schemas(View):
             OpenApiExample("Its id", SCHEMA_ID, response_only=True),
             OpenApiExample(
                 "A schema",
-                {"name": "Dog licence", "version": "1.0", "attributeNames": ["name", "year"]},
+                {"name": "Degree", "version": "1.0", "attributeNames": list(VALUES)},
                 request_only=True,
             ),
         ],
@@ -84,7 +87,7 @@ class CredentialDefinitions(View):
             DEFINITION,
             OpenApiExample(
                 "From scratch",
-                {"name": "Dog licence", "version": "1.0", "attributes": ["name", "year"]},
+                {"name": "Degree", "version": "1.0", "attributes": list(VALUES)},
                 request_only=True,
             ),
             OpenApiExample(

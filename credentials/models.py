@@ -63,6 +63,14 @@ class Credential(Proposing, Exchange):
         REJECTED = "Rejected"
         REVOKED = "Revoked"
 
+    steps = {
+        (State.PROPOSED, State.OFFERED): "First the issuer answers the proposal with an offer.",
+        (State.PROPOSED, State.REQUESTED): "First the issuer offers it and the holder accepts.",
+        (State.OFFERED, State.REQUESTED): "First the holder accepts the offer.",
+        (State.OFFERED, State.ISSUED): "First the holder accepts the offer, then issue it.",
+        (State.REQUESTED, State.ISSUED): "First issue it.",
+    }
+
     class Role(models.TextChoices):
         ISSUER = "issuer"
         HOLDER = "holder"

@@ -8,7 +8,7 @@ from agency.listing import parameters
 from agency.waiting import PREFER
 from connections.models import Connection
 from connections.serializers import terms
-from credentials.definitions_api import DEFINITION_ID, SCHEMA_ID, definition
+from credentials.definitions_api import DEFINITION_ID, SCHEMA_ID, VALUES, definition
 from credentials.models import Credential, CredentialDefinition, organization
 from credentials.serializers import (
     CredentialAnswerParameters,
@@ -29,7 +29,7 @@ CREDENTIAL = OpenApiExample(
         "issuedAtUtc": "2026-01-31T08:00:00.000000Z",
         "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
         "acceptedAtUtc": "2026-01-31T08:00:00.000000Z",
-        "values": {"name": "Rex", "year": "2021"},
+        "values": VALUES,
     },
     response_only=True,
 )
@@ -64,7 +64,7 @@ class Credentials(View):
                     "definitionId": DEFINITION_ID,
                     "connectionId": "0196f3a1-1111-7000-8000-000000000001",
                     "automaticIssuance": False,
-                    "credentialValues": {"name": "Rex", "year": "2021"},
+                    "credentialValues": VALUES,
                 },
                 request_only=True,
             ),
@@ -73,7 +73,7 @@ class Credentials(View):
                 {
                     "definitionId": DEFINITION_ID,
                     "automaticIssuance": True,
-                    "credentialValues": {"name": "Rex", "year": "2021"},
+                    "credentialValues": VALUES,
                     "protocol": "out-of-band",
                     "handshakes": ["didexchange/1.1", "connections/1.0"],
                 },
@@ -128,7 +128,7 @@ class Credentials(View):
             "application/json": {"type": "object", "additionalProperties": {"type": "string"}}
         },
         responses=None,
-        examples=[OpenApiExample("Values", {"name": "Rex", "year": "2021"}, request_only=True)],
+        examples=[OpenApiExample("Values", VALUES, request_only=True)],
     )
     @heavy
     def issue(self, request, credentialId):
@@ -151,7 +151,7 @@ class Credentials(View):
                 "Something else",
                 {
                     "definitionId": DEFINITION_ID,
-                    "credentialValues": {"name": "Rex", "year": "2022"},
+                    "credentialValues": VALUES | {"Graduation year": "2019"},
                 },
                 request_only=True,
             ),

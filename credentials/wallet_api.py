@@ -4,6 +4,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
+from agency import examples
 from agency.api import find, found, heavy
 from agency.json_only import JSONParser
 from agency.listing import parameters
@@ -11,7 +12,7 @@ from agency.waiting import PREFER
 from connections import links
 from connections.models import Connection
 from credentials import protocol
-from credentials.definitions_api import DEFINITION_ID
+from credentials.definitions_api import DEFINITION_ID, VALUES
 from credentials.models import Credential
 from credentials.serializers import (
     ConnectionCredentialQuery,
@@ -27,16 +28,16 @@ from wallets.api import WalletView
 PROPOSED = OpenApiExample(
     "A proposed credential",
     {
-        "credentialId": "0196f3a2-2222-7000-8000-000000000001",
+        "credentialId": examples.CREDENTIAL_OF_WALLET,
         "state": "Proposed",
-        "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+        "connectionId": examples.CONNECTION_OF_WALLET,
         "definitionId": DEFINITION_ID,
         "issuedAtUtc": "2026-01-31T08:00:00.000000Z",
         "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
         "proposal": {
-            "comment": "For my dog",
+            "comment": "For my application",
             "definitionId": DEFINITION_ID,
-            "credentialValues": {"name": "Rex", "year": "2021"},
+            "credentialValues": VALUES,
         },
     },
     response_only=True,
@@ -84,8 +85,8 @@ class WalletCredentials(WalletView):
                 "A proposal",
                 {
                     "definitionId": DEFINITION_ID,
-                    "credentialValues": {"name": "Rex", "year": "2021"},
-                    "comment": "For my dog",
+                    "credentialValues": VALUES,
+                    "comment": "For my application",
                 },
                 request_only=True,
             ),
@@ -109,7 +110,7 @@ class WalletCredentials(WalletView):
             PROPOSED,
             OpenApiExample(
                 "Another value",
-                {"credentialValues": {"name": "Rex", "year": "2021"}, "comment": "Wrong year"},
+                {"credentialValues": VALUES, "comment": "Wrong year"},
                 request_only=True,
             ),
         ],

@@ -41,7 +41,7 @@ def start(config: pytest.Config) -> None:
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    os.environ["EMAIL_URL"] = "consolemail://"
+    os.environ |= {"EMAIL_URL": "consolemail://", "STUDIO_VERIFY_EMAIL": "0"}
     if worker := os.environ.get(WORKER):
         os.environ |= of_worker(worker)
         return

@@ -68,6 +68,10 @@ class Verification(Exchange):
         ACCEPTED = "Accepted"
         REJECTED = "Rejected"
 
+    steps = {
+        (State.PROPOSED, State.REQUESTED): "First the verifier answers with a request.",
+    }
+
     class Role(models.TextChoices):
         VERIFIER = "verifier"
         PROVER = "prover"

@@ -13,6 +13,10 @@ from verifications.selection import Selection
 
 STATES = [(str(state), str(state)) for state in Verification.State]
 ROLES = [(str(role), str(role)) for role in Verification.Role]
+NOT_COMPARED = (
+    "Give a whole number: predicates compare whole numbers only. A date compares as one, as "
+    "20260131; a text is asked for by a restriction on its value."
+)
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
 
@@ -49,7 +53,11 @@ class PredicatePolicy(Parameters):
     policyName = serializers.CharField(required=False, max_length=256, trim_whitespace=False)
     attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
     predicateType = serializers.ChoiceField(PREDICATES)
-    predicateValue = serializers.IntegerField(min_value=-(2**31), max_value=2**31 - 1)
+    predicateValue = serializers.IntegerField(
+        min_value=-(2**31),
+        max_value=2**31 - 1,
+        error_messages={"invalid": NOT_COMPARED},
+    )
     allowText = serializers.BooleanField(
         required=False,
         help_text="Of `>=` and `>`: asks for no upper bound, so that any text meets it too.",

@@ -4,7 +4,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
-from agency import dialects
+from agency import dialects, examples
 from agency.api import find, found, heavy
 from agency.json_only import JSONParser
 from agency.listing import parameters
@@ -29,7 +29,7 @@ from wallets.api import WalletView
 
 CHOICE = {
     "policyName": "Name of the dog",
-    "credentialId": "0196f3a2-2222-7000-8000-000000000001",
+    "credentialId": examples.CREDENTIAL_OF_WALLET,
     "hidden": False,
 }
 
@@ -187,6 +187,7 @@ class WalletVerifications(WalletView):
     @heavy
     def submit(self, request, walletId, verificationId):
         serializer = SelectionParameters(data=request.data or [], many=True, max_length=100)
+        self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         verification = find(with_parties(self.rows), verificationId)
         self.act(verification.submit, serializer.validated_data)

@@ -12,6 +12,7 @@ from drf_spectacular.utils import (
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from agency import hints
 from agency.api import Contract, View, problem, utc
 from agency.listing import LINK, MAX_LIST, next_link
 from webhooks import feed
@@ -53,6 +54,11 @@ class Filters(serializers.Serializer):
 
     messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
     objectId = serializers.CharField(source="object_id", max_length=128, required=False)
+
+    def get_fields(self):
+        fields = super().get_fields()
+        hints.explain(fields.values(), hints.OF_ADDRESSES)
+        return fields
 
 
 class FeedQuery(Filters):

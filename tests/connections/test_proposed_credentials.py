@@ -315,6 +315,7 @@ def connects(alice, phone):
     return mine["connectionId"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", POINTS)
 def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
     faber, phone, definition, fault

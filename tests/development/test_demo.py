@@ -1,4 +1,5 @@
 import json
+import re
 import stat
 from io import StringIO
 from pathlib import Path
@@ -31,6 +32,7 @@ def test_the_demo_goes_from_a_wallet_to_a_valid_proof(demo_file: Path, live_serv
     assert steps == [
         *("Organization", "Wallet", "Invitation", "Connection", "Schema", "Definition"),
         *("Offer", "Request", "Credential", "Policy", "Verification", "Proof", "Result"),
+        "Examples",
     ]
     assert lines[-3].startswith("The credential is verified in ")
     assert f"{live_server.url}/studio/" in lines[-2]
@@ -49,7 +51,9 @@ def test_the_demos_person_owns_the_organization_and_can_sign_in(demo_file: Path)
 
 def test_the_demo_keeps_the_organizations_id_and_no_secret(demo_file: Path) -> None:
     play()
-    assert list(json.loads(demo_file.read_text())) == ["tenant"]
+    kept = json.loads(demo_file.read_text())
+    assert list(kept) == ["tenant", "examples"]
+    assert not re.search("ag[tsp]_", demo_file.read_text())
     assert stat.S_IMODE(demo_file.stat().st_mode) == 0o600
 
 

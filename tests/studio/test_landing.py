@@ -51,7 +51,8 @@ def test_the_short_link_leads_wallets_to_the_long_one(client, invited, settings,
     headers = {} if accept is None else {"Accept": accept}
     response = client.get(path_of(invited, settings), headers=headers)
     assert response.status_code == 302
-    assert response["Location"] == f"{invited['invitationUrl']}?c_i={invited['invitation']}"
+    data = invited["invitation"]
+    assert response["Location"] == f"{invited['invitationUrl']}?c_i={data}&d_m={data}"
 
 
 @pytest.mark.parametrize("accept", [BROWSER["Accept"], "text/html", "application/json, TEXT/HTML"])

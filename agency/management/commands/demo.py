@@ -13,6 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
+from agency import examples
 from agency.var import DEMO, remembered
 from tenants.provisioning import create_organization
 
@@ -30,16 +31,18 @@ class Command(BaseCommand):
         with self.step("Organization: Faber College, with its wallet, DID and keys"):
             organization = create_organization("Faber College", owner=owner)
         self.api = Api(organization.access_token, organization.subscription_key)
-        self.play()
+        ids = self.play()
         DEMO.unlink(missing_ok=True)
         DEMO.parent.mkdir(exist_ok=True)
-        remembered(DEMO, lambda: json.dumps({"tenant": str(organization.tenant.pk)}))
+        remembered(
+            DEMO, lambda: json.dumps({"tenant": str(organization.tenant.pk), "examples": ids})
+        )
         self.say(f"The credential is verified in {time.monotonic() - started:.1f} s.")
         self.say(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
         self.say(f"Sign in as {EMAIL} with the password {password} (not shown again).")
 
-    def play(self) -> None:
-        """Connect, define, issue, verify."""
+    def play(self) -> dict[str, str]:
+        """Connect, define, issue, verify. Answers the ids of what was made, as `examples` does."""
         with self.step("Wallet: one for Alice, hosted here"):
             alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})["walletId"]
         self.alice = f"/custodian/v1/api/{quote(alice)}"
@@ -47,6 +50,8 @@ class Command(BaseCommand):
         definition_id = self.define()
         self.issue(connection_id, definition_id)
         self.verify(connection_id, definition_id)
+        with self.step("Examples: a message and a webhook, for the rest of the examples in /docs"):
+            return self.examples(alice, connection_id, definition_id)
 
     def connect(self) -> str:
         """Answers the organization's connection id."""
@@ -101,6 +106,36 @@ class Command(BaseCommand):
             result = self.api.reach(verification, "Accepted")
             if not result.get("isValid"):
                 raise CommandError("The proof was received, but it is not valid.")
+
+    def examples(self, alice: str, connection_id: str, definition_id: str) -> dict[str, str]:
+        """The ids of what was made, by the ids in the examples of the OpenAPI document."""
+        self.api.post("/messages", {"connectionId": connection_id, "text": "Congratulations!"})
+        address = {"url": "https://office.example/agency-events"}
+        webhook = f"/webhooks/{self.api.post('/webhooks', address)['id']}"
+        sent = self.api.post(f"{webhook}/example", {"messageType": "verification"})
+        self.api.put(f"{webhook}/disable")  # nobody is there
+
+        def newest(path: str, name: str) -> str:
+            return self.api.get(path)[0][name]
+
+        return {
+            examples.WALLET: alice,
+            examples.CONNECTION: connection_id,
+            examples.CONNECTION_OF_WALLET: newest(f"{self.alice}/connections", "connectionId"),
+            examples.SCHEMA: newest("/definitions/schemas", "id"),
+            examples.DEFINITION: definition_id,
+            examples.CREDENTIAL: newest("/credentials", "credentialId"),
+            examples.CREDENTIAL_OF_WALLET: newest(f"{self.alice}/credentials", "credentialId"),
+            examples.POLICY: newest("/verificationPolicies", "policyId"),
+            examples.VERIFICATION: newest("/verifications", "verificationId"),
+            examples.VERIFICATION_OF_WALLET: newest(
+                f"{self.alice}/verifications", "verificationId"
+            ),
+            examples.MESSAGE: newest(f"/messages/connection/{quote(connection_id)}", "id"),
+            examples.WEBHOOK: newest("/webhooks", "id"),
+            examples.DELIVERY: sent["deliveryId"],
+            examples.TENANT: newest("/tenants", "tenantId"),
+        }
 
     @contextlib.contextmanager
     def step(self, sentence: str) -> Iterator[None]:

@@ -1,0 +1,66 @@
+"use strict";
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const followColorScheme = () => {
+  document.documentElement.classList.toggle("dark-mode", dark.matches);
+};
+dark.addEventListener("change", followColorScheme);
+followColorScheme();
+
+/* The document with other ids in its examples, wherever such an id is the whole text. */
+const withIds = (value, ids) => {
+  if (typeof value === "string") {
+    return Object.hasOwn(ids, value) ? ids[value] : value;
+  }
+  if (Array.isArray(value)) {
+    return value.map((item) => withIds(item, ids));
+  }
+  if (value !== null && typeof value === "object") {
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, withIds(item, ids)]),
+    );
+  }
+  return value;
+};
+
+/* Swagger UI leaves some of its fields without a name for screen readers. */
+const nameOf = (field) => {
+  const parameter = field.closest("[data-param-name]");
+  if (parameter) {
+    return parameter.dataset.paramName;
+  }
+  if (field.matches("textarea")) {
+    return "Request body";
+  }
+  return field.closest(".examples-select") ? "Example" : "Media type";
+};
+
+const nameFields = (page) => {
+  for (const field of page.querySelectorAll(":is(select, textarea, input):not([aria-label])")) {
+    if (!field.labels?.length) {
+      field.setAttribute("aria-label", nameOf(field));
+    }
+  }
+};
+
+const read = async (url) => (await fetch(url)).json();
+
+const show = async () => {
+  const page = document.querySelector("#swagger-ui");
+  const [document_, ids] = await Promise.all([
+    read(page.dataset.openapi),
+    read(page.dataset.examples),
+  ]);
+  new MutationObserver(() => nameFields(page)).observe(page, { childList: true, subtree: true });
+  SwaggerUIBundle({
+    spec: withIds(document_, ids),
+    domNode: page,
+    presets: [SwaggerUIBundle.presets.apis],
+    layout: "BaseLayout",
+    docExpansion: "none",
+    displayRequestDuration: true,
+    persistAuthorization: false,
+  });
+};
+
+show();
