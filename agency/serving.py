@@ -23,6 +23,7 @@ from django.http import FileResponse, HttpResponseBase
 from django.urls import Resolver404, resolve, set_script_prefix
 from uuid_utils.compat import uuid7
 
+from agency import cors
 from agency.clients import client_address, known_caller
 from agency.lanes import Lane, TurnRefused
 from agency.middleware import limit_of
@@ -197,7 +198,9 @@ class Web:
         try:
             await self._respond(scope, receive, send)
         except Refusal as refusal:
-            await start(send, refusal.status, refusal.headers)
+            # As Django does for its own answers, so that pages on other origins can read these too
+            headers = cors.added(refusal.headers, cors.judged(scope)[1])
+            await start(send, refusal.status, headers)
             await send({"type": "http.response.body", "body": refusal.body})
         except ClientGone:
             pass

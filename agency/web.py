@@ -13,9 +13,8 @@ end_with_master()
 django.setup()
 
 from agency import startup  # noqa: E402  (these import models)
-from agency.cors import ASGIMiddleware  # noqa: E402
 from agency.serving import Web  # noqa: E402
 
 startup.require()
-application = ASGIMiddleware(Web())
+application = Web()
 log_start("web")

@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
-from wallets.models import Key, SpareKey, Wallet
+from wallets.models import Key, KeyDemand, SpareKey, Wallet
 
 
 @admin.register(Wallet)
@@ -33,3 +33,9 @@ class SpareKeyAdmin(ReadOnlyAdmin):
     list_display = ["id", "attributes", "created_at"]
     list_filter = ["attributes"]
     fields = ["id", "attributes", "created_at"]
+
+
+@admin.register(KeyDemand)
+class KeyDemandAdmin(ReadOnlyAdmin):
+    list_display = ["attributes", "asked_at"]
+    fields = ["attributes", "asked_at"]

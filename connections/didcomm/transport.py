@@ -237,7 +237,7 @@ def _post(row: "models.OutboundMessage") -> None:
     deadline = http.DEADLINE if row.endpoint_has_answered else FIRST_DEADLINE
     answer = http.post(row.endpoint, pack(row), CONTENT_TYPE, deadline=deadline)
     if row.connection and not row.endpoint_has_answered:
-        rows = models.Connection.objects.filter(pk=row.connection_id)
+        rows = models.Connection.objects.filter(pk=row.connection.pk)
         rows.update(answering_endpoint=row.endpoint)
     if not 200 <= answer.status < 300:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")

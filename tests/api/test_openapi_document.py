@@ -20,7 +20,7 @@ def test_it_is_compressed_for_those_who_take_that(client, db):
     assert packed["Content-Encoding"] == "gzip"
     assert gzip.decompress(packed.content) == plain.content
     assert len(packed.content) < len(plain.content) / 5
-    assert packed["Vary"] == "Accept-Encoding"
+    assert "Accept-Encoding" in packed["Vary"]
 
 
 def test_who_has_it_already_is_told_so(client, db):

@@ -55,8 +55,9 @@ def seen_from(monkeypatch, address):
     """As if the phone, which is on loopback, had answered from there."""
     post = http.post
 
-    def posted(url, *arguments):
-        return post(url.replace("https://", "http://"), *arguments)._replace(address=address)
+    def posted(url, *arguments, **named):
+        answer = post(url.replace("https://", "http://"), *arguments, **named)
+        return answer._replace(address=address)
 
     monkeypatch.setattr(transport.http, "post", posted)
 

@@ -134,7 +134,7 @@ def test_only_a_report_of_version_1_without_a_thread_is_guessed_at(
 def offers_again(phone, faber, path, definition):
     body = {"connectionId": faber.get(path)["connectionId"], "credentialValues": VALUES}
     offered = faber.post("/credentials", body | {"definitionId": definition["definitionId"]})
-    queues.tasks.sweep()
+    queues.sweep()
     return f"/credentials/{offered['credentialId']}"
 
 

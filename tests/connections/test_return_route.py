@@ -130,7 +130,7 @@ def test_what_is_never_fetched_is_given_up_in_the_end(row):
     BasicMessage.send(row, "Hello")
     past = timezone.now() - transport.FETCHED_WITHIN
     OutboundMessage.objects.filter(status=PENDING).update(due_at=past)
-    tasks.sweep()
+    tasks.deliver()
     left = OutboundMessage.objects.get(type=protocol.BASIC_MESSAGE)
     assert (left.status, left.last_error, left.body) == ("exhausted", "not_fetched", None)
 

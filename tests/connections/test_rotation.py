@@ -178,12 +178,12 @@ def test_the_same_envelope_again_changes_nothing(phone, row, other):
     data = phone.pack(phone.build(rotation.ROTATE, to_did=to_did))
     for _ in range(2):
         assert phone.post(data).status_code == 202
-        queues.tasks.sweep()
+        queues.sweep()
     phone.receives = other.receives
     assert writes(other, "with the new key")
     before = Connection.objects.filter(pk=row.pk).values().get()
     assert phone.post(data).status_code == 202
-    queues.tasks.sweep()
+    queues.sweep()
     assert Connection.objects.filter(pk=row.pk).values().get() == before
     assert [one.type for one in phone.inbox].count(rotation.ACK) == 1
 

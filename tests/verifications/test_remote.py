@@ -46,7 +46,7 @@ class Prover:
         body = {"definitionId": made["definitionId"], "connectionId": self.connection_id}
         body |= {"credentialValues": values, "automaticIssuance": True}
         faber.post("/credentials", body)
-        queues.tasks.sweep()
+        queues.sweep()
         self.definition_id, self.schema_id = made["definitionId"], made["schemaId"]
         self.public = self._public("credential-definitions", self.definition_id)
         schema = self._public("schemas", self.schema_id)
@@ -77,7 +77,7 @@ class Prover:
         }
         path = f"/verifications/policy/connections/{self.connection_id}"
         self.path = f"/verifications/{self.faber.post(path, policy)['verificationId']}"
-        queues.tasks.sweep()
+        queues.sweep()
         self.asked = self.phone.inbox[-1]
         return enclosed(self.asked, PROOF_REQUEST)
 
@@ -179,7 +179,7 @@ def test_a_wallet_shows_what_its_verifier_found(faber, phone, version, said, is_
     wire = Wire(phone.prefix, version)
     asked = phone.says(protocol.request(request_for("name"), wire))
     alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect")
-    queues.tasks.sweep()
+    queues.sweep()
     phone.newest(f"present-proof/{version}/presentation")
     ack = phone.build(f"present-proof/{version}/ack", asked["@id"], status="OK", **said)
     phone.says(ack)
@@ -191,7 +191,7 @@ def connects_to(holder, phone):
     invitation = connecting.invitation("Shop", "", phone.verkey, phone.endpoint)
     invitation |= {"@type": phone.prefix + connecting.INVITATION}
     holder.accepts_invitation(json.dumps(invitation))
-    queues.tasks.sweep()
+    queues.sweep()
     asked = phone.newest(connecting.REQUEST)
     phone.their_key = connecting.read_party(asked.body["connection"]).verkey
     phone.says(connecting.response(phone.party, phone.seed, asked))
