@@ -34,6 +34,7 @@ def stored_keys():
         mock.patch("wallets.anoncreds.create_definition", definition_like),
         mock.patch("wallets.pool._take", new_key_at_once),
         mock.patch("wallets.pool.has", lambda count: True),
+        mock.patch.object(pool.Reserved, "give_back"),
     ):
         yield
 

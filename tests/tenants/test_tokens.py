@@ -147,16 +147,15 @@ def test_the_provider_key_does_not_open_the_api(faber):
     assert status(faber.made.provider_key, faber.made.subscription_key) == 401
 
 
-def test_every_refusal_reads_the_same(faber, acme):
+def test_a_refusal_does_not_tell_which_key_is_wrong_or_revoked_or_of_another(faber, acme):
+    """What the request itself shows (no key, keys swapped) is another matter."""
     made = faber.made
     pairs = [
-        ("", ""),
         ("x", made.subscription_key),
         (tokens.generate("agt"), made.subscription_key),
         (made.access_token, "x"),
         (made.access_token, tokens.generate("ags")),
         (made.access_token, acme.made.subscription_key),
-        (made.subscription_key, made.access_token),
     ]
     answers = {Api(*pair).send("get", "/connections").content for pair in pairs}
     assert len(answers) == 1
@@ -200,7 +199,7 @@ def test_the_later_clients_need_no_subscription_key_but_a_wrong_one_is_refused(f
     assert faber.send("get", path).status_code == 200
     wrong = {"X-Streetcred-Subscription-Key": acme.made.subscription_key}
     assert faber.send("get", path, **wrong).status_code == 401
-    assert faber.send("get", path, **{"X-Streetcred-Subscription-Key": ""}).status_code == 401
+    assert faber.send("get", path, **{"X-Streetcred-Subscription-Key": ""}).status_code == 200
 
 
 @pytest.mark.parametrize(
