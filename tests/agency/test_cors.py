@@ -132,7 +132,7 @@ def test_an_asgi_application_without_django_answers_pages_too(method, origin, st
 
 @pytest.mark.slow
 def test_the_stream_of_events_answers_pages_too(faber):
-    with serving("asgi", free_port(), CORS_ORIGINS=APP) as url:
+    with serving("stream", free_port(), CORS_ORIGINS=APP) as url:
         path = f"{url}/credentials/v1/events/stream"
         asks = {"Access-Control-Request-Method": "GET"}
         allowed = requests.options(path, headers={"Origin": APP} | asks, timeout=20)
