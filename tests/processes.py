@@ -30,7 +30,7 @@ class Processes:
         self.url = f"http://127.0.0.1:{self.port}"
         self.supervisor = Supervisor(mark=str(folder))
         self.supervisor.environment |= DEVELOPER_SETTINGS | {
-            "ALLOWED_HOSTS": "127.0.0.1",
+            "ALLOWED_HOSTS": "127.0.0.1,testserver",
             "FAULT_INJECTION": "1",
             "LOG_LEVEL": "WARNING",
             "PORT": str(self.port),

@@ -14,7 +14,7 @@ from agency.database.pool import Connection
 # Seconds. A pooler whose sessions are all taken lets us wait, which is no proof of anything.
 PATIENCE = 1.0
 # A busy pooler may hand a session that we gave back to somebody else: then we look again.
-ROUNDS = 3
+ROUNDS = 20
 REFUSED = (
     "DATABASE_URL leads to a pooler that does not keep sessions, such as PgBouncer with "
     "pool_mode = transaction. Agency takes locks that belong to a session. Set pool_mode = "

@@ -31,7 +31,7 @@ def test_it_connects_as_inviter_by_connections_1_0(faber, acapy, as_inviter):
     ours, theirs = as_inviter
     record = acapy.until(f"/connections/{theirs}", state="active")
     assert (record["their_label"], record["connection_protocol"]) == (
-        "Faber College",
+        "Rex",
         "connections/1.0",
     )
     shown = faber.get(f"/connections/{ours}")
