@@ -52,7 +52,9 @@ def configuration(*rules):
             )
             for key, (name, values) in words.items():
                 dictionaries[key] = {"values": [*values, *as_list(theirs[name]), UNKNOWN]}
-    parts = {"dictionaries": dictionaries, "operations": operations}
+    # What it learns from the sentences of errors, it takes for rules of the schema.
+    phases = {"error-feedback": {"enabled": False}}
+    parts = {"dictionaries": dictionaries, "operations": operations, "phases": phases}
     return "\n".join(f"{name} = {toml(value)}" for name, value in parts.items())
 
 
