@@ -53,7 +53,7 @@ def configuration(*rules):
             for key, (name, values) in words.items():
                 dictionaries[key] = {"values": [*values, *as_list(theirs[name]), UNKNOWN]}
     # What it learns from the sentences of errors, it takes for rules of the schema.
-    phases = {"error-feedback": {"enabled": False}}
+    phases = {"fuzzing": {"error-feedback": {"enabled": False}}}
     parts = {"dictionaries": dictionaries, "operations": operations, "phases": phases}
     return "\n".join(f"{name} = {toml(value)}" for name, value in parts.items())
 
