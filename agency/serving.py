@@ -123,36 +123,32 @@ class Bodies:
         """The whole body. Raises Refusal (408, 413, 429) or ClientGone."""
         limit = limit_of(scope["path"])
         announced = announced_length(scope)
-        if announced is not None and announced > limit:
+        if announced > limit:
             raise too_large(limit)
-        first = await receive()
-        if not first.get("more_body"):
-            return checked(first, limit)
+        if not has_body(scope):
+            return b""
         if self.reading[address] >= BODIES_PER_ADDRESS:
             message = f"More than {BODIES_PER_ADDRESS} unfinished requests come from your address."
             raise Refusal(429, "too_many_requests", message, BODY_SECONDS)
         self.reading[address] += 1
         try:
-            return await self._rest(first, receive, limit, announced or 0)
+            return await self._parts(receive, limit, announced)
         finally:
             self.reading[address] -= 1
             if not self.reading[address]:
                 del self.reading[address]
 
-    async def _rest(
-        self, first: dict[str, Any], receive: Receive, limit: int, announced: int
-    ) -> bytes:
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        parts = [checked(first, limit)]
-        size = len(parts[0])
+    async def _parts(self, receive: Receive, limit: int, announced: int) -> bytes:
+        started = asyncio.get_running_loop().time()
+        parts: list[bytes] = []
+        size = 0
         more = True
         try:
             while more:
                 seconds = BODY_SECONDS + max(announced, size) / BYTES_A_SECOND
                 async with asyncio.timeout_at(started + seconds):
                     message = await receive()
-                parts.append(checked(message, limit - size))
+                parts.append(checked(message, limit, size))
                 size += len(parts[-1])
                 more = message.get("more_body", False)
         except TimeoutError:
@@ -161,12 +157,21 @@ class Bodies:
         return b"".join(parts)
 
 
-def checked(message: dict[str, Any], limit: int) -> bytes:
-    """The bytes of one message of the body. Raises Refusal if they are more than may come."""
+def has_body(scope: Scope) -> bool:
+    """Whether one may come, even if nothing of it has arrived. HTTP/2 need not announce it."""
+    is_chunked = bool(header(scope, b"transfer-encoding"))
+    return bool(announced_length(scope)) or is_chunked or scope["http_version"] == "2"
+
+
+def checked(message: dict[str, Any], limit: int, before: int) -> bytes:
+    """The bytes of one message of the body. Raises Refusal if they are more than may come.
+
+    before: bytes of the body that have come already.
+    """
     if message["type"] == "http.disconnect":
         raise ClientGone
     body = bytes(message.get("body", b""))
-    if len(body) > limit:
+    if before + len(body) > limit:
         raise too_large(limit)
     return body
 
@@ -175,9 +180,10 @@ def too_large(limit: int) -> Refusal:
     return Refusal(413, "body_too_large", f"The body is larger than {limit} bytes. Send less.")
 
 
-def announced_length(scope: Scope) -> int | None:
+def announced_length(scope: Scope) -> int:
+    """Of a body; 0 where none or a chunked one comes."""
     text = header(scope, b"content-length")
-    return int(text) if text.isdecimal() else None
+    return int(text) if text.isdecimal() else 0
 
 
 def header(scope: Scope, name: bytes) -> str:

@@ -62,6 +62,19 @@ def test_unfinished_bodies_on_all_kinds_of_routes_stop_nobody(faber, url):
             assert listed.status_code == 200
 
 
+def test_a_body_of_which_nothing_comes_is_unfinished_too(url):
+    with ExitStack() as held:
+        for _ in range(32):
+            held.enter_context(opened(url)).sendall(head("/didcomm", 1000))
+        time.sleep(0.5)
+        refused = held.enter_context(opened(url))
+        refused.sendall(head("/didcomm", 1000))
+        assert answer_of(refused)[1]["code"] == "too_many_requests"
+    with opened(url) as late:
+        late.sendall(head("/didcomm", 1000))
+        assert answer_of(late)[1]["code"] == "body_timeout"
+
+
 def test_one_address_has_so_many_unfinished_bodies_and_no_more(url):
     with ExitStack() as held:
         for _ in range(32):
