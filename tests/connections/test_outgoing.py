@@ -1,0 +1,127 @@
+"""Which messages to other agents are posted next, and what an endpoint that hangs can slow."""
+
+import socket
+from threading import Thread
+
+import pytest
+
+from connections import outgoing, tasks
+from connections.didcomm import transport
+from connections.models import BasicMessage, Connection, OutboundMessage
+from tests.connections.outside import Agent, listening
+from tests.processes import eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ANY = 100
+
+
+@pytest.fixture(autouse=True)
+def new_worker(settings, monkeypatch):
+    """It knows nothing of any endpoint, and may call this machine."""
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    monkeypatch.setattr(outgoing, "slow_endpoints", outgoing.SlowEndpoints())
+
+
+def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=True):
+    """Connections to so many agents elsewhere."""
+    rows = []
+    for index in range(number):
+        with listening(Agent()) as agent:
+            row = agent.connects(organization)
+        row.their_endpoint = endpoint.format(index)
+        row.answering_endpoint = row.their_endpoint if has_answered else ""
+        row.save(update_fields=["their_endpoint", "answering_endpoint"])
+        rows.append(row)
+    return rows
+
+
+def write_to(rows):
+    """A text for each peer, which waits to be sent."""
+    for row in rows:
+        BasicMessage.send(row, "Hello")
+
+
+def claimed(at_work=()):
+    return outgoing.claim_due(ANY, at_work)
+
+
+def test_an_endpoint_gets_a_quarter_of_the_threads(faber):
+    write_to(peers(faber, 6, endpoint="http://127.0.0.1:1/same"))
+    rows = claimed()
+    assert len(rows) == outgoing.PER_ENDPOINT == 4
+    OutboundMessage.objects.filter(pk=rows[0].pk).update(status="done", lease_owner=None)
+    assert len(claimed(rows[1:])) == 1, "there is room for one more"
+
+
+def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
+    write_to(peers(faber, 10) + peers(acme, 2))
+    rows = claimed()
+    of = [row.tenant_id for row in rows]
+    assert of.count(faber.tenant.pk) == outgoing.PER_TENANT == 8
+    assert of.count(acme.tenant.pk) == 2
+    assert claimed(rows) == [], "its share is at work"
+
+
+def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
+    [proven, *_] = both = peers(acme, 1) + peers(faber, 6, has_answered=False)
+    write_to(reversed(both))
+    rows = claimed()
+    unproven = [row for row in rows if not row.endpoint_has_answered]
+    assert len(unproven) == outgoing.FOR_SLOW == 4
+    assert proven.pk in {row.connection_id for row in rows}
+    assert claimed(rows) == []
+
+
+def test_an_endpoint_that_was_slow_three_times_gets_one_thread(faber):
+    write_to(peers(faber, 3, endpoint="http://127.0.0.1:1/same"))
+    for _ in range(outgoing.SLOW_ATTEMPTS):
+        outgoing.slow_endpoints.record("http://127.0.0.1:1/same", outgoing.SLOW_SECONDS)
+    assert len(claimed()) == 1
+    outgoing.slow_endpoints.record("http://127.0.0.1:1/same", 0.1)
+    assert "http://127.0.0.1:1/same" not in outgoing.slow_endpoints
+
+
+def test_what_another_process_has_taken_is_not_claimed(faber):
+    write_to(peers(faber, 2))
+    first = claimed()
+    assert len(first) == 2 and claimed() == []
+
+
+def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch):
+    """A connection that answers is waited for as long as any call from then on."""
+    deadlines = []
+    post = transport.http.post
+
+    def noted(*arguments, deadline, **named):
+        deadlines.append(deadline)
+        return post(*arguments, deadline=deadline, **named)
+
+    monkeypatch.setattr(transport.http, "post", noted)
+    with listening(Agent()) as agent:
+        row = agent.connects(faber)
+        BasicMessage.send(Connection.objects.get(pk=row.pk), "Hello")
+        tasks.deliver()
+    assert deadlines[0] == transport.FIRST_DEADLINE
+    assert deadlines[-1] == transport.http.DEADLINE
+    assert Connection.objects.get(pk=row.pk).answering_endpoint == agent.endpoint
+
+
+def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
+    """The neighbour's message arrives while all calls of the tarpits are still open."""
+    monkeypatch.setattr(transport, "FIRST_DEADLINE", 8.0)
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as tarpit, listening(Agent()) as friend:
+        mine = friend.connects(acme)
+        place = f"http://127.0.0.1:{tarpit.getsockname()[1]}/{{}}"
+        held = peers(faber, 8, endpoint=place, has_answered=False)
+        write_to(held)
+        open_calls = OutboundMessage.objects.filter(connection__in=held, lease_owner__isnull=False)
+        worker = Thread(target=tasks.deliver, daemon=True)
+        worker.start()
+        eventually(lambda: open_calls.count() == outgoing.FOR_SLOW)
+        BasicMessage.send(Connection.objects.get(pk=mine.pk), "Hello")
+        eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
+        assert open_calls.count() == outgoing.FOR_SLOW, "the tarpits hold their calls still"
+        assert not OutboundMessage.objects.filter(connection__in=held, attempts__gt=0).exists()
+    outgoing.dispatcher.end()
+    worker.join(30)
+    outgoing.dispatcher.ends = False
