@@ -171,8 +171,8 @@ def found(row, model):
         name = model._meta.verbose_name
         raise NotFound(
             "not_found",
-            f"There is no such {name} in your organization: the id is not one of its, the {name} "
-            "was deleted, or the keys are another organization's.",
+            f"There is no such {name} in your organization. Either the id is wrong, the {name} was "
+            "deleted, or the keys are another organization's.",
         )
     return row
 

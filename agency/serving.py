@@ -159,7 +159,7 @@ class Bodies:
 
 def has_body(scope: Scope) -> bool:
     """Whether one may come, even if nothing of it has arrived. HTTP/2 need not announce it."""
-    is_chunked = bool(header(scope, b"transfer-encoding"))
+    is_chunked = bool(header_value(scope, b"transfer-encoding"))
     return bool(announced_length(scope)) or is_chunked or scope["http_version"] == "2"
 
 
@@ -182,11 +182,11 @@ def too_large(limit: int) -> Refusal:
 
 def announced_length(scope: Scope) -> int:
     """Of a body; 0 where none or a chunked one comes."""
-    text = header(scope, b"content-length")
+    text = header_value(scope, b"content-length")
     return int(text) if text.isdecimal() else 0
 
 
-def header(scope: Scope, name: bytes) -> str:
+def header_value(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin1") for key, value in scope["headers"] if key == name), "")
 
 
@@ -206,7 +206,7 @@ class Web:
         except Refusal as refusal:
             # As Django does for its own answers, so that pages on other origins can read these too
             headers = cors.added(refusal.headers, cors.judged(scope)[1])
-            await start(send, refusal.status, headers)
+            await start_response(send, refusal.status, headers)
             await send({"type": "http.response.body", "body": refusal.body})
         except ClientGone:
             pass
@@ -215,7 +215,7 @@ class Web:
         address = client_address(address_meta(scope))
         body = await self.bodies.read(scope, receive, address)
         scope = with_length(scope, len(body))
-        caller = known_caller(header(scope, b"authorization")) or address
+        caller = known_caller(header_value(scope, b"authorization")) or address
         used = self.heavy if is_heavy(scope) else self.quick
         work = partial(self.django.answer, scope, body)
         try:
@@ -226,7 +226,7 @@ class Web:
         await self._send(answer, send)
 
     async def _send(self, answer: Answer, send: Send) -> None:
-        await start(send, answer.status, answer.headers)
+        await start_response(send, answer.status, answer.headers)
         if answer.chunks is None:
             await send({"type": "http.response.body", "body": answer.body})
             return
@@ -243,7 +243,7 @@ def lane(name: str) -> Lane:
     return Lane(name, settings.WEB_THREADS, max_waiting=WAITING_PER_CALLER, timeout=TURN_SECONDS)
 
 
-async def start(send: Send, status: int, headers: list[Header]) -> None:
+async def start_response(send: Send, status: int, headers: list[Header]) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
 
 

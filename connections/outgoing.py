@@ -35,7 +35,7 @@ class SlowEndpoints:
         self._attempts: OrderedDict[str, int] = OrderedDict()
         self._lock = Lock()
 
-    def note(self, endpoint: str, seconds: float) -> None:
+    def record(self, endpoint: str, seconds: float) -> None:
         with self._lock:
             before = self._attempts.pop(endpoint, 0)
             if seconds >= SLOW_SECONDS:
@@ -69,18 +69,20 @@ class Load:
         self.by_tenant[row.tenant_id] += 1
         self.slow += is_slow(row)
 
+    def endpoint_has_room(self, endpoint: str) -> bool:
+        limit = 1 if endpoint in slow_endpoints else PER_ENDPOINT
+        return self.by_endpoint[endpoint] < limit
+
     def has_room_for(self, row: OutboundMessage) -> bool:
-        limit = 1 if row.endpoint in slow_endpoints else PER_ENDPOINT
         return (
-            self.by_endpoint[row.endpoint] < limit
+            self.endpoint_has_room(row.endpoint)
             and self.by_tenant[row.tenant_id] < PER_TENANT
             and (self.slow < FOR_SLOW or not is_slow(row))
         )
 
     def candidates(self) -> QuerySet[OutboundMessage]:
         """Due rows, without those whose endpoint or organization is known to have no room."""
-        limits = {name: 1 for name in self.by_endpoint if name in slow_endpoints}
-        full = [n for n, count in self.by_endpoint.items() if count >= limits.get(n, PER_ENDPOINT)]
+        full = [name for name in self.by_endpoint if not self.endpoint_has_room(name)]
         tenants = [one for one, count in self.by_tenant.items() if one and count >= PER_TENANT]
         rows = OutboundMessage.due().filter(is_hosted=False)
         rows = rows.exclude(endpoint__in=full).exclude(tenant__in=tenants)
@@ -95,7 +97,7 @@ def is_slow(row: OutboundMessage) -> bool:
     return row.endpoint in slow_endpoints or not row.endpoint_has_answered
 
 
-def claim(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMessage]:
+def claim_due(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMessage]:
     """Up to `free` due rows for which there is room beside those at work, leased to the caller."""
     load = Load(at_work)
     claimed: list[OutboundMessage] = []
@@ -107,12 +109,12 @@ def claim(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMessage
                 chosen.append(row)
         if not chosen:
             break
-        claimed += lease(chosen)
+        claimed += lease_chosen(chosen)
     return claimed
 
 
 @transaction.atomic
-def lease(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
+def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
     """Those of the rows that nobody else has taken meanwhile."""
     wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
     rows = list(
@@ -124,11 +126,11 @@ def lease(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
     return rows
 
 
-def send(row: OutboundMessage) -> None:
+def send_and_time(row: OutboundMessage) -> None:
     """One attempt. Never raises."""
     started = time.monotonic()
     transport.deliver(row)
-    slow_endpoints.note(row.endpoint, time.monotonic() - started)
+    slow_endpoints.record(row.endpoint, time.monotonic() - started)
 
 
-dispatcher = Dispatcher("messages", threads, claim, send)
+dispatcher = Dispatcher("messages", threads, claim_due, send_and_time)

@@ -26,7 +26,7 @@ def deliver():
 
 
 @worker_shutting_down.connect
-def end(**signal: Any) -> None:
+def stop_dispatcher(**signal: Any) -> None:
     outgoing.dispatcher.end()
 
 

@@ -179,13 +179,6 @@ class CredentialDefinition(Record):
         )
 
     @classmethod
-    def give_up(cls, *prepared):
-        """After create() failed: its key goes back into the pool."""
-        for one in prepared:
-            if isinstance(one, pool.Reserved):
-                one.give_back()
-
-    @classmethod
     @transaction.atomic
     def publish(cls, tenant, schema, made, tag, claims=None):
         registry = registries.registry_of(tenant.network)

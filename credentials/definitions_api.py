@@ -1,5 +1,6 @@
 """Schemas and credential definitions in the credentials API."""
 
+from contextlib import ExitStack
 from functools import partial
 
 from drf_spectacular.utils import OpenApiExample, OpenApiTypes, extend_schema
@@ -20,6 +21,7 @@ from credentials.serializers import (
     SchemaQuery,
     SchemaRecord,
 )
+from wallets import pool
 
 # The demo organization has such a definition.
 SCHEMA_ID = examples.SCHEMA
@@ -128,17 +130,16 @@ class CredentialDefinitions(View):
     def created(self, schema, schema_id, body):
         wanted = (self.tenant, schema, schema_id)
         wanted += (body.get("tag"), body.get("supportRevocation", False), body.get("claims"))
-        prepared = []
+        with ExitStack() as undo:
 
-        def prepare():
-            prepared.append(CredentialDefinition.prepare(*wanted))
-            return prepared[0]
+            def prepare():
+                prepared = CredentialDefinition.prepare(*wanted)
+                if isinstance(prepared, pool.Reserved):
+                    undo.callback(prepared.give_back)
+                return prepared
 
-        try:
             made = self.act(CredentialDefinition.create, *wanted, before=prepare)
-        except Exception:
-            CredentialDefinition.give_up(*prepared)
-            raise
+            undo.pop_all()  # the key is the definition's now
         return self.shown(CredentialDefinitionContract, made)
 
     @extend_schema(

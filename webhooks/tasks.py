@@ -18,7 +18,7 @@ def deliver() -> None:
 
 
 @worker_shutting_down.connect
-def end(**signal: Any) -> None:
+def stop_dispatcher(**signal: Any) -> None:
     dispatcher.end()
 
 

@@ -34,16 +34,16 @@ class Command(BaseCommand):
         else:
             log_start("deliver")
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: end(over))
+            signal.signal(number, lambda *_: stop_all(over))
         with ThreadPoolExecutor(len(JOBS)) as threads:
             for done in [threads.submit(repeat, job, over) for job in JOBS]:
                 done.result()
 
 
-def end(over: Event) -> None:
+def stop_all(over: Event) -> None:
     over.set()
     for tasks in (messages, webhooks):
-        tasks.end()
+        tasks.stop_dispatcher()
 
 
 def repeat(job: Callable[[], None], over: Event) -> None:
