@@ -45,13 +45,17 @@ def offered(faber, degree, parties):
     return lambda: [holding.offer(faber, degree, one.link, True) for one in parties]
 
 
+IN, OUT = "connections_inboundmessage", "connections_outboundmessage"
+WORKERS = {IN: "worker", OUT: "deliver"}  # which process works on the rows of a table
+
+
 @pytest.fixture
 def dies(agency):
-    """A context in which the worker stands still; it dies when so many rows of a table wait."""
-    worker = agency.services["worker"]
+    """A context in which the worker of a table stands still; it dies when so many rows wait."""
 
     @contextmanager
     def die(table, number):
+        worker = agency.services[WORKERS[table]]
         worker.signal(signal.SIGSTOP)
         try:
             yield
@@ -62,9 +66,6 @@ def dies(agency):
             worker.start()
 
     return die
-
-
-IN, OUT = "connections_inboundmessage", "connections_outboundmessage"
 
 
 def all_reach(person, path, identifiers, state):
@@ -86,10 +87,10 @@ def all_done(parties, records):
         one.issuance.until(record, "done", 60)
 
 
-def test_offers_that_were_on_their_way_when_the_worker_was_killed_arrive(
+def test_offers_that_were_on_their_way_when_their_worker_was_killed_arrive(
     agency, faber, parties, offered
 ):
-    worker = agency.services["worker"]
+    worker = agency.services[WORKERS[OUT]]
     for one in parties:
         one.peer.process.signal(signal.SIGSTOP)
     try:
