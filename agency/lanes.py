@@ -58,8 +58,16 @@ class Lane:
         self.waiting[turn] = caller
         self.waiting_by[caller] += 1
         leaving = asyncio.create_task(gone())
-        await asyncio.wait({turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED")
-        leaving.cancel()
+        try:
+            await asyncio.wait({turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED")
+        except asyncio.CancelledError:
+            if turn.done():
+                self._give_back(caller)
+            else:
+                self._forget(turn)
+            raise
+        finally:
+            leaving.cancel()
         if not turn.done():
             self._forget(turn)
             raise TurnRefused

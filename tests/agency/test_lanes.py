@@ -119,3 +119,32 @@ def test_what_nobody_waits_for_any_more_is_not_begun():
         assert work.begun == ["A1"] and threads.free == 1
 
     asyncio.run(story())
+
+
+def test_a_cancelled_wait_takes_no_thread():
+    async def story():
+        work = Work(lane(threads=1))
+        await work.call("A1")
+        await work.call("B1")
+        work.tasks["B1"].cancel()
+        await settle()
+        await work.end("A1")
+        await work.call("A2")
+        assert work.begun == ["A1", "A2"]
+        await work.end("A2")
+
+    asyncio.run(story())
+
+
+def test_a_wait_cancelled_when_its_turn_had_just_come_gives_the_thread_back():
+    async def story():
+        work = Work(lane(threads=1))
+        await work.call("A1")
+        await work.call("B1")
+        work.lane._give_back("A")  # as when A1 ends, and in the same step of the loop:
+        work.tasks["B1"].cancel()
+        await settle()
+        assert work.lane.free == 1 and not work.lane.running and not work.lane.waiting
+        work.ends["A1"].set()
+
+    asyncio.run(story())
