@@ -16,15 +16,14 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
+from agency.asgi_answers import Header, Receive, Scope, Send
+
 PREFIXES = "agency|credentials|custodian|wallet|management|provider"
 PUBLIC = re.compile(
     rf"^/(i|ledger|tails)/|^(/({PREFIXES})(/v1)?)?(/api)?/health$|^/health/ready$",
 )
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
+Headers = list[Header]
 
 
 def is_public(request: HttpRequest) -> bool:

@@ -8,9 +8,8 @@ so that the quick ones of everybody else find one.
 
 import asyncio
 import io
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -21,9 +20,17 @@ from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
 from django.http import FileResponse, HttpResponseBase
 from django.urls import Resolver404, resolve, set_script_prefix
-from uuid_utils.compat import uuid7
 
 from agency import cors
+from agency.asgi_answers import (
+    Header,
+    Receive,
+    Scope,
+    Send,
+    send_problem,
+    start_answer,
+    wait_for_disconnect,
+)
 from agency.clients import client_address, known_caller
 from agency.lanes import Lane, TurnRefused
 from agency.middleware import limit_of
@@ -36,11 +43,6 @@ TURN_SECONDS = 30  # that a call waits for a thread
 WAITING_PER_CALLER = 100  # calls that wait for a thread at a time
 CHUNK = 64 * 1024
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-Header = tuple[bytes, bytes]
-
 
 class ClientGone(Exception):
     """The client closed its connection."""
@@ -52,20 +54,11 @@ class Refusal(Exception):
     def __init__(self, status: int, code: str, message: str, retry_after: int | None = None):
         super().__init__(message)
         self.status = status
-        self.body = json.dumps({"code": code, "message": message}).encode()
-        self.retry_after = retry_after
-
-    @property
-    def headers(self) -> list[Header]:
-        found = [
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(self.body)).encode()),
-            (b"x-request-id", str(uuid7()).encode()),
-            (b"connection", b"close"),  # what is left of the body is not read
-        ]
-        if self.retry_after is not None:
-            found.append((b"retry-after", str(self.retry_after).encode()))
-        return found
+        self.code = code
+        self.message = message
+        self.headers: list[Header] = [(b"connection", b"close")]  # the rest of the body is not read
+        if retry_after is not None:
+            self.headers.append((b"retry-after", str(retry_after).encode()))
 
 
 class Answer(NamedTuple):
@@ -206,8 +199,7 @@ class Web:
         except Refusal as refusal:
             # As Django does for its own answers, so that pages on other origins can read these too
             headers = cors.added(refusal.headers, cors.judged(scope)[1])
-            await start_response(send, refusal.status, headers)
-            await send({"type": "http.response.body", "body": refusal.body})
+            await send_problem(send, refusal.status, refusal.code, refusal.message, *headers)
         except ClientGone:
             pass
 
@@ -219,14 +211,14 @@ class Web:
         used = self.heavy if is_heavy(scope) else self.quick
         work = partial(self.django.answer, scope, body)
         try:
-            answer = await used.run(caller, work, partial(disconnected, receive))
+            answer = await used.run(caller, work, partial(wait_for_disconnect, receive))
         except TurnRefused:
             message = "Too many of your calls are at work already. Send this one again later."
             raise Refusal(429, "too_many_at_once", message, retry_after=5) from None
         await self._send(answer, send)
 
     async def _send(self, answer: Answer, send: Send) -> None:
-        await start_response(send, answer.status, answer.headers)
+        await start_answer(send, answer.status, answer.headers)
         if answer.chunks is None:
             await send({"type": "http.response.body", "body": answer.body})
             return
@@ -241,15 +233,6 @@ class Web:
 
 def lane(name: str) -> Lane:
     return Lane(name, settings.WEB_THREADS, max_waiting=WAITING_PER_CALLER, timeout=TURN_SECONDS)
-
-
-async def start_response(send: Send, status: int, headers: list[Header]) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-
-
-async def disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def address_meta(scope: Scope) -> dict[str, str]:

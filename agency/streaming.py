@@ -3,19 +3,25 @@
 import asyncio
 import contextlib
 import io
-import json
 import logging
 import signal
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.asgi import ASGIRequest
 from django.db import DatabaseError, InterfaceError
 from rest_framework.exceptions import AuthenticationFailed, ValidationError
-from uuid_utils.compat import uuid7
 
-from agency.api import compact, flatten, sentence
+from agency.api import flatten, sentence
+from agency.asgi_answers import (
+    Receive,
+    Scope,
+    Send,
+    new_request_id,
+    send_answer,
+    send_problem,
+    start_answer,
+    wait_for_disconnect,
+)
 from agency.authentication import TenantAuthentication
 from agency.database.base import is_outage
 from agency.errors import AgencyError, DatabaseAway, Invalid, NotReady
@@ -33,10 +39,6 @@ HEADERS = [
 ]
 RETRY = b"retry: 2000\n\n"  # milliseconds after which a client comes again
 
-Scope = dict[str, Any]
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
-
 
 class Application:
     """One hub for each process."""
@@ -47,11 +49,11 @@ class Application:
         if scope["type"] == "lifespan":
             await self.live(receive, send)
         elif scope["path"] == "/health":
-            await answer(send, 200, b"Healthy", b"text/plain")
+            await send_answer(send, 200, b"Healthy", b"text/plain")
         elif scope["path"] not in PATHS:
-            await problem(send, 404, "not_found", "Only the stream of events is served here.")
+            await refuse(send, 404, "not_found", "Only the stream of events is served here.")
         elif scope["method"] != "GET":
-            await problem(send, 405, "method_not_allowed", "A stream is read by GET.")
+            await refuse(send, 405, "method_not_allowed", "A stream is read by GET.")
         else:
             await self.stream(scope, receive, send)
 
@@ -73,17 +75,17 @@ class Application:
             listener = await hub.read(welcomed, ASGIRequest(scope, io.BytesIO()))
             hub.join(listener)
         except AuthenticationFailed as error:
-            await problem(send, 401, "unauthorized", str(error.detail))
+            await refuse(send, 401, "unauthorized", str(error.detail))
             return
         except ValidationError as error:
             errors = flatten(error.detail)
-            await problem(send, 400, "invalid_request", sentence(errors), errors)
+            await refuse(send, 400, "invalid_request", sentence(errors), errors)
             return
         except AgencyError as error:
-            await problem(send, error.status, error.code, error.message, error.errors)
+            await refuse(send, error.status, error.code, error.message, error.errors)
             return
         sending = asyncio.create_task(pump(hub, listener, send))
-        leaving = asyncio.create_task(gone(receive))
+        leaving = asyncio.create_task(wait_for_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -124,8 +126,7 @@ def welcomed(request: ASGIRequest) -> Listener:
 
 
 async def pump(hub: Hub, listener: Listener, send: Send) -> None:
-    head = [*HEADERS, request_id()]
-    await send({"type": "http.response.start", "status": 200, "headers": head})
+    await start_answer(send, 200, [*HEADERS, new_request_id()])
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
     with contextlib.suppress(DatabaseError, InterfaceError):
         async for text in hub.messages(listener):
@@ -133,32 +134,12 @@ async def pump(hub: Hub, listener: Listener, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-
-
-def request_id() -> tuple[bytes, bytes]:
-    return b"x-request-id", str(uuid7()).encode()
-
-
-async def answer(
-    send: Send, status: int, body: bytes, kind: bytes, *headers: tuple[bytes, bytes]
-) -> None:
-    length = (b"content-length", str(len(body)).encode())
-    no_store = (b"cache-control", b"no-store")
-    head = [(b"content-type", kind), length, no_store, request_id(), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": head})
-    await send({"type": "http.response.body", "body": body})
-
-
-async def problem(
+async def refuse(
     send: Send, status: int, code: str, message: str, errors: dict[str, list[str]] | None = None
 ) -> None:
-    body = json.dumps(compact(code=code, message=message, errors=errors)).encode()
     headers = {
         401: [(b"www-authenticate", b"Bearer")],
         429: [(b"retry-after", b"30")],
         503: [(b"retry-after", str(NotReady.retry_after).encode())],
     }
-    await answer(send, status, body, b"application/json", *headers.get(status, []))
+    await send_problem(send, status, code, message, *headers.get(status, []), errors=errors)
