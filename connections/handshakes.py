@@ -2,11 +2,14 @@
 
 import secrets
 import uuid
+from datetime import timedelta
 
+from django.apps import apps
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 
-from agency.errors import Conflict, Invalid, PeerError
+from agency.errors import Conflict, Invalid, PeerError, Unavailable
 from agency.states import move
 from connections import did_exchange, discovery, out_of_band, protocol
 from connections.didcomm import inbound, router, transport
@@ -15,6 +18,9 @@ from tenants import vault
 from wallets.models import Key
 
 CONNECTIONS = "connections/1.0"
+MAX_UNDELIVERED = 100  # answers to the requests by one invitation
+TIME_TO_FETCH = timedelta(minutes=1)  # for an answer to a requester without an endpoint
+TOO_MANY = "too_many_undelivered"
 MODULES = {"connections": protocol, "didexchange": did_exchange}
 
 
@@ -150,6 +156,8 @@ class Handshaking(models.Model):
         if known:
             transport.send(known, self._response(known.my_key, message))
             return
+        if self.multi_party:
+            self._limit_undelivered()
         connection = self.spawn() if self.multi_party else self
         my_key = self.wallet.create_key()
         answer = self._response(my_key, message)
@@ -158,6 +166,23 @@ class Handshaking(models.Model):
         invited, negotiating = self.State.INVITED, self.State.NEGOTIATING
         connection._meet([invited], negotiating, party, message, **changes)
         transport.send(connection, answer)
+
+    def _limit_undelivered(self):
+        """Keeps the answers to this invitation that wait for their endpoints below their limit:
+        gives up the oldest that was tried or not fetched in vain. Unavailable if there is none
+        such: then the request waits."""
+        OutboundMessage = apps.get_model("connections", "OutboundMessage")
+        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
+        rows = rows.filter(connection__wallet=self.wallet_id, connection__role=self.Role.INVITER)
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return
+        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return
+        in_vain = Q(attempts__gt=0) | Q(created_at__lt=timezone.now() - TIME_TO_FETCH)
+        oldest = rows.filter(in_vain, lease_owner=None).order_by("pk").first()
+        if not oldest or not oldest.exhaust(TOO_MANY, body=None, envelope=None):
+            raise Unavailable(TOO_MANY, "too many answers to this invitation wait undelivered")
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""

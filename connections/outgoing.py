@@ -2,7 +2,7 @@
 
 An endpoint is whatever a peer named, strangers included. So each gets a share of the threads, and
 so does each organization; endpoints that have never answered, and those that answer slowly, share
-a few threads among them.
+a few threads among them, of which an organization gets half.
 """
 
 import time
@@ -12,7 +12,7 @@ from threading import Lock
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from agency.dispatcher import Dispatcher
 from connections.didcomm import transport
@@ -26,6 +26,7 @@ threads = settings.MESSAGE_THREADS
 PER_ENDPOINT = max(1, threads // 4)
 PER_TENANT = max(1, threads // 2)
 FOR_SLOW = max(1, threads // 4)
+SLOW_PER_TENANT = max(1, FOR_SLOW // 2)
 
 
 class SlowEndpoints:
@@ -60,14 +61,14 @@ class Load:
     def __init__(self, rows: Sequence[OutboundMessage]) -> None:
         self.by_endpoint: Counter[str] = Counter()
         self.by_tenant: Counter[object] = Counter()
-        self.slow = 0
+        self.slow_by_tenant: Counter[object] = Counter()
         for row in rows:
             self.add(row)
 
     def add(self, row: OutboundMessage) -> None:
         self.by_endpoint[row.endpoint] += 1
         self.by_tenant[row.tenant_id] += 1
-        self.slow += is_slow(row)
+        self.slow_by_tenant[row.tenant_id] += is_slow(row)
 
     def endpoint_has_room(self, endpoint: str) -> bool:
         limit = 1 if endpoint in slow_endpoints else PER_ENDPOINT
@@ -77,19 +78,31 @@ class Load:
         return (
             self.endpoint_has_room(row.endpoint)
             and self.by_tenant[row.tenant_id] < PER_TENANT
-            and (self.slow < FOR_SLOW or not is_slow(row))
+            and (self._slow_has_room(row.tenant_id) or not is_slow(row))
         )
+
+    def _slow_has_room(self, tenant: object) -> bool:
+        all_slow = self.slow_by_tenant.total()
+        return all_slow < FOR_SLOW and self.slow_by_tenant[tenant] < SLOW_PER_TENANT
 
     def candidates(self) -> QuerySet[OutboundMessage]:
         """Due rows, without those whose endpoint or organization is known to have no room."""
-        full = [name for name in self.by_endpoint if not self.endpoint_has_room(name)]
+        endpoints = [name for name in self.by_endpoint if not self.endpoint_has_room(name)]
         tenants = [one for one, count in self.by_tenant.items() if one and count >= PER_TENANT]
         rows = OutboundMessage.due().filter(is_hosted=False)
-        rows = rows.exclude(endpoint__in=full).exclude(tenant__in=tenants)
-        if self.slow >= FOR_SLOW:
-            rows = rows.filter(connection__answering_endpoint=F("endpoint"))
-            rows = rows.exclude(endpoint__in=slow_endpoints.names())
+        rows = rows.exclude(endpoint__in=endpoints).exclude(tenant__in=tenants)
+        slow = [one for one in self.slow_by_tenant if one and not self._slow_has_room(one)]
+        if self.slow_by_tenant.total() >= FOR_SLOW:
+            rows = rows.filter(has_answered_in_time())
+        elif slow:
+            rows = rows.filter(~Q(tenant__in=slow) | has_answered_in_time())
         return rows.select_related("connection").order_by("due_at", "pk")
+
+
+def has_answered_in_time() -> Q:
+    """The rows that are not slow."""
+    known = Q(connection__answering_endpoint=F("endpoint"))
+    return known & ~Q(endpoint__in=slow_endpoints.names())
 
 
 def is_slow(row: OutboundMessage) -> bool:

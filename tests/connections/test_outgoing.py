@@ -4,11 +4,13 @@ import socket
 from threading import Thread
 
 import pytest
+from django.utils import timezone
 
-from connections import outgoing, tasks
+from connections import handshakes, outgoing, protocol, tasks
 from connections.didcomm import transport
-from connections.models import BasicMessage, Connection, OutboundMessage
+from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
 from tests.connections.outside import Agent, listening
+from tests.people import Organization
 from tests.processes import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -63,12 +65,24 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
 
 
 def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
-    [proven, *_] = both = peers(acme, 1) + peers(faber, 6, has_answered=False)
+    third = Organization("Third")
+    others = [row for one in (faber, third) for row in peers(one, 6, has_answered=False)]
+    [proven, *_] = both = peers(acme, 1) + others
     write_to(reversed(both))
     rows = claimed()
     unproven = [row for row in rows if not row.endpoint_has_answered]
     assert len(unproven) == outgoing.FOR_SLOW == 4
     assert proven.pk in {row.connection_id for row in rows}
+    assert claimed(rows) == []
+
+
+def test_of_those_an_organization_gets_half(faber, acme):
+    """Newly met phones of one are answered while strangers' tarpits hold the other's share."""
+    write_to(peers(faber, 70, has_answered=False) + peers(acme, 1, has_answered=False))
+    rows = claimed()
+    of = [row.tenant_id for row in rows]
+    assert of.count(faber.tenant.pk) == outgoing.SLOW_PER_TENANT == 2
+    assert of.count(acme.tenant.pk) == 1
     assert claimed(rows) == []
 
 
@@ -117,11 +131,65 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
         open_calls = OutboundMessage.objects.filter(connection__in=held, lease_owner__isnull=False)
         worker = Thread(target=tasks.deliver, daemon=True)
         worker.start()
-        eventually(lambda: open_calls.count() == outgoing.FOR_SLOW)
+        eventually(lambda: open_calls.count() == outgoing.SLOW_PER_TENANT)
         BasicMessage.send(Connection.objects.get(pk=mine.pk), "Hello")
         eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
-        assert open_calls.count() == outgoing.FOR_SLOW, "the tarpits hold their calls still"
+        assert open_calls.count() == outgoing.SLOW_PER_TENANT, "the tarpits hold their calls still"
         assert not OutboundMessage.objects.filter(connection__in=held, attempts__gt=0).exists()
     outgoing.dispatcher.end()
     worker.join(30)
     outgoing.dispatcher.ends = False
+
+
+class Strangers:
+    """Agents that answer an invitation for many, and where nothing listens."""
+
+    def __init__(self, organization, monkeypatch):
+        monkeypatch.setattr(handshakes, "MAX_UNDELIVERED", 3)
+        identifier = organization.invites(multiParty=True)["connectionId"]
+        self.invitation = Connection.objects.get(connection_id=identifier).invitation
+
+    def come(self, number):
+        for _ in range(number):
+            agent = Agent()
+            agent.endpoint = f"http://127.0.0.1:1/{agent.verkey}"
+            body = protocol.request("Phone", "", agent.party, agent.prefix)
+            agent.post(agent.pack(body, to=self.invitation["recipientKeys"][0]))
+        tasks.sweep()  # and nothing is posted
+
+    def undelivered(self):
+        rows = OutboundMessage.objects.filter(status="pending").order_by("pk")
+        return [row.recipient_key for row in rows]
+
+
+def test_beyond_the_limit_a_request_waits_until_an_answer_was_tried(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(3)
+    before = strangers.undelivered()
+    strangers.come(1)
+    [waiting] = InboundMessage.objects.filter(status="pending")
+    assert waiting.last_error == "too_many_undelivered"
+    assert strangers.undelivered() == before and len(before) == 3
+    OutboundMessage.objects.filter(recipient_key=before[1]).update(attempts=1)
+    InboundMessage.objects.filter(pk=waiting.pk).update(due_at=timezone.now())
+    tasks.sweep()
+    assert strangers.undelivered() == [before[0], before[2], waiting.sender_key]
+    given_up = OutboundMessage.objects.get(recipient_key=before[1])
+    assert (given_up.status, given_up.last_error) == ("exhausted", "too_many_undelivered")
+
+
+def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(3)
+    before = strangers.undelivered()
+    long_ago = timezone.now() - 2 * handshakes.TIME_TO_FETCH
+    OutboundMessage.objects.filter(recipient_key=before[0]).update(created_at=long_ago)
+    strangers.come(1)
+    assert strangers.undelivered()[:2] == before[1:] and len(strangers.undelivered()) == 3
+
+
+def test_each_invitation_has_a_limit_of_its_own(faber, monkeypatch):
+    Strangers(faber, monkeypatch).come(3)
+    others = Strangers(faber, monkeypatch)
+    others.come(3)
+    assert len(others.undelivered()) == 6
