@@ -14,6 +14,8 @@ CLIENTS := tests/clients/node_modules/.installed
 
 .PHONY: help run test test-slow test-production test-clients test-interop test-python lint format check bench install env clean reset
 .DELETE_ON_ERROR:
+# Else every process that a test starts would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile

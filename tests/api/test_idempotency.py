@@ -80,7 +80,7 @@ def test_every_write_looks_at_the_key_first(faber):
             assert "Idempotency-Key" in response.json()["errors"]
 
 
-@pytest.mark.parametrize("header", [SUBSCRIPTION, LITERAL])
+@pytest.mark.parametrize("header", [SUBSCRIPTION, pytest.param(LITERAL, marks=pytest.mark.slow)])
 def test_every_write_sent_again_has_one_effect_and_the_same_answer(world, header):
     for operation in OPERATIONS:
         write = operation.ready(world)
@@ -99,6 +99,7 @@ def test_every_write_sent_again_has_one_effect_and_the_same_answer(world, header
             assert again["Idempotency-Replayed"] == "true"
 
 
+@pytest.mark.slow
 def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_did(
     world, monkeypatch
 ):
@@ -124,6 +125,7 @@ def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_d
     assert {one.name for one in OPERATIONS} - acted == WITHOUT_EFFECT
 
 
+@pytest.mark.slow
 def test_every_write_that_fails_before_it_commits_leaves_its_key_free(world, monkeypatch):
     def fail(*args):
         raise SystemError("the process is killed here")

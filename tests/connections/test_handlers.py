@@ -165,6 +165,7 @@ def test_an_exchange_of_another_connection_is_an_unknown_thread(faber, row, phon
     assert Credential.objects.get().state == "Offered"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(HANDLED))
 def test_a_hostile_body_is_handled_once_and_breaks_nothing(faber, row, phone, caplog, family):
     offered_to(phone, faber, row)

@@ -640,7 +640,7 @@ def made(name: str, in_company: bool) -> Case:
         COMPANY.clear()
 
 
-@pytest.fixture(params=["alone", "in company"])
+@pytest.fixture(params=["alone", pytest.param("in company", marks=pytest.mark.slow)])
 def case(request, name):
     return copy.deepcopy(made(name, request.param == "in company"))
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.people import ApiError
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 def attribute(name, *restrictions, **more):
