@@ -14,6 +14,7 @@ from agency.embedded import throw_away
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream", "inbound",
+    "neighbours",
 )  # fmt: skip
 
 

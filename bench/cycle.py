@@ -5,15 +5,11 @@ definition declares an integer (docs/verification.md), a second proof of a range
 row use two threads on the same definition key, in turns, so that a noisy machine hurts both.
 """
 
-import os
-import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from agency.healthcheck import is_well
+from bench.product import running
 from bench.story import BOUNDED, POLICY, VALUES, Caller
 from credentials.models import CredentialDefinition
 from credentials.registries import registry_of
@@ -27,35 +23,12 @@ ROWS = {"one range": POLICY, "with the bound": BOUNDED}
 
 
 def run():
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    web = start_web(port)
-    try:
+    with running("web") as url:
         callers = [Caller(url).prepare()]
         callers += [Caller.like(callers[0]) for _ in range(THREADS - 1)]
         for name, body in ROWS.items():
             over_http = [partial(caller.cycle, body) for caller in callers]
             compare(name, over_http, [direct(callers[0], body)] * THREADS)
-    finally:
-        web.terminate()
-        web.wait()
-
-
-def start_web(port):
-    environment = os.environ | {"PUBLIC_URL": f"http://127.0.0.1:{port}", "ALLOWED_HOSTS": "*"}
-    command = [sys.executable, "-m", "granian", "--interface", "asginl", "--port", str(port)]
-    command += ["--loop", "asyncio", "--log-level", "warning", "agency.web:application"]
-    web = subprocess.Popen(command, env=environment)
-    for _ in range(300):
-        if is_well(port, f"http://127.0.0.1:{port}"):
-            return web
-        time.sleep(0.1)
-    raise RuntimeError("the web server did not start")
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
 
 
 def compare(name, over_http, alone):

@@ -1,7 +1,7 @@
 """Definitions, revocable credentials and revocations over HTTP, beside the library's calls alone.
 
-Each figure and what it is compared with are measured in turns. Definitions without the pool wait
-for their key, which costs 1 to 15 s each by chance: the median of a few is shown.
+Each figure and what it is compared with are measured in turns. A key costs 1 to 15 s by chance: the
+median of a few is shown.
 """
 
 import statistics
@@ -9,7 +9,7 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.cycle import free_port, start_web
+from bench.product import running
 from bench.story import VALUES, Caller
 from credentials.models import CredentialDefinition
 from credentials.registries import registry_of
@@ -21,20 +21,16 @@ KEYS, ISSUED, AT_ONCE, SIZES = 5, 20, 8, (250, 1000, 4000)
 
 
 def run():
-    port = free_port()
-    web = start_web(port)
-    try:
-        caller = Caller(f"http://127.0.0.1:{port}").prepare()
+    with running("web") as url:
+        caller = Caller(url).prepare()
         definitions(caller)
+        pool.make(len(VALUES))
         made = caller.call("post", "/definitions/credentials", json=form(True))
         row = CredentialDefinition.objects.get(definition_id=made["definitionId"])
         caller.definition = row.definition_id
         issue(caller, row)
         revoke(caller, row)
         build(row)
-    finally:
-        web.terminate()
-        web.wait()
 
 
 def public_part(row):
@@ -58,23 +54,21 @@ def show(what, ours, bare, unit="ms"):
 
 
 def definitions(caller):
-    """The library's key alone, a definition without a spare key and one with it, in turns."""
+    """The library's key alone, and a definition with a spare key, in turns."""
     for is_revocable in (False, True):
         rounds = [one_of_each(caller, is_revocable) for _ in range(KEYS)]
         columns = zip(*rounds, strict=True)
-        bare, without, spared = (statistics.median(column) * 1000 for column in columns)
+        bare, ours = (statistics.median(column) * 1000 for column in columns)
         kind = "revocable definition" if is_revocable else "definition"
-        show(f"{kind} without the pool, and a bare key", without, bare)
-        show(f"{kind} with the pool, and without", spared, without)
+        show(f"{kind} with a spare key, and a bare key", ours, bare)
 
 
 def one_of_each(caller, is_revocable):
     schema = {"issuerId": pool.ISSUER, "name": "bare", "version": "1", "attrNames": list(VALUES)}
     given = (f"{pool.ISSUER}:2:bare:1", schema, pool.ISSUER, "bare", is_revocable)
     bare = seconds(anoncreds.create_definition, *given)
-    without = define(caller, is_revocable)
     pool.make(len(VALUES))
-    return bare, without, define(caller, is_revocable)
+    return bare, define(caller, is_revocable)
 
 
 def define(caller, is_revocable):

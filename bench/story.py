@@ -5,6 +5,7 @@ import os
 import requests
 
 from tenants.provisioning import create_organization
+from wallets import pool
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 ADULT = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
@@ -44,6 +45,8 @@ class Caller:
         self.mine = self.call("post", f"{self.wallet}/connections/invitation", data=form)
         self.connection = invited["connectionId"]
         body = {"name": os.urandom(8).hex(), "version": "1.0", "attributes": list(VALUES)}
+        if not definition:
+            pool.make(len(VALUES))
         made = definition or self.call("post", "/definitions/credentials", json=body)
         self.definition = made["definitionId"]
         return self

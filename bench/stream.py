@@ -23,7 +23,7 @@ from django.db import connection
 
 from agency.healthcheck import is_well
 from agency.supervisor import commands
-from bench.cycle import free_port
+from bench.product import free_port
 from connections.models import Connection
 from tenants.provisioning import create_organization
 

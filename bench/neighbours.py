@@ -1,0 +1,350 @@
+"""What a neighbour feels of each attack: its 99th percentile before, during and after.
+
+The product runs as the Procfile starts it, with its default limits. Attackers without keys have
+addresses of their own (127.0.0.2 and so on); one with keys is an organization of its own. Each
+attack goes on while the neighbour is measured.
+"""
+
+import itertools
+import json
+import random
+import socket
+import statistics
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from bench.inbound import connected, packed, request, sealed_key, seed
+from bench.product import running
+from bench.story import POLICY, VALUES, Caller
+from connections import protocol
+from connections.didcomm import message
+from connections.models import Connection
+from tenants.models import ApiKey, Tenant
+from wallets import keys, pool
+from wallets.models import Wallet
+from webhooks.models import Webhook
+
+SAMPLES, PAUSE = 200, 0.02
+INBOX = {"INBOX_PER_ADDRESS": "6000", "INBOX_PER_RECIPIENT": "1200"}  # the defaults
+PREDICATES = [
+    {
+        "policyName": f"over {number}",
+        "attributeName": "age",
+        "predicateType": ">=",
+        "predicateValue": number,
+        "allowText": True,
+    }
+    for number in range(25)
+]
+HEAVY = POLICY | {"predicates": PREDICATES}
+numbers = itertools.count()
+
+
+def run():
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with running("web", "worker", "deliver", **INBOX) as url, listening() as places:
+        world = World(url, places)
+        world.reads()
+        for attack, neighbour in ATTACKS:
+            before = late(neighbour(world))
+            with attack(world):
+                time.sleep(3)
+                during = late(neighbour(world))
+            time.sleep(10)
+            after = late(neighbour(world))
+            name = f"{attack.__name__.replace('_', ' ')}: {neighbour.__name__}"
+            print(f"{name:44} before {before:7.1f} ms   during {during:7.1f} ms", end="")
+            print(f"   ratio {during / before:5.2f}   after {after:7.1f} ms", flush=True)
+
+
+def late(milliseconds):
+    return statistics.quantiles(milliseconds, n=100)[98]
+
+
+class Places:
+    """Where the product calls us: `arrived` is set by a call to the neighbour's own places."""
+
+    def __init__(self, url):
+        self.url, self.arrived = url, threading.Event()
+
+
+@contextmanager
+def listening():
+    """An HTTP server: /slow/ answers 200 after 13 seconds, /stuck/ after a minute."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path.startswith("/mine"):
+                places.arrived.set()
+            elif self.path.startswith("/slow"):
+                time.sleep(13)
+            else:
+                time.sleep(60)
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.send_header("Connection", "close")
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            """Quiet."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads, request_queue_size = True, 512
+
+        def handle_error(self, *arguments):
+            """Quiet: callers that give up."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    places = Places(f"http://127.0.0.1:{server.server_port}")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield places
+    finally:
+        server.shutdown()
+
+
+class World:
+    """The neighbour, with a peer elsewhere and a webhook, and an organization that attacks."""
+
+    def __init__(self, url, places):
+        self.url, self.places = url, places
+        self.neighbour, self.attacker = Caller(url).prepare(), Caller(url).prepare()
+        self.peer = self.connect(self.neighbour, places.url + "/mine/peer")
+        self.register(self.neighbour, places.url + "/mine/hook")
+
+    def connect(self, caller, endpoint):
+        """A connection of the organization with an agent that has answered before."""
+        wallet = Wallet.objects.get(tenant=tenant_of(caller), is_organization=True)
+        number = next(numbers)
+        key = sealed_key(wallet, seed("mine", number))
+        key.save(force_insert=True)
+        row = connected(wallet, key, keys.verkey_of(seed("theirs", number)))
+        row.their_endpoint = row.answering_endpoint = endpoint
+        row.save(force_insert=True)
+        self.sender, self.recipient = seed("theirs", number), key.verkey
+        return row.connection_id
+
+    def register(self, caller, url):
+        kind, dialect = Webhook.Type.ZAPIER, Webhook.Dialect.CLIENT
+        types = ["connection_invited"]
+        return Webhook.register(tenant_of(caller), url, kind, dialect, message_types=types)
+
+    # What the neighbour does; each answers milliseconds.
+
+    def reads(self):
+        """A list over REST."""
+        return timed(lambda: self.neighbour.call("get", "/connections"))
+
+    def messages(self):
+        """A text, until it arrives at the other agent."""
+        text = {"connectionId": self.peer, "text": "Hello"}
+        return timed(
+            lambda: self.arrives(partial(self.neighbour.call, "post", "/messages", json=text))
+        )
+
+    def webhooks(self):
+        """An event, until it arrives at the webhook."""
+        return timed(lambda: self.arrives(partial(self.neighbour.call, "post", "/connections")))
+
+    def arrivals(self):
+        """A message of the other agent, until it is taken."""
+        return timed(lambda: self.post(self.ping(), "127.0.0.1", 202))
+
+    def arrives(self, call):
+        self.places.arrived.clear()
+        call()
+        if not self.places.arrived.wait(120):
+            raise RuntimeError("it never arrived")
+
+    def ping(self):
+        body = message.build(protocol.PING, response_requested=False)
+        return packed(body, self.sender, self.recipient)
+
+    def post(self, data, address, status=None):
+        """An envelope from this address of ours."""
+        parts = urlsplit(self.url)
+        client = HTTPConnection(parts.hostname, parts.port, 60, source_address=(address, 0))
+        try:
+            client.request("POST", "/didcomm", data, {"Content-Type": "application/json"})
+            answer = client.getresponse()
+            answer.read()
+            if status and answer.status != status:
+                raise RuntimeError(f"{answer.status} instead of {status}")
+        finally:
+            client.close()
+
+    def open(self, address):
+        parts = urlsplit(self.url)
+        place = (parts.hostname, parts.port)
+        return socket.create_connection(place, timeout=30, source_address=(address, 0))
+
+
+def timed(work):
+    found = []
+    for _ in range(SAMPLES):
+        started = time.perf_counter()
+        work()
+        found.append((time.perf_counter() - started) * 1000)
+        time.sleep(PAUSE)
+    return found
+
+
+def tenant_of(caller):
+    token = caller.session.headers["Authorization"].removeprefix("bearer ")
+    return Tenant.objects.get(pk=ApiKey.find(ApiKey.Kind.ACCESS_TOKEN, token).tenant_id)
+
+
+def strangers(count):
+    """Addresses, none of them the neighbour's."""
+    return [f"127.0.0.{2 + number}" for number in range(count)]
+
+
+@contextmanager
+def repeated(*works):
+    """Each in a thread of its own, again and again."""
+    ended = threading.Event()
+
+    def repeat(work):
+        while not ended.is_set():
+            try:
+                work()
+            except (RuntimeError, OSError):
+                time.sleep(0.1)
+
+    threads = [threading.Thread(target=repeat, args=[work], daemon=True) for work in works]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join(60)
+
+
+@contextmanager
+def unfinished_bodies(world):
+    """Two hundred, on eight addresses; one that the server closes is opened again."""
+    head = b"POST /didcomm HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"
+
+    def hold(address):
+        with ExitStack() as held:
+            for _ in range(25):
+                held.enter_context(world.open(address)).sendall(head)
+            time.sleep(5)
+
+    with repeated(*(partial(hold, address) for address in strangers(8))):
+        yield
+
+
+@contextmanager
+def slow_readers(world):
+    """Two hundred that read nothing of a large answer."""
+    with ExitStack() as held:
+        for address in strangers(200):
+            reader = held.enter_context(world.open(address))
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        yield
+
+
+@contextmanager
+def tarpits(world):
+    """A hundred strangers answer an invitation for many, and their endpoints hang."""
+    made = world.attacker.call("post", "/connections", json={"multiParty": True})
+    invited = Connection.objects.get(connection_id=made["connectionId"])
+    recipient = invited.invitation["recipientKeys"][0]
+    for number in range(100):
+        own_seed = random.randbytes(32)
+        body = request(own_seed)
+        document = body["connection"]["DIDDoc"]
+        document["service"][0]["serviceEndpoint"] = f"{world.places.url}/stuck/{number}"
+        world.post(packed(body, own_seed, recipient), strangers(1)[0])
+    yield
+
+
+@contextmanager
+def slow_webhooks(world):
+    """Forty of one organization that answer after 13 seconds, with an event every second."""
+    for number in range(40):
+        world.register(world.attacker, f"{world.places.url}/slow/{number}")
+
+    def happen():
+        world.attacker.call("post", "/connections")
+        time.sleep(1)
+
+    with repeated(happen):
+        yield
+
+
+@contextmanager
+def rubbish(world):
+    """Envelopes that name the neighbour's key and do not open, as fast as four threads can."""
+    broken = json.loads(world.ping())
+    broken["tag"] = "AAAAAAAAAAAAAAAAAAAAAA=="
+    data = json.dumps(broken).encode()
+    with repeated(*(partial(world.post, data, address) for address in strangers(4))):
+        yield
+
+
+@contextmanager
+def many_predicates(world):
+    """An organization has eight proofs of 25 predicates made and judged at a time."""
+    others = [Caller.like(world.attacker) for _ in range(8)]
+    for other in others:
+        offer_and_accept(other)
+    with repeated(*(partial(prove, other) for other in others)):
+        yield
+
+
+def offer_and_accept(caller):
+    offer = {"definitionId": caller.definition, "connectionId": caller.connection}
+    offer |= {"credentialValues": VALUES, "automaticIssuance": True}
+    caller.call("post", "/credentials", json=offer)
+    [listed] = caller.call("get", f"{caller.wallet}/credentials?state=Offered")
+    caller.call("post", f"{caller.wallet}/credentials/{listed['credentialId']}")
+
+
+def prove(caller):
+    caller.call("post", f"/verifications/policy/connections/{caller.connection}", json=HEAVY)
+    path = f"{caller.wallet}/verifications"
+    seen = caller.call("get", f"{path}/connection/{caller.mine['connectionId']}")
+    for one in seen:
+        if one["state"] == "Requested":
+            caller.call("put", f"{path}/{one['verificationId']}/autoSelect")
+
+
+@contextmanager
+def large_definitions(world):
+    """An organization asks for definitions of 125 attributes, eight at a time."""
+    pool.ask_for(125)
+
+    def define():
+        name = f"Large {next(numbers)}"
+        attributes = [f"a{number}" for number in range(125)]
+        body = {"name": name, "version": "1.0", "attributes": attributes}
+        world.attacker.call("post", "/definitions/credentials", json=body)
+
+    with repeated(*[define] * 8):
+        yield
+
+
+ATTACKS = (
+    (unfinished_bodies, World.reads),
+    (slow_readers, World.reads),
+    (tarpits, World.messages),
+    (slow_webhooks, World.webhooks),
+    (rubbish, World.arrivals),
+    (many_predicates, World.reads),
+    (large_definitions, World.reads),
+)
