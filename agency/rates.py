@@ -20,6 +20,7 @@ from agency.errors import TooOften
 logger = logging.getLogger(__name__)
 MINUTE = 60
 PATIENCE = 0.25  # seconds for the server to answer
+UNREACHABLE = (RedisError, OSError)  # what calls of the server raise while it is away
 REST = 5.0  # seconds in which a server that is out of reach is left alone
 PREFIX = "agency:rate:"
 # The time at which the bucket is full again is all that is kept of it. Answers the seconds to wait.
@@ -47,23 +48,39 @@ def spend(kind: str, name: str, per_minute: int) -> None:
 
 def _wait(name: str, per_minute: int) -> float:
     """Seconds until there is a token; 0 if one was taken, or nobody can tell."""
-    global silent_until
-    if time.monotonic() < silent_until:
+    if is_silent():
         return 0
     try:
         answer = server().eval(TAKE, 1, PREFIX + name, MINUTE / per_minute, MINUTE)
-    except (RedisError, OSError, ValueError) as error:
-        silent_until = time.monotonic() + REST
-        logger.warning("nothing is limited while the broker is away: %s", type(error).__name__)
+    except UNREACHABLE as error:
+        note_silence(error)
         return 0
     return float(answer)
 
 
+def is_silent() -> bool:
+    """Whether the server was out of reach a moment ago, and is left alone."""
+    return time.monotonic() < silent_until
+
+
+def note_silence(error: Exception) -> None:
+    global silent_until
+    silent_until = time.monotonic() + REST
+    logger.warning(
+        "the broker is away (%s): envelopes are not limited, sign-in in each process by itself",
+        type(error).__name__,
+    )
+
+
 @cache
 def server() -> Redis:
-    return Redis.from_url(
-        settings.REDIS_URL,
-        socket_timeout=PATIENCE,
-        socket_connect_timeout=PATIENCE,
-        retry=Retry(NoBackoff(), 0),
-    )
+    """The client that waits briefly. Raises RedisError if REDIS_URL is not readable for it."""
+    try:
+        return Redis.from_url(
+            settings.REDIS_URL,
+            socket_timeout=PATIENCE,
+            socket_connect_timeout=PATIENCE,
+            retry=Retry(NoBackoff(), 0),
+        )
+    except ValueError as error:
+        raise RedisError(str(error)) from error

@@ -280,7 +280,13 @@ if not ONE_OFF_COMMAND:  # it has one connection, and says at once why that cann
 # The database is asked whether a connection lives before that is handed out.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
-CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+# Beside the broker's keys in REDIS_URL. Nothing but allauth's rate limits is kept there.
+CACHES = {
+    "default": {
+        "BACKEND": "agency.cache.SharedCache",
+        "KEY_PREFIX": "agency:cache",
+    }
+}
 
 CELERY_BROKER_URL = REDIS_URL
 CELERY_TASK_IGNORE_RESULT = True
@@ -475,6 +481,14 @@ ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
+# Beside allauth's defaults. `key` of login_failed is account and address together, so that nobody
+# holds the owner of an account at another address. It comes first: what it refuses uses up nothing
+# of the address, which others may share.
+ACCOUNT_RATE_LIMITS = {
+    "login": "60/m/ip",
+    "login_failed": "5/5m/key,20/m/ip,100/h/ip",
+    "reset_password": "5/10m/key,20/m/ip",  # key: the mailbox
+}
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"

@@ -5,6 +5,7 @@ from django.urls import include, path
 from django.views.generic import RedirectView
 
 from agency import api, docs, health, monitoring, openapi_document
+from agency.studio import accounts
 from connections import urls as connections
 from credentials import urls as credentials
 from tenants import urls as tenants
@@ -66,4 +67,5 @@ urlpatterns = [
 handler400 = api.bad_request
 handler403 = api.forbidden
 handler404 = api.not_found
+handler429 = accounts.handler429  # looked up here by allauth
 handler500 = api.server_error

@@ -39,9 +39,9 @@ def nothing_is_remembered(monkeypatch):
     """Beside the database: what processes remember, and what the broker's server holds."""
     vault.data_key.cache_clear()
     published.cache_clear()
-    cache.clear()
     monkeypatch.setattr(celery, "silent_until", 0.0)
     monkeypatch.setattr(rates, "silent_until", 0.0)
+    cache.clear()
     rates.server().flushdb()
 
 

@@ -72,7 +72,7 @@ WHEELS = {
     },
     "cryptography": {"tenants/vault.py"},
     "requests": {"agency/management/commands/demo.py"},
-    "redis": {"agency/rates.py", "agency/embedded/valkey.py"},
+    "redis": {"agency/cache.py", "agency/rates.py", "agency/embedded/valkey.py"},
     "h11": {"agency/http.py"},
     "prometheus_client": {"agency/metrics.py", "agency/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},

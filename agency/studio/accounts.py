@@ -1,5 +1,7 @@
-"""How people sign up, and what mail to them says."""
+"""How people sign up, how often they may try to, and what mail to them says."""
 
+import math
+import time
 from collections.abc import Callable
 from functools import wraps
 from types import SimpleNamespace
@@ -7,11 +9,32 @@ from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as current
+from allauth.core.exceptions import ImmediateHttpResponse
+
+# Not public in allauth, which tells nobody how long to wait. What is used of it is pinned, and
+# tests/studio/test_limits.py fails if it changes.
+from allauth.core.internal import ratelimit
 from django.conf import settings
+from django.core.cache import cache
+from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from agency import metrics
+from agency.api import browses, plain_problem
+from agency.clients import client_address
+
 SITE = SimpleNamespace(name="Agency", domain=settings.PUBLIC_URL)
+ACTIONS = {  # the limits of allauth that each of its routes asks before all else
+    "account_login": "login",
+    "account_signup": "signup",
+    "account_reset_password": "reset_password",
+    "account_reset_password_from_key": "reset_password_from_key",
+    "account_email": "manage_email",
+    "account_change_password": "change_password",
+    "account_set_password": "change_password",
+    "account_reauthenticate": "reauthenticate",
+}
 
 
 def needs_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -26,7 +49,75 @@ def needs_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
     return page
 
 
+def handler429(request: HttpRequest) -> HttpResponse:
+    """What allauth answers when a limit of one of its routes is met. Routes name it agency.urls."""
+    action = ACTIONS[request.resolver_match.url_name]
+    mailbox = request.POST.get("email", "").strip().lower()
+    return too_many_tries(request, action, key=mailbox)
+
+
+def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
+    """429 with the time to wait, as a page for people who browse.
+
+    action: one of ACCOUNT_RATE_LIMITS. key: what its rates with `key` count by.
+    """
+    metrics.refused(action)
+    seconds = seconds_to_wait(request, action, key)
+    wait = duration_text(seconds)
+    if browses(request):
+        # A new password ends the wait (allauth, `_delete_login_attempts_cached_email`).
+        may_reset = action == "login_failed" and settings.EMAIL_URL
+        shown = {"wait": wait, "may_reset": may_reset}
+        answer = render(request, "429.html", shown, status=429)
+    else:
+        message = f"There were too many attempts. Wait {wait}, then try again."
+        answer = plain_problem(429, "too_many_requests", message)
+    answer["Retry-After"] = str(seconds)
+    return answer
+
+
+def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
+    """Until all rates of the action let one more pass: each keeps its last tries, newest first."""
+    waits = [1.0]  # also for a caller that others at the same address were ahead of
+    for rate in ratelimit.get_rates(app="allauth.account", action=action):
+        name = ratelimit.get_cache_key(
+            request, app="allauth.account", action=action, rate=rate, key=key
+        )
+        tries = cache.get(name, [])
+        if len(tries) >= rate.amount:
+            waits.append(tries[rate.amount - 1] + rate.duration - time.time())
+    return math.ceil(max(waits))
+
+
+def duration_text(seconds: int) -> str:
+    """`1 second`, `90 seconds`, `2 minutes`: never less than it is."""
+    number, unit = (seconds, "second") if seconds <= 90 else (math.ceil(seconds / 60), "minute")
+    return f"{number} {unit}{'' if number == 1 else 's'}"
+
+
 class AccountAdapter(DefaultAccountAdapter):
+    def get_client_ip(self, request: HttpRequest) -> str:
+        """What allauth's rates with `ip` count by."""
+        return client_address(request.META)
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """What the rates of login_failed with `key` count by: account and address together.
+
+        allauth's is account and Host: a stranger would lock the owner out, and get more tries by
+        naming another of ALLOWED_HOSTS.
+        """
+        account = credentials.get("email", credentials.get("username", "")).lower()
+        return f"{client_address(request.META)} {account}"
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        """429 in place of allauth's 200 with a sentence in the form."""
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            key = self._get_login_attempts_cache_key(request, **credentials)
+            answer = too_many_tries(request, "login_failed", key)
+            raise ImmediateHttpResponse(answer) from None
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return settings.STUDIO_SIGN_UP
 

@@ -13,9 +13,13 @@ key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
 urlpatterns = [
-    # Before those of allauth, by which they are named.
-    path("accounts/password/reset/", needs_mail(account.password_reset)),
-    path("accounts/email/", needs_mail(account.email)),
+    # Before those of allauth, whose names they have.
+    path(
+        "accounts/password/reset/",
+        needs_mail(account.password_reset),
+        name="account_reset_password",
+    ),
+    path("accounts/email/", needs_mail(account.email), name="account_email"),
     path("", views.home, name="home"),
     path("studio", RedirectView.as_view(pattern_name="studio:organizations")),
     path("studio/", views.organizations, name="organizations"),
