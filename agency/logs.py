@@ -12,9 +12,11 @@ from agency import __version__
 
 logger = logging.getLogger(__name__)
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
+USER = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
 BEYOND_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
 API_KEY = re.compile(r"\b(ag[tsp]_)[0-9A-Za-z]{38}\b")
 ROW_OF_DATABASE = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")  # on one line, as repr() writes the error
 
 
 class RequestIdFilter(logging.Filter):
@@ -26,16 +28,17 @@ class RequestIdFilter(logging.Filter):
 
 
 class RouteFilter(logging.Filter):
-    """Removes addresses from what Django and other libraries write, and keeps their meaning.
+    """Removes addresses from what is written by anybody, and keeps their meaning.
 
     Addresses hold ids, tokens of links and, where a caller made a mistake, keys in a query.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = record.__dict__.pop("request", None)
+        record.__dict__.pop("data", None)  # Celery's copy of an error and of the arguments
         if isinstance(request, HttpRequest):
             record.__dict__ |= {"method": request.method, "route": route_of(request)}
-            record.msg, record.args = without_secrets(record.getMessage(), request), None
+        record.msg, record.args = without_secrets(record.getMessage(), request), None
         if record.exc_info:
             # Formatters write exc_text where there is no exc_info.
             written = logging.Formatter().formatException(record.exc_info)
@@ -53,9 +56,12 @@ def without_secrets(text: str, request: object = None) -> str:
     """The text without addresses, API keys and the rows that PostgreSQL quotes in its errors."""
     if isinstance(request, HttpRequest):
         for address in (request.get_full_path(), request.path):
-            text = text.replace(address, route_of(request)) if address != "/" else text
-    text = BEYOND_HOST.sub(r"\1/...", text)
-    return API_KEY.sub(r"\1...", ROW_OF_DATABASE.sub("DETAIL: left out", text))
+            # Django writes it with what is not ASCII escaped.
+            for written in (address, address.encode("unicode_escape").decode()):
+                text = text.replace(written, route_of(request)) if address != "/" else text
+    text = BEYOND_HOST.sub(r"\1/...", USER.sub("", text))
+    text = ROW_IN_REPR.sub("DETAIL: left out", ROW_OF_DATABASE.sub("DETAIL: left out", text))
+    return API_KEY.sub(r"\1...", text)
 
 
 def log_start(process: str) -> None:

@@ -139,7 +139,10 @@ class Rotating(models.Model):
         if self.rotation_id and key.pk == self.other_key_id:
             self.receive_rotated(self.rotation_id)
         if self.their_former_key and sender == self.their_key:
-            self._note_keys(their_former_key="", their_former_until=None)
+            # Not if the peer has rotated meanwhile: refusals are told without holding the row.
+            rows = type(self).objects.filter(pk=self.pk, their_key=sender)
+            rows.update(their_former_key="", their_former_until=None)
+            self.their_former_key, self.their_former_until = "", None
 
     def _note_keys(self, **changes):
         type(self).objects.filter(pk=self.pk).update(**changes)

@@ -46,11 +46,13 @@ def nothing_is_remembered(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup):
+def django_db_setup(django_db_setup, django_db_blocker):
     """pytest-django's, with a faster way to empty the database after each test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", database.clear)
         yield
+    with django_db_blocker.unblock():
+        database.end_other_sessions()
 
 
 @pytest.fixture(autouse=True)

@@ -19,6 +19,15 @@ def clear(_: Any = None) -> None:
         cursor.execute(statements())
 
 
+def end_other_sessions() -> None:
+    """A thread or a pool that is just connecting would keep the database from being dropped."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
 @cache
 def statements() -> str:
     """The lock waits for transactions of threads that still write, as TRUNCATE would.

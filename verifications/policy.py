@@ -13,8 +13,9 @@ from verifications.request import (
     PREDICATE_TYPES,
     RESERVED,
     RESTRICTION_FIELDS,
+    fits,
 )
-from wallets.anoncreds import INT32, common_view
+from wallets.anoncreds import common_view
 
 SKEW = 60
 
@@ -179,13 +180,8 @@ def _check_comparison(found: _Errors, path: str, kind: object, value: int | None
         found.add(f"{path}.predicateType", f"Choose one of {' '.join(types)}.")
     if value is None:
         found.add(f"{path}.predicateValue", "Give a whole number.")
-    elif value not in INT32 or _effective(kind, value) not in INT32:
+    elif not fits(kind, value):
         found.add(f"{path}.predicateValue", "The comparison must fit 32 bits.")
-
-
-def _effective(kind: object, value: int) -> int:
-    """What the library compares with: it turns > and < into >= and <= of the next number."""
-    return value + {">": 1, "<": -1}.get(str(kind), 0)
 
 
 def _check_own_value(found: _Errors, path: str, policy: dict) -> None:

@@ -76,7 +76,7 @@ def _check_sayable(policy: dict) -> None:
 def read(message: Message) -> tuple[dict, dict]:
     """(preview, policy) of a received proposal. PeerError if it cannot be read or asked for."""
     if wire_of(message).version != "1.0":
-        policy = to_policy(MAY_LACK | enclosed(message, PROOF_PROPOSAL))
+        policy = _as_stored(to_policy(MAY_LACK | enclosed(message, PROOF_PROPOSAL)))
         return _preview(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):
@@ -88,11 +88,15 @@ def read(message: Message) -> tuple[dict, dict]:
         "attributes": _attributes(attributes),
         "predicates": [_predicate(entry) for entry in predicates],
     }
+    return {"attributes": attributes, "predicates": predicates}, _as_stored(policy)
+
+
+def _as_stored(policy: dict) -> dict:
+    """Normalised: what is proposed keeps to the rules of any policy that is asked for here."""
     try:
-        policy = rules.normalise(policy)
+        return rules.normalise(policy)
     except Invalid as error:
         raise PeerError("bad_proposal", error.message) from None
-    return {"attributes": attributes, "predicates": predicates}, policy
 
 
 def _entries(preview: dict, part: str) -> list[dict]:

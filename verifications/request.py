@@ -146,6 +146,14 @@ def _check_is_free(bound: str, policy: dict, predicates: dict[str, dict]) -> Non
         raise Invalid("invalid_policy", message)
 
 
+def fits(kind: object, threshold: int) -> bool:
+    """Whether the library can compare with it. It makes > and < of it >= and <= of the next number,
+    in 32 bits: `> 2147483647` becomes `>= -2147483648`, which every number meets.
+    """
+    following = threshold + {">": 1, "<": -1}.get(str(kind), 0)
+    return threshold in INT32 and following in INT32
+
+
 def definitions_of_predicates(policy: dict) -> set[str]:
     """The definitions that decide whether a (normalised) policy's predicates need a bound."""
     return {
@@ -371,7 +379,7 @@ def _predicate(referent: str, body: object, always: Interval | None) -> Item:
     body = _body(referent, body)
     names = _names(referent, [body.get("name")])
     kind, threshold = body.get("p_type"), body.get("p_value")
-    if kind not in PREDICATE_TYPES or type(threshold) is not int or threshold not in INT32:
+    if kind not in PREDICATE_TYPES or type(threshold) is not int or not fits(kind, threshold):
         raise PeerError("predicate_unsupported", f"The predicate {referent!r} cannot be proven.")
     restrictions = _restrictions(referent, body.get("restrictions"), names)
     interval = _interval(body) or always

@@ -76,9 +76,12 @@ def accept_reply(data: bytes, sent: "models.OutboundMessage", is_private: bool =
 
 def _may_be_anonymous(sent: "models.OutboundMessage") -> bool:
     """Not where a mediator takes the call: the answer would be its own. Newer agents, which invite
-    out of band, and those that connect by DID exchange say who they are."""
+    out of band, and those that connect by DID exchange say who they are. Nor does it prove a key
+    that a rotation named and nobody has used yet."""
     connection = sent.connection
     if sent.routing_keys or connection is None:
+        return False
+    if sent.recipient_key != connection.their_proven_key:
         return False
     is_out_of_band = connection.connectionless and "~thread" in connection.invitation
     return connection.handshake == handshakes.CONNECTIONS and not is_out_of_band
@@ -223,6 +226,8 @@ def refuse(key: Key, received: Message, error: AgencyError) -> None:
     """Tells the peer, if it is one."""
     connection = find_connection(key)
     if connection and connection.their_key and connection.is_peer(received.sender):
+        # What the attempt noted of the keys was undone with it.
+        connection.hear_key(key, received.sender)
         _report(connection, received, error)
 
 

@@ -6,6 +6,8 @@ import logging.config
 
 import pytest
 import requests
+from celery import Celery
+from celery.app.trace import build_tracer
 from django.conf import settings as configured
 from django.db import IntegrityError, connection
 from django.test import Client
@@ -51,6 +53,7 @@ def lines_of(output, name):
         ("get", f"/credentials/v1/credentials/{SECRET}", 401, "credentials/<str:credentialId>"),
         ("get", f"/nowhere/{SECRET}?key={SECRET}", 404, "-"),
         ("get", f"/i/{SECRET}", 404, "i/<str:token>"),
+        ("get", f"/i/{SECRET}\u201d", 404, "i/<str:token>"),
         ("post", f"/i/{SECRET}", 405, "i/<str:token>"),
         ("get", f"/studio/organizations/{SECRET}?a={SECRET}", 404, "-"),
         ("post", f"/accounts/login/?next=/{SECRET}", 403, "accounts/login/"),
@@ -94,6 +97,22 @@ def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, faber):
     assert call("/i/x").status_code == 500
     text = written.getvalue()
     assert "cannot call https://peer.example/... with agt_..." in text
+    assert SECRET not in text and key not in text
+
+
+def test_what_breaks_in_a_task_is_logged_without_secrets(written, faber):
+    """Celery writes the error into the message and, in JSON, once more beside it."""
+    key = faber.made.access_token
+    row = f"DETAIL:  Failing row contains ({SECRET})."
+    app = Celery("breaking", set_as_current=False)
+
+    @app.task(name="breaks")
+    def breaks():
+        raise ValueError(f"https://me:{SECRET}@peer.example/{SECRET}?a={SECRET} {key}\n{row}")
+
+    build_tracer("breaks", breaks, app=app)("an id", (), {})
+    text = written.getvalue()
+    assert "https://peer.example/... agt_..." in text and "in breaks" in text
     assert SECRET not in text and key not in text
 
 

@@ -3,8 +3,8 @@
 import pytest
 
 from agency import addresses, http
-from connections import did_exchange, out_of_band, protocol
-from connections.didcomm import transport
+from connections import did_exchange, out_of_band, protocol, rotation
+from connections.didcomm import dids, transport
 from connections.models import BasicMessage, Connection
 from tests import queues
 from tests.connections.outside import Agent
@@ -137,7 +137,7 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
     ):
         wallet = Wallet.objects.get(pk=alice.wallet_id)
         row = Connection.take(wallet, out_of_band.shared(transport.message.read(given)))
-        sent = row.outboundmessage_set.model(connection=row)
+        sent = row.outboundmessage_set.model(connection=row, recipient_key=row.their_key)
         assert transport.inbound._may_be_anonymous(sent) is expected
         row.remove()
 
@@ -156,3 +156,26 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
 def test_which_addresses_are_the_operators_own(settings, address, expected):
     settings.OUTGOING_ALLOWED_NETWORKS = [addresses.ip_network("10.1.0.0/16")]
     assert addresses.is_own(address) is expected
+
+
+def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
+    """Whoever sent the rotation may have named the key of somebody else."""
+    next_key = Agent()
+    next_key.endpoint, next_key.their_key = phone.endpoint, phone.their_key
+    phone.says(phone.build(rotation.ROTATE, to_did=dids.peer_4(next_key.verkey, phone.endpoint)))
+
+    def reply(data):
+        next_key.receives(data)
+        thread = next_key.inbox[-1].thread_id
+        body = phone.build(protocol.BASIC_MESSAGE, thread, content="reply")
+        phone.answers = phone.pack(body, anonymous=True)
+
+    phone.receives = reply
+    assert not is_heard(faber, row)
+    shown = faber.get(f"/connections/{row.connection_id}")["theirKey"]
+    assert (len(next_key.inbox), shown) == (1, phone.verkey)
+    phone.receives = next_key.receives
+    phone.answers = b""
+    next_key.says(next_key.build(protocol.BASIC_MESSAGE, content="with the new key"))
+    phone.receives = reply
+    assert is_heard(faber, row)

@@ -203,3 +203,20 @@ def test_of_two_new_keys_at_once_one_counts_and_the_former_is_heard(phone, row):
     assert found.their_key in candidates and found.their_former_key == phone.verkey
     assert [one.type for one in phone.inbox].count(rotation.ACK) == 4
     assert writes(phone, "heard for an hour")
+
+
+def test_what_is_refused_came_by_the_new_key_all_the_same(faber, phone, row, other):
+    rotates(phone, other.verkey)
+    phone.receives = other.receives
+    other.says(other.build("unheard-of/1.0/question"))
+    assert shown(faber, row) == other.verkey
+    assert not writes(phone, "too late")
+
+
+def test_a_stranger_who_is_refused_changes_no_key(faber, phone, row, other):
+    rotates(phone, other.verkey)
+    stranger = Agent()
+    stranger.their_key, stranger.receives = phone.their_key, phone.receives
+    stranger.says(stranger.build("unheard-of/1.0/question"))
+    assert shown(faber, row) == phone.verkey
+    assert writes(phone, "still heard")

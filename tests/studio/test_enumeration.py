@@ -90,6 +90,25 @@ def test_a_second_account_of_an_address_reaches_nothing_of_the_first(college, re
     assert "Faber College" in fay.get("/studio/").content.decode()
 
 
+def test_without_mail_a_second_account_is_signed_in_to_like_any_other(registered, settings):
+    """Where addresses were verified once, the first account must not hide the second."""
+    settings.EMAIL_URL, settings.ACCOUNT_EMAIL_VERIFICATION = "", "none"
+    answers = []
+    for email in (registered, "new@faber.example"):
+        signs_up(Browser(), email, "another good password")
+        fields = {"login": email, "password": "another good password"}
+        answers.append(answer(Browser(), "/accounts/login/", **fields))
+    assert answers[0] == answers[1] and answers[0][0] == 302
+
+
+def test_with_mail_the_verified_account_of_an_address_is_the_one(with_mail, registered):
+    other = User.objects.create_user("other", registered, "another good password")
+    EmailAddress.objects.create(user=other, email=registered, verified=False, primary=True)
+    browser = Browser()
+    answer(browser, "/accounts/login/", login=registered, password="another good password")
+    assert browser.get("/studio/")["Location"].startswith("/accounts/login/")
+
+
 def test_with_mail_the_mailbox_is_told_and_no_account_made(with_mail, registered):
     signs_up(Browser(), registered)
     [told] = mail.outbox

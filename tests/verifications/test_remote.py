@@ -154,6 +154,24 @@ def test_a_declared_integer_needs_no_bound(faber, phone):
     assert len(holder.is_asked(undeclared)["requested_predicates"]) == 2
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ADULT | {"predicateType": ">", "predicateValue": 2**31 - 1},
+        ADULT | {"predicateType": "<", "predicateValue": -(2**31)},
+        ADULT | {"policyName": "adult#bound"},
+        ADULT | {"restrictions": [{"value": {"attributeName": "Age", "attributeValue": "9"}}]},
+    ],
+)
+def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
+    """The library adds 1 to the first threshold in 32 bits, and then any number is above it."""
+    phone.connects(faber)
+    policy = {"name": "P", "version": "1.0", "attributes": [], "predicates": [asked]}
+    phone.says(protocol.proposal({}, policy, Wire(phone.prefix, "2.0")))
+    assert phone.inbox[-1].is_problem_report
+    assert faber.get("/verifications") == []
+
+
 def test_an_honest_agent_with_software_of_its_own_is_believed(faber, phone):
     adult = Prover(phone, faber, CHILD | {"age": "28"})
     request = adult.is_asked({"policyName": "name"}, ADULT)

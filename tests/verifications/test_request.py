@@ -424,6 +424,8 @@ def test_a_request_of_another_shape_is_the_peers_fault(wrong):
         compare(value=True),
         compare(value=18.0),
         compare(value=2**31),
+        compare(">", 2**31 - 1),
+        compare("<", -(2**31)),
     ],
 )
 def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
