@@ -79,7 +79,7 @@ class Page:
             time.sleep(0.05)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression, or of its promise. A policy of the page does not hinder it."""
+        """The value of an expression, or of its promise. The policy of the page plays no part."""
         options = {"awaitPromise": True, "returnByValue": True}
         answer = self.call("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
