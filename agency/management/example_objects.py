@@ -162,7 +162,7 @@ def verifications(api: Api, story: Story) -> Ids:
 
 
 def webhooks(api: Api) -> Ids:
-    """Nobody is at these addresses: what is enabled hears of nothing but webhooks disabled."""
+    """Nobody is at this address: the webhook that stays enabled is told of disabled ones only."""
 
     def register(**options: Any) -> str:
         return api.post("/webhooks", {"url": "https://office.example/agency-events"} | options)[
