@@ -315,7 +315,8 @@ RESERVED = {
 
 
 class Parameters(serializers.Serializer):
-    """A request body: null means absent, unknown members are ignored, old spellings are read."""
+    """A request body: null means absent unless the field allows it, unknown members are ignored,
+    old spellings are read."""
 
     aliases: dict[str, str] = {}
 
@@ -326,8 +327,15 @@ class Parameters(serializers.Serializer):
 
     def to_internal_value(self, data):
         if isinstance(data, dict):
-            data = {self.aliases.get(k, k): v for k, v in data.items() if v is not None}
+            data = {
+                self.aliases.get(name, name): value
+                for name, value in data.items()
+                if value is not None or self.takes_null(name)
+            }
         return super().to_internal_value(data)
+
+    def takes_null(self, name):
+        return name in self.fields and self.fields[name].allow_null
 
 
 NO_IDENTIFIER = (

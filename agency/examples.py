@@ -1,7 +1,8 @@
-"""The ids in the examples of the OpenAPI document.
+"""The ids and links in the examples of the OpenAPI document.
 
-The demo organization has an object for most of them. On the machine where it was made, /docs shows
-the examples with the ids of these objects, so that they can be tried as they stand.
+The demo organization has an object for each of them. On the machine where it was made, /docs shows
+the examples with the ids of these objects, so that they can be tried as they stand. An operation
+that ends something, or needs it in a certain state, has an object of its own.
 """
 
 WALLET = "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f"
@@ -19,6 +20,36 @@ TENANT = "0196f3a7-7777-7000-8000-000000000001"
 SCHEMA = "2NW27jTLopL5zrDKb1Mmx5:2:Degree:1.0"
 DEFINITION = "2NW27jTLopL5zrDKb1Mmx5:3:CL:2:default"
 REGISTRY = f"2NW27jTLopL5zrDKb1Mmx5:4:{DEFINITION}:CL_ACCUM:1"
+
+WALLET_TO_DELETE = "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e60"
+WALLET_TO_DELETE_BY_QUERY = "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e61"
+CONNECTION_TO_DELETE = "0196f3a1-1111-7000-8000-000000000003"
+CONNECTION_TO_END = "0196f3a1-1111-7000-8000-000000000004"
+CONNECTION_OF_WALLET_TO_DELETE = "0196f3a1-1111-7000-8000-000000000005"
+CREDENTIAL_PROPOSED = "0196f3a2-2222-7000-8000-000000000003"
+CREDENTIAL_REQUESTED = "0196f3a2-2222-7000-8000-000000000004"
+CREDENTIAL_TO_DELETE = "0196f3a2-2222-7000-8000-000000000005"
+OFFER_TO_ACCEPT = "0196f3a2-2222-7000-8000-000000000006"
+OFFER_TO_DECLINE = "0196f3a2-2222-7000-8000-000000000007"
+OFFER_TO_COUNTER = "0196f3a2-2222-7000-8000-000000000008"
+OFFER_TO_DELETE = "0196f3a2-2222-7000-8000-000000000009"
+POLICY_TO_DELETE = "0196f3a3-3333-7000-8000-000000000002"
+POLICY_TO_DELETE_AS_DEFINITION = "0196f3a3-3333-7000-8000-000000000003"
+VERIFICATION_TO_DELETE = "0196f3a4-4444-7000-8000-000000000003"
+REQUEST_TO_ANSWER = "0196f3a4-4444-7000-8000-000000000004"
+REQUEST_TO_ANSWER_BY_CHOICE = "0196f3a4-4444-7000-8000-000000000005"
+REQUEST_TO_DECLINE = "0196f3a4-4444-7000-8000-000000000006"
+REQUEST_TO_DELETE = "0196f3a4-4444-7000-8000-000000000007"
+WEBHOOK_ENABLED = "0196f3a5-5555-7000-8000-000000000002"
+WEBHOOK_TO_DELETE = "0196f3a5-5555-7000-8000-000000000003"
+DELIVERY_TO_RESEND = "0196f3a6-6666-7000-8000-000000000004"
+TENANT_OF_PROVIDER = "0196f3a7-7777-7000-8000-000000000002"
+TENANT_OF_PROVIDER_TO_DELETE = "0196f3a7-7777-7000-8000-000000000003"
+
+INVITATION_LINK = "https://agency.example/i/invitation-for-many"
+OFFER_LINK = "https://agency.example/i/offer"
+REQUEST_LINK = "https://agency.example/i/request"
+REQUEST_LINK_FOR_A_CHOICE = "https://agency.example/i/request-for-a-choice"
 
 OF_PATHS = {
     "connectionId": CONNECTION,
@@ -39,19 +70,50 @@ IN_WALLETS = {
     "credentialId": CREDENTIAL_OF_WALLET,
     "verificationId": VERIFICATION_OF_WALLET,
 }
+OF_PROVIDERS = {"tenantId": TENANT_OF_PROVIDER}
 ON_LEDGERS = {
     "/schemas/": SCHEMA,
     "/credential-definitions/": DEFINITION,
     "/revocation-registries/": REGISTRY,
 }
+OF_OPERATIONS = {
+    ("acceptCredentialOffer", "credentialId"): OFFER_TO_ACCEPT,
+    ("counterCredentialOffer", "credentialId"): OFFER_TO_COUNTER,
+    ("createCredentialDefinitionForSchemaId", "definitionId"): SCHEMA,
+    ("declineCredentialOffer", "credentialId"): OFFER_TO_DECLINE,
+    ("declineVerification", "verificationId"): REQUEST_TO_DECLINE,
+    ("deleteConnection", "connectionId"): CONNECTION_TO_DELETE,
+    ("deleteCredential", "credentialId"): CREDENTIAL_TO_DELETE,
+    ("deleteProviderTenant", "tenantId"): TENANT_OF_PROVIDER_TO_DELETE,
+    ("deleteVerification", "verificationId"): VERIFICATION_TO_DELETE,
+    ("deleteVerificationDefinition", "verificationDefinitionId"): POLICY_TO_DELETE_AS_DEFINITION,
+    ("deleteVerificationPolicy", "policyId"): POLICY_TO_DELETE,
+    ("deleteWallet", "walletId"): WALLET_TO_DELETE,
+    ("deleteWalletByQuery", "walletId"): WALLET_TO_DELETE_BY_QUERY,
+    ("deleteWalletConnection", "connectionId"): CONNECTION_OF_WALLET_TO_DELETE,
+    ("deleteWalletCredential", "credentialId"): OFFER_TO_DELETE,
+    ("deleteWalletVerification", "verificationId"): REQUEST_TO_DELETE,
+    ("endConnection", "connectionId"): CONNECTION_TO_END,
+    ("issueCredential", "credentialId"): CREDENTIAL_REQUESTED,
+    ("offerCredentialFromProposal", "credentialId"): CREDENTIAL_PROPOSED,
+    ("removeWebhook", "webhookId"): WEBHOOK_TO_DELETE,
+    ("resendWebhookDelivery", "deliveryId"): DELIVERY_TO_RESEND,
+    ("resendWebhookDelivery", "webhookId"): WEBHOOK_ENABLED,
+    ("submitVerification", "verificationId"): REQUEST_TO_ANSWER_BY_CHOICE,
+    ("submitVerificationAutoSelect", "verificationId"): REQUEST_TO_ANSWER,
+}
+OF_FORMS = {
+    "AcceptInvitationParameters.invitation": INVITATION_LINK,
+    "CredentialDataParameters.credentialData": OFFER_LINK,
+    "VerificationDataParameters.verificationData": REQUEST_LINK,
+}
 
 
-def of_path(path: str, method: str, name: str) -> str | None:
-    """The example of a parameter of this path."""
+def of_parameter(path: str, operation_id: str, name: str) -> str | None:
+    """The example of a parameter that this operation requires."""
     if name == "objectId":
         return next((one for part, one in ON_LEDGERS.items() if part in path), None)
-    if (path, method, name) == ("/definitions/credentials/{definitionId}", "post", "definitionId"):
-        return SCHEMA
-    if "/api/{walletId}" in path and name in IN_WALLETS:
-        return IN_WALLETS[name]
-    return OF_PATHS.get(name)
+    own = OF_OPERATIONS.get((operation_id, name))
+    in_wallet = IN_WALLETS.get(name) if "/api/{walletId}" in path else None
+    of_provider = OF_PROVIDERS.get(name) if path.startswith("/provider/") else None
+    return own or in_wallet or of_provider or OF_PATHS.get(name)

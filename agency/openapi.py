@@ -113,16 +113,21 @@ def add_errors(result, generator, request, public):
 
 
 def describe(result, generator, request, public):
-    """Gives parameters and properties their descriptions, and those of a path an example."""
+    """Gives parameters and properties their descriptions, and those that are required an example.
+
+    Of a form, each field has its example; of JSON, the body as a whole, beside its operation.
+    """
     for name, schema in result["components"]["schemas"].items():
         for member, shape in schema.get("properties", {}).items():
             text = descriptions.of_property(name, member)
             if text and "description" not in shape:
                 schema["properties"][member] = described(shape, text)
+            if example := examples.OF_FORMS.get(f"{name}.{member}"):
+                schema["properties"][member]["example"] = example
     for path, operations in result["paths"].items():
-        for method, operation in operations.items():
+        for operation in operations.values():
             for parameter in operation.get("parameters", []):
-                complete(parameter, path, method)
+                complete(parameter, path, operation["operationId"])
     return result
 
 
@@ -132,13 +137,11 @@ def described(shape, text):
     return shape | {"description": text}
 
 
-def complete(parameter, path, method):
+def complete(parameter, path, operation_id):
     name = parameter["name"]
-    text = descriptions.of_parameter(path, name)
-    example = examples.of_path(path, method, name) if parameter["in"] == "path" else None
-    if text:
+    if text := descriptions.of_parameter(path, name):
         parameter.setdefault("description", text)
-    if example:
+    if parameter.get("required") and (example := examples.of_parameter(path, operation_id, name)):
         parameter.setdefault("example", example)
 
 

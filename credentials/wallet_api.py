@@ -77,7 +77,7 @@ class WalletCredentials(WalletView):
         operation_id="proposeCredential",
         summary="Tell a connection which credential is wanted",
         description="The issuer may offer it, offer another one, or decline.",
-        request=CredentialProposalParameters,
+        request={"application/json": CredentialProposalParameters},
         responses=CredentialContract,
         examples=[
             PROPOSED,
@@ -104,7 +104,7 @@ class WalletCredentials(WalletView):
         operation_id="counterCredentialOffer",
         summary="Answer an offer by saying what is wanted instead",
         description="What the body leaves out stays as offered. The issuer may offer again.",
-        request=CounterProposalParameters,
+        request={"application/json": CounterProposalParameters},
         responses=CredentialContract,
         examples=[
             PROPOSED,

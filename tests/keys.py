@@ -8,7 +8,7 @@ from tests.fixtures import stored
 from wallets import anoncreds, pool
 from wallets.anoncreds import Definition
 
-STORED = {3: "degree", 2: "badge"}
+STORED = {3: "licence", 2: "badge"}  # all keys for revocation; relabel() leaves them out
 
 
 def definition_like(schema_id, schema, issuer_id, tag, support_revocation):

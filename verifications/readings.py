@@ -10,6 +10,7 @@ called `policyName` and none of `attributeNames`.
 
 from collections.abc import Iterator
 
+from credentials.registries.base import schema_id_of
 from verifications.selection import Registry
 from wallets.anoncreds import common_view
 
@@ -44,12 +45,23 @@ def could_be_literal(item: dict, registry: Registry) -> bool:
 
 
 def allowed_schemas(item: dict, registry: Registry) -> Iterator[set[str]]:
-    """The attributes of each schema that a restriction names, itself or by a definition, as far as
-    the network knows it."""
+    """The attributes of each schema that a restriction names, as far as the network knows it."""
     for restriction in item.get("restrictions", []):
         definition_id = restriction.get("credentialDefinitionId")
         definition = registry.definition(definition_id) if definition_id else None
-        schema_id = definition["schemaId"] if definition else restriction.get("schemaId")
+        schema_id = definition["schemaId"] if definition else named_schema(restriction)
         schema = registry.schema(schema_id) if schema_id else None
         if schema:
             yield set(map(common_view, schema["attrNames"]))
+
+
+def named_schema(restriction: dict) -> str | None:
+    """The id of the one schema that a restriction allows: given, or made of all that it consists
+    of. A name without its issuer or version stands for schemas that nobody here may know."""
+    if schema_id := restriction.get("schemaId"):
+        return schema_id
+    names = ("schemaIssuerDid", "schemaName", "schemaVersion")
+    issuer, name, version = (restriction.get(one) for one in names)
+    if not (issuer and name and version):
+        return None
+    return schema_id_of({"issuerId": issuer, "name": name, "version": version})

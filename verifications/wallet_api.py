@@ -28,7 +28,7 @@ from verifications.views import VERIFICATION, of, with_parties
 from wallets.api import WalletView
 
 CHOICE = {
-    "policyName": "Name of the dog",
+    "policyName": "Degree",
     "credentialId": examples.CREDENTIAL_OF_WALLET,
     "hidden": False,
 }
@@ -66,7 +66,7 @@ class WalletVerifications(WalletView):
     @extend_schema(
         operation_id="proposeVerification",
         summary="Offer a connection to prove something, if it asks for it",
-        request=VerificationPolicyParameters,
+        request={"application/json": VerificationPolicyParameters},
         responses=VerificationContract,
         examples=[WANTED, VERIFICATION],
     )
@@ -137,12 +137,15 @@ class WalletVerifications(WalletView):
     @extend_schema(
         operation_id="submitVerificationForParameters",
         summary="Answer a link with chosen credentials",
-        request=VerificationDataSelections,
+        request={"application/json": VerificationDataSelections},
         responses=None,
         examples=[
             OpenApiExample(
                 "A choice",
-                {"verificationData": "https://agency.example/i/3q2-7w", "parameters": [CHOICE]},
+                {
+                    "verificationData": examples.REQUEST_LINK_FOR_A_CHOICE,
+                    "parameters": [CHOICE],
+                },
                 request_only=True,
             )
         ],
@@ -174,7 +177,7 @@ class WalletVerifications(WalletView):
     @extend_schema(
         operation_id="submitVerification",
         summary="Answer with chosen credentials",
-        request=SelectionParameters(many=True),
+        request={"application/json": SelectionParameters(many=True)},
         responses=None,
         examples=[
             OpenApiExample(

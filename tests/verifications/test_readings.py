@@ -9,6 +9,11 @@ from verifications import policy, readings
 DEGREE, BADGE = stored("degree"), stored("badge")
 BY_SCHEMA = {"schemaId": DEGREE.schema_id}
 BY_DEFINITION = {"credentialDefinitionId": DEGREE.definition_id}
+BY_NAME = {
+    "schemaIssuerDid": DEGREE.schema["issuerId"],
+    "schemaName": DEGREE.schema["name"],
+    "schemaVersion": DEGREE.schema["version"],
+}
 
 
 def asked(name, names, *restrictions):
@@ -18,7 +23,7 @@ def asked(name, names, *restrictions):
     return readings.resolved(body, ledger())["attributes"][0]["attributeNames"]
 
 
-@pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION])
+@pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION, BY_NAME])
 def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
     assert asked("name", ["Full name"], restriction) == ["name"]
     assert asked("Name ", ["Your full name", "Alias"], restriction) == ["Name "]
@@ -33,6 +38,9 @@ def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
         ("Name", ["name"], [BY_DEFINITION]),
         ("name", ["Full name"], []),
         ("name", ["Full name"], [{"schemaName": DEGREE.schema["name"]}]),
+        ("name", ["Full name"], [BY_NAME | {"schemaVersion": "9.9"}]),
+        ("name", ["degree"], [BY_NAME]),
+        *(("name", ["Full name"], [{**BY_NAME, one: None}]) for one in BY_NAME),
         ("name", ["Full name"], [{"schemaId": "unknown"}]),
         ("degree", ["Title"], [BY_DEFINITION, {"credentialDefinitionId": BADGE.definition_id}]),
     ],

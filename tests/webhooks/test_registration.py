@@ -172,6 +172,18 @@ def test_its_options_are_changed_one_by_one(faber):
     assert "url" in error.body["errors"]
 
 
+def test_null_takes_the_choice_for_unconfirmed_calls_back_and_is_absent_elsewhere(faber):
+    made = registers(faber, messageTypes=["verification"], retryUnconfirmed=True)
+    path = f"/webhooks/{made['id']}"
+    changed = faber.call("patch", path, {"retryUnconfirmed": None, "messageTypes": None})
+    assert "retryUnconfirmed" not in changed
+    assert changed["messageTypes"] == ["verification"]
+    assert Webhook.objects.get(pk=made["id"]).retry_unconfirmed is None
+    faber.call("patch", path, {"retryUnconfirmed": False})
+    assert faber.call("patch", path, {"url": f"{URL}/2"})["retryUnconfirmed"] is False
+    assert "retryUnconfirmed" not in registers(faber, url=f"{URL}/3", retryUnconfirmed=None)
+
+
 def test_what_was_chosen_for_everybody_before_is_left_to_the_address(faber):
     """True was the default, False was chosen."""
     for url, choice in ((f"{URL}/1", True), (f"{URL}/2", False)):

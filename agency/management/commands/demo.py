@@ -13,7 +13,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
-from agency import examples
+from agency.management import example_objects
 from agency.var import DEMO, remembered
 from tenants.provisioning import create_organization
 
@@ -31,6 +31,7 @@ class Command(BaseCommand):
         with self.step("Organization: Faber College, with its wallet, DID and keys"):
             organization = create_organization("Faber College", owner=owner)
         self.api = Api(organization.access_token, organization.subscription_key)
+        self.provider = Api(organization.provider_key)
         ids = self.play()
         DEMO.unlink(missing_ok=True)
         DEMO.parent.mkdir(exist_ok=True)
@@ -46,23 +47,31 @@ class Command(BaseCommand):
         with self.step("Wallet: one for Alice, hosted here"):
             alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})["walletId"]
         self.alice = f"/custodian/v1/api/{quote(alice)}"
-        connection_id = self.connect()
+        connection_id, connection_of_alice = self.connect()
         definition_id = self.define()
         self.issue(connection_id, definition_id)
-        self.verify(connection_id, definition_id)
-        with self.step("Examples: a message and a webhook, for the rest of the examples in /docs"):
-            return self.examples(alice, connection_id, definition_id)
+        policy_id = self.verify(connection_id, definition_id)
+        story = example_objects.Story(
+            wallet_id=alice,
+            connection_id=connection_id,
+            connection_of_wallet_id=connection_of_alice,
+            definition_id=definition_id,
+            policy_id=policy_id,
+            policy=policy(definition_id),
+            values=DEGREE,
+        )
+        with self.step("Examples: an object for each of the examples in /docs"):
+            return example_objects.make(self.api, self.provider, story)
 
-    def connect(self) -> str:
-        """Answers the organization's connection id."""
+    def connect(self) -> tuple[str, str]:
+        """Answers the ids that the connection has for the organization, and for Alice."""
         with self.step("Invitation: Faber College invites"):
             connection = self.api.post("/connections", {"name": "Alice"})
         with self.step("Connection: Alice accepts"):
             form = {"invitation": (None, connection["invitation"])}
             theirs = self.api.call("POST", f"{self.alice}/connections/invitation", files=form)
-            self.connection_of_alice = f"{self.alice}/connections/{quote(theirs['connectionId'])}"
             self.api.reach(f"/connections/{quote(connection['connectionId'])}", "Connected")
-        return connection["connectionId"]
+        return connection["connectionId"], theirs["connectionId"]
 
     def define(self) -> str:
         with self.step("Schema: Degree 1.0"):
@@ -71,7 +80,7 @@ class Command(BaseCommand):
         self.say("           A new definition needs a new key: up to 15 s, once ...")
         with self.step("Definition: Degree, ready to be issued"):
             path = f"/definitions/credentials/{quote(schema_id, safe='')}"
-            parameters = {"supportRevocation": False, "tag": "default"}
+            parameters = {"supportRevocation": True, "tag": "default"}
             return self.api.post(path, parameters)["definitionId"]
 
     def issue(self, connection_id: str, definition_id: str) -> None:
@@ -92,7 +101,8 @@ class Command(BaseCommand):
             self.api.put(credential)
             self.api.reach(f"{self.alice}/credentials/{quote(offered['credentialId'])}", "Issued")
 
-    def verify(self, connection_id: str, definition_id: str) -> None:
+    def verify(self, connection_id: str, definition_id: str) -> str:
+        """Answers the policy's id."""
         with self.step("Policy: show the degree, prove a graduation in 2000 or later"):
             policy_id = self.api.post("/verificationPolicies", policy(definition_id))["policyId"]
         with self.step("Verification: Faber College asks Alice"):
@@ -106,36 +116,7 @@ class Command(BaseCommand):
             result = self.api.reach(verification, "Accepted")
             if not result.get("isValid"):
                 raise CommandError("The proof was received, but it is not valid.")
-
-    def examples(self, alice: str, connection_id: str, definition_id: str) -> dict[str, str]:
-        """The ids of what was made, by the ids in the examples of the OpenAPI document."""
-        self.api.post("/messages", {"connectionId": connection_id, "text": "Congratulations!"})
-        address = {"url": "https://office.example/agency-events"}
-        webhook = f"/webhooks/{self.api.post('/webhooks', address)['id']}"
-        sent = self.api.post(f"{webhook}/example", {"messageType": "verification"})
-        self.api.put(f"{webhook}/disable")  # nobody is there
-
-        def newest(path: str, name: str) -> str:
-            return self.api.get(path)[0][name]
-
-        return {
-            examples.WALLET: alice,
-            examples.CONNECTION: connection_id,
-            examples.CONNECTION_OF_WALLET: newest(f"{self.alice}/connections", "connectionId"),
-            examples.SCHEMA: newest("/definitions/schemas", "id"),
-            examples.DEFINITION: definition_id,
-            examples.CREDENTIAL: newest("/credentials", "credentialId"),
-            examples.CREDENTIAL_OF_WALLET: newest(f"{self.alice}/credentials", "credentialId"),
-            examples.POLICY: newest("/verificationPolicies", "policyId"),
-            examples.VERIFICATION: newest("/verifications", "verificationId"),
-            examples.VERIFICATION_OF_WALLET: newest(
-                f"{self.alice}/verifications", "verificationId"
-            ),
-            examples.MESSAGE: newest(f"/messages/connection/{quote(connection_id)}", "id"),
-            examples.WEBHOOK: newest("/webhooks", "id"),
-            examples.DELIVERY: sent["deliveryId"],
-            examples.TENANT: newest("/tenants", "tenantId"),
-        }
+        return policy_id
 
     @contextlib.contextmanager
     def step(self, sentence: str) -> Iterator[None]:
@@ -153,12 +134,16 @@ class Command(BaseCommand):
 
 
 class Api:
-    """The organization's API. Whatever goes wrong is one sentence in a CommandError."""
+    """The API of an organization or, without subscription key, of a provider.
 
-    def __init__(self, access_token: str, subscription_key: str):
+    Whatever goes wrong is one sentence in a CommandError.
+    """
+
+    def __init__(self, token: str, subscription_key: str = ""):
         self.session = requests.Session()
-        self.session.headers["Authorization"] = f"bearer {access_token}"
-        self.session.headers["X-Service-Subscription-Key"] = subscription_key
+        self.session.headers["Authorization"] = f"bearer {token}"
+        if subscription_key:
+            self.session.headers["X-Service-Subscription-Key"] = subscription_key
 
     def get(self, path: str) -> Any:
         return self.call("GET", path)
@@ -166,8 +151,8 @@ class Api:
     def post(self, path: str, body: Any = None) -> Any:
         return self.call("POST", path, json=body)
 
-    def put(self, path: str) -> Any:
-        return self.call("PUT", path)
+    def put(self, path: str, body: Any = None) -> Any:
+        return self.call("PUT", path, json=body)
 
     def call(self, method: str, path: str, **body: Any) -> Any:
         url = settings.PUBLIC_URL + path
