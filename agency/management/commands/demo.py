@@ -32,18 +32,21 @@ class Command(BaseCommand):
             organization = create_organization("Faber College", owner=owner)
         self.api = Api(organization.access_token, organization.subscription_key)
         self.provider = Api(organization.provider_key)
-        ids = self.play()
+        story = self.play()
+        seconds = time.monotonic() - started
+        with self.step("Examples: an object for each of the examples in /docs"):
+            ids = example_objects.make(self.api, self.provider, story)
         DEMO.unlink(missing_ok=True)
         DEMO.parent.mkdir(exist_ok=True)
         remembered(
             DEMO, lambda: json.dumps({"tenant": str(organization.tenant.pk), "examples": ids})
         )
-        self.say(f"The credential is verified in {time.monotonic() - started:.1f} s.")
+        self.say(f"The credential is verified in {seconds:.1f} s.")
         self.say(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
         self.say(f"Sign in as {EMAIL} with the password {password} (not shown again).")
 
-    def play(self) -> dict[str, str]:
-        """Connect, define, issue, verify. Answers the ids of what was made, as `examples` does."""
+    def play(self) -> example_objects.Story:
+        """Connect, define, issue, verify."""
         with self.step("Wallet: one for Alice, hosted here"):
             alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})["walletId"]
         self.alice = f"/custodian/v1/api/{quote(alice)}"
@@ -51,7 +54,7 @@ class Command(BaseCommand):
         definition_id = self.define()
         self.issue(connection_id, definition_id)
         policy_id = self.verify(connection_id, definition_id)
-        story = example_objects.Story(
+        return example_objects.Story(
             wallet_id=alice,
             connection_id=connection_id,
             connection_of_wallet_id=connection_of_alice,
@@ -60,8 +63,6 @@ class Command(BaseCommand):
             policy=policy(definition_id),
             values=DEGREE,
         )
-        with self.step("Examples: an object for each of the examples in /docs"):
-            return example_objects.make(self.api, self.provider, story)
 
     def connect(self) -> tuple[str, str]:
         """Answers the ids that the connection has for the organization, and for Alice."""
