@@ -114,6 +114,9 @@ WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
 # Days for which events, and the calls that told of them, are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
+# Days for which messages between agents are kept once they are done. Of a received one a digest
+# stays, so that it is known when it comes again.
+MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
 # Tests only: whether FAULT_POINT means anything.
 FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
 # Tests only: the place at which a process kills itself. Nothing without FAULT_INJECTION.
@@ -335,6 +338,16 @@ CELERY_BEAT_SCHEDULE = {
         "task": "webhooks.tasks.forget",
         "schedule": 60.0,
         "options": {"expires": 60},
+    },
+    "forget-messages": {
+        "task": "connections.tasks.forget_messages",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "forget-sessions-and-pictures": {
+        "task": "tenants.tasks.forget_sessions_and_pictures",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
     },
     "forget-old-answers": {
         "task": "connections.tasks.forget_old_answers",

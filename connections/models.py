@@ -11,7 +11,7 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.exchange import Wire
 from connections.handshakes import CONNECTIONS, Handshaking, invitation_used
-from connections.messages import BasicMessage, InboundMessage, OutboundMessage
+from connections.messages import BasicMessage, InboundMessage, OutboundMessage, SeenMessage
 from connections.rotation import Rotating
 from connections.sharing import Sharing, taken
 from tenants.models import Tenant
@@ -24,6 +24,7 @@ __all__ = [
     "Connection",
     "InboundMessage",
     "OutboundMessage",
+    "SeenMessage",
     "invitation_used",
     "taken",
 ]
@@ -250,6 +251,7 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         self.delete()
         for key in retired:
             key.retire()
+        SeenMessage.objects.filter(key__in=retired).delete()
 
     def party(self, key):
         return Party(key.did, key.verkey, transport.endpoint(), [])

@@ -15,6 +15,7 @@ from agency.errors import Conflict
 from tenants import images
 from tenants.models import Asset, Provider
 
+FOLDER = "assets"
 CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
 HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
@@ -61,7 +62,7 @@ def store(provider: Provider, data: bytes) -> Asset:
 
 
 def place(name: str) -> str:
-    return f"assets/{name}"
+    return f"{FOLDER}/{name}"
 
 
 @require_safe

@@ -37,6 +37,7 @@ LAYERS = [
         "agency.metrics",
         "agency.outside",
         "agency.rates",
+        "agency.retention",
         "agency.settings",
         "agency.states",
     ),
