@@ -56,7 +56,7 @@ class Handshaking(models.Model):
             connection.invitation = protocol.invitation(
                 connection.shown_name, wallet.image_url, key.verkey, transport.endpoint()
             )
-        connection.save(force_insert=True)
+        connection.insert()
         return connection
 
     @classmethod
@@ -99,7 +99,7 @@ class Handshaking(models.Model):
         connection.image_url = str(body.get("imageUrl") or "")[:2000]
         connection.message_prefix = invitation.prefix
         vault.seal(connection, "shared", out_of_band.request_of(invitation))
-        connection.save(force_insert=True)
+        connection.insert()
         connection.request(invited.inviter)
         return connection
 
@@ -200,7 +200,7 @@ class Handshaking(models.Model):
         )
         connection.connection_id, connection.name = str(connection.pk), self.name
         connection.exchange_version = self.exchange_version
-        connection.save(force_insert=True)
+        connection.insert()
         return connection
 
     def receive_response(self, message):
@@ -276,6 +276,15 @@ class Handshaking(models.Model):
         request = vault.unseal(self, "shared")
         if request and request["~thread"]["pthid"] == message.parent_id:
             self._begin_attached()
+
+    def request_refused(self):
+        """Invitee: the error for the caller whose request to connect the inviter refused. An
+        invitation for many is never used up: then the inviter has no room."""
+        hosted = self.hosted_invitation(self.inviter_key, self.invitation.get("@id", ""))
+        if hosted and hosted.multi_party:
+            message = "The inviter accepts no further connections at present. Try again later."
+            return Conflict("invitation_refused", message)
+        return invitation_used()
 
     def receive_problem(self, code):
         negotiating = type(self).objects.filter(pk=self.pk, state=self.State.NEGOTIATING)

@@ -41,7 +41,14 @@ LAYERS = [
         "agency.settings",
         "agency.states",
     ),
-    ("tenants", "tenants.models", "tenants.vault", "tenants.tokens", "tenants.idempotency"),
+    (
+        "tenants",
+        "tenants.models",
+        "tenants.vault",
+        "tenants.tokens",
+        "tenants.idempotency",
+        "tenants.quotas",
+    ),
     (
         "agency.api",
         "agency.authentication",
