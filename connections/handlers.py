@@ -21,13 +21,18 @@ def receive_request(connection, message):
     except WrongState:
         refuse(connection, message, "The invitation was used already.")
     except QuotaExceeded:
-        refuse(connection, message, "No further connections are accepted at present.")
+        if connection.may_answer_strangers:
+            explanation = "No further connections are accepted at present."
+            refuse(connection, message, explanation, invitation=connection)
 
 
-def refuse(connection, message, explanation):
-    """Tells a stranger that its request to connect was not accepted."""
+def refuse(connection, message, explanation, invitation=None):
+    """Tells a stranger that its request to connect was not accepted.
+
+    invitation: that for many among whose undelivered answers this one counts.
+    """
     for report in refusals(message, explanation):
-        transport.send_to(requester(message), report, connection.inviting_key, None)
+        transport.send_to(requester(message), report, connection.inviting_key, invitation)
 
 
 def refusals(message, explanation):

@@ -171,18 +171,31 @@ class Handshaking(models.Model):
         """Keeps the answers to this invitation that wait for their endpoints below their limit:
         gives up the oldest that was tried or not fetched in vain. Unavailable if there is none
         such: then the request waits."""
-        OutboundMessage = apps.get_model("connections", "OutboundMessage")
-        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
-        rows = rows.filter(connection__wallet=self.wallet_id, connection__role=self.Role.INVITER)
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
-            return
-        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+        rows = self._undelivered()
+        if rows is None:
             return
         in_vain = Q(attempts__gt=0) | Q(created_at__lt=timezone.now() - TIME_TO_FETCH)
         oldest = rows.filter(in_vain, lease_owner=None).order_by("pk").first()
         if not oldest or not oldest.exhaust(TOO_MANY, body=None, envelope=None):
             raise Unavailable(TOO_MANY, "too many answers to this invitation wait undelivered")
+
+    def _undelivered(self):
+        """The answers to this invitation that wait for their endpoints, if they are as many as
+        there may be, else None."""
+        OutboundMessage = apps.get_model("connections", "OutboundMessage")
+        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
+        rows = rows.filter(connection__wallet=self.wallet_id, connection__role=self.Role.INVITER)
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return None
+        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return None
+        return rows
+
+    @property
+    def may_answer_strangers(self):
+        """Whether one more may be told that it is refused."""
+        return self._undelivered() is None
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""

@@ -1,18 +1,22 @@
 """How much an organization may have whose account came by sign-up; all others have no limits."""
 
+from datetime import timedelta
+
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from agency.metrics import registry
-from connections import protocol
-from connections.models import Connection
+from connections import handshakes, protocol
+from connections.models import Connection, InboundMessage
 from credentials.models import Credential
 from tenants import quotas
 from tenants.models import Asset, Provider, Tenant
 from tenants.provisioning import create_organization, remove_organization
+from tests import queues
 from tests.connections.conftest import phone
+from tests.connections.outside import Agent
 from tests.people import Organization
 from tests.people import Provider as ProviderApi
 from tests.races import refused
@@ -94,6 +98,23 @@ def test_a_stranger_who_scans_an_invitation_for_many_is_told(club, phone, settin
     settings.QUOTA_CONNECTIONS = 2
     phone.requests(row.invitation)
     assert phone.newest(protocol.RESPONSE)
+
+
+def test_of_strangers_whose_endpoints_do_not_answer_only_some_are_told(
+    club, phone, settings, monkeypatch
+):
+    """What is refused leaves no more rows behind than what is accepted."""
+    monkeypatch.setattr(handshakes, "MAX_UNDELIVERED", 4)
+    monkeypatch.setattr(handshakes, "TIME_TO_FETCH", timedelta(days=-1))
+    settings.QUOTA_CONNECTIONS = 1
+    invited = club.invites(multiParty=True)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    for _ in range(6):
+        stranger = Agent()
+        stranger.endpoint = "http://127.0.0.1:1/"
+        stranger.requests(row.invitation)
+    assert 2 <= queues.pending().count() <= 6
+    assert InboundMessage.objects.filter(status="done").count() == 6
 
 
 def test_a_hosted_wallet_of_others_that_scans_it_too(club, faber, settings):
