@@ -214,14 +214,15 @@ def test_pictures(club, settings):
 
 
 def test_bytes_of_pictures(club, settings):
-    uploads(club, picture())
+    data = picture()
+    uploads(club, data)
     size = Asset.objects.get().size
     settings.QUOTA_PICTURE_BYTES = 2 * size - 1
-    answer = uploads(club, picture())
+    answer = uploads(club, data)
     assert answer.json()["code"] == "quota_exceeded"
     assert f"{2 * size - 1} bytes of pictures (QUOTA_PICTURE_BYTES)" in answer.json()["message"]
     settings.QUOTA_PICTURE_BYTES = 10 * size
-    assert uploads(club, picture()).status_code == 200
+    assert uploads(club, data).status_code == 200
 
 
 def test_organizations_of_a_person_by_whatever_way(club, fay, settings):
