@@ -65,6 +65,18 @@ REFUSALS = Counter(
     ["by"],
     registry=registry,
 )
+QUOTA_REFUSALS = Counter(
+    "agency_quota_refusals",
+    "What was refused, as the organization has as many as it may.",
+    ["quota"],
+    registry=registry,
+)
+DELETED = Counter(
+    "agency_retention_deleted",
+    "Rows and files that were deleted because they were old and done.",
+    ["table"],
+    registry=registry,
+)
 LISTENERS = Gauge(
     "agency_stream_listeners",
     "Open streams of events.",
@@ -89,6 +101,16 @@ def called(outcome: str, seconds: float) -> None:
 def refused(by: str) -> None:
     """by: whose rate it was, as `address`."""
     REFUSALS.labels(by).inc()
+
+
+def quota_exceeded(setting: str) -> None:
+    """setting: the one that says how many there may be."""
+    QUOTA_REFUSALS.labels(setting).inc()
+
+
+def deleted(table: str, number: int) -> None:
+    """table: the label of its model, or what kind of files it was."""
+    DELETED.labels(table).inc(number)
 
 
 def listening(number: int) -> None:

@@ -51,6 +51,32 @@ OF_STREAMS = {
     429: ("too_many_listeners", "50 listeners of your organization are connected."),
     503: ("stream_full", "Too many listen already. Try again in a while."),
 }
+QUOTA_EXCEEDED = (
+    "This organization may have 1000 wallets (QUOTA_WALLETS). Delete some, or ask "
+    "whoever runs this service for more."
+)
+HAVE_QUOTAS = {  # operations that make what has a quota (tenants/quotas.py)
+    "acceptCredential",
+    "acceptInvitation",
+    "addAsset",
+    "createConnection",
+    "createCredential",
+    "createCredentialDefinition",
+    "createCredentialDefinitionForSchemaId",
+    "createProviderTenant",
+    "createTenant",
+    "createVerification",
+    "createVerificationFromParameters",
+    "createVerificationFromPolicy",
+    "createWallet",
+    "proposeCredential",
+    "proposeVerification",
+    "sendVerificationFromParameters",
+    "sendVerificationFromPolicy",
+    "submitVerificationForParameters",
+    "submitVerificationFromDataAutoSelect",
+    "uploadImage",
+}
 IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
@@ -109,6 +135,8 @@ def add_errors(result, generator, request, public):
             declared = [int(status) for status in operation["responses"] if status >= "400"]
             for status in statuses(path, method, operation) + declared:
                 operation["responses"][str(status)] = error_response(status, path)
+            if operation["operationId"] in HAVE_QUOTAS:
+                add_quota_exceeded(operation["responses"]["409"])
     return result
 
 
@@ -163,6 +191,15 @@ def statuses(path, method, operation):
     found += [408, 413] if "requestBody" in operation else []
     found += [429]
     return found + ([409] if changes else []) + ([422] if keyed else [])
+
+
+def add_quota_exceeded(response):
+    """Beside the other code of the same status."""
+    response["description"] += " or quota_exceeded"
+    content = response["content"]["application/json"]
+    other = content.pop("example")
+    examples = [other, {"code": "quota_exceeded", "message": QUOTA_EXCEEDED}]
+    content["examples"] = {one["code"]: {"value": one} for one in examples}
 
 
 def error_response(status, path):

@@ -114,6 +114,23 @@ WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
 # Days for which events, and the calls that told of them, are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
+# Days for which messages between agents are kept once they are done. Of a received one a digest
+# stays, so that it is known when it comes again.
+MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
+# How many of each an organization may have that came by sign-up in the studio; 0 for any number.
+# Organizations made by the command, by staff or by their providers have no such limits.
+QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)
+# Connections and open invitations.
+QUOTA_CONNECTIONS = env.int("QUOTA_CONNECTIONS", default=10_000)
+# Credentials and verifications that are not in a final state.
+QUOTA_OPEN_EXCHANGES = env.int("QUOTA_OPEN_EXCHANGES", default=10_000)
+# Credential definitions, deleted ones included.
+QUOTA_DEFINITIONS = env.int("QUOTA_DEFINITIONS", default=100)
+# Pictures of the account, and their bytes.
+QUOTA_PICTURES = env.int("QUOTA_PICTURES", default=100)
+QUOTA_PICTURE_BYTES = env.int("QUOTA_PICTURE_BYTES", default=10 * 1024 * 1024)
+# Organizations of one person.
+QUOTA_ORGANIZATIONS = env.int("QUOTA_ORGANIZATIONS", default=10)
 # Tests only: whether FAULT_POINT means anything.
 FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
 # Tests only: the place at which a process kills itself. Nothing without FAULT_INJECTION.
@@ -335,6 +352,16 @@ CELERY_BEAT_SCHEDULE = {
         "task": "webhooks.tasks.forget",
         "schedule": 60.0,
         "options": {"expires": 60},
+    },
+    "forget-messages": {
+        "task": "connections.tasks.forget_messages",
+        "schedule": 60.0,
+        "options": {"expires": 60},
+    },
+    "forget-sessions-and-pictures": {
+        "task": "tenants.tasks.forget_sessions_and_pictures",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
     },
     "forget-old-answers": {
         "task": "connections.tasks.forget_old_answers",

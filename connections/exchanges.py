@@ -10,6 +10,7 @@ from connections.didcomm import transport
 from connections.didcomm.exchange import HLINDY, Wire, wire_of
 from connections.didcomm.message import Message
 from connections.models import Connection
+from tenants import quotas
 from webhooks.announcing import Announced
 
 
@@ -68,6 +69,12 @@ class Exchange(Announced):
     def go_on_elsewhere(cls, connection: Connection, to: Connection) -> None:
         """The other side knew us already: what an invitation of ours carried goes on there."""
         cls.objects.filter(connection=connection).update(connection=to)
+
+    def insert(self) -> None:
+        """Saves a new row. 409 `quota_exceeded` if the organization has as many open exchanges as
+        it may."""
+        quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant_id)  # type: ignore[attr-defined]
+        self.save(force_insert=True)
 
     def _send(self, message: dict[str, Any]) -> None:
         if self.connection is None:

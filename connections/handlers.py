@@ -9,6 +9,7 @@ from connections.didcomm.message import build, problem_code, problem_report
 from connections.didcomm.router import handles
 from connections.handshakes import requester
 from connections.models import BasicMessage, Connection
+from tenants.quotas import QuotaExceeded
 
 
 @handles(protocol.REQUEST)
@@ -18,15 +19,27 @@ def receive_request(connection, message):
         with transaction.atomic():
             connection.receive_request(message)
     except WrongState:
-        for report in refusals(message):
-            transport.send_to(requester(message), report, connection.inviting_key, None)
+        refuse(connection, message, "The invitation was used already.")
+    except QuotaExceeded:
+        if connection.may_answer_strangers:
+            explanation = "No further connections are accepted at present."
+            refuse(connection, message, explanation, invitation=connection)
 
 
-def refusals(message):
+def refuse(connection, message, explanation, invitation=None):
+    """Tells a stranger that its request to connect was not accepted.
+
+    invitation: that for many among whose undelivered answers this one counts.
+    """
+    for report in refusals(message, explanation):
+        transport.send_to(requester(message), report, connection.inviting_key, invitation)
+
+
+def refusals(message, explanation):
     """The report in both spellings that are in use, as no agent knows both: that of Credo
     (`connection/1.0/problem-report` for connections/1.0), then that of the RFCs and ACA-Py. A phone
     without an address takes the first one only."""
-    report = problem_report(message, "request_not_accepted", "The invitation was used already.")
+    report = problem_report(message, "request_not_accepted", explanation)
     name, version = message.protocol
     family = "connection" if name == "connections" else name
     members = {name: report[name] for name in report if name not in ("@type", "@id", "~thread")}

@@ -56,7 +56,7 @@ class Handshaking(models.Model):
             connection.invitation = protocol.invitation(
                 connection.shown_name, wallet.image_url, key.verkey, transport.endpoint()
             )
-        connection.save(force_insert=True)
+        connection.insert()
         return connection
 
     @classmethod
@@ -99,7 +99,7 @@ class Handshaking(models.Model):
         connection.image_url = str(body.get("imageUrl") or "")[:2000]
         connection.message_prefix = invitation.prefix
         vault.seal(connection, "shared", out_of_band.request_of(invitation))
-        connection.save(force_insert=True)
+        connection.insert()
         connection.request(invited.inviter)
         return connection
 
@@ -171,18 +171,31 @@ class Handshaking(models.Model):
         """Keeps the answers to this invitation that wait for their endpoints below their limit:
         gives up the oldest that was tried or not fetched in vain. Unavailable if there is none
         such: then the request waits."""
-        OutboundMessage = apps.get_model("connections", "OutboundMessage")
-        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
-        rows = rows.filter(connection__wallet=self.wallet_id, connection__role=self.Role.INVITER)
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
-            return
-        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+        rows = self._undelivered()
+        if rows is None:
             return
         in_vain = Q(attempts__gt=0) | Q(created_at__lt=timezone.now() - TIME_TO_FETCH)
         oldest = rows.filter(in_vain, lease_owner=None).order_by("pk").first()
         if not oldest or not oldest.exhaust(TOO_MANY, body=None, envelope=None):
             raise Unavailable(TOO_MANY, "too many answers to this invitation wait undelivered")
+
+    def _undelivered(self):
+        """The answers to this invitation that wait for their endpoints, if they are as many as
+        there may be, else None."""
+        OutboundMessage = apps.get_model("connections", "OutboundMessage")
+        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
+        rows = rows.filter(connection__wallet=self.wallet_id, connection__role=self.Role.INVITER)
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return None
+        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return None
+        return rows
+
+    @property
+    def may_answer_strangers(self):
+        """Whether one more may be told that it is refused."""
+        return self._undelivered() is None
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""
@@ -200,7 +213,7 @@ class Handshaking(models.Model):
         )
         connection.connection_id, connection.name = str(connection.pk), self.name
         connection.exchange_version = self.exchange_version
-        connection.save(force_insert=True)
+        connection.insert()
         return connection
 
     def receive_response(self, message):
@@ -276,6 +289,15 @@ class Handshaking(models.Model):
         request = vault.unseal(self, "shared")
         if request and request["~thread"]["pthid"] == message.parent_id:
             self._begin_attached()
+
+    def request_refused(self):
+        """Invitee: the error for the caller whose request to connect the inviter refused. An
+        invitation for many is never used up: then the inviter has no room."""
+        hosted = self.hosted_invitation(self.inviter_key, self.invitation.get("@id", ""))
+        if hosted and hosted.multi_party:
+            message = "The inviter accepts no further connections at present. Try again later."
+            return Conflict("invitation_refused", message)
+        return invitation_used()
 
     def receive_problem(self, code):
         negotiating = type(self).objects.filter(pk=self.pk, state=self.State.NEGOTIATING)

@@ -1,5 +1,6 @@
 """The rows that carry messages: texts as people see them, the inbox, the outbox."""
 
+import hashlib
 import time
 
 from django.db import models, transaction
@@ -91,7 +92,8 @@ class BasicMessage(Announced):
 class InboundMessage(Record, Delivery):
     """A received message: stored once for each recipient key, sender key and message id.
 
-    The body is kept sealed until it is processed, then erased; the row stays against replays.
+    The body is kept sealed until it is processed, then erased; the row stays against replays, and
+    after MESSAGE_RETENTION_DAYS a SeenMessage in its place.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -115,6 +117,45 @@ class InboundMessage(Record, Delivery):
 
     def __str__(self):
         return f"{self.type} {self.message_id}"
+
+
+class SeenMessage(models.Model):
+    """What is kept of a received message when its row is deleted, so that it stays known.
+
+    digest: of the sender's key and of the message id, which the sender has chosen.
+    """
+
+    DIGEST_BYTES = 16
+
+    pk = models.CompositePrimaryKey("key_id", "digest")
+    key = models.ForeignKey(Key, on_delete=models.CASCADE, db_index=False)
+    digest = models.BinaryField(max_length=DIGEST_BYTES)
+
+    def __str__(self):
+        return self.digest.hex()
+
+    @classmethod
+    def digest_of(cls, message):
+        """Of an InboundMessage. A key is base58, so the colon ends it."""
+        text = f"{message.sender_key}:{message.message_id}"
+        return hashlib.sha256(text.encode()).digest()[: cls.DIGEST_BYTES]
+
+    @classmethod
+    def note(cls, messages):
+        """Before these rows are deleted. To a retired key nothing comes any more."""
+        verkeys = {message.recipient_key for message in messages}
+        live = Key.objects.filter(verkey__in=verkeys, retired_at=None)
+        key_ids = dict(live.values_list("verkey", "pk"))
+        seen = [
+            cls(key_id=key_ids[message.recipient_key], digest=cls.digest_of(message))
+            for message in messages
+            if message.recipient_key in key_ids
+        ]
+        cls.objects.bulk_create(seen, ignore_conflicts=True)
+
+    @classmethod
+    def has(cls, key, message):
+        return cls.objects.filter(key=key, digest=cls.digest_of(message)).exists()
 
 
 class OutboundMessage(Record, Delivery):

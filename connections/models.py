@@ -10,10 +10,11 @@ from connections.didcomm import dids, exchange, router, transport
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.exchange import Wire
-from connections.handshakes import CONNECTIONS, Handshaking, invitation_used
-from connections.messages import BasicMessage, InboundMessage, OutboundMessage
+from connections.handshakes import CONNECTIONS, Handshaking
+from connections.messages import BasicMessage, InboundMessage, OutboundMessage, SeenMessage
 from connections.rotation import Rotating
 from connections.sharing import Sharing, taken
+from tenants import quotas
 from tenants.models import Tenant
 from wallets.models import Key, Wallet
 from webhooks.announcing import Announced
@@ -24,7 +25,7 @@ __all__ = [
     "Connection",
     "InboundMessage",
     "OutboundMessage",
-    "invitation_used",
+    "SeenMessage",
     "taken",
 ]
 # What may have changed until a connection is held.
@@ -145,10 +146,20 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
                 condition=Q(multi_party=True),
                 name="connection_multi_party",
             ),
+            models.Index(
+                fields=["tenant"], condition=Q(connectionless=False), name="connection_counted"
+            ),
         ]
 
     def __str__(self):
         return self.connection_id
+
+    def insert(self):
+        """Saves a new row. 409 `quota_exceeded` if the organization has as many connections as it
+        may; one that carries a single exchange counts as that."""
+        if not self.connectionless:
+            quotas.require_room(quotas.CONNECTIONS, self.tenant_id)
+        self.save(force_insert=True)
 
     def _meet(self, sources, target, party, message, **changes):
         """Moves on, now knowing the peer."""
@@ -250,6 +261,7 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         self.delete()
         for key in retired:
             key.retire()
+        SeenMessage.objects.filter(key__in=retired).delete()
 
     def party(self, key):
         return Party(key.did, key.verkey, transport.endpoint(), [])

@@ -5,7 +5,7 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from connections import outgoing
+from connections import outgoing, retention
 from connections.didcomm import answers, inbound, transport
 from connections.models import InboundMessage, OutboundMessage
 
@@ -42,6 +42,11 @@ def process_some():
     for row in rows:
         inbound.process(row)
     return len(rows)
+
+
+@shared_task
+def forget_messages():
+    retention.forget_messages()
 
 
 @shared_task

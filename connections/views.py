@@ -13,7 +13,7 @@ from agency.json_only import JSONParser
 from agency.listing import parameters
 from agency.waiting import PREFER
 from connections import links, out_of_band
-from connections.models import BasicMessage, Connection, invitation_used
+from connections.models import BasicMessage, Connection
 from connections.serializers import (
     AcceptInvitationParameters,
     BasicMessageContract,
@@ -238,8 +238,9 @@ class WalletConnections(WalletView):
         accepted = self.act(Connection.accept, wallet, invitation)
         connection = one(wallet, accepted.connection_id)
         if connection.problem:
+            error = connection.request_refused()
             connection.remove()
-            raise invitation_used()
+            raise error
         return self.shown(ConnectionContract, connection)
 
     @extend_schema(

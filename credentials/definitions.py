@@ -11,7 +11,7 @@ from agency.errors import Invalid
 from credentials import publishing, registries
 from credentials.registries.base import tag_taken
 from credentials.revocation import NEXT_IS_BUILT_AT, RevocationRegistry
-from tenants import vault
+from tenants import quotas, vault
 from tenants.models import Network, Record, Tenant
 from wallets import anoncreds, pool
 from wallets.models import Wallet
@@ -165,8 +165,9 @@ class CredentialDefinition(Record):
     def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False, claims=None):
         """For create(), outside of any transaction: a key of the pool or, on a remote ledger, the
         published definition. 400 `invalid_request` for claims about what the schema does not have,
-        409 `tag_taken`, 503 `key_not_ready`."""
+        409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`."""
         check_claims(claims or {}, schema["attrNames"])
+        quotas.require_room(quotas.DEFINITIONS, tenant.pk)
         did, registry = organization(tenant).did, registries.registry_of(tenant.network)
         if registry.is_remote:
             pool.await_key(len(schema["attrNames"]), tenant.pk)

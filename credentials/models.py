@@ -162,6 +162,11 @@ class Credential(Proposing, Exchange):
             models.Index(fields=["wallet", "updated_at", "id"]),
             models.Index(fields=["wallet", "definition_id", "id"]),
             models.Index(fields=["wallet", "schema_id", "id"]),
+            models.Index(
+                fields=["tenant"],
+                condition=Q(state__in=["Proposed", "Offered", "Requested"]),
+                name="credential_open",
+            ),
         ]
 
     def __str__(self):
@@ -198,7 +203,7 @@ class Credential(Proposing, Exchange):
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
-        credential.save(force_insert=True)
+        credential.insert()
         connection.begin(message)
         return credential
 
@@ -251,7 +256,7 @@ class Credential(Proposing, Exchange):
             return known
         for column, value in changes.items():
             setattr(credential, column, value)
-        credential.save(force_insert=True)
+        credential.insert()
         return credential
 
     def _has_offer(self, offer, values):

@@ -89,7 +89,7 @@ class Proposing(models.Model):
         row.definition_id = proposed.get("definitionId", "")
         row.schema_id = proposed.get("schemaId", "")
         vault.seal(row, "proposal", proposed)
-        row.save(force_insert=True)
+        row.insert()
         return row
 
     def _move_to_proposed(self, sources, proposed, **changes):

@@ -168,11 +168,19 @@ class ApiKeyAdmin(MadeOnceAdmin):
 
 @admin.register(Provider)
 class ProviderAdmin(ReadOnlyAdmin):
-    list_display = ["name", "created_at"]
+    """Staff with the permission lift the quotas of an account, or give it some."""
+
+    list_display = ["name", "has_quotas", "person", "created_at"]
+    list_filter = ["has_quotas"]
+    list_select_related = ["person"]
     search_fields = ["name"]
     date_hierarchy = "created_at"
-    fields = ["id", "name", "created_at", "updated_at"]
+    fields = ["id", "name", "has_quotas", "person", "created_at", "updated_at"]
+    readonly_fields = ["id", "name", "person", "created_at", "updated_at"]
     inlines = [Keys]
+
+    def has_change_permission(self, request: HttpRequest, obj: Provider | None = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
 
 
 @admin.register(Membership)

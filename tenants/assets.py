@@ -12,9 +12,10 @@ from django.views.decorators.http import require_safe
 from rest_framework.parsers import MultiPartParser
 
 from agency.errors import Conflict
-from tenants import images
+from tenants import images, quotas
 from tenants.models import Asset, Provider
 
+FOLDER = "assets"
 CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
 HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
@@ -52,16 +53,17 @@ def uploaded(data: Any) -> bytes:
 def store(provider: Provider, data: bytes) -> Asset:
     """Keeps a picture of a provider account."""
     written, ending = images.rewrite(data)
-    Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
+    provider = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
     if provider.assets.count() >= Asset.LIMIT:
         raise Conflict("asset_limit", f"You have {Asset.LIMIT} pictures; no more are kept.")
+    quotas.require_room_for_picture(provider, len(written))
     name = f"{secrets.token_urlsafe(16)}.{ending}"
     default_storage.save(place(name), ContentFile(written))
     return provider.assets.create(name=name, size=len(written))
 
 
 def place(name: str) -> str:
-    return f"assets/{name}"
+    return f"{FOLDER}/{name}"
 
 
 @require_safe

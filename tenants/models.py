@@ -68,9 +68,20 @@ class Network(models.Model):
 
 
 class Provider(Record):
-    """An account that makes organizations and reaches only those it made."""
+    """An account that makes organizations and reaches only those it made.
+
+    has_quotas: its organizations have limits, see quotas.py. person: who made it in the studio.
+    """
 
     name = models.CharField(max_length=200)
+    has_quotas = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether the account and its organizations have the limits of QUOTA_….",
+    )
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
 
     def __str__(self):
         return self.name

@@ -8,7 +8,7 @@ from django.db import IntegrityError, transaction
 from agency.errors import Conflict, Invalid
 from credentials import publishing
 from credentials.registries import registry_of
-from tenants import vault
+from tenants import quotas, vault
 from tenants.models import ApiKey, Membership, Network, Provider, Tenant
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -29,9 +29,15 @@ class Organization(NamedTuple):
 
 @transaction.atomic
 def create_organization(name, *, owner=None, image_url="", network_id=None, seed=None):
-    """Makes everything or nothing. `owner`: the person who gets the role owner. `seed`: 32 bytes
-    of the issuer's key; 409 if its DID stands on the network already."""
-    provider = Provider.objects.create(name=name)
+    """Makes everything or nothing. `seed`: 32 bytes of the issuer's key; 409 if its DID stands on
+    the network already.
+
+    owner: the person who makes it in the studio and gets the role owner. Unless that is staff, the
+    account has quotas; 409 `quota_exceeded` for one organization more than a person may have.
+    """
+    has_quotas = owner is not None and not owner.is_staff
+    provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
+    quotas.require_room_for_organization(provider)
     tenant = create_tenant(provider, name, network_id, seed, image_url=image_url)
     if owner:
         Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
@@ -44,8 +50,10 @@ def create_organization(name, *, owner=None, image_url="", network_id=None, seed
 def create_organization_of(provider, name, *, network_id=None, seed=None, public_id=None, **fields):
     """A further organization of a provider account, which reaches it; everything or nothing.
 
-    409 `tenant_id_taken` for a chosen `public_id` that another organization has.
+    409 `tenant_id_taken` for a chosen `public_id` that another organization has, and
+    `quota_exceeded`.
     """
+    quotas.require_room_for_organization(provider)
     if public_id:
         fields["public_id"] = public_id
     tenant = create_tenant(provider, name, network_id, seed, made_by_provider=True, **fields)

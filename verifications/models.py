@@ -132,6 +132,11 @@ class Verification(Exchange):
             models.Index(
                 fields=["wallet", "id"], condition=Q(is_valid=False), name="verification_not_valid"
             ),
+            models.Index(
+                fields=["tenant"],
+                condition=Q(state__in=["Proposed", "Requested"]),
+                name="verification_open",
+            ),
         ]
 
     def __str__(self):
@@ -149,7 +154,7 @@ class Verification(Exchange):
         place = (connection, cls.Role.VERIFIER, message["@id"], wire)
         verification = cls._noted(*place, body, asked)
         verification.policy_id = policy_id
-        verification.save(force_insert=True)
+        verification.insert()
         connection.begin(message)
         return verification
 
@@ -199,7 +204,7 @@ class Verification(Exchange):
             return known
         place = (connection, cls.Role.PROVER, message.thread_id, exchange.wire_of(message))
         row = cls._noted(*place, body, asked)
-        row.save(force_insert=True)
+        row.insert()
         return row
 
     @classmethod
@@ -213,7 +218,7 @@ class Verification(Exchange):
         place = (connection, cls.Role.PROVER, message["@id"], wire)
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "proposal", preview | {"comment": body["name"]})
-        row.save(force_insert=True)
+        row.insert()
         transport.send(connection, message)
         return row
 
@@ -237,7 +242,7 @@ class Verification(Exchange):
             changes = {"policy": row.policy, "proposal": row.proposal, **as_written(message)}
             move(row, [proposed], proposed, **changes)
         else:
-            row.save(force_insert=True)
+            row.insert()
 
     def _is_proposed(self, preview, body):
         """Whether this was proposed before, and is not answered yet."""

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from agency.errors import NotFound
 from agency.listing import folded
-from tenants import vault
+from tenants import quotas, vault
 from tenants.models import Record, Tenant
 from wallets import anoncreds, keys
 
@@ -46,7 +46,10 @@ class Wallet(Record):
 
     @classmethod
     def create(cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any) -> "Wallet":
+        """409 `quota_exceeded` for a custodial wallet more than the organization may have."""
         wallet = cls(tenant=tenant, **fields)
+        if not wallet.is_organization:
+            quotas.require_room(quotas.WALLETS, tenant.pk)
         wallet.wallet_id = wallet_id or str(wallet.pk)
         vault.seal(wallet, "link_secret", anoncreds.create_link_secret())
         wallet.save(force_insert=True)

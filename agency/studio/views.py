@@ -31,6 +31,7 @@ from agency.studio.forms import (
 )
 from tenants.models import ApiKey, Membership, Tenant
 from tenants.provisioning import create_organization
+from tenants.quotas import QuotaExceeded
 
 OVERLAP = timedelta(hours=24)
 ENDED_SHOWN = 50
@@ -92,12 +93,16 @@ def new_organization(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "studio/new_organization.html", {"form": form})
     given = form.cleaned_data
-    made = create_organization(
-        given["name"],
-        owner=request.user,
-        image_url=given["image_url"],
-        network_id=given["network_id"],
-    )
+    try:
+        made = create_organization(
+            given["name"],
+            owner=request.user,
+            image_url=given["image_url"],
+            network_id=given["network_id"],
+        )
+    except QuotaExceeded as error:
+        form.add_error(None, error.message)
+        return render(request, "studio/new_organization.html", {"form": form}, status=error.status)
     Kind = ApiKey.Kind
     context = {
         "tenant": made.tenant,

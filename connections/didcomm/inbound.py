@@ -23,6 +23,10 @@ class Gone(Exception):
     """The recipient's key is a tombstone."""
 
 
+class SeenBefore(Exception):
+    """The message came long ago; only its digest is kept."""
+
+
 class LostLease(Exception):
     """Somebody else took the row over: nothing of this attempt may stay."""
 
@@ -171,7 +175,11 @@ def store(
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-    except IntegrityError:
+            # In this order: retention deletes a row and keeps its digest in one transaction, for
+            # which the insert of the same message waits.
+            if models.SeenMessage.has(key, row):
+                raise SeenBefore
+    except (IntegrityError, SeenBefore):
         return None
     return row
 

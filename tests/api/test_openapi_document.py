@@ -3,7 +3,7 @@
 import gzip
 import json
 
-from agency import openapi_document
+from agency import openapi, openapi_document
 
 
 def test_it_is_made_once(client, db, monkeypatch):
@@ -28,3 +28,16 @@ def test_who_has_it_already_is_told_so(client, db):
     answer = client.get("/openapi.json", headers={"If-None-Match": etag})
     assert answer.status_code == 304 and not answer.content
     assert etag == openapi_document.document().etag
+
+
+def test_what_has_a_quota_documents_both_codes_of_409(client, db):
+    paths = json.loads(client.get("/openapi.json").content)["paths"]
+    found = set()
+    for operations in paths.values():
+        for operation in operations.values():
+            content = operation["responses"].get("409", {}).get("content", {})
+            examples = content.get("application/json", {}).get("examples", {})
+            if "quota_exceeded" in examples:
+                assert "wrong_state" in examples
+                found.add(operation["operationId"])
+    assert found == openapi.HAVE_QUOTAS

@@ -25,7 +25,7 @@ from django.test import Client, override_settings
 from agency import health, schema
 from credentials.registries.local import published
 from tenants import vault
-from tenants.models import DataKey
+from tenants.models import DataKey, Membership, Provider
 from tests import keys, queues
 from tests.api import contract
 from tests.api.contract_calls import ids
@@ -44,6 +44,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "auth_user_groups": "nobody makes groups of staff",
     "auth_user_user_permissions": "nobody gives one person a permission",
     "django_admin_log": "nobody of staff has changed anything",
+    "connections_seenmessage": "it is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",
 }
 PASSING = {  # states that a hosted party leaves within the call
@@ -56,6 +57,7 @@ NOT_SEALED = {  # binary columns, and what is in them instead
     "tenants_datakey.wrapped": "a data key wrapped by the master key, opened by vault.unwrap()",
     "tenants_idempotencykey.fingerprint": "a keyed digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
+    "connections_seenmessage.digest": "a digest of a message id",
 }
 
 
@@ -187,6 +189,17 @@ def test_every_sealed_value_opens(world):
     assert set(opened) == set(sealed_columns())
     for row in DataKey.objects.all():
         assert len(vault.unwrap(row)) == 32
+
+
+def test_accounts_of_the_studio_have_quotas_and_others_have_none(world):
+    made = Membership.objects.filter(role="owner", tenant__made_by_provider=False)
+    people = dict(made.values_list("tenant__provider", "user"))
+    assert people
+    for provider in Provider.objects.all():
+        assert (provider.has_quotas, provider.person_id) == (
+            provider.pk in people,
+            people.get(provider.pk),
+        )
 
 
 def reads():

@@ -90,3 +90,14 @@ def test_a_double_click_makes_one_organization():
     answers = at_once(click, click, click)
     assert sorted(len(secrets_on(answer)) for answer in answers) == [0, 0, 3]
     assert Tenant.objects.count() == 1
+
+
+def test_one_organization_too_many_is_refused_with_a_sentence(settings):
+    settings.QUOTA_ORGANIZATIONS = 1
+    browser = signed_up()
+    created(browser)
+    response = created(browser)
+    assert response.status_code == 409
+    assert "You may have 1 organizations (QUOTA_ORGANIZATIONS)." in response.content.decode()
+    assert 'value="Faber College"' in response.content.decode(), "the form is still filled in"
+    assert Tenant.objects.count() == 1

@@ -6,6 +6,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
+from agency import retention as batches
 from connections.models import Connection
 from tests.races import threads
 from tests.webhooks.receiver import days_pass, worker_calls
@@ -69,12 +70,12 @@ def test_what_waited_for_a_deleted_webhook_goes(faber, told):
 
 
 def test_a_run_is_bounded_and_the_next_goes_on(told, monkeypatch):
-    monkeypatch.setattr(retention, "STEP", 2)
-    monkeypatch.setattr(retention, "STEPS", 3)
+    monkeypatch.setattr(batches, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCHES", 3)
     days_pass(31)
     with CaptureQueriesContext(connection) as captured:
         retention.forget()
-    assert len(captured) <= 4 * retention.STEPS, "with BEGIN and COMMIT"
+    assert len(captured) <= 4 * batches.BATCHES, "with BEGIN and COMMIT"
     assert left() == [0, 3, 3], "calls first, events last"
     while retention.forget():
         pass

@@ -1,0 +1,381 @@
+"""How much an organization may have whose account came by sign-up; all others have no limits."""
+
+from datetime import timedelta
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+
+from agency.metrics import registry
+from connections import handshakes, protocol
+from connections.models import Connection, InboundMessage
+from credentials.models import Credential
+from tenants import quotas
+from tenants.models import Asset, Provider, Tenant
+from tenants.provisioning import create_organization, remove_organization
+from tests import queues
+from tests.connections.conftest import phone
+from tests.connections.outside import Agent
+from tests.people import Organization
+from tests.people import Provider as ProviderApi
+from tests.races import refused
+from tests.tenants.test_pictures import picture, storage, uploads
+from verifications.models import Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["phone", "storage"]
+VALUES = {"name": "Alice", "year": "2026"}
+POLICY = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}
+
+
+@pytest.fixture
+def fay(transactional_db):
+    return User.objects.create_user("fay", "fay@club.example")
+
+
+@pytest.fixture
+def club(fay, stored_keys):
+    """An organization that Fay made for herself in the studio."""
+    return Organization("Club", owner=fay)
+
+
+def refusal(call, *arguments, **options):
+    """The sentence of a 409 `quota_exceeded`."""
+    error = refused_with(call, *arguments, **options)
+    assert (error["code"], error["status"]) == ("quota_exceeded", 409)
+    return error["message"]
+
+
+def refused_with(call, *arguments, **options):
+    try:
+        answer = call(*arguments, **options)
+    except AssertionError as error:
+        return error.body | {"status": error.status}
+    pytest.fail(f"answered with {answer}")
+
+
+def counted(setting):
+    found = registry.get_sample_value("agency_quota_refusals_total", {"quota": setting})
+    return found or 0
+
+
+def test_wallets(club, settings):
+    settings.QUOTA_WALLETS, before = 2, counted("QUOTA_WALLETS")
+    first = club.hosts()
+    club.hosts()
+    assert refusal(club.hosts) == (
+        "This organization may have 2 wallets (QUOTA_WALLETS). "
+        "Delete some, or ask whoever runs this service for more."
+    )
+    assert counted("QUOTA_WALLETS") == before + 1
+    club.delete(f"/api/wallets/{first.wallet_id}")
+    club.hosts()
+
+
+def test_invitations_and_connections(club, faber, settings):
+    settings.QUOTA_CONNECTIONS = 2
+    invited, alice = club.invites(), club.hosts()
+    alice.accepts_invitation(faber.invites()["invitation"])
+    for call in (
+        club.invites,
+        lambda: alice.accepts_invitation(faber.invites()["invitation"]),
+    ):
+        assert "2 connections and invitations (QUOTA_CONNECTIONS)" in refusal(call)
+    club.delete(f"/connections/{invited['connectionId']}")
+    club.invites()
+
+
+def test_a_stranger_who_scans_an_invitation_for_many_is_told(club, phone, settings):
+    settings.QUOTA_CONNECTIONS = 1
+    invited = club.invites(multiParty=True)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    phone.requests(row.invitation)
+    report = phone.newest(protocol.PROBLEM)
+    assert report.body["problem-code"] == "request_not_accepted"
+    assert report.body["explain"] == "No further connections are accepted at present."
+    assert list(Connection.objects.all()) == [row]
+    settings.QUOTA_CONNECTIONS = 2
+    phone.requests(row.invitation)
+    assert phone.newest(protocol.RESPONSE)
+
+
+def test_of_strangers_whose_endpoints_do_not_answer_only_some_are_told(
+    club, phone, settings, monkeypatch
+):
+    """What is refused leaves no more rows behind than what is accepted."""
+    monkeypatch.setattr(handshakes, "MAX_UNDELIVERED", 4)
+    monkeypatch.setattr(handshakes, "TIME_TO_FETCH", timedelta(days=-1))
+    settings.QUOTA_CONNECTIONS = 1
+    invited = club.invites(multiParty=True)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    for _ in range(6):
+        stranger = Agent()
+        stranger.endpoint = "http://127.0.0.1:1/"
+        stranger.requests(row.invitation)
+    assert 2 <= queues.pending().count() <= 6
+    assert InboundMessage.objects.filter(status="done").count() == 6
+
+
+def test_a_hosted_wallet_of_others_that_scans_it_too(club, faber, settings):
+    settings.QUOTA_CONNECTIONS = 1
+    alice = faber.hosts()
+    invitation = club.invites(multiParty=True)["invitation"]
+    error = refused_with(alice.accepts_invitation, invitation)
+    assert (error["status"], error["code"]) == (409, "invitation_refused")
+    assert Connection.objects.count() == 1
+    settings.QUOTA_CONNECTIONS = 2
+    assert alice.accepts_invitation(invitation)["state"] == "Connected"
+
+
+def test_an_invitation_for_one_keeps_its_place(club, phone, settings):
+    settings.QUOTA_CONNECTIONS = 1
+    phone.connects(club)
+
+
+def test_open_exchanges(club, settings):
+    settings.QUOTA_OPEN_EXCHANGES = 2
+    alice, definition = club.hosts(), club.defines("name", "year")
+    other = Organization("Other").hosts()
+    other.meets(club)
+    club.offers(other, definition, VALUES)
+    asked = club.asks(other, **POLICY)
+    sentence = "may have 2 credentials and verifications that are not finished"
+    assert sentence in refusal(club.offers, other, definition, VALUES)
+    assert sentence in refusal(club.asks, other, **POLICY)
+    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    assert sentence in refusal(club.post, "/credentials", body)
+    alice.meets(club)
+    assert sentence in refusal(alice.put, f"/credentials/propose/{alice.known[club][1]}", body)
+    club.delete(f"/verifications/{asked['verificationId']}")
+    club.offers(other, definition, VALUES)
+
+
+def test_a_finished_exchange_makes_room(club, settings):
+    settings.QUOTA_OPEN_EXCHANGES = 1
+    alice, definition = Organization("Other").hosts(), club.defines("name", "year")
+    for _ in range(2):
+        alice.receives(club, definition, VALUES)
+    assert Credential.objects.filter(state="Issued").count() == 4
+
+
+def test_an_offer_to_a_wallet_without_room_is_declined(club, faber, settings):
+    settings.QUOTA_OPEN_EXCHANGES = 1
+    alice, definition = club.hosts(), faber.defines("name", "year")
+    alice.meets(faber)
+    faber.offers(alice, definition, VALUES)
+    offered = faber.offers(alice, definition, VALUES)
+    row = Credential.objects.get(pk=offered["credentialId"])
+    assert (row.state, row.problem) == ("Rejected", "quota_exceeded")
+    assert len(alice.get("/credentials")) == 1
+
+
+def test_proofs_that_a_wallet_offers_or_is_asked_for(club, faber, settings):
+    settings.QUOTA_OPEN_EXCHANGES = 1
+    alice, bob = club.hosts(), faber.hosts()
+    alice.meets(faber)
+    faber.asks(alice, **POLICY)
+    asked = faber.asks(alice, **POLICY)
+    row = Verification.objects.get(pk=asked["verificationId"])
+    assert (row.state, row.problem) == ("Rejected", "quota_exceeded")
+    offered = {"name": "Policy", "version": "1.0"} | POLICY
+    place = f"/verifications/propose/{alice.known[faber][1]}"
+    assert "QUOTA_OPEN_EXCHANGES" in refusal(alice.put, place, offered)
+    bob.meets(club)
+    bob.put(f"/verifications/propose/{bob.known[club][1]}", offered)
+    assert bob.newest("verifications")["state"] == "Rejected"
+
+
+def test_definitions(club, settings):
+    settings.QUOTA_DEFINITIONS = 1
+    made = club.defines("name", "year")
+    sentence = "may have 1 credential definitions, deleted ones included (QUOTA_DEFINITIONS)"
+    assert sentence in refusal(club.defines, "name", "year")
+    club.delete(f"/definitions/credentials/{made['definitionId']}")
+    assert sentence in refusal(club.defines, "name", "year")
+
+
+def test_a_definition_on_its_way_to_a_ledger_counts(club, settings):
+    settings.QUOTA_DEFINITIONS = 1
+    apps.get_model("credentials", "Publication").objects.create(
+        tenant=club.tenant, kind="definition", subject="x", material=b""
+    )
+    assert "QUOTA_DEFINITIONS" in refusal(club.defines, "name", "year")
+
+
+def test_pictures(club, settings):
+    settings.QUOTA_PICTURES = 1
+    assert uploads(club, picture()).status_code == 200
+    for api, path in ((club, "/common/upload"), (ProviderApi(club), "/assets")):
+        answer = uploads(api, picture(), path)
+        assert (answer.status_code, answer.json()["code"]) == (409, "quota_exceeded")
+        assert "This account may have 1 pictures (QUOTA_PICTURES)" in answer.json()["message"]
+    assert Asset.objects.count() == 1
+
+
+def test_bytes_of_pictures(club, settings):
+    data = picture()
+    uploads(club, data)
+    size = Asset.objects.get().size
+    settings.QUOTA_PICTURE_BYTES = 2 * size - 1
+    answer = uploads(club, data)
+    assert answer.json()["code"] == "quota_exceeded"
+    assert f"{2 * size - 1} bytes of pictures (QUOTA_PICTURE_BYTES)" in answer.json()["message"]
+    settings.QUOTA_PICTURE_BYTES = 10 * size
+    assert uploads(club, data).status_code == 200
+
+
+def test_organizations_of_a_person_by_whatever_way(club, fay, settings):
+    settings.QUOTA_ORGANIZATIONS = 2
+    branch = ProviderApi(club).makes()
+    sentence = "You may have 2 organizations (QUOTA_ORGANIZATIONS). Delete one, or ask"
+    assert sentence in refusal(ProviderApi(club).makes)
+    assert sentence in refusal(club.post, "/tenants", {"name": "Branch"})
+    with pytest.raises(quotas.QuotaExceeded):
+        create_organization("Second club", owner=fay)
+    assert Provider.objects.filter(name="Second club").count() == 0
+    ProviderApi(club).delete(f"/tenants/{branch['tenantId']}")
+    create_organization("Second club", owner=fay)
+
+
+def test_another_person_has_organizations_of_their_own(club, settings):
+    settings.QUOTA_ORGANIZATIONS = 1
+    create_organization("Choir", owner=User.objects.create_user("gus", "gus@choir.example"))
+
+
+def test_deleting_the_first_organization_leaves_no_way_round(club, fay, settings):
+    settings.QUOTA_ORGANIZATIONS = 2
+    ProviderApi(club).makes()
+    remove_organization(club.tenant)
+    create_organization("Second club", owner=fay)
+    assert "QUOTA_ORGANIZATIONS" in refusal(ProviderApi(club).makes)
+
+
+def test_an_account_whose_person_was_deleted_keeps_its_quotas(club, fay, settings):
+    settings.QUOTA_ORGANIZATIONS, settings.QUOTA_WALLETS = 1, 1
+    fay.delete()
+    assert "QUOTA_ORGANIZATIONS" in refusal(ProviderApi(club).makes)
+    club.hosts()
+    assert "QUOTA_WALLETS" in refusal(club.hosts)
+
+
+def test_organizations_made_with_the_key_of_such_an_account_have_them_too(club, settings):
+    settings.QUOTA_WALLETS = 1
+    account = ProviderApi(club)
+    branch = account.opens(account.makes())
+    branch.post("/api/wallets", {})
+    assert "QUOTA_WALLETS" in refusal(branch.post, "/api/wallets", {})
+
+
+EVERY = [name for name in dir(quotas) if isinstance(getattr(quotas, name), quotas.Quota)]
+
+
+@pytest.fixture
+def tight(settings):
+    """Nobody with quotas may have anything at all."""
+    for name in EVERY:
+        setattr(settings, getattr(quotas, name).setting, 1)
+
+
+def uses_everything(organization):
+    """Two of each."""
+    alice, definition = organization.hosts(), organization.defines("name", "year")
+    organization.hosts("Bob")
+    organization.defines("name", "year", "city")
+    alice.meets(organization)
+    organization.invites()
+    for _ in range(2):
+        organization.offers(alice, definition, VALUES)
+        organization.asks(alice, **POLICY)
+        assert uploads(organization, picture()).status_code == 200
+        ProviderApi(organization).makes()
+
+
+def test_every_quota_is_listed():
+    assert EVERY == [
+        "CONNECTIONS",
+        "DEFINITIONS",
+        "OPEN_EXCHANGES",
+        "ORGANIZATIONS",
+        "PICTURES",
+        "PICTURE_BYTES",
+        "WALLETS",
+    ]
+
+
+def test_an_organization_made_by_the_command_has_no_limits(faber, tight):
+    uses_everything(faber)
+
+
+def test_nor_has_one_that_its_provider_made(faber, tight):
+    account = ProviderApi(faber)
+    branch = account.opens(account.makes())
+    for _ in range(2):
+        branch.post("/api/wallets", {})
+        branch.post("/connections", {})
+
+
+def test_nor_has_one_that_staff_made_in_the_studio(stored_keys, fay, tight):
+    fay.is_staff = True
+    fay.save()
+    uses_everything(Organization("Club", owner=fay))
+
+
+def test_zero_is_no_limit(club, settings):
+    for name in EVERY:
+        setattr(settings, getattr(quotas, name).setting, 0)
+    uses_everything(club)
+
+
+def test_the_quotas_of_an_account_can_be_lifted(club, tight):
+    Provider.objects.filter(tenants=club.tenant).update(has_quotas=False)
+    uses_everything(club)
+
+
+def test_the_quotas_of_others_do_not_count(club, faber, settings):
+    settings.QUOTA_WALLETS = 1
+    for _ in range(2):
+        faber.hosts()
+    club.hosts()
+    assert refused([refused_error(club.hosts)]) == ["quota_exceeded"]
+
+
+def refused_error(call):
+    try:
+        return call()
+    except AssertionError as error:
+        return error
+
+
+def test_no_more_rows_are_counted_than_the_quota(faber):
+    for _ in range(3):
+        faber.hosts()
+    assert quotas.WALLETS.count(faber.tenant, 2) == 2
+
+
+@pytest.mark.parametrize(
+    ("quota", "label", "index"),
+    [
+        (quotas.CONNECTIONS, "connections.Connection", "connection_counted"),
+        (quotas.OPEN_EXCHANGES, "credentials.Credential", "credential_open"),
+        (quotas.OPEN_EXCHANGES, "verifications.Verification", "verification_open"),
+    ],
+)
+def test_what_does_not_count_is_not_read(faber, quota, label, index):
+    """An index holds only what counts, however much else the organization has."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+        plan = quota.found(label, faber.tenant.pk).order_by()[:2].explain()
+    assert index in plan, plan
+
+
+def test_the_state_of_an_open_exchange_is_one_of_the_model():
+    for label, condition in quotas.OPEN_EXCHANGES.rows.items():
+        (_, states), *_ = condition.children
+        assert states == list(apps.get_model(label).OPEN)
+
+
+def test_who_made_an_account_is_noted(club, faber, fay):
+    made = Tenant.objects.select_related("provider")
+    assert made.get(pk=club.tenant.pk).provider.person == fay
+    assert made.get(pk=faber.tenant.pk).provider.person is None

@@ -1,0 +1,156 @@
+"""Expired sessions and pictures without an owner go, and nothing that is in use."""
+
+import os
+from datetime import timedelta
+
+import pytest
+from django.contrib.sessions.models import Session
+from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage, default_storage
+from django.utils import timezone
+
+from agency import retention as batches
+from agency.metrics import registry
+from tenants import retention, tasks
+from tenants.assets import place
+from tenants.models import ApiKey, Asset, Provider
+from tenants.provisioning import remove_organization
+from tests.people import Organization
+from tests.tenants.test_pictures import picture, storage, uploads
+
+pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["storage"]  # the fixture: files of each test in a folder of their own
+DAY = 86_400
+
+
+@pytest.fixture
+def asset(faber):
+    uploads(faber, picture())
+    return Asset.objects.get()
+
+
+def age_files(days):
+    """Whatever there is, is older."""
+    then = timezone.now().timestamp() - days * DAY
+    for name in default_storage.listdir("assets")[1]:
+        os.utime(default_storage.path(place(name)), (then, then))
+    Asset.objects.update(created_at=timezone.now() - timedelta(days=days))
+
+
+def files():
+    return set(default_storage.listdir("assets")[1])
+
+
+def stray(name="stray.png"):
+    """What an upload leaves that was cut off before it was noted."""
+    default_storage.save(place(name), ContentFile(b"x"))
+    return name
+
+
+def test_expired_sessions_go_and_live_ones_stay(client, django_user_model):
+    client.force_login(django_user_model.objects.create_user("a", "a@example.org"))
+    past = timezone.now() - timedelta(seconds=1)
+    Session.objects.bulk_create(
+        Session(session_key=f"old{number}", session_data="", expire_date=past)
+        for number in range(3)
+    )
+    tasks.forget_sessions_and_pictures()
+    assert Session.objects.get().session_key == client.session.session_key
+
+
+def test_sessions_go_in_batches_the_oldest_first(transactional_db, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCHES", 2)
+    now = timezone.now()
+    Session.objects.bulk_create(
+        Session(session_key=f"{9 - age}", session_data="", expire_date=now - timedelta(age))
+        for age in range(1, 8)
+    )
+    assert retention.forget_sessions() == 4
+    left = Session.objects.order_by("pk").values_list("session_key", flat=True)
+    assert list(left) == ["6", "7", "8"]
+    assert retention.forget_sessions() == 3
+
+
+def test_a_picture_of_an_organization_stays(asset):
+    ApiKey.objects.all().delete()
+    age_files(400)
+    tasks.forget_sessions_and_pictures()
+    assert Asset.objects.get() == asset and files() == {asset.name}
+
+
+def test_a_picture_of_an_account_that_can_still_be_used_stays(faber, asset):
+    remove_organization(faber.tenant)
+    age_files(400)
+    tasks.forget_sessions_and_pictures()
+    assert Asset.objects.get() == asset and files() == {asset.name}
+
+
+def test_a_picture_goes_when_nobody_can_use_its_account(faber, asset):
+    other = Organization("Other")
+    uploads(other, picture())
+    remove_organization(faber.tenant)
+    for key in faber.tenant.provider.keys.all():
+        key.revoke()
+    age_files(2)
+    tasks.forget_sessions_and_pictures()
+    assert Asset.objects.get().provider == other.tenant.provider
+    assert files() == {Asset.objects.get().name}
+
+
+def test_what_was_just_uploaded_stays(faber, asset):
+    remove_organization(faber.tenant)
+    ApiKey.objects.all().delete()
+    stray()
+    age_files(0.9)
+    tasks.forget_sessions_and_pictures()
+    assert Asset.objects.get() == asset and files() == {asset.name, "stray.png"}
+
+
+def test_a_file_that_no_row_names_goes(asset):
+    stray()
+    age_files(2)
+    assert retention.forget_files() == 1
+    assert files() == {asset.name}
+
+
+def test_many_files_are_looked_up_in_batches(asset, monkeypatch, django_assert_num_queries):
+    monkeypatch.setattr(batches, "BATCH", 2)
+    monkeypatch.setattr(retention, "BATCH", 2)
+    for number in range(4):
+        stray(f"{number}.png")
+    age_files(2)
+    with django_assert_num_queries(3):
+        assert retention.forget_files() == 4
+    assert files() == {asset.name}
+
+
+def test_a_file_that_another_worker_deletes_is_no_failure(asset, monkeypatch):
+    stray()
+    age_files(2)
+    modified = FileSystemStorage.get_modified_time
+
+    def first_gone(self, path):
+        default_storage.delete(path)
+        return modified(self, path)
+
+    monkeypatch.setattr(FileSystemStorage, "get_modified_time", first_gone)
+    assert retention.forget_files() == 0
+
+
+def test_before_the_first_upload_there_is_nothing_to_do(transactional_db):
+    assert retention.forget_files() == 0
+
+
+def test_what_went_is_counted(transactional_db, asset):
+    def counted(table):
+        return registry.get_sample_value("agency_retention_deleted_total", {"table": table}) or 0
+
+    before = counted("files of pictures"), counted("tenants.Asset")
+    Asset.objects.update(provider=Provider.objects.create(name="Nobody's"))
+    age_files(2)
+    tasks.forget_sessions_and_pictures()
+    assert (counted("files of pictures"), counted("tenants.Asset")) == (
+        before[0] + 1,
+        before[1] + 1,
+    )
