@@ -21,18 +21,15 @@ def receive_request(connection, message):
     except WrongState:
         refuse(connection, message, "The invitation was used already.")
     except QuotaExceeded:
-        if connection.may_answer_strangers:
-            explanation = "No further connections are accepted at present."
-            refuse(connection, message, explanation, invitation=connection)
+        refuse(connection, message, "No further connections are accepted at present.")
 
 
-def refuse(connection, message, explanation, invitation=None):
-    """Tells a stranger that its request to connect was not accepted.
-
-    invitation: that for many among whose undelivered answers this one counts.
-    """
-    for report in refusals(message, explanation):
-        transport.send_to(requester(message), report, connection.inviting_key, invitation)
+def refuse(connection, message, explanation):
+    """Tells a stranger that its request to connect was not accepted, unless too much of that waits
+    undelivered."""
+    if connection.may_refuse:
+        for report in refusals(message, explanation):
+            transport.send_to(requester(message), report, connection.inviting_key, None)
 
 
 def refusals(message, explanation):

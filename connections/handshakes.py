@@ -18,7 +18,7 @@ from tenants import vault
 from wallets.models import Key
 
 CONNECTIONS = "connections/1.0"
-MAX_UNDELIVERED = 100  # answers to the requests by one invitation
+MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
 TIME_TO_FETCH = timedelta(minutes=1)  # for an answer to a requester without an endpoint
 TOO_MANY = "too_many_undelivered"
 MODULES = {"connections": protocol, "didexchange": did_exchange}
@@ -152,12 +152,11 @@ class Handshaking(models.Model):
         """Inviter: answers a request, for a multi-party invitation on a new row. One that is sent
         again, maybe because the answer was lost, gets the same answer."""
         party = requester(message)
+        self._limit_undelivered()
         known = self._answered(party)
         if known:
             transport.send(known, self._response(known.my_key, message))
             return
-        if self.multi_party:
-            self._limit_undelivered()
         connection = self.spawn() if self.multi_party else self
         my_key = self.wallet.create_key()
         answer = self._response(my_key, message)
@@ -168,34 +167,34 @@ class Handshaking(models.Model):
         transport.send(connection, answer)
 
     def _limit_undelivered(self):
-        """Keeps the answers to this invitation that wait for their endpoints below their limit:
-        gives up the oldest that was tried or not fetched in vain. Unavailable if there is none
-        such: then the request waits."""
-        rows = self._undelivered()
-        if rows is None:
+        """Keeps the responses by this invitation that wait undelivered below their limit: gives up
+        the oldest that was posted in vain, or not fetched. Unavailable if there is none such: then
+        the request waits."""
+        OutboundMessage = apps.get_model("connections", "OutboundMessage")
+        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
+        rows = rows.filter(
+            type__endswith="/response",
+            connection__wallet=self.wallet_id,
+            connection__role=self.Role.INVITER,
+        )
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+            return
+        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
+        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
             return
         in_vain = Q(attempts__gt=0) | Q(created_at__lt=timezone.now() - TIME_TO_FETCH)
         oldest = rows.filter(in_vain, lease_owner=None).order_by("pk").first()
         if not oldest or not oldest.exhaust(TOO_MANY, body=None, envelope=None):
             raise Unavailable(TOO_MANY, "too many answers to this invitation wait undelivered")
 
-    def _undelivered(self):
-        """The answers to this invitation that wait for their endpoints, if they are as many as
-        there may be, else None."""
-        OutboundMessage = apps.get_model("connections", "OutboundMessage")
-        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
-        rows = rows.filter(connection__wallet=self.wallet_id, connection__role=self.Role.INVITER)
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
-            return None
-        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
-            return None
-        return rows
-
     @property
-    def may_answer_strangers(self):
-        """Whether one more may be told that it is refused."""
-        return self._undelivered() is None
+    def may_refuse(self):
+        """Whether one more stranger may be told that its request was refused: of what the key of
+        the invitation told others, less waits undelivered than there may."""
+        OutboundMessage = apps.get_model("connections", "OutboundMessage")
+        told = {"my_key": self.inviting_key, "connection": None, "is_hosted": False}
+        rows = OutboundMessage.objects.filter(status="pending", **told)
+        return rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""

@@ -153,9 +153,12 @@ class Strangers:
         for _ in range(number):
             agent = Agent()
             agent.endpoint = f"http://127.0.0.1:1/{agent.verkey}"
-            body = protocol.request("Phone", "", agent.party, agent.prefix)
-            agent.post(agent.pack(body, to=self.invitation["recipientKeys"][0]))
+            self.ask(agent)
         tasks.sweep()  # and nothing is posted
+
+    def ask(self, agent):
+        body = protocol.request("Phone", "", agent.party, agent.prefix)
+        agent.post(agent.pack(body, to=self.invitation["recipientKeys"][0]))
 
     def undelivered(self):
         rows = OutboundMessage.objects.filter(status="pending").order_by("pk")
@@ -186,6 +189,28 @@ def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(faber, monkeypa
     OutboundMessage.objects.filter(recipient_key=before[0]).update(created_at=long_ago)
     strangers.come(1)
     assert strangers.undelivered()[:2] == before[1:] and len(strangers.undelivered()) == 3
+
+
+def test_what_waits_for_phones_that_are_away_is_not_given_up(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(2)
+    known = Connection.objects.filter(their_key__in=strangers.undelivered())
+    known.update(state="Connected")
+    write_to(known)
+    OutboundMessage.objects.update(attempts=1)
+    strangers.come(1)
+    assert len(strangers.undelivered()) == 5
+
+
+def test_a_stranger_who_asks_again_and_again_meets_the_limit(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(2)
+    agent = Agent()
+    agent.endpoint = "http://127.0.0.1:1/again"
+    for _ in range(3):
+        strangers.ask(agent)
+    tasks.sweep()
+    assert strangers.undelivered().count(agent.verkey) == 1
 
 
 def test_each_invitation_has_a_limit_of_its_own(faber, monkeypatch):
