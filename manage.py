@@ -4,10 +4,12 @@
 import os
 import sys
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
+from agency.database.base import is_outage
 from agency.var import remembered_environment
 
 SERVICES = {"deliver", "runserver", "testserver"}  # all other commands end by themselves
@@ -21,6 +23,8 @@ def main() -> None:
         os.environ.setdefault("ONE_OFF_COMMAND", "1")
     try:
         execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.exit(f"CommandError: {error}")
     except OperationalError as error:
         if sentence := explained(error):
             sys.exit(f"CommandError: {sentence}")
@@ -29,6 +33,8 @@ def main() -> None:
 
 def explained(error: OperationalError) -> str | None:
     """What happened and what to do, where the error of PostgreSQL does not say it."""
+    if is_outage(error):
+        return f"PostgreSQL is out of reach. Look at DATABASE_URL and at the server. {error}"
     if not isinstance(error.__cause__, LockNotAvailable):
         return None
     return (

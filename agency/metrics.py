@@ -3,9 +3,12 @@
 With METRICS_TOKEN set, the processes of a host count in files of one folder, so that any of them
 can tell the sums. Each holds a slot, a number, while it lives. Whoever takes the slot next goes on
 with its figures: they never fall, and the files are never more than the processes.
+
+A process that cannot write there works nevertheless: it logs an error, and counts for itself alone.
 """
 
 import fcntl
+import logging
 import os
 from functools import cache
 from itertools import count
@@ -15,7 +18,7 @@ from django.conf import settings
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
-SHARED = bool(settings.METRICS_TOKEN)
+logger = logging.getLogger(__name__)
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -32,8 +35,25 @@ def slot(process: int) -> int:
             os.close(lock)
 
 
+def can_share() -> bool:
+    """Whether this process counts in the folder; it then holds a slot there."""
+    if not settings.METRICS_TOKEN:
+        return False
+    try:
+        Path(settings.METRICS_ROOT).mkdir(parents=True, exist_ok=True)
+        slot(os.getpid())
+    except OSError as error:
+        logger.error(
+            "This process counts for itself alone, as it cannot write below METRICS_ROOT: %s. "
+            "Let METRICS_ROOT name a folder that it may write, then start it again.",
+            error,
+        )
+        return False
+    return True
+
+
+SHARED = can_share()
 if SHARED:
-    Path(settings.METRICS_ROOT).mkdir(parents=True, exist_ok=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = settings.METRICS_ROOT
     values.ValueClass = values.MultiProcessValue(lambda: slot(os.getpid()))
 

@@ -244,6 +244,19 @@ def test_processes_count_together_and_go_on_after_a_kill(process, tmp_path, sett
     ]
 
 
+@pytest.mark.slow
+def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
+    """As in a read-only folder; permissions would not stop root, who may run the tests."""
+    (tmp_path / "file").touch()
+    variables = {"METRICS_TOKEN": TOKEN, "METRICS_ROOT": str(tmp_path / "file" / "metrics"),
+                 "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
+    ran = subprocess.run([sys.executable, "-c", COUNTING], env=os.environ | variables,
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (0, "counted\n"), ran.stderr
+    [line] = [line for line in ran.stderr.splitlines() if "METRICS_ROOT" in line]
+    assert "counts for itself alone" in line and "Not a directory" in line
+
+
 def test_the_table_of_metrics_is_complete(scrape):
     page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     table = set(re.findall(r"^\| `(agency_\w+)`", page, re.MULTILINE))

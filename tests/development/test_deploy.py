@@ -54,6 +54,13 @@ def test_the_page_makes_the_configuration_one_for_this_host() -> None:
     assert "server 127.0.0.1:8000;" in made and "server 127.0.0.1:8001;" in made
 
 
+def test_commands_run_as_the_user_of_the_services() -> None:
+    """systemd gives a StateDirectory, with all files in it, to whoever it starts something for."""
+    [user] = re.findall(r"^User=(\w+)$", UNIT, re.MULTILINE)
+    [command] = re.findall(r"systemd-run (.*?)manage\.py", PAGE, re.DOTALL)
+    assert "StateDirectory=agency" in command and f"--uid={user} " in command
+
+
 @pytest.mark.parametrize("name", [name for name in commands() if name != "migrate"])
 def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> None:
     """As systemd reads it: `%i` is the instance, `$$` a dollar. Programs print their arguments."""
