@@ -13,8 +13,11 @@ PATIENCE = 600  # seconds: eight keys on a slow machine
 
 @shared_task
 def fill_key_pool() -> None:
-    """Starts `manage.py fill_key_pool` when a key is missing, and waits for it."""
-    if not pool.wanted():
+    """Starts `manage.py fill_key_pool` when a key is missing, and waits for it. One that is at work
+    makes all that are missing, so no second one is started beside it."""
+    if not pool.wanted() or not pool.claim():
         return
-    command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "fill_key_pool"]
+    pool.release()
+    manage = str(settings.BASE_DIR / "manage.py")
+    command = ["nice", "-n", "19", sys.executable, manage, "fill_key_pool"]
     subprocess.run(command, timeout=PATIENCE, stdout=subprocess.DEVNULL)

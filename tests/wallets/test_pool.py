@@ -6,6 +6,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from django.db import connection
 
 from credentials.models import CredentialDefinition
 from tenants import vault
@@ -13,7 +14,7 @@ from tests.fixtures import stored
 from tests.people import ApiError, Organization
 from tests.processes import eventually
 from tests.races import at_once, in_thread
-from wallets import anoncreds, pool
+from wallets import anoncreds, pool, tasks
 from wallets.models import KeyDemand, SpareKey
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -166,6 +167,20 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
         [sys.executable, "-c", script], input=given, capture_output=True, text=True, timeout=60
     )
     assert ran.stdout.strip() == "True", ran.stderr
+
+
+def test_no_process_is_started_while_another_makes_keys(monkeypatch):
+    pool.ask_for(2)
+    started = []
+    monkeypatch.setattr(tasks.subprocess, "run", lambda command, **options: started.append(command))
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(pool.claim).result()
+        tasks.fill_key_pool()
+        assert started == []
+        another.submit(pool.release).result()
+        another.submit(lambda: connection.close()).result()  # its own
+    tasks.fill_key_pool()
+    assert [command[-1] for command in started] == ["fill_key_pool"]
 
 
 def shown(made, schema_id, definition_id, schema, names):
