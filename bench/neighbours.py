@@ -289,11 +289,16 @@ def slow_webhooks(world):
 
 @contextmanager
 def rubbish(world):
-    """Envelopes that name the neighbour's key and do not open, as fast as four threads can."""
+    """Envelopes that name the neighbour's key and do not open, up to two hundred a second."""
     broken = json.loads(world.ping())
     broken["tag"] = "AAAAAAAAAAAAAAAAAAAAAA=="
     data = json.dumps(broken).encode()
-    with repeated(*(partial(world.post, data, address) for address in strangers(4))):
+
+    def send(address):
+        world.post(data, address)
+        time.sleep(0.02)
+
+    with repeated(*(partial(send, address) for address in strangers(4))):
         yield
 
 

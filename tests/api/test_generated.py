@@ -109,6 +109,7 @@ def test_ids_of_another_organization_in_a_body_are_404(ids):
     assert acme.send("post", "/credentials", body | {"connectionId": invited}).status_code == 404
 
 
+@pytest.mark.slow
 def test_hostile_bodies_and_queries_are_never_a_server_error(faber, ids):
     for row in PRIVATE:
         method, path, _ = row.values

@@ -82,6 +82,7 @@ def test_every_list_is_of_one_organization(world):
         assert mine and not any(row in mine for row in theirs), path
 
 
+@pytest.mark.slow
 def test_the_queries_of_a_list_are_as_many_for_30_rows_as_for_one(world):
     world.grow()
     before = {path: queries(world, path) for path in LISTS}

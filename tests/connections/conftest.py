@@ -2,8 +2,13 @@ import pytest
 
 from tests.connections import outside
 
+EITHER = [
+    pytest.param(outside.NEW, id="didcomm.org"),
+    pytest.param(outside.OLD, id="did:sov", marks=pytest.mark.slow),
+]
 
-@pytest.fixture(params=[outside.NEW, outside.OLD], ids=["didcomm.org", "did:sov"])
+
+@pytest.fixture(params=EITHER)
 def any_phone(request, settings):
     """A phone with an agent of its own, with either prefix of message types."""
     settings.OUTGOING_ALLOW_LOOPBACK = True

@@ -70,6 +70,7 @@ def test_a_tombstone_keeps_neither_seed_nor_wallet(faber, alice, deletes):
     assert mine.retired_at and mine.seed is None and mine.wallet is None
 
 
+@pytest.mark.slow
 def test_deleting_a_wallet_with_many_connections_ends_them_all(faber, alice):
     count = transport.MAX_DRAIN + 2
     badge = faber.defines("name", "level")

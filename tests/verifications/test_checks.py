@@ -145,6 +145,7 @@ def exchange():
     return asked, answer(asked, candidate("degree"), candidate("badge"))
 
 
+@pytest.mark.slow
 def test_no_change_of_any_leaf_raises(exchange):
     asked, presentation = exchange
     survivors = set()

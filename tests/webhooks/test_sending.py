@@ -198,6 +198,7 @@ def test_no_answer_is_not_repeated_where_the_webhook_says_so(impatient, sent):
         assert sent(url=f"http://{place}/", retryUnconfirmed=False).status == Status.UNCONFIRMED
 
 
+@pytest.mark.slow
 def test_a_receiver_that_never_answers_and_asks_for_it_is_called_to_the_end(impatient, sent):
     """It is never disabled."""
     with serving(*[hangs] * 10) as place:
