@@ -61,7 +61,7 @@ def test_a_stage_that_fails_is_the_last(tmp_path: Path) -> None:
     assert list(table(done.stdout).items())[-2] == ("test-production", "failed")
 
 
-@pytest.mark.parametrize("name", ["test-slow", "test-interop"])
+@pytest.mark.parametrize("name", ["test", "test-slow", "test-interop"])
 def test_what_hangs_on_the_machine_gets_a_second_try(tmp_path: Path, name: str) -> None:
     done = run(tmp_path, fails=name)
     assert f"make --no-print-directory {name} ARGS=--last-failed" in done.stdout
