@@ -1,12 +1,23 @@
 """Threads shared out fairly: work waits its turn on the event loop, not in a thread."""
 
 import asyncio
+import os
+import sys
+import threading
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+
+def lower_priority(niceness: int) -> None:
+    """Of this thread alone, where threads have priorities of their own."""
+    if niceness and sys.platform == "linux":
+        thread = threading.get_native_id()
+        usual = os.getpriority(os.PRIO_PROCESS, thread)
+        os.setpriority(os.PRIO_PROCESS, thread, min(19, usual + niceness))
 
 
 class TurnRefused(Exception):
@@ -21,9 +32,14 @@ class Lane:
     them. To be used from one event loop.
     """
 
-    def __init__(self, name: str, threads: int, *, max_waiting: int, timeout: float) -> None:
-        """max_waiting: calls of one caller that may wait at a time. timeout: seconds to wait."""
-        self.pool = ThreadPoolExecutor(threads, name)
+    def __init__(
+        self, name: str, threads: int, *, max_waiting: int, timeout: float, niceness: int = 0
+    ) -> None:
+        """max_waiting: calls of one caller that may wait at a time. timeout: seconds to wait.
+        niceness: added to that of the process, for the threads of this lane."""
+        self.pool = ThreadPoolExecutor(
+            threads, name, initializer=lower_priority, initargs=[niceness]
+        )
         self.free = threads
         self.share = max(1, threads // 2)
         self.max_waiting = max_waiting

@@ -191,7 +191,9 @@ class Web:
         document()  # now, and not in the first call that asks for it
         self.bodies = Bodies()
         self.quick: Lane = lane("quick")
-        self.heavy: Lane = lane("heavy")
+        self.heavy: Lane = lane(
+            "heavy", niceness=10
+        )  # so that the processors serve the quick first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -231,8 +233,14 @@ class Web:
             await loop.run_in_executor(self.quick.pool, answer.close)
 
 
-def lane(name: str) -> Lane:
-    return Lane(name, settings.WEB_THREADS, max_waiting=WAITING_PER_CALLER, timeout=TURN_SECONDS)
+def lane(name: str, niceness: int = 0) -> Lane:
+    return Lane(
+        name,
+        settings.WEB_THREADS,
+        max_waiting=WAITING_PER_CALLER,
+        timeout=TURN_SECONDS,
+        niceness=niceness,
+    )
 
 
 def address_meta(scope: Scope) -> dict[str, str]:

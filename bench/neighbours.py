@@ -326,10 +326,8 @@ def offer_and_accept(caller):
 def prove(caller):
     caller.call("post", f"/verifications/policy/connections/{caller.connection}", json=HEAVY)
     path = f"{caller.wallet}/verifications"
-    seen = caller.call("get", f"{path}/connection/{caller.mine['connectionId']}")
-    for one in seen:
-        if one["state"] == "Requested":
-            caller.call("put", f"{path}/{one['verificationId']}/autoSelect")
+    [asked] = caller.call("get", f"{path}?state=Requested&limit=1")
+    caller.call("put", f"{path}/{asked['verificationId']}/autoSelect")
 
 
 @contextmanager

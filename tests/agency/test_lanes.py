@@ -1,6 +1,8 @@
 """Threads shared out between callers."""
 
 import asyncio
+import os
+import sys
 import threading
 
 import pytest
@@ -146,5 +148,18 @@ def test_a_wait_cancelled_when_its_turn_had_just_come_gives_the_thread_back():
         await settle()
         assert work.lane.free == 1 and not work.lane.running and not work.lane.waiting
         work.ends["A1"].set()
+
+    asyncio.run(story())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a thread has its own priority")
+def test_threads_of_a_lane_have_its_priority():
+    def priority():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    async def story():
+        usual = Lane("usual", 1, max_waiting=1, timeout=1)
+        niced = Lane("niced", 1, max_waiting=1, timeout=1, niceness=7)
+        assert await niced.run("A", priority, stays) == await usual.run("A", priority, stays) + 7
 
     asyncio.run(story())
