@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
+QUIET = [  # alone on the machine: no window, no processes or network of its own
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--hide-scrollbars", "--remote-debugging-pipe",
 ]  # fmt: skip
+FLAGS = [*QUIET, "--hide-scrollbars", "--remote-debugging-pipe"]
 WIDTH, HEIGHT = 1280, 900
 SECONDS = 60
 

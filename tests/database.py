@@ -8,6 +8,11 @@ from django.db import connection
 # What `migrate` writes and no test does.
 KEPT = {"django_migrations", "django_content_type", "auth_permission"}
 
+END_OTHER_SESSIONS = (  # of the database that is connected to
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+    "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+)
+
 
 def clear(_: Any = None) -> None:
     """Deletes all rows that were written, in one statement of milliseconds.
@@ -22,10 +27,7 @@ def clear(_: Any = None) -> None:
 def end_other_sessions() -> None:
     """A thread or a pool that is just connecting would keep the database from being dropped."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        cursor.execute(END_OTHER_SESSIONS)
 
 
 @cache

@@ -4,7 +4,6 @@ import asyncio
 import http.server
 import json
 import os
-import shutil
 import subprocess
 import threading
 from functools import partial
@@ -15,6 +14,7 @@ from django.test import Client, override_settings
 
 from agency.authentication import SUBSCRIPTION_HEADERS
 from agency.cors import ASGIMiddleware
+from tests import chromium
 from tests.webhooks.streams import free_port, serving
 
 APP, OTHER = "https://app.example", "https://other.example"
@@ -150,12 +150,7 @@ def test_the_stream_of_events_answers_pages_too(faber):
     assert health.headers[ALLOW] == "*"
 
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--virtual-time-budget=20000", "--dump-dom",
-]  # fmt: skip
+FLAGS = [*chromium.QUIET, "--virtual-time-budget=20000", "--dump-dom"]
 PAGE = """<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
 const calls = CALLS;
 (async () => {
@@ -173,7 +168,7 @@ const calls = CALLS;
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+@pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed")
 def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
     faber, live_server, tmp_path, settings
 ):
@@ -233,7 +228,7 @@ def seen_by_browser(origin, folder, calls):
     """What a page on this origin sees of each call, by name."""
     (folder / "page.html").write_text(PAGE.replace("CALLS", json.dumps(calls)))
     profile = f"--user-data-dir={folder / 'profile'}"
-    command = [CHROMIUM, *FLAGS, profile, f"{origin}/page.html"]
+    command = [chromium.PROGRAM, *FLAGS, profile, f"{origin}/page.html"]
     home = os.environ | {"HOME": str(folder)}
     ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=100)
     _, _, rest = ran.stdout.partition('<pre id="found">')

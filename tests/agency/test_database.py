@@ -16,6 +16,7 @@ from agency.api import server_error
 from agency.database.base import is_outage
 from agency.database.options import connection_options
 from agency.embedded import empty_home, postgres
+from tests.database import END_OTHER_SESSIONS
 from tests.processes import eventually
 
 ROOT = Path(__file__).parents[2]
@@ -154,10 +155,7 @@ def test_a_dead_connection_empties_the_pool(transactional_db):
         pool.putconn(one)
     eventually(lambda: pool.get_stats()["pool_available"] >= 3)  # they return in another thread
     with psycopg.connect(url_of_test(), autocommit=True) as other:
-        other.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+        other.execute(END_OTHER_SESSIONS)
     before = pool.get_stats().get("connections_lost", 0)
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
