@@ -31,8 +31,8 @@ class QuotaExceeded(Conflict):
 class Quota(NamedTuple):
     """rows: what is counted of which models, by label. owner: their column for whose they are.
 
-    size: the column whose sum is limited, instead of the number of rows. who, what, advice: parts
-    of the sentence for the caller.
+    open_only: of exchanges, those that are not finished. size: the column whose sum is limited,
+    instead of the number of rows. who, what, advice: parts of the sentence for the caller.
     """
 
     setting: str
@@ -41,18 +41,20 @@ class Quota(NamedTuple):
     rows: dict[str, Q]
     who: str = "This organization"
     owner: str = "tenant"
+    open_only: bool = False
     size: str = ""
 
-    def found(self, label: str, owner: Any) -> QuerySet:
+    def rows_of(self, label: str, owner: Any) -> QuerySet:
         model = apps.get_model(label)
-        return model._base_manager.filter(self.rows[label], **{self.owner: owner})
+        rows = model._base_manager.filter(self.rows[label], **{self.owner: owner})
+        return rows.filter(state__in=model.OPEN) if self.open_only else rows
 
     def count(self, owner: Any, limit: int) -> int:
         """How much there is of this owner. Of rows no more than `limit` are counted."""
         if self.size:
-            sums = (self.found(label, owner).aggregate(sum=Sum(self.size)) for label in self.rows)
+            sums = (self.rows_of(label, owner).aggregate(sum=Sum(self.size)) for label in self.rows)
             return sum(one["sum"] or 0 for one in sums)
-        return sum(self.found(label, owner).order_by()[:limit].count() for label in self.rows)
+        return sum(self.rows_of(label, owner).order_by()[:limit].count() for label in self.rows)
 
 
 WALLETS = Quota(
@@ -71,10 +73,8 @@ OPEN_EXCHANGES = Quota(
     setting="QUOTA_OPEN_EXCHANGES",
     what="credentials and verifications that are not finished",
     advice="Finish, decline or delete some",
-    rows={
-        "credentials.Credential": Q(state__in=["Proposed", "Offered", "Requested"]),
-        "verifications.Verification": Q(state__in=["Proposed", "Requested"]),
-    },
+    rows={"credentials.Credential": Q(), "verifications.Verification": Q()},
+    open_only=True,
 )
 # Deleted ones count: what was published of them stays for ever.
 DEFINITIONS = Quota(
