@@ -26,7 +26,7 @@ def ring(task: Any) -> None:
         return
     try:
         task.apply_async(retry=False, ignore_result=True)
-    except Exception as error:
+    except Exception as error:  # kombu, redis and sockets raise errors of their own
         silent_until = time.monotonic() + REST
         name = type(error).__name__
         logger.warning("the broker is out of reach (%s); the beat will find what is due", name)

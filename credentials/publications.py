@@ -208,7 +208,7 @@ def attempt(job):
         job.run()
     except AgencyError as error:
         logger.warning("%s is not published yet: %s", job, error.code)
-    except Exception as error:
+    except Exception as error:  # a bug of ours ends neither the worker nor the job
         logger.exception("%s is not published", job)
         job._put_back(type(error).__name__)
 

@@ -40,7 +40,7 @@ def finish(credential, step):
         return
     except AgencyError as error:
         logger.warning("credential %s is still left behind: %s", credential.pk, error.code)
-    except Exception:
+    except Exception:  # a bug of ours does not keep the others from being finished
         logger.exception("credential %s is still left behind", credential.pk)
     Credential.objects.filter(pk=credential.pk).update(updated_at=timezone.now())
 

@@ -109,7 +109,7 @@ def send(row: Delivery) -> None:
         outcome = call(row)
         faults.point("after_post_before_mark")
         note(row, outcome)
-    except Exception:
+    except Exception:  # a bug of ours ends neither the worker nor the delivery
         logger.exception("delivery %s was not made", row.pk)
         row.put_back("internal_error", None, 0.0)
 

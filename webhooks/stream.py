@@ -178,7 +178,7 @@ class Hub:
         while True:
             try:
                 await self.look()
-            except Exception:
+            except Exception:  # a bug of ours must not end the stream of all listeners
                 logger.exception("no events are seen meanwhile")
                 await asyncio.sleep(REST)
             await asyncio.sleep(self.poll)

@@ -125,7 +125,7 @@ def process(row: "models.InboundMessage") -> None:
         row.retry(error.code)
     except LostLease:
         logger.info("message %s was taken over", row.pk)
-    except Exception:
+    except Exception:  # a bug of ours ends neither the worker nor the message
         logger.exception("message %s was not processed", row.pk)
         row.retry("internal_error")
 

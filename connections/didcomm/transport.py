@@ -175,7 +175,7 @@ def deliver(row: "models.OutboundMessage") -> None:
         row.retry(error.code)
     except inbound.LostLease:
         logger.info("message %s was taken over", row.pk)
-    except Exception:
+    except Exception:  # a bug of ours ends neither the worker nor the message
         logger.exception("message %s was not delivered", row.pk)
         row.retry("internal_error")
 
