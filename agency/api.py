@@ -171,8 +171,8 @@ def found(row, model):
         name = model._meta.verbose_name
         raise NotFound(
             "not_found",
-            f"There is no such {name} in your organization. Either the id is wrong, the {name} was "
-            "deleted, or the keys are another organization's.",
+            f"There is no such {name} in your organization. Either the id is wrong, "
+            f"the {name} was deleted, or the keys are another organization's.",
         )
     return row
 
@@ -315,8 +315,8 @@ RESERVED = {
 
 
 class Parameters(serializers.Serializer):
-    """A request body: null means absent unless the field allows it, unknown members are ignored,
-    old spellings are read."""
+    """A request body. Null means absent unless the field allows it, unknown members are
+    ignored, old spellings are read."""
 
     aliases: dict[str, str] = {}
 

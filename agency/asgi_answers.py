@@ -1,4 +1,4 @@
-"""Answers that ASGI applications send without Django: refusals, and what never takes a thread."""
+"""Answers that ASGI applications send without Django and without a thread."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -20,10 +20,13 @@ async def send_answer(
     send: Send, status: int, body: bytes, content_type: bytes, *headers: Header
 ) -> None:
     """The whole answer, never cached, with an id like that of every request."""
-    length = (b"content-length", str(len(body)).encode())
-    no_store = (b"cache-control", b"no-store")
-    head = [(b"content-type", content_type), length, no_store, new_request_id(), *headers]
-    await start_answer(send, status, head)
+    own = [
+        (b"content-type", content_type),
+        (b"content-length", str(len(body)).encode()),
+        (b"cache-control", b"no-store"),
+        new_request_id(),
+    ]
+    await start_answer(send, status, [*own, *headers])
     await send({"type": "http.response.body", "body": body})
 
 
@@ -36,8 +39,9 @@ async def send_problem(
     errors: dict[str, list[str]] | None = None,
 ) -> None:
     """The one shape of errors: `{"code", "message"}`, with `errors` by field."""
-    body = {"code": code, "message": message} | ({"errors": errors} if errors else {})
-    await send_answer(send, status, json.dumps(body).encode(), b"application/json", *headers)
+    problem = {"code": code, "message": message} | ({"errors": errors} if errors else {})
+    body = json.dumps(problem).encode()
+    await send_answer(send, status, body, b"application/json", *headers)
 
 
 def new_request_id() -> Header:

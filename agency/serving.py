@@ -191,9 +191,8 @@ class Web:
         document()  # now, and not in the first call that asks for it
         self.bodies = Bodies()
         self.quick: Lane = lane("quick")
-        self.heavy: Lane = lane(
-            "heavy", niceness=10
-        )  # so that the processors serve the quick first
+        # Of a lower priority, so that the processors serve the quick calls first
+        self.heavy: Lane = lane("heavy", niceness=10)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:

@@ -51,9 +51,9 @@ class Application:
         elif scope["path"] == "/health":
             await send_answer(send, 200, b"Healthy", b"text/plain")
         elif scope["path"] not in PATHS:
-            await refuse(send, 404, "not_found", "Only the stream of events is served here.")
+            await send_refusal(send, 404, "not_found", "Only the stream of events is served here.")
         elif scope["method"] != "GET":
-            await refuse(send, 405, "method_not_allowed", "A stream is read by GET.")
+            await send_refusal(send, 405, "method_not_allowed", "A stream is read by GET.")
         else:
             await self.stream(scope, receive, send)
 
@@ -75,14 +75,14 @@ class Application:
             listener = await hub.read(welcomed, ASGIRequest(scope, io.BytesIO()))
             hub.join(listener)
         except AuthenticationFailed as error:
-            await refuse(send, 401, "unauthorized", str(error.detail))
+            await send_refusal(send, 401, "unauthorized", str(error.detail))
             return
         except ValidationError as error:
             errors = flatten(error.detail)
-            await refuse(send, 400, "invalid_request", sentence(errors), errors)
+            await send_refusal(send, 400, "invalid_request", sentence(errors), errors)
             return
         except AgencyError as error:
-            await refuse(send, error.status, error.code, error.message, error.errors)
+            await send_refusal(send, error.status, error.code, error.message, error.errors)
             return
         sending = asyncio.create_task(pump(hub, listener, send))
         leaving = asyncio.create_task(wait_for_disconnect(receive))
@@ -134,7 +134,7 @@ async def pump(hub: Hub, listener: Listener, send: Send) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-async def refuse(
+async def send_refusal(
     send: Send, status: int, code: str, message: str, errors: dict[str, list[str]] | None = None
 ) -> None:
     headers = {

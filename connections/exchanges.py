@@ -70,7 +70,7 @@ class Exchange(Announced):
         """The other side knew us already: what an invitation of ours carried goes on there."""
         cls.objects.filter(connection=connection).update(connection=to)
 
-    def insert(self) -> None:
+    def insert_within_quota(self) -> None:
         """Saves a new row. 409 `quota_exceeded` if the organization has as many open exchanges as
         it may."""
         quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant_id)  # type: ignore[attr-defined]

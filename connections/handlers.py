@@ -19,12 +19,12 @@ def receive_request(connection, message):
         with transaction.atomic():
             connection.receive_request(message)
     except WrongState:
-        refuse(connection, message, "The invitation was used already.")
+        refuse_request(connection, message, "The invitation was used already.")
     except QuotaExceeded:
-        refuse(connection, message, "No further connections are accepted at present.")
+        refuse_request(connection, message, "No further connections are accepted at present.")
 
 
-def refuse(connection, message, explanation):
+def refuse_request(connection, message, explanation):
     """Tells a stranger that its request to connect was not accepted, unless too much of that waits
     undelivered."""
     if connection.may_refuse:

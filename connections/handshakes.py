@@ -56,7 +56,7 @@ class Handshaking(models.Model):
             connection.invitation = protocol.invitation(
                 connection.shown_name, wallet.image_url, key.verkey, transport.endpoint()
             )
-        connection.insert()
+        connection.insert_within_quota()
         return connection
 
     @classmethod
@@ -99,7 +99,7 @@ class Handshaking(models.Model):
         connection.image_url = str(body.get("imageUrl") or "")[:2000]
         connection.message_prefix = invitation.prefix
         vault.seal(connection, "shared", out_of_band.request_of(invitation))
-        connection.insert()
+        connection.insert_within_quota()
         connection.request(invited.inviter)
         return connection
 
@@ -212,7 +212,7 @@ class Handshaking(models.Model):
         )
         connection.connection_id, connection.name = str(connection.pk), self.name
         connection.exchange_version = self.exchange_version
-        connection.insert()
+        connection.insert_within_quota()
         return connection
 
     def receive_response(self, message):

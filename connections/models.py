@@ -154,7 +154,7 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
     def __str__(self):
         return self.connection_id
 
-    def insert(self):
+    def insert_within_quota(self):
         """Saves a new row. 409 `quota_exceeded` if the organization has as many connections as it
         may; one that carries a single exchange counts as that."""
         if not self.connectionless:

@@ -45,7 +45,7 @@ class Sharing(models.Model):
             connection.connectionless, connection.my_key = True, wallet.create_key()
         if terms:
             connection.invite_out_of_band(terms)
-        connection.insert()
+        connection.insert_within_quota()
         return connection
 
     def begin(self, message):
@@ -85,7 +85,7 @@ class Sharing(models.Model):
         connection.their_routing_keys = starter.routing_keys
         connection.message_prefix, connection.thread_id = message.prefix, message.thread_id
         connection.invitation = out_of_band.begun(message)
-        connection.insert()
+        connection.insert_within_quota()
         return connection
 
     @classmethod

@@ -203,7 +203,7 @@ class Credential(Proposing, Exchange):
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
-        credential.insert()
+        credential.insert_within_quota()
         connection.begin(message)
         return credential
 
@@ -256,7 +256,7 @@ class Credential(Proposing, Exchange):
             return known
         for column, value in changes.items():
             setattr(credential, column, value)
-        credential.insert()
+        credential.insert_within_quota()
         return credential
 
     def _has_offer(self, offer, values):

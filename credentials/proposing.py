@@ -89,7 +89,7 @@ class Proposing(models.Model):
         row.definition_id = proposed.get("definitionId", "")
         row.schema_id = proposed.get("schemaId", "")
         vault.seal(row, "proposal", proposed)
-        row.insert()
+        row.insert_within_quota()
         return row
 
     def _move_to_proposed(self, sources, proposed, **changes):

@@ -154,7 +154,7 @@ class Verification(Exchange):
         place = (connection, cls.Role.VERIFIER, message["@id"], wire)
         verification = cls._noted(*place, body, asked)
         verification.policy_id = policy_id
-        verification.insert()
+        verification.insert_within_quota()
         connection.begin(message)
         return verification
 
@@ -204,7 +204,7 @@ class Verification(Exchange):
             return known
         place = (connection, cls.Role.PROVER, message.thread_id, exchange.wire_of(message))
         row = cls._noted(*place, body, asked)
-        row.insert()
+        row.insert_within_quota()
         return row
 
     @classmethod
@@ -218,7 +218,7 @@ class Verification(Exchange):
         place = (connection, cls.Role.PROVER, message["@id"], wire)
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "proposal", preview | {"comment": body["name"]})
-        row.insert()
+        row.insert_within_quota()
         transport.send(connection, message)
         return row
 
@@ -242,7 +242,7 @@ class Verification(Exchange):
             changes = {"policy": row.policy, "proposal": row.proposal, **as_written(message)}
             move(row, [proposed], proposed, **changes)
         else:
-            row.insert()
+            row.insert_within_quota()
 
     def _is_proposed(self, preview, body):
         """Whether this was proposed before, and is not answered yet."""

@@ -13,7 +13,7 @@ from verifications.request import (
     PREDICATE_TYPES,
     RESERVED,
     RESTRICTION_FIELDS,
-    fits,
+    fits_32_bits,
 )
 from wallets.anoncreds import common_view
 
@@ -180,7 +180,7 @@ def _check_comparison(found: _Errors, path: str, kind: object, value: int | None
         found.add(f"{path}.predicateType", f"Choose one of {' '.join(types)}.")
     if value is None:
         found.add(f"{path}.predicateValue", "Give a whole number.")
-    elif not fits(kind, value):
+    elif not fits_32_bits(kind, value):
         found.add(f"{path}.predicateValue", "The comparison must fit 32 bits.")
 
 

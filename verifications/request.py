@@ -146,7 +146,7 @@ def _check_is_free(bound: str, policy: dict, predicates: dict[str, dict]) -> Non
         raise Invalid("invalid_policy", message)
 
 
-def fits(kind: object, threshold: int) -> bool:
+def fits_32_bits(kind: object, threshold: int) -> bool:
     """Whether the library can compare with it. It makes > and < of it >= and <= of the next number,
     in 32 bits: `> 2147483647` becomes `>= -2147483648`, which every number meets.
     """
@@ -379,7 +379,8 @@ def _predicate(referent: str, body: object, always: Interval | None) -> Item:
     body = _body(referent, body)
     names = _names(referent, [body.get("name")])
     kind, threshold = body.get("p_type"), body.get("p_value")
-    if kind not in PREDICATE_TYPES or type(threshold) is not int or not fits(kind, threshold):
+    is_number = type(threshold) is int and fits_32_bits(kind, threshold)
+    if kind not in PREDICATE_TYPES or not is_number:
         raise PeerError("predicate_unsupported", f"The predicate {referent!r} cannot be proven.")
     restrictions = _restrictions(referent, body.get("restrictions"), names)
     interval = _interval(body) or always

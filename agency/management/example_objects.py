@@ -1,7 +1,8 @@
 """What the demo makes for the examples in /docs, beside its story: see `agency/examples.py`.
 
-The objects come from the API, as everything of the demo. Those of one kind are interchangeable, so
-a wallet's are read in one call.
+The objects come from the API, as everything of the demo; only the id of the revocation registry,
+which no operation shows, is read from the database. Those of one kind are interchangeable, so a
+wallet's are read in one call.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -41,18 +42,18 @@ class Story(NamedTuple):
 def make(api: Api, provider: Api, story: Story) -> Ids:
     """The ids and links of an object for each example, by those of `agency/examples.py`."""
     return (
-        told_by_the_story(api, story)
-        | connections(api, story)
-        | credentials(api, story)
-        | policies(api, story)
-        | verifications(api, story)
-        | webhooks(api)
-        | organizations(api, provider)
-        | wallets(api)
+        read_story(api, story)
+        | make_connections(api, story)
+        | make_credentials(api, story)
+        | make_policies(api, story)
+        | make_verifications(api, story)
+        | make_webhooks(api)
+        | make_organizations(api, provider)
+        | make_wallets(api)
     )
 
 
-def told_by_the_story(api: Api, story: Story) -> Ids:
+def read_story(api: Api, story: Story) -> Ids:
     """Reads what the story left, so it comes before everything that makes more of the kind."""
     api.post("/messages", {"connectionId": story.connection_id, "text": "Congratulations!"})
     registries = RevocationRegistry.objects.filter(definition__definition_id=story.definition_id)
@@ -76,7 +77,7 @@ def told_by_the_story(api: Api, story: Story) -> Ids:
     }
 
 
-def connections(api: Api, story: Story) -> Ids:
+def make_connections(api: Api, story: Story) -> Ids:
     def invite(name: str, **options: Any) -> dict[str, str]:
         return api.post("/connections", {"name": name, **options})
 
@@ -95,7 +96,7 @@ def connections(api: Api, story: Story) -> Ids:
     }
 
 
-def credentials(api: Api, story: Story) -> Ids:
+def make_credentials(api: Api, story: Story) -> Ids:
     of_connection = {"connectionId": story.connection_id}
 
     def offer(**options: Any) -> dict[str, str]:
@@ -126,7 +127,7 @@ def credentials(api: Api, story: Story) -> Ids:
     }
 
 
-def policies(api: Api, story: Story) -> Ids:
+def make_policies(api: Api, story: Story) -> Ids:
     def keep(name: str) -> str:
         return api.post("/verificationPolicies", story.policy | {"name": name})["policyId"]
 
@@ -136,7 +137,7 @@ def policies(api: Api, story: Story) -> Ids:
     }
 
 
-def verifications(api: Api, story: Story) -> Ids:
+def make_verifications(api: Api, story: Story) -> Ids:
     policy = f"/verifications/policy/{quote(story.policy_id)}"
     one_item = {name: value for name, value in story.policy.items() if name != "predicates"}
     connection = f"connections/{quote(story.connection_id)}"
@@ -161,24 +162,24 @@ def verifications(api: Api, story: Story) -> Ids:
     }
 
 
-def webhooks(api: Api) -> Ids:
+def make_webhooks(api: Api) -> Ids:
     """Nobody is at this address: the webhook that stays enabled is told of disabled ones only."""
 
-    def register(**options: Any) -> str:
-        return api.post("/webhooks", {"url": "https://office.example/agency-events"} | options)[
-            "id"
-        ]
+    def register_webhook(**options: Any) -> str:
+        body = {"url": "https://office.example/agency-events"} | options
+        return api.post("/webhooks", body)["id"]
 
-    def send(webhook: str) -> str:
+    def send_example(webhook: str) -> str:
         body = {"messageType": "verification"}
         return api.post(f"/webhooks/{webhook}/example", body)["deliveryId"]
 
-    first, enabled, to_delete = register(), register(messageTypes=["webhook_disabled"]), register()
+    first, to_delete = register_webhook(), register_webhook()
+    enabled = register_webhook(messageTypes=["webhook_disabled"])
     ids = {
         examples.WEBHOOK: first,
-        examples.DELIVERY: send(first),
+        examples.DELIVERY: send_example(first),
         examples.WEBHOOK_ENABLED: enabled,
-        examples.DELIVERY_TO_RESEND: send(enabled),
+        examples.DELIVERY_TO_RESEND: send_example(enabled),
         examples.WEBHOOK_TO_DELETE: to_delete,
     }
     for webhook in (first, to_delete):
@@ -186,7 +187,7 @@ def webhooks(api: Api) -> Ids:
     return ids
 
 
-def organizations(api: Api, provider: Api) -> Ids:
+def make_organizations(api: Api, provider: Api) -> Ids:
     def make_one(name: str) -> str:
         return provider.post("/provider/v1/tenants", {"name": name})["tenantId"]
 
@@ -197,7 +198,7 @@ def organizations(api: Api, provider: Api) -> Ids:
     }
 
 
-def wallets(api: Api) -> Ids:
+def make_wallets(api: Api) -> Ids:
     def host(name: str) -> str:
         return api.post("/custodian/v1/api/wallets", {"ownerName": name})["walletId"]
 
