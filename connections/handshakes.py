@@ -170,31 +170,29 @@ class Handshaking(models.Model):
         """Keeps the responses by this invitation that wait undelivered below their limit: gives up
         the oldest that was posted in vain, or not fetched. Unavailable if there is none such: then
         the request waits."""
-        OutboundMessage = apps.get_model("connections", "OutboundMessage")
-        rows = OutboundMessage.objects.filter(status="pending", is_hosted=False)
-        rows = rows.filter(
+        rows = undelivered(
             type__endswith="/response",
             connection__wallet=self.wallet_id,
             connection__role=self.Role.INVITER,
         )
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+        if not is_full(rows):  # of the whole wallet: spares the look into all invitations
             return
         rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
-        if rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED:
+        if not is_full(rows):
             return
-        in_vain = Q(attempts__gt=0) | Q(created_at__lt=timezone.now() - TIME_TO_FETCH)
-        oldest = rows.filter(in_vain, lease_owner=None).order_by("pk").first()
+        is_posted_in_vain = Q(attempts__gt=0)
+        before = timezone.now() - TIME_TO_FETCH
+        is_not_fetched = Q(endpoint="", created_at__lt=before)
+        rows = rows.filter(is_posted_in_vain | is_not_fetched, lease_owner=None)
+        oldest = rows.order_by("pk").first()
         if not oldest or not oldest.exhaust(TOO_MANY, body=None, envelope=None):
             raise Unavailable(TOO_MANY, "too many answers to this invitation wait undelivered")
 
     @property
     def may_refuse(self):
-        """Whether one more stranger may be told that its request was refused: of what the key of
-        the invitation told others, less waits undelivered than there may."""
-        OutboundMessage = apps.get_model("connections", "OutboundMessage")
-        told = {"my_key": self.inviting_key, "connection": None, "is_hosted": False}
-        rows = OutboundMessage.objects.filter(status="pending", **told)
-        return rows[:MAX_UNDELIVERED].count() < MAX_UNDELIVERED
+        """Whether one more stranger may be told that its request was refused: fewer such reports
+        by the invitation's key wait undelivered than may."""
+        return not is_full(undelivered(my_key=self.inviting_key, connection=None))
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""
@@ -301,6 +299,16 @@ class Handshaking(models.Model):
     def receive_problem(self, code):
         negotiating = type(self).objects.filter(pk=self.pk, state=self.State.NEGOTIATING)
         negotiating.update(problem=code)
+
+
+def undelivered(**of):
+    """Messages to other agents that still wait."""
+    rows = apps.get_model("connections", "OutboundMessage").objects
+    return rows.filter(status="pending", is_hosted=False, **of)
+
+
+def is_full(rows):
+    return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
 
 
 def requester(message):
