@@ -41,6 +41,9 @@ def moves(first: Connection, own: int, params: dict[str, Any]) -> bool:
     """Whether another connection gets the session of the first, or drives the first out of it."""
     with opened(params) as second:
         try:
+            # Poolers hand out the session that came back last: it must be the one of the first.
+            if process_id(first) != own:
+                return True
             second.execute("BEGIN")
             return process_id(second) == own or process_id(first) != own
         except psycopg.OperationalError as error:
@@ -50,7 +53,9 @@ def moves(first: Connection, own: int, params: dict[str, Any]) -> bool:
 
 
 def opened(params: dict[str, Any]) -> Connection:
-    connection = Connection.connect(**params | {"autocommit": True})
+    # Prepared statements would fail in another session before that is noticed.
+    options = {"autocommit": True, "prepare_threshold": None}
+    connection = Connection.connect(**params | options)
     connection.patience = PATIENCE
     return connection
 

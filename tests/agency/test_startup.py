@@ -166,6 +166,17 @@ def test_a_busy_pooler_is_found_out_too(servers):
             assert not kept(url)
 
 
+def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers):
+    with pooling(servers["DATABASE_URL"], "transaction") as port:
+        url = through(servers, port)
+        params = psycopg.conninfo.conninfo_to_dict(url)
+        with psycopg.connect(url) as other, psycopg.connect(url, autocommit=True) as first:
+            other.execute("SELECT 1")
+            own = sessions.process_id(first)
+            other.commit()  # the session handed out next is not the one of the first
+            assert sessions.moves(first, own, params)
+
+
 def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(product, servers, capsys):
     with pooling(servers["DATABASE_URL"], "transaction") as port:
         given = {"DATABASE_URL": through(servers, port)}
