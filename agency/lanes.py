@@ -4,12 +4,15 @@ import asyncio
 import os
 import sys
 import threading
+import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+_thread = threading.local()
 
 
 def lower_priority(niceness: int) -> None:
@@ -18,6 +21,44 @@ def lower_priority(niceness: int) -> None:
         thread = threading.get_native_id()
         usual = os.getpriority(os.PRIO_PROCESS, thread)
         os.setpriority(os.PRIO_PROCESS, thread, min(19, usual + niceness))
+
+
+@contextmanager
+def idle() -> Iterator[None]:
+    """For a block that only waits, and takes no processor from others: meanwhile the call of this
+    thread does not count for the `max_busy` of its caller. Does nothing in threads of no lane."""
+    count_idle = getattr(_thread, "count_idle", None) or (lambda change: None)
+    count_idle(+1)
+    try:
+        yield
+    finally:
+        count_idle(-1)
+
+
+class RecentCallers:
+    """Who has called within the last second."""
+
+    SECONDS = 1.0
+
+    def __init__(self) -> None:
+        self._called_at: dict[str, float] = {}  # oldest first
+
+    def add(self, caller: str) -> None:
+        self._called_at.pop(caller, None)
+        self._called_at[caller] = time.monotonic()
+        self._forget_old()
+
+    def has_others_than(self, caller: str) -> bool:
+        self._forget_old()
+        return len(self._called_at) > (caller in self._called_at)
+
+    def _forget_old(self) -> None:
+        end = time.monotonic() - self.SECONDS
+        while self._called_at:
+            oldest = next(iter(self._called_at))
+            if self._called_at[oldest] > end:
+                return
+            del self._called_at[oldest]
 
 
 class TurnRefused(Exception):
@@ -33,10 +74,20 @@ class Lane:
     """
 
     def __init__(
-        self, name: str, threads: int, *, max_waiting: int, timeout: float, niceness: int = 0
+        self,
+        name: str,
+        threads: int,
+        *,
+        max_waiting: int,
+        timeout: float,
+        niceness: int = 0,
+        max_busy: int | None = None,
+        recent: RecentCallers | None = None,
     ) -> None:
         """max_waiting: calls of one caller that may wait at a time. timeout: seconds to wait.
-        niceness: added to that of the process, for the threads of this lane."""
+        niceness: added to that of the process, for the threads of this lane.
+        max_busy: calls of one caller that may run at a time (without those that are `idle`) while
+        `recent` knows of others, even if threads are free."""
         self.pool = ThreadPoolExecutor(
             threads, name, initializer=lower_priority, initargs=[niceness]
         )
@@ -44,7 +95,10 @@ class Lane:
         self.share = max(1, threads // 2)
         self.max_waiting = max_waiting
         self.timeout = timeout
+        self.max_busy = max_busy
+        self.recent = recent or RecentCallers()
         self.running: Counter[str] = Counter()
+        self.idle: Counter[str] = Counter()
         self.waiting: dict[asyncio.Future[None], str] = {}
         self.waiting_by: Counter[str] = Counter()
 
@@ -56,12 +110,20 @@ class Lane:
         gone: returns when the caller has left. It is asked only while the work waits; work that
         has begun goes on. Raises TurnRefused if `work` was never called.
         """
-        if self.free and not self.waiting:
+        if self.free and not self.waiting and self._may_start(caller):
             self._start(caller)
         else:
             await self._wait_for_thread(caller, gone)
+        loop = asyncio.get_running_loop()
+
+        def call() -> T:
+            _thread.count_idle = lambda change: loop.call_soon_threadsafe(
+                self._count_idle, caller, change
+            )
+            return work()
+
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+            return await loop.run_in_executor(self.pool, call)
         finally:
             self._give_back(caller)
 
@@ -73,6 +135,7 @@ class Lane:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waiting[turn] = caller
         self.waiting_by[caller] += 1
+        self._admit()
         leaving = asyncio.create_task(gone())
         try:
             await asyncio.wait({turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED")
@@ -106,16 +169,27 @@ class Lane:
             del self.waiting_by[caller]
         return caller
 
+    def _count_idle(self, caller: str, change: int) -> None:
+        self.idle[caller] += change
+        if not self.idle[caller]:
+            del self.idle[caller]
+        self._admit()
+
+    def _may_start(self, caller: str) -> bool:
+        if self.max_busy is None or not self.recent.has_others_than(caller):
+            return True
+        return self.running[caller] - self.idle[caller] < self.max_busy
+
     def _admit(self) -> None:
-        while self.free and self.waiting:
-            turn = self._next()
+        while self.free and (turn := self._next()):
             self._start(self._forget(turn))
             turn.set_result(None)
 
-    def _next(self) -> "asyncio.Future[None]":
-        """The first in order of arrival whose caller has not its share already, else the first."""
-        within_share = (
-            turn for turn, caller in self.waiting.items() if self.running[caller] < self.share
-        )
-        first = next(iter(self.waiting))
-        return next(within_share, first) if len(self.waiting_by) > 1 else first
+    def _next(self) -> "asyncio.Future[None] | None":
+        """Of those that may start, the first in order of arrival whose caller has not its share
+        already, else the first."""
+        ready = {caller for caller in self.waiting_by if self._may_start(caller)}
+        turns = [turn for turn, caller in self.waiting.items() if caller in ready]
+        within_share = (turn for turn in turns if self.running[self.waiting[turn]] < self.share)
+        first = next(iter(turns), None)
+        return next(within_share, first) if len(ready) > 1 else first

@@ -8,6 +8,7 @@ so that the quick ones of everybody else find one.
 
 import asyncio
 import io
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -32,7 +33,7 @@ from agency.asgi_answers import (
     wait_for_disconnect,
 )
 from agency.clients import client_address, known_caller
-from agency.lanes import Lane, TurnRefused
+from agency.lanes import Lane, RecentCallers, TurnRefused
 from agency.middleware import limit_of
 from agency.openapi_document import document
 
@@ -190,9 +191,14 @@ class Web:
         self.django = DjangoHandler()
         document()  # now, and not in the first call that asks for it
         self.bodies = Bodies()
+        self.organizations = RecentCallers()
         self.quick: Lane = lane("quick")
-        # Of a lower priority, so that the processors serve the quick calls first
-        self.heavy: Lane = lane("heavy", niceness=10)
+        # Of a lower priority, so that the processors serve the quick calls first. And a thread
+        # without the interpreter's lock still delays one with it: so half of the processors stay
+        # free of an organization's long calls while others call too.
+        self.heavy: Lane = lane(
+            "heavy", niceness=10, max_busy=max(1, processors() // 2), recent=self.organizations
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -208,7 +214,10 @@ class Web:
         address = client_address(address_meta(scope))
         body = await self.bodies.read(scope, receive, address)
         scope = with_length(scope, len(body))
-        caller = known_caller(header_value(scope, b"authorization")) or address
+        organization = known_caller(header_value(scope, b"authorization"))
+        if organization:
+            self.organizations.add(organization)
+        caller = organization or address
         used = self.heavy if is_heavy(scope) else self.quick
         work = partial(self.django.answer, scope, body)
         try:
@@ -232,14 +241,17 @@ class Web:
             await loop.run_in_executor(self.quick.pool, answer.close)
 
 
-def lane(name: str, niceness: int = 0) -> Lane:
-    return Lane(
-        name,
-        settings.WEB_THREADS,
-        max_waiting=WAITING_PER_CALLER,
-        timeout=TURN_SECONDS,
-        niceness=niceness,
-    )
+def lane(name: str, **options: Any) -> Lane:
+    waiting = {"max_waiting": WAITING_PER_CALLER, "timeout": TURN_SECONDS}
+    return Lane(name, settings.WEB_THREADS, **waiting, **options)
+
+
+def processors() -> int:
+    """That this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        return os.cpu_count() or 1
 
 
 def address_meta(scope: Scope) -> dict[str, str]:

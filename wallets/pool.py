@@ -16,6 +16,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
+from agency import lanes
 from agency.celery import ring
 from agency.errors import Unavailable
 from tenants import vault
@@ -92,9 +93,9 @@ def _await(count: int, look: Callable[[], T | None], caller: object) -> T:
         return found
     from wallets import tasks
 
-    ring(tasks.fill_key_pool)
     end = time.monotonic() + WAIT_SECONDS
-    with waiters.admit(caller):
+    with waiters.admit(caller), lanes.idle():
+        ring(tasks.fill_key_pool)  # not for those that are refused: they would flood the worker
         while (found := look()) is None:
             if time.monotonic() > end:
                 raise not_ready()

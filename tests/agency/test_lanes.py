@@ -7,7 +7,9 @@ import threading
 
 import pytest
 
-from agency.lanes import Lane, TurnRefused
+from agency import clients, lanes
+from agency.lanes import Lane, RecentCallers, TurnRefused
+from agency.serving import Answer, Web, processors
 
 
 class Work:
@@ -45,8 +47,15 @@ async def settle():
     await asyncio.sleep(0.05)
 
 
-def lane(threads=4, max_waiting=100, timeout=10.0):
-    return Lane("test", threads, max_waiting=max_waiting, timeout=timeout)
+def lane(threads=4, max_waiting=100, timeout=10.0, **options):
+    return Lane("test", threads, max_waiting=max_waiting, timeout=timeout, **options)
+
+
+def lane_beside_others(max_busy=1):
+    recent = RecentCallers()
+    recent.SECONDS = 60.0
+    recent.add("other")
+    return lane(max_busy=max_busy, recent=recent), recent
 
 
 def test_a_caller_alone_uses_all_threads_in_order_of_arrival():
@@ -90,6 +99,71 @@ def test_no_thread_is_left_idle_while_work_waits():
             await work.end(name)
 
     asyncio.run(story())
+
+
+def test_beside_others_a_caller_runs_few_calls_though_threads_are_free():
+    async def story():
+        threads, recent = lane_beside_others(max_busy=2)
+        work = Work(threads)
+        for name in ("A1", "A2", "A3", "B1", "A4"):
+            await work.call(name)
+        assert work.begun == ["A1", "A2", "B1"]
+        await work.end("B1")
+        await work.end("A1")
+        assert work.begun == ["A1", "A2", "B1", "A3"]
+        recent.SECONDS = 0.0
+        await work.end("A2")
+        for name in ("A3", "A4"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_a_caller_that_is_alone_again_uses_all_threads():
+    async def story():
+        threads, recent = lane_beside_others()
+        work = Work(threads)
+        for name in ("A1", "A2", "A3"):
+            await work.call(name)
+        assert work.begun == ["A1"]
+        recent.SECONDS = 0.0
+        await work.end("A1")
+        assert work.begun == ["A1", "A2", "A3"]
+        for name in ("A2", "A3"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
+    async def story():
+        threads, _ = lane_beside_others()
+        work, ended = Work(threads), threading.Event()
+
+        def wait():
+            with lanes.idle():
+                assert ended.wait(10)
+
+        waiting = asyncio.create_task(threads.run("A", wait, stays))
+        await settle()
+        for name in ("A1", "A2"):
+            await work.call(name)
+        assert work.begun == ["A1"]
+        ended.set()
+        await waiting
+        assert not threads.idle
+        await work.end("A1")
+        await work.end("A2")
+
+    asyncio.run(story())
+
+
+def test_callers_are_recent_for_a_while_and_not_kept_longer():
+    recent = RecentCallers()
+    recent.add("A")
+    assert not recent.has_others_than("A") and recent.has_others_than("B")
+    recent.SECONDS = 0.0
+    assert not recent.has_others_than("B") and not recent._called_at
 
 
 def test_who_waits_too_long_or_too_often_is_refused_and_nothing_is_kept_of_it():
@@ -161,5 +235,33 @@ def test_threads_of_a_lane_have_its_priority():
         usual = Lane("usual", 1, max_waiting=1, timeout=1)
         niced = Lane("niced", 1, max_waiting=1, timeout=1, niceness=7)
         assert await niced.run("A", priority, stays) == await usual.run("A", priority, stays) + 7
+
+    asyncio.run(story())
+
+
+async def asked(web, path, authorization):
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(event):
+        pass
+
+    headers = [(b"authorization", authorization.encode())]
+    scope = {"type": "http", "http_version": "1.1", "method": "GET", "path": path}
+    await web(scope | {"headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
+
+
+def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(monkeypatch):
+    web = Web()
+    monkeypatch.setattr(web.django, "answer", lambda *_: Answer(200, [], b"", None, close=bool))
+    clients.remember_caller("bearer of a neighbour", "neighbour")
+    assert web.heavy.max_busy == max(1, processors() // 2) and web.quick.max_busy is None
+    assert web.heavy.recent is web.organizations
+
+    async def story():
+        await asked(web, "/connections", "bearer of nobody")
+        assert not web.organizations.has_others_than("A")
+        await asked(web, "/connections", "bearer of a neighbour")
+        assert web.organizations.has_others_than("A")
 
     asyncio.run(story())

@@ -22,7 +22,7 @@ from typing import Any
 from django.conf import settings
 from indy_vdr import Pool, Request, VdrError, VdrErrorCode, bindings, open_pool, set_config
 
-from agency import outside
+from agency import lanes, outside
 from agency.errors import AgencyError, Conflict, Invalid, Unavailable
 from credentials.registries.indy import try_genesis
 from tenants.models import Network
@@ -136,7 +136,8 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
         raise silent(network)
     answer = asyncio.run_coroutine_threadsafe(host.submit(network.genesis, request), host.loop)
     try:
-        return answer.result(settings.LEDGER_TIMEOUT)
+        with lanes.idle():
+            return answer.result(settings.LEDGER_TIMEOUT)
     except TimeoutError:
         answer.cancel()
     except VdrError as error:
