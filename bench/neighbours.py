@@ -7,11 +7,13 @@ attack goes on while the neighbour is measured.
 
 import itertools
 import json
+import multiprocessing
 import random
 import socket
 import statistics
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.client import HTTPConnection
@@ -45,6 +47,7 @@ PREDICATES = [
 ]
 HEAVY = POLICY | {"predicates": PREDICATES}
 numbers = itertools.count()
+FORK = multiprocessing.get_context("fork")  # the attackers' functions cannot be pickled
 
 
 def run():
@@ -211,9 +214,21 @@ def strangers(count):
 
 @contextmanager
 def repeated(*works):
-    """Each in a thread of its own, again and again."""
-    ended = threading.Event()
+    """Each in a thread of its own, again and again.
 
+    In another process, so that the attackers' own work delays nothing of what is measured.
+    """
+    ended = FORK.Event()
+    attackers = FORK.Process(target=repeat_all, args=[works, ended], daemon=True)
+    attackers.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        attackers.join(60)
+
+
+def repeat_all(works, ended):
     def repeat(work):
         while not ended.is_set():
             try:
@@ -221,15 +236,8 @@ def repeated(*works):
             except (RuntimeError, OSError):
                 time.sleep(0.1)
 
-    threads = [threading.Thread(target=repeat, args=[work], daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        for thread in threads:
-            thread.join(60)
+    with ThreadPoolExecutor(len(works)) as threads:
+        list(threads.map(repeat, works))
 
 
 @contextmanager
