@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.test import Client, TransactionTestCase
+from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency import addresses, celery, rates
 from credentials.registries.local import published
@@ -53,6 +54,23 @@ def django_db_setup(django_db_setup, django_db_blocker):
         yield
     with django_db_blocker.unblock():
         database.end_other_sessions()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def static_files_are_listed_once():
+    """Each test client makes its own middleware, which would list and stat every static file."""
+    add_files, listed = WhiteNoiseMiddleware.add_files_from_finders, {}
+
+    def add_listed_files(self):
+        settings = (self.static_prefix, self.max_age)
+        if settings not in listed:
+            add_files(self)
+            listed[settings] = dict(self.files)
+        self.files.update(listed[settings])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WhiteNoiseMiddleware, "add_files_from_finders", add_listed_files)
+        yield
 
 
 @pytest.fixture(autouse=True)
