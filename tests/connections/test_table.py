@@ -6,6 +6,7 @@ at all stands in test_inbox.py.
 """
 
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -90,25 +91,27 @@ def sent(phone, body):
     return answered(phone)
 
 
-@pytest.mark.parametrize("kind, answer", TABLE)
-def test_a_message_out_of_order_changes_nothing(row, any_phone, kind, answer):
-    member = ATTACHED.get(kind.rpartition("/")[2])
-    members = {member: [attach("x", {"a": 1})]} if member else {}
-    body = any_phone.build(kind, "a-thread-of-nobody", **members)
-    assert sent(any_phone, body) == answer
-    if answer:
-        assert any_phone.inbox[0].thread_id == "a-thread-of-nobody"
-        assert any_phone.inbox[0].prefix == any_phone.prefix
+def test_a_message_out_of_order_changes_nothing(row, any_phone, subtests):
+    for kind, answer in TABLE:
+        thread, member = str(uuid4()), ATTACHED.get(kind.rpartition("/")[2])
+        members = {member: [attach("x", {"a": 1})]} if member else {}
+        body = any_phone.build(kind, thread, **members)
+        with subtests.test(kind):
+            assert sent(any_phone, body) == answer
+            if answer:
+                assert any_phone.inbox[0].thread_id == thread
+                assert any_phone.inbox[0].prefix == any_phone.prefix
 
 
-@pytest.mark.parametrize("kind", [kind for kind, answer in TABLE if answer == REPORT])
-def test_no_message_said_twice_is_answered_twice(row, any_phone, kind):
-    body = any_phone.build(kind, "a-thread-of-nobody")
-    any_phone.says(body)
-    any_phone.inbox.clear()
-    any_phone.says(body)
-    assert any_phone.inbox == []
-    assert InboundMessage.objects.filter(message_id=body["@id"]).count() == 1
+def test_no_message_said_twice_is_answered_twice(row, any_phone, subtests):
+    for kind in [kind for kind, answer in TABLE if answer == REPORT]:
+        body = any_phone.build(kind, str(uuid4()))
+        with subtests.test(kind):
+            any_phone.says(body)
+            any_phone.inbox.clear()
+            any_phone.says(body)
+            assert any_phone.inbox == []
+            assert InboundMessage.objects.filter(message_id=body["@id"]).count() == 1
 
 
 def offered(faber, row, version):
