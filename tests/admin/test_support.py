@@ -162,10 +162,12 @@ def test_an_id_finds_its_row(browser, college):
     assert "Faber College" not in browser.get(TENANTS, {"q": "nothing"}).content.decode()
 
 
-@pytest.mark.parametrize("model", [m for m in admin.site._registry if m._meta.app_label in OURS])
-def test_any_words_can_be_searched(browser, college, model):
-    path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-    assert browser.get(path, {"q": "any 'words"}).status_code == 200
+def test_any_words_can_be_searched(browser, college, subtests):
+    for model in admin.site._registry:
+        path = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        if model._meta.app_label in OURS:
+            with subtests.test(path):
+                assert browser.get(path, {"q": "any 'words"}).status_code == 200
 
 
 def test_the_queries_of_a_list_do_not_grow_with_it(browser, college, django_assert_max_num_queries):

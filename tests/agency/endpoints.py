@@ -33,6 +33,8 @@ def serving(
         thread = Thread(target=serve, daemon=True)
         thread.start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
+        with contextlib.suppress(OSError):
+            server.shutdown(socket.SHUT_RDWR)  # on Linux, `accept` returns at once
         server.close()
         thread.join(5)
 

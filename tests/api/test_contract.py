@@ -9,13 +9,11 @@ from urllib.parse import quote
 
 import pytest
 
-from tests import database, keys
 from tests.api import contract
 from tests.api.contract_calls import given
 from tests.api.contract_world import World
 from tests.people import ApiError
 
-pytestmark = pytest.mark.django_db
 CONTRACT = contract.read()
 OPERATIONS = [contract.operation(row) for row in CONTRACT["operations"]]
 NOT_CALLED = ()
@@ -105,13 +103,11 @@ LATER_CLIENTS = ("/credentials/v1/", "/wallet/v1/", "/management/v1/", "/provide
 HEALTH = ("/health", "/")
 
 
-@pytest.fixture(scope="module")
-def answers(django_db_setup, django_db_blocker):
-    """The answers by path, by the operation's name. All calls are made once, in one world."""
-    with keys.stored_keys(), django_db_blocker.unblock():
-        world = World()
-        yield {one.name: {path: call(one, path, world) for path in one.paths} for one in OPERATIONS}
-        database.clear()
+@pytest.fixture
+def answers(transactional_db, stored_keys):
+    """The answers by path, by the operation's name, from one world."""
+    world = World()
+    return {one.name: {path: call(one, path, world) for path in one.paths} for one in OPERATIONS}
 
 
 def call(operation, path, world):
@@ -139,10 +135,20 @@ def judge_of(operation):
     return contract.Judge(CONTRACT["schemas"][operation.client])
 
 
-@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda one: one.name)
-def test_every_answer_is_as_the_contract_says(answers, operation):
+def test_the_contract_is_kept(answers, subtests):
+    """One test, because all these calls take seconds."""
+    for operation in OPERATIONS:
+        with subtests.test(operation.name):
+            assert_as_the_contract_says(operation, answers[operation.name])
+    with subtests.test("no operation is left out"):
+        assert_none_is_left_out(answers)
+    with subtests.test("every field is shown, or left out for a reason"):
+        assert_every_field_is_shown_or_named(answers)
+
+
+def assert_as_the_contract_says(operation, responses):
     judge = judge_of(operation)
-    for path, response in answers[operation.name].items():
+    for path, response in responses.items():
         assert response.status_code == 200, f"{path}: {response.content}"
         if operation.path in HEALTH:
             assert (response.content, response["Content-Type"]) == (b"Healthy", "text/plain")
@@ -154,14 +160,14 @@ def test_every_answer_is_as_the_contract_says(answers, operation):
     assert judge.wrong == []
 
 
-def test_no_operation_is_left_out(answers):
+def assert_none_is_left_out(answers):
     assert len(OPERATIONS) == 101
     assert tuple(one.name for one in OPERATIONS if not answers[one.name]) == NOT_CALLED == ()
     for one in OPERATIONS:
         assert set(one.known_paths) <= set(one.paths)
 
 
-def test_every_field_of_the_contract_is_shown_or_left_out_for_a_reason(answers):
+def assert_every_field_is_shown_or_named(answers):
     known, shown = set(), set()
     for operation in OPERATIONS:
         if operation.answer:

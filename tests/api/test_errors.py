@@ -131,9 +131,15 @@ CHOSEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("chosen", CHOSEN)
-def test_a_connection_is_called_as_the_caller_chooses(faber, chosen):
-    alice, path = faber.hosts(), f"/connections/{quote(chosen, safe='')}"
+def test_a_connection_is_called_as_the_caller_chooses(faber, subtests):
+    alice = faber.hosts()
+    for chosen in CHOSEN:
+        with subtests.test(chosen):
+            assert_connection_is_called(faber, alice, chosen)
+
+
+def assert_connection_is_called(faber, alice, chosen):
+    path = f"/connections/{quote(chosen, safe='')}"
     invited = faber.invites(connectionId=chosen)
     assert invited["connectionId"] == chosen
     alice.accepts_invitation(invited["invitationUrl"])
@@ -147,8 +153,13 @@ def test_a_connection_is_called_as_the_caller_chooses(faber, chosen):
     assert refused(faber.get, path).status == 404
 
 
-@pytest.mark.parametrize("chosen", CHOSEN)
-def test_a_wallet_is_called_as_the_caller_chooses(faber, chosen):
+def test_a_wallet_is_called_as_the_caller_chooses(faber, subtests):
+    for chosen in CHOSEN:
+        with subtests.test(chosen):
+            assert_wallet_is_called(faber, chosen)
+
+
+def assert_wallet_is_called(faber, chosen):
     assert faber.post("/api/wallets", {"walletId": chosen})["walletId"] == chosen
     alice = Holder(faber, quote(chosen, safe=""))
     assert alice.meets(faber)["state"] == "Connected"

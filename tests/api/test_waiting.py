@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import BoundedSemaphore
 
 import pytest
@@ -99,23 +100,24 @@ def verification_of_the_wallet(world):
     return world.alice, f"/verifications/{mine}", lambda: world.faber.put(answer), "Requested"
 
 
-@pytest.mark.parametrize(
-    "walk",
-    [
-        connection_of_the_organization,
-        credential_of_the_organization,
-        credential_of_the_wallet,
-        credential_that_was_proposed,
-        verification_of_the_organization,
-        verification_of_the_wallet,
-    ],
+WALKS = (
+    connection_of_the_organization,
+    credential_of_the_organization,
+    credential_of_the_wallet,
+    credential_that_was_proposed,
+    verification_of_the_organization,
+    verification_of_the_wallet,
 )
-def test_a_read_wakes_when_the_other_side_has_acted(world, walk):
-    caller, path, act, state = walk(world)
-    answer, seconds = meanwhile(lambda: waits(caller, path), act)
-    assert answer.json()["state"] == state
-    assert answer["Preference-Applied"] == "wait=10"
-    assert SOON < seconds < 5
+
+
+def test_a_read_wakes_when_the_other_side_has_acted(world, subtests):
+    for walk in WALKS:
+        with subtests.test(walk.__name__):
+            caller, path, act, state = walk(world)
+            answer, seconds = meanwhile(partial(waits, caller, path), act)
+            assert answer.json()["state"] == state
+            assert answer["Preference-Applied"] == "wait=10"
+            assert SOON < seconds < 5
 
 
 def test_what_awaits_nothing_of_the_other_side_is_answered_at_once(world, clock):
