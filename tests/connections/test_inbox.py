@@ -33,34 +33,37 @@ def handled(**fields):
     return InboundMessage.objects.filter(status="done", **fields).count()
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    [
+def test_a_valid_envelope_is_stored_and_answered_202(row, phone, subtests):
+    for content_type in (
         "application/ssi-agent-wire",
         "application/didcomm-envelope-enc",
         "application/json",
         "application/json; charset=utf-8",
         "application/octet-stream",
         "",
-    ],
-)
-def test_a_valid_envelope_is_stored_and_answered_202(row, phone, content_type):
-    ping = phone.build(protocol.PING)
-    answer = phone.post(phone.pack(ping), content_type=content_type)
-    assert (answer.status_code, answer.content) == (202, b"")
-    assert "Content-Type" not in answer.headers
-    stored = InboundMessage.objects.get(message_id=ping["@id"])
-    assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
+    ):
+        with subtests.test(content_type):
+            ping = phone.build(protocol.PING)
+            answer = phone.post(phone.pack(ping), content_type=content_type)
+            assert (answer.status_code, answer.content) == (202, b"")
+            assert "Content-Type" not in answer.headers
+            stored = InboundMessage.objects.get(message_id=ping["@id"])
+            assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
 
 
-@pytest.mark.parametrize(
-    "content_type",
-    ["x/y", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x",
-     "application/didcomm-encrypted+json", "nonsense"],
-)  # fmt: skip
-def test_another_content_type_is_415(row, phone, content_type):
-    answer = phone.post(phone.pack(phone.build(protocol.PING)), content_type=content_type)
-    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+def test_another_content_type_is_415(row, phone, subtests):
+    for content_type in (
+        "x/y",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/didcomm-encrypted+json",
+        "nonsense",
+    ):
+        with subtests.test(content_type):
+            ping = phone.pack(phone.build(protocol.PING))
+            answer = phone.post(ping, content_type=content_type)
+            assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
 
 
 def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
@@ -120,10 +123,11 @@ def test_an_envelope_whose_content_was_changed_gets_the_same_400(row, phone):
     refused(phone.post(json.dumps(data)))
 
 
-@pytest.mark.parametrize("content", [b"no json", b"[]", b"{}", b'{"@type": "x", "@id": "y"}'])
-def test_an_envelope_without_a_message_gets_the_same_400(row, phone, content):
+def test_an_envelope_without_a_message_gets_the_same_400(row, phone, subtests):
     sender = envelope.Sender(phone.verkey, phone.seed)
-    refused(phone.post(envelope.pack(content, [phone.their_key], sender)))
+    for content in (b"no json", b"[]", b"{}", b'{"@type": "x", "@id": "y"}'):
+        with subtests.test(content.decode()):
+            refused(phone.post(envelope.pack(content, [phone.their_key], sender)))
 
 
 @pytest.mark.parametrize("name", ["protocol", "message"])
@@ -168,12 +172,13 @@ def test_a_sender_in_another_spelling_is_the_same_sender(row, phone):
         assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
 
 
-@pytest.mark.parametrize("sender", [b"", b"\xff" * 44, b"x", b"1" * 44, b"z" * 200_000])
-def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, sender):
-    data = pack_as(phone, sender, phone.build(protocol.PING))
-    started = time.monotonic()
-    refused(phone.post(data))
-    assert time.monotonic() - started < 1
+def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, subtests):
+    for sender in (b"", b"\xff" * 44, b"x", b"1" * 44, b"z" * 200_000):
+        data = pack_as(phone, sender, phone.build(protocol.PING))
+        with subtests.test(repr(sender[:44])):
+            started = time.monotonic()
+            refused(phone.post(data))
+            assert time.monotonic() - started < 1
 
 
 def test_a_stranger_who_knows_the_key_is_not_the_peer(row, phone):
@@ -217,9 +222,10 @@ def doubled(phone, member):
     return json.dumps(data).replace("{", f'{{"{member}":"x",', 1)
 
 
-@pytest.mark.parametrize("member", ["protected", "tag", "header"])
-def test_a_member_that_stands_twice_gets_the_same_400(row, phone, member):
-    refused(phone.post(doubled(phone, member)))
+def test_a_member_that_stands_twice_gets_the_same_400(row, phone, subtests):
+    for member in ("protected", "tag", "header"):
+        with subtests.test(member):
+            refused(phone.post(doubled(phone, member)))
 
 
 def test_a_deep_message_gets_the_same_400(row, phone):
@@ -301,10 +307,11 @@ def test_a_message_whose_time_is_over_is_refused_but_clocks_may_differ(row, phon
         assert phone.inbox[-1].is_problem_report != is_taken
 
 
-@pytest.mark.parametrize("timing", [None, 7, {}, {"expires_time": None}, {"expires_time": "soon"}])
-def test_a_time_that_cannot_be_read_ends_nothing(row, phone, timing):
-    phone.says(phone.build(protocol.PING, **{"~timing": timing}))
-    assert phone.newest(protocol.PING_RESPONSE)
+def test_a_time_that_cannot_be_read_ends_nothing(row, phone, subtests):
+    for timing in (None, 7, {}, {"expires_time": None}, {"expires_time": "soon"}):
+        with subtests.test(repr(timing)):
+            ping = phone.says(phone.build(protocol.PING, **{"~timing": timing}))
+            assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
 
 
 def test_two_strangers_with_the_same_message_id_both_connect(faber, phone):

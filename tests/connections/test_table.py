@@ -6,6 +6,7 @@ at all stands in test_inbox.py.
 """
 
 import json
+from itertools import product
 from uuid import uuid4
 
 import pytest
@@ -175,18 +176,18 @@ def test_reports_about_reports_end_at_once(row, any_phone):
     assert len(kinds) == 3
 
 
-@pytest.mark.parametrize("prefix", [NEW, OLD])
-@pytest.mark.parametrize("is_padded", [True, False])
-@pytest.mark.parametrize("kind", ["application/ssi-agent-wire", "application/didcomm-envelope-enc"])
-def test_every_way_to_write_an_envelope_is_opened(faber, phone, prefix, is_padded, kind):
+def test_every_way_to_write_an_envelope_is_opened(faber, phone, subtests):
     phone.connects(faber)
-    phone.prefix = prefix
-    data = json.loads(phone.pack(phone.build(protocol.PING)))
-    if not is_padded:
-        data = unpadded(phone, phone.build(protocol.PING))
-    assert phone.post(json.dumps(data), content_type=kind).status_code == 202
-    queues.sweep()
-    assert phone.newest(protocol.PING_RESPONSE).prefix == prefix
+    kinds = ("application/ssi-agent-wire", "application/didcomm-envelope-enc")
+    for prefix, is_padded, kind in product((NEW, OLD), (True, False), kinds):
+        phone.prefix = prefix
+        with subtests.test(prefix, is_padded=is_padded, kind=kind):
+            ping = phone.build(protocol.PING)
+            data = json.loads(phone.pack(ping)) if is_padded else unpadded(phone, ping)
+            assert phone.post(json.dumps(data), content_type=kind).status_code == 202
+            queues.sweep()
+            answer = phone.newest(protocol.PING_RESPONSE)
+            assert (answer.prefix, answer.thread_id) == (prefix, ping["@id"])
 
 
 def unpadded(phone, body):

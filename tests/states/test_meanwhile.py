@@ -1,8 +1,10 @@
 """Two things happen to one connection in the same moment: the outcome is that of one order."""
 
 from threading import Event
+from time import monotonic
 
 import pytest
+from django.db import connection
 
 from connections import protocol
 from connections.didcomm import router
@@ -18,7 +20,17 @@ from tests.states import walks
 from verifications.models import Verification
 from wallets.models import Wallet
 
-SECONDS = 0.7  # for the other to do what it can meanwhile
+SECONDS = 0.7  # for the other to do what it can meanwhile, if it waits for no lock of ours
+IS_WAITED_FOR = (  # whether another transaction waits for a lock of this one
+    "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
+)
+
+
+def is_waited_for():
+    with connection.cursor() as cursor:
+        cursor.execute(IS_WAITED_FOR)
+        return cursor.fetchone()[0]
 
 
 class Meanwhile:
@@ -36,7 +48,9 @@ class Meanwhile:
             if self.is_first and when(*arguments):
                 self.is_first = False
                 self.paused.set()
-                self.done.wait(SECONDS)
+                end = monotonic() + SECONDS
+                while not self.done.wait(0.02) and monotonic() < end and not is_waited_for():
+                    pass
             return result
 
         monkeypatch.setattr(owner, name, pausing)
