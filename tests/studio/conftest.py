@@ -1,6 +1,9 @@
 """Fay signs in to the studio and owns Faber College."""
 
+from functools import cache
+
 import pytest
+from django.contrib.auth.hashers import get_hasher, make_password
 from django.contrib.auth.models import User
 
 from tenants.models import Membership
@@ -10,8 +13,15 @@ from tests.pages import Browser, pages
 __all__ = ["pages"]
 
 
+@cache
+def hashed(algorithm):
+    """The password of all, hashed once: Argon2 is slow on purpose."""
+    return make_password("correct horse battery", hasher=algorithm)
+
+
 def person(name):
-    return User.objects.create_user(name, f"{name}@faber.example", "correct horse battery")
+    password = hashed(get_hasher().algorithm)
+    return User.objects.create(username=name, email=f"{name}@faber.example", password=password)
 
 
 def browser_of(user):
