@@ -1,5 +1,6 @@
 """People: Faber issues, Alice holds, Acme verifies. Fixtures give organizations and API clients."""
 
+import gc
 import socket
 import subprocess
 from pathlib import Path
@@ -22,6 +23,11 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if SLOW_FOLDERS & set(Path(item.path).relative_to(Path(__file__).parent).parts):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish():
+    """What is loaded stays: the garbage collector need not look through all of it (0.5 s each)."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
