@@ -1,5 +1,6 @@
 """The number of SQL queries of each call of a cycle, in this process."""
 
+from contextlib import contextmanager
 from unittest import mock
 
 from django.db import connection
@@ -26,9 +27,15 @@ class InProcess(Caller):
         return response.json() if response.content else None
 
 
-def run():
+@contextmanager
+def in_process():
+    """A caller with a wallet and a definition."""
     with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
-        caller = InProcess().prepare()
+        yield InProcess().prepare()
+
+
+def run():
+    with in_process() as caller:
         caller.cycle()
         steps, total = caller.steps(), 0
         while True:

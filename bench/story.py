@@ -40,10 +40,8 @@ class Caller:
 
     def prepare(self, definition=None):
         self.wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
-        invited = self.call("post", "/connections")
-        form = {"invitation": invited["invitation"]}
-        self.mine = self.call("post", f"{self.wallet}/connections/invitation", data=form)
-        self.connection = invited["connectionId"]
+        for _ in self.connecting():
+            pass
         body = {"name": os.urandom(8).hex(), "version": "1.0", "attributes": list(VALUES)}
         if not definition:
             pool.make(len(VALUES))
@@ -59,13 +57,22 @@ class Caller:
         caller.session.headers.update(other.session.headers)
         return caller.prepare({"definitionId": other.definition})
 
+    def connecting(self):
+        """The calls of a new connection, one by one: (name, answer)."""
+        invited = self.call("post", "/connections")
+        yield "invite", invited
+        form = {"invitation": invited["invitation"]}
+        self.mine = self.call("post", f"{self.wallet}/connections/invitation", data=form)
+        self.connection = invited["connectionId"]
+        yield "connect", self.mine
+
     def cycle(self, policy=POLICY):
         """Offer, accept, issue, ask, answer, read: from the offer to the verified proof."""
         for _ in self.steps(policy):
             pass
 
     def steps(self, policy=POLICY):
-        """The calls of a cycle, one by one: (name, call)."""
+        """The calls of a cycle, one by one: (name, answer)."""
         offer = {
             "definitionId": self.definition,
             "connectionId": self.connection,

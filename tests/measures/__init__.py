@@ -1,0 +1,1 @@
+"""Figures of how the source reads: `python -m tests.measures [walks]`."""

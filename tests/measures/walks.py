@@ -1,0 +1,81 @@
+"""What single calls of the API go through: files, functions and statements, counted in one process.
+
+A switch is a call of a function of ours in another file than the one called before it. What stands
+between Django and the driver is left out, as its calls are those of the statements.
+"""
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+from agency.development import DEVELOPER_SETTINGS
+from agency.embedded import throw_away
+from tests.measures.source import PACKAGES, ROOT
+
+DRIVER = f"{ROOT / 'agency' / 'database'}{os.sep}"
+FOLDERS = tuple(f"{ROOT / package}{os.sep}" for package in PACKAGES)
+COLUMNS = ("files", "functions", "calls", "switches", "statements")
+ROW = "{:32}" + "{:>12}" * len(COLUMNS)
+
+
+class Walk:
+    """While the block runs, notes each call of a function of ours in this thread."""
+
+    def __init__(self) -> None:
+        self.visited: list[tuple[str, str]] = []  # file and qualified name of each call
+
+    def __enter__(self) -> "Walk":
+        from django.db import connection
+        from django.test.utils import CaptureQueriesContext
+
+        self.captured = CaptureQueriesContext(connection)
+        self.captured.__enter__()
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        sys.setprofile(None)
+        self.captured.__exit__(*exception)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        file = frame.f_code.co_filename
+        if event == "call" and file.startswith(FOLDERS) and not file.startswith(DRIVER):
+            self.visited.append((file, frame.f_code.co_qualname))
+
+    def figures(self) -> tuple[int, ...]:
+        files = [file for file, _ in self.visited]
+        switches = sum(one != other for one, other in itertools.pairwise(files))
+        functions = len(set(self.visited))
+        return len(set(files)), functions, len(files), switches, len(self.captured)
+
+
+def report() -> str:
+    with throw_away() as environment:
+        os.environ |= environment | DEVELOPER_SETTINGS
+        os.environ |= {"DJANGO_SETTINGS_MODULE": "agency.settings", "LOG_LEVEL": "ERROR"}
+        import django
+        from django.core.management import call_command
+
+        django.setup()
+        call_command("migrate", verbosity=0)
+        rows = [ROW.format("walks", *COLUMNS)]
+        rows += [ROW.format(name, *figures) for name, figures in walked_calls()]
+    return "\n".join(rows)
+
+
+def walked_calls() -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Each call with its figures. A cycle goes before: nothing is done for the first time."""
+    from bench.queries import in_process
+
+    with in_process() as caller:
+        caller.cycle()
+        calls = itertools.chain(caller.connecting(), caller.steps())
+        while True:
+            with Walk() as walk:
+                name, _ = next(calls, ("", None))
+            if not name:
+                return
+            yield name, walk.figures()

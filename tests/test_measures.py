@@ -1,0 +1,59 @@
+"""What `python -m tests.measures` counts."""
+
+import ast
+
+from tests.measures.source import (
+    Module,
+    cycles,
+    import_graph,
+    is_one_word,
+    repeated_names,
+    upward_imports,
+)
+from tests.measures.walks import Walk
+from webhooks import signing
+
+
+def modules(**texts):
+    named = {name.replace("__", "."): text for name, text in texts.items()}
+    return {name: Module(name, text, ast.parse(text)) for name, text in named.items()}
+
+
+def test_modules_that_reach_each_other_are_a_cycle():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a", "e"}, "e": set()}
+    assert cycles(graph) == [{"a", "b", "c"}]
+
+
+def test_imports_inside_functions_count_too():
+    found = modules(
+        agency__low="def late():\n    from wallets import high",
+        wallets__high="import agency.low",
+    )
+    graph = import_graph(found)
+    assert graph == {"agency.low": {"wallets.high"}, "wallets.high": {"agency.low"}}
+    assert upward_imports(graph) == [("agency.low", "wallets.high")]
+
+
+def test_names_of_frameworks_are_not_counted_as_repeated():
+    text = "\n".join("def get(): pass\ndef shown(): pass" for _ in range(6))
+    assert repeated_names(modules(agency__x=text).values()) == {"shown": 6}
+
+
+def test_underscores_at_the_ends_make_no_second_word():
+    assert is_one_word("_keep") and not is_one_word("keep_one")
+
+
+def test_comments_in_texts_are_none():
+    [module] = modules(agency__x='a = "# no"  # yes\n').values()
+    assert module.comments() == 1
+
+
+def test_a_walk_counts_calls_of_ours_and_statements(db):
+    from tenants.models import Tenant
+
+    with Walk() as walk:
+        signing.new_secret()
+        assert not Tenant.objects.exists()
+    files, functions, calls, switches, statements = walk.figures()
+    assert (files, switches, statements) == (1, 0, 1)
+    assert functions == calls == 1
