@@ -33,6 +33,7 @@ LAYERS = [
         "agency.errors",
         "agency.faults",
         "agency.http",
+        "agency.lanes",
         "agency.logs",
         "agency.metrics",
         "agency.outside",
