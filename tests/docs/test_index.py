@@ -1,0 +1,31 @@
+"""The maps of the docs name every page, and links between pages lead somewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
+
+
+def linked_from(page):
+    return {(page.parent / target).resolve() for target in LINK.findall(page.read_text())}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_of_a_page_leads_somewhere(page):
+    assert [target for target in linked_from(page) if not target.exists()] == []
+
+
+def test_the_index_names_every_page():
+    named = linked_from(DOCS / "index.md")
+    assert [page for page in DOCS.glob("*.md") if page not in named | {DOCS / "index.md"}] == []
+
+
+def test_every_decision_is_listed():
+    folder = DOCS / "decisions"
+    named = linked_from(folder / "README.md")
+    assert set(folder.glob("*.md")) - {folder / "README.md"} == named
