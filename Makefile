@@ -52,23 +52,23 @@ $(CLIENTS): tests/clients/package.json tests/clients/package-lock.json
 		echo "npm could not install the published clients: this needs the network once." >&2; exit 1; }
 	@touch $@
 
-lint: $(INSTALLED)  ## Judge style and types
+lint: $(INSTALLED)  ## Run the linters and mypy
 	@$(PYTHON) -m ruff check .
 	@$(PYTHON) -m ruff format --check .
 	@$(SERVERS) $(PYTHON) -m mypy
 
-format: $(INSTALLED)  ## Write the style
+format: $(INSTALLED)  ## Format the code
 	@$(PYTHON) -m ruff check --fix .
 	@$(PYTHON) -m ruff format .
 
-check: $(INSTALLED)  ## Judge migrations, settings and the OpenAPI schema
+check: $(INSTALLED)  ## Check migrations, settings and the OpenAPI schema
 	@$(SERVERS) $(MANAGE) makemigrations --check --dry-run
 	@PUBLIC_URL=https://agency.example ALLOWED_HOSTS=agency.example TRUST_PROXY=1 EMAIL_URL=smtp://mail.example \
 		$(SERVERS) $(MANAGE) check --deploy
 	@$(SERVERS) $(MANAGE) spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@$(PYTHON) -m openapi_spec_validator $(VENV)/openapi.yaml
 
-bench: $(INSTALLED)  ## Measure (ARGS=...)
+bench: $(INSTALLED)  ## Run the benchmarks (ARGS=...)
 	@exec $(PYTHON) -m bench $(ARGS)
 
 install: $(INSTALLED)  ## Make .venv and install requirements-dev.txt, if it changed

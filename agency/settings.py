@@ -66,7 +66,7 @@ LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # What Prometheus must send as bearer to read /metrics; without it there is no such page.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
-# Folder in which the processes of one host count together.
+# Folder in which the processes of one host keep their Prometheus counters.
 METRICS_ROOT = env.str("METRICS_ROOT", default=str(BASE_DIR / "var" / "metrics"))
 # Whether a provider may read the keys of organizations it made again, as the provider API promises.
 PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
