@@ -24,10 +24,16 @@ def lower_priority(niceness: int) -> None:
 
 
 @contextmanager
-def idle() -> Iterator[None]:
-    """For a block that only waits, and takes no processor from others: meanwhile the call of this
-    thread does not count for the `max_busy` of its caller. Does nothing in threads of no lane."""
-    count_idle = getattr(_thread, "count_idle", None) or (lambda change: None)
+def idle_thread() -> Iterator[None]:
+    """For a block that only waits and needs no processor, such as one for a ledger's reply.
+
+    Meanwhile the call does not count towards the `max_busy` of its caller. Does nothing in a
+    thread that belongs to no lane.
+    """
+    count_idle = getattr(_thread, "count_idle", None)
+    if count_idle is None:
+        yield
+        return
     count_idle(+1)
     try:
         yield
@@ -86,8 +92,9 @@ class Lane:
     ) -> None:
         """max_waiting: calls of one caller that may wait at a time. timeout: seconds to wait.
         niceness: added to that of the process, for the threads of this lane.
-        max_busy: calls of one caller that may run at a time (without those that are `idle`) while
-        `recent` knows of others, even if threads are free."""
+        max_busy: calls of one caller that may run at a time while `recent` knows of other
+        callers, even if threads are free; those in `idle_thread` do not count. None: any number.
+        """
         self.pool = ThreadPoolExecutor(
             threads, name, initializer=lower_priority, initargs=[niceness]
         )
@@ -98,7 +105,7 @@ class Lane:
         self.max_busy = max_busy
         self.recent = recent or RecentCallers()
         self.running: Counter[str] = Counter()
-        self.idle: Counter[str] = Counter()
+        self.idle_by: Counter[str] = Counter()
         self.waiting: dict[asyncio.Future[None], str] = {}
         self.waiting_by: Counter[str] = Counter()
 
@@ -116,14 +123,18 @@ class Lane:
             await self._wait_for_thread(caller, gone)
         loop = asyncio.get_running_loop()
 
-        def call() -> T:
-            _thread.count_idle = lambda change: loop.call_soon_threadsafe(
-                self._count_idle, caller, change
-            )
-            return work()
+        def count_idle(change: int) -> None:
+            loop.call_soon_threadsafe(self._count_idle, caller, change)
+
+        def run_work() -> T:
+            _thread.count_idle = count_idle
+            try:
+                return work()
+            finally:
+                del _thread.count_idle
 
         try:
-            return await loop.run_in_executor(self.pool, call)
+            return await loop.run_in_executor(self.pool, run_work)
         finally:
             self._give_back(caller)
 
@@ -170,15 +181,15 @@ class Lane:
         return caller
 
     def _count_idle(self, caller: str, change: int) -> None:
-        self.idle[caller] += change
-        if not self.idle[caller]:
-            del self.idle[caller]
+        self.idle_by[caller] += change
+        if not self.idle_by[caller]:
+            del self.idle_by[caller]
         self._admit()
 
     def _may_start(self, caller: str) -> bool:
         if self.max_busy is None or not self.recent.has_others_than(caller):
             return True
-        return self.running[caller] - self.idle[caller] < self.max_busy
+        return self.running[caller] - self.idle_by[caller] < self.max_busy
 
     def _admit(self) -> None:
         while self.free and (turn := self._next()):

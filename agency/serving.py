@@ -192,12 +192,14 @@ class Web:
         document()  # now, and not in the first call that asks for it
         self.bodies = Bodies()
         self.organizations = RecentCallers()
-        self.quick: Lane = lane("quick")
-        # Of a lower priority, so that the processors serve the quick calls first. And a thread
-        # without the interpreter's lock still delays one with it: so half of the processors stay
-        # free of an organization's long calls while others call too.
-        self.heavy: Lane = lane(
-            "heavy", niceness=10, max_busy=max(1, processors() // 2), recent=self.organizations
+        self.quick: Lane = make_lane("quick")
+        # A lower priority lets the processors serve quick calls first. It is not enough: with
+        # long calls on all processors, quick ones of others took several times as long.
+        self.heavy: Lane = make_lane(
+            "heavy",
+            niceness=10,
+            max_busy=max(1, count_processors() // 2),
+            recent=self.organizations,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -241,13 +243,18 @@ class Web:
             await loop.run_in_executor(self.quick.pool, answer.close)
 
 
-def lane(name: str, **options: Any) -> Lane:
-    waiting = {"max_waiting": WAITING_PER_CALLER, "timeout": TURN_SECONDS}
-    return Lane(name, settings.WEB_THREADS, **waiting, **options)
+def make_lane(name: str, **options: Any) -> Lane:
+    return Lane(
+        name,
+        settings.WEB_THREADS,
+        max_waiting=WAITING_PER_CALLER,
+        timeout=TURN_SECONDS,
+        **options,
+    )
 
 
-def processors() -> int:
-    """That this process may use."""
+def count_processors() -> int:
+    """Those that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS

@@ -40,7 +40,7 @@ class Caller:
 
     def prepare(self, definition=None):
         self.wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
-        for _ in self.connecting():
+        for _ in self.connection_steps():
             pass
         body = {"name": os.urandom(8).hex(), "version": "1.0", "attributes": list(VALUES)}
         if not definition:
@@ -57,7 +57,7 @@ class Caller:
         caller.session.headers.update(other.session.headers)
         return caller.prepare({"definitionId": other.definition})
 
-    def connecting(self):
+    def connection_steps(self):
         """The calls of a new connection, one by one: (name, answer)."""
         invited = self.call("post", "/connections")
         yield "invite", invited

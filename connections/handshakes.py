@@ -170,7 +170,7 @@ class Handshaking(models.Model):
         """Keeps the responses by this invitation that wait undelivered below their limit: gives up
         the oldest that was posted in vain, or not fetched. Unavailable if there is none such: then
         the request waits."""
-        rows = undelivered(
+        rows = undelivered_messages(
             type__endswith="/response",
             connection__wallet=self.wallet_id,
             connection__role=self.Role.INVITER,
@@ -192,7 +192,7 @@ class Handshaking(models.Model):
     def may_refuse(self):
         """Whether one more stranger may be told that its request was refused: fewer such reports
         by the invitation's key wait undelivered than may."""
-        return not is_full(undelivered(my_key=self.inviting_key, connection=None))
+        return not is_full(undelivered_messages(my_key=self.inviting_key, connection=None))
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""
@@ -301,13 +301,14 @@ class Handshaking(models.Model):
         negotiating.update(problem=code)
 
 
-def undelivered(**of):
-    """Messages to other agents that still wait."""
+def undelivered_messages(**conditions):
+    """Those to other agents that are still pending."""
     rows = apps.get_model("connections", "OutboundMessage").objects
-    return rows.filter(status="pending", is_hosted=False, **of)
+    return rows.filter(status="pending", is_hosted=False, **conditions)
 
 
 def is_full(rows):
+    """Whether they are as many as may wait; no more are counted."""
     return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
 
 

@@ -94,7 +94,7 @@ def _await(count: int, look: Callable[[], T | None], caller: object) -> T:
     from wallets import tasks
 
     end = time.monotonic() + WAIT_SECONDS
-    with waiters.admit(caller), lanes.idle():
+    with waiters.admit(caller), lanes.idle_thread():
         ring(tasks.fill_key_pool)  # not for those that are refused: they would flood the worker
         while (found := look()) is None:
             if time.monotonic() > end:

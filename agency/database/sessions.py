@@ -41,7 +41,7 @@ def moves(first: Connection, own: int, params: dict[str, Any]) -> bool:
     """Whether another connection gets the session of the first, or drives the first out of it."""
     with opened(params) as second:
         try:
-            # Poolers hand out the session that came back last: it must be the one of the first.
+            # Poolers hand out the session that came back last. This makes it the first's.
             if process_id(first) != own:
                 return True
             second.execute("BEGIN")

@@ -9,7 +9,7 @@ import pytest
 
 from agency import clients, lanes
 from agency.lanes import Lane, RecentCallers, TurnRefused
-from agency.serving import Answer, Web, processors
+from agency.serving import Answer, Web, count_processors
 
 
 class Work:
@@ -141,7 +141,7 @@ def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
         work, ended = Work(threads), threading.Event()
 
         def wait():
-            with lanes.idle():
+            with lanes.idle_thread():
                 assert ended.wait(10)
 
         waiting = asyncio.create_task(threads.run("A", wait, stays))
@@ -151,7 +151,7 @@ def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
         assert work.begun == ["A1"]
         ended.set()
         await waiting
-        assert not threads.idle
+        assert not threads.idle_by
         await work.end("A1")
         await work.end("A2")
 
@@ -255,7 +255,7 @@ def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strange
     web = Web()
     monkeypatch.setattr(web.django, "answer", lambda *_: Answer(200, [], b"", None, close=bool))
     clients.remember_caller("bearer of a neighbour", "neighbour")
-    assert web.heavy.max_busy == max(1, processors() // 2) and web.quick.max_busy is None
+    assert web.heavy.max_busy == max(1, count_processors() // 2) and web.quick.max_busy is None
     assert web.heavy.recent is web.organizations
 
     async def story():

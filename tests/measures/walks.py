@@ -72,7 +72,7 @@ def walked_calls() -> Iterator[tuple[str, tuple[int, ...]]]:
 
     with in_process() as caller:
         caller.cycle()
-        calls = itertools.chain(caller.connecting(), caller.steps())
+        calls = itertools.chain(caller.connection_steps(), caller.steps())
         while True:
             with Walk() as walk:
                 name, _ = next(calls, ("", None))

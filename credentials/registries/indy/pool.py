@@ -136,7 +136,7 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
         raise silent(network)
     answer = asyncio.run_coroutine_threadsafe(host.submit(network.genesis, request), host.loop)
     try:
-        with lanes.idle():
+        with lanes.idle_thread():
             return answer.result(settings.LEDGER_TIMEOUT)
     except TimeoutError:
         answer.cancel()
