@@ -177,6 +177,16 @@ def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers
             assert sessions.moves(first, own, params)
 
 
+def test_the_look_for_a_pooler_prepares_no_statements(servers):
+    """In another session they are unknown, which would be an error instead of a finding."""
+    params = psycopg.conninfo.conninfo_to_dict(servers["DATABASE_URL"])
+    with sessions.opened(params) as connection:
+        for _ in range(10):
+            sessions.process_id(connection)
+        prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert prepared == (0,)
+
+
 def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(product, servers, capsys):
     with pooling(servers["DATABASE_URL"], "transaction") as port:
         given = {"DATABASE_URL": through(servers, port)}

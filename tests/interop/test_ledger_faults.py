@@ -9,6 +9,7 @@ from itertools import count
 import pytest
 from indy_vdr import ledger
 
+from agency import lanes
 from agency.errors import Invalid
 from agency.supervisor import commands
 from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
@@ -233,6 +234,13 @@ def test_issuing_needs_no_ledger(faber, monkeypatch):
     monkeypatch.setattr(pool, "send", away)
     alice.receives(faber, definition, VALUES)
     assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_a_thread_that_waits_for_the_ledger_is_idle(network, indy_pool, monkeypatch):
+    counted = []
+    monkeypatch.setattr(lanes._thread, "count_idle", counted.append, raising=False)
+    assert registry_of(network).schema(f"{indy_pool.trustee}:2:Nothing:1.0") is None
+    assert counted and counted == [+1, -1] * (len(counted) // 2)
 
 
 def test_absence_is_not_remembered_and_what_was_seen_is(network, indy_pool, monkeypatch):

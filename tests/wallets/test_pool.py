@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
+from agency import lanes
+from agency.errors import Unavailable
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tests.fixtures import stored
@@ -121,6 +123,28 @@ def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, set
         faber.defines("a", "b")
     assert refused.value.code == "key_not_ready"
     assert pool.wanted()[0] == 2
+
+
+def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(faber, monkeypatch):
+    called = []
+    monkeypatch.setattr(pool, "ring", called.append)
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.1)
+    for _ in range(3):
+        with pool.waiters.admit(faber.tenant.pk), pytest.raises(Unavailable):
+            pool.await_key(2, faber.tenant.pk)
+    assert called == []
+    with pytest.raises(Unavailable):
+        pool.await_key(2, faber.tenant.pk)
+    assert called == [tasks.fill_key_pool]
+
+
+def test_a_thread_that_waits_for_a_key_is_idle(faber, monkeypatch):
+    counted = []
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(lanes._thread, "count_idle", counted.append, raising=False)
+    with pytest.raises(Unavailable):
+        pool.await_key(2, faber.tenant.pk)
+    assert counted == [+1, -1]
 
 
 def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
