@@ -3,7 +3,7 @@ VENV := .venv
 INTERPRETERS := python3.11 python3.12 python3.13 python3
 PYTHON := $(VENV)/bin/python
 MANAGE := $(PYTHON) manage.py
-SERVERS := $(PYTHON) -m agency.embedded
+SERVERS := $(PYTHON) -m agency.devtools.embedded
 INSTALLED := $(VENV)/.installed
 # A worker for each core, each with a database of its own; who is done takes from the other's tests.
 WORKERS := --numprocesses logical --maxprocesses 8 --dist worksteal
@@ -21,7 +21,7 @@ help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile
 
 run: $(INSTALLED)  ## Start everything on this machine (PORT=8000); Ctrl-C stops it, data stays in var/
-	@exec $(PYTHON) -m agency.development
+	@exec $(PYTHON) -m agency.devtools.run
 
 test: $(INSTALLED)  ## Run all tests but the slow ones, on all cores (ARGS=... goes to pytest)
 	@exec $(PYTHON) -m pytest $(WORKERS) -m "not slow" $(ARGS)
@@ -101,4 +101,4 @@ clean:  ## Remove what can be made again: .venv, caches, static files
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 reset: $(INSTALLED)  ## Remove all data and keys of `make run`: var/
-	@exec $(PYTHON) -m agency.development reset
+	@exec $(PYTHON) -m agency.devtools.run reset

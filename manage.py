@@ -9,8 +9,8 @@ from django.core.management import execute_from_command_line
 from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
-from agency.database.base import is_outage
-from agency.var import remembered_environment
+from agency.core.database.base import is_outage
+from agency.devtools.var import remembered_environment
 
 SERVICES = {"deliver", "runserver", "testserver"}  # all other commands end by themselves
 

@@ -1,5 +1,4 @@
 from agency.celery import app as celery_app
-
-__version__ = "0.1.0"  # also in pyproject.toml; CHANGELOG.md says what is in it
+from agency.core.version import __version__
 
 __all__ = ["__version__", "celery_app"]

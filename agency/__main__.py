@@ -6,7 +6,7 @@ Commands of operators are Django's: `python manage.py help`.
 import argparse
 import sys
 
-from agency import listen
+from agency.devtools import listen
 
 
 def main(arguments: list[str]) -> int:

@@ -1,7 +1,7 @@
 """The admin of support staff: it reads, by explicit lists of columns, and shows no secret.
 
 Columns that are sealed, digests, tokens and messages are in no list. What staff with a permission
-may do beyond reading is in tenants/admin.py.
+may do beyond reading is in organizations/admin.py.
 """
 
 from functools import cached_property

@@ -27,12 +27,9 @@ NOT_FOR_PRODUCTION = {
 class AgencyConfig(AppConfig):
     name = "agency"
 
-    def ready(self):
-        from agency import (
-            deployment,  # noqa: F401 (registers its checks)
-            startup,
-        )
-        from agency.collected import check_static_files
+    def ready(self) -> None:
+        from agency.ops import startup
+        from agency.server.static_files import check_static_files
 
         checks.register(check_static_files)
         checks.register(check_developer_settings, deploy=True)
@@ -57,7 +54,7 @@ def check_developer_settings(app_configs, **kwargs):
 def check_database(databases=None, **kwargs):
     """agency.E001: the master key is not the one the database was sealed with.
     agency.E003: a pooler in between does not keep sessions."""
-    from agency import startup
+    from agency.ops import startup
 
     return list(complaints(startup.CHECKS)) if databases else []
 

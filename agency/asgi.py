@@ -4,17 +4,17 @@ import os
 
 import django
 
-from agency.logs import log_start
-from agency.parent import end_with_master
+from agency.core.logs import log_start
+from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 django.setup()
 
-from agency import startup  # noqa: E402  (these import models)
-from agency.cors import ASGIMiddleware  # noqa: E402
-from agency.streaming import Application  # noqa: E402
+from agency.ops import startup  # noqa: E402  (these import models)
+from agency.server.cors import ASGIMiddleware  # noqa: E402
+from agency.server.stream import Application  # noqa: E402
 
 startup.require()
 application = ASGIMiddleware(Application())

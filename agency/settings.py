@@ -11,7 +11,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from agency import __version__
-from agency.database.options import connection_options
+from agency.core.database.options import connection_options
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -179,6 +179,9 @@ if len(MASTER_KEY) != 32:
         "python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
     )
 
+# What `manage.py demo` made, for the examples in /docs.
+DEMO_FILE = Path("var/demo.json").resolve()
+
 INSTALLED_APPS = [
     "django.contrib.admin",
     "django.contrib.auth",
@@ -194,24 +197,26 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "agency",
+    "agency.devtools",
     "tenants",
     "wallets",
     "webhooks",
     "connections",
     "credentials",
     "verifications",
+    "organizations",
 ]
 
 MIDDLEWARE = [
-    "agency.middleware.request_id",
-    "agency.cors.Middleware",
+    "agency.server.middleware.request_id",
+    "agency.server.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "agency.middleware.no_store",
-    "agency.middleware.content_security_policy",
-    "agency.middleware.bounded_body",
-    "agency.middleware.DatabaseOutage",
-    "agency.middleware.Sessions",
+    "agency.server.middleware.no_store",
+    "agency.server.middleware.content_security_policy",
+    "agency.server.middleware.bounded_body",
+    "agency.server.middleware.DatabaseOutage",
+    "agency.server.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -220,8 +225,8 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
 ]
 
-# Pages on other origins: agency/cors.py. The API knows callers by the keys in their headers, never
-# by cookies, so credentials in the sense of CORS are not allowed (the default).
+# Pages on other origins: agency/server/cors.py. The API knows callers by the keys in their headers,
+# never by cookies, so credentials in the sense of CORS are not allowed (the default).
 CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
 CORS_ALLOWED_ORIGINS = [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
 CORS_URLS_REGEX = r"^/(?!$|(studio|accounts|admin|static|docs|metrics)(/|$))"
@@ -277,7 +282,7 @@ TEMPLATES = [
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
     raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…).")
-DATABASES["default"]["ENGINE"] = "agency.database"
+DATABASES["default"]["ENGINE"] = "agency.core.database"
 try:
     DATABASES["default"]["OPTIONS"] = connection_options(
         DATABASES["default"].get("OPTIONS", {}),
@@ -300,7 +305,7 @@ DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 # Beside the broker's keys in REDIS_URL. Nothing but allauth's rate limits is kept there.
 CACHES = {
     "default": {
-        "BACKEND": "agency.cache.SharedCache",
+        "BACKEND": "agency.core.cache.SharedCache",
         "KEY_PREFIX": "agency:cache",
     }
 }
@@ -313,8 +318,9 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for ever; Celery gives up after 100
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A ring that is lost costs seconds, as the beat rings again. With acknowledgements a task that
-    # runs long is run twice, and workers end when the broker does (kombu 5.7, `restore_unacked`).
+    # A notification that is lost costs seconds, as beat sends it again. With acknowledgements a
+    # task that runs long is run twice, and workers end when the broker does (kombu 5.7,
+    # `restore_unacked`).
     "ack_emulation": False,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
@@ -324,7 +330,7 @@ CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
     "webhooks.tasks.deliver": {"queue": "webhooks"},
     "connections.tasks.deliver": {"queue": "messages"},
 }
-CELERY_BEAT_SCHEDULER = "agency.beat:Scheduler"
+CELERY_BEAT_SCHEDULER = "agency.ops.beat:Scheduler"
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = True  # answers `celery inspect ping` while it sends
 CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds; silent for 60 of them, it answers no more
 CELERY_BEAT_SCHEDULE = {
@@ -396,13 +402,13 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["agency.authentication.TenantAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["agency.api.authentication.TenantAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_RENDERER_CLASSES": ["agency.json_only.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["agency.json_only.JSONParser"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "agency.json_only.AlwaysJSON",
+    "DEFAULT_RENDERER_CLASSES": ["agency.api.negotiation.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["agency.api.negotiation.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "agency.api.negotiation.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "agency.api.exception_handler",
+    "EXCEPTION_HANDLER": "agency.api.views.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -420,28 +426,28 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "COMPONENT_SPLIT_REQUEST": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "GET_LIB_DOC_EXCLUDES": "agency.openapi.base_classes",
-    "PREPROCESSING_HOOKS": ["agency.openapi.one_path_each"],
+    "GET_LIB_DOC_EXCLUDES": "agency.api.openapi.schema.base_classes",
+    "PREPROCESSING_HOOKS": ["agency.api.openapi.schema.one_path_each"],
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "agency.openapi.add_errors",
-        "agency.openapi.describe",
+        "agency.api.openapi.schema.add_errors",
+        "agency.api.openapi.schema.describe",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",
         "CredentialState": "credentials.models.Credential.State",
         "VerificationState": "verifications.models.Verification.State",
-        "ClaimType": "credentials.serializers.CLAIM_TYPES",
+        "ClaimType": "credentials.api.serializers.CLAIM_TYPES",
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
-        "ChosenVersion": "connections.protocols_api.EXCHANGE_VERSIONS",
+        "ChosenVersion": "connections.api.protocols.EXCHANGE_VERSIONS",
         "ExchangeVersion": "connections.models.Connection.Version",
-        "InvitationProtocol": "connections.serializers.PROTOCOLS",
-        "LinkProtocol": "connections.serializers.LINK_PROTOCOLS",
+        "InvitationProtocol": "connections.api.serializers.PROTOCOLS",
+        "LinkProtocol": "connections.api.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
-        "MessageType": "webhooks.serializers.MESSAGE_TYPES",
-        "TypeEnum": "webhooks.serializers.TYPES",
-        "DeliveryStatus": "webhooks.serializers.STATUSES",
+        "MessageType": "webhooks.api.serializers.MESSAGE_TYPES",
+        "TypeEnum": "webhooks.api.serializers.TYPES",
+        "DeliveryStatus": "webhooks.api.serializers.STATUSES",
     },
     "TAGS": [
         {
@@ -533,7 +539,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if STATIC_USE_FINDERS
-        else "agency.collected.CollectedFilesStorage",
+        else "agency.server.static_files.CollectedFilesStorage",
     },
 }
 WHITENOISE_USE_FINDERS = STATIC_USE_FINDERS
@@ -547,7 +553,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_SAVE_EVERY_REQUEST = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-CSRF_FAILURE_VIEW = "agency.api.csrf_failure"
+CSRF_FAILURE_VIEW = "agency.api.views.csrf_failure"
 SECURE_HSTS_SECONDS = 31536000 if SECURE else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
 SECURE_REFERRER_POLICY = "same-origin"
@@ -564,15 +570,15 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W008",  # no SECURE_SSL_REDIRECT: agency.W011 says when that is wrong
     "security.W021",  # no SECURE_HSTS_PRELOAD: it is for the owner of the whole domain to decide
 ]
-DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.middleware.bounded_body is the bound
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.server.middleware.bounded_body is the bound
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "filters": {
-        "request_id": {"()": "agency.logs.RequestIdFilter"},
-        "route": {"()": "agency.logs.RouteFilter"},
+        "request_id": {"()": "agency.core.logs.RequestIdFilter"},
+        "route": {"()": "agency.core.logs.RouteFilter"},
     },
     "formatters": {
         "json": {

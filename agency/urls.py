@@ -4,11 +4,13 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from agency import api, docs, health, monitoring, openapi_document
+from agency.api import views
+from agency.api.openapi import document, page
+from agency.ops import health, monitoring
 from agency.studio import accounts
 from connections import urls as connections
 from credentials import urls as credentials
-from tenants import urls as tenants
+from organizations import urls as tenants
 from verifications import urls as verifications
 from wallets import urls as wallets
 from webhooks import urls as webhooks
@@ -44,10 +46,10 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"),
     path("admin/", admin.site.urls),
-    path("docs", docs.page, name="docs"),
-    path("docs/examples.json", docs.example_ids, name="docs_examples"),
+    path("docs", page.page, name="docs"),
+    path("docs/examples.json", page.example_ids, name="docs_examples"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
-    path("openapi.json", openapi_document.show, name="openapi"),
+    path("openapi.json", document.show, name="openapi"),
     path("metrics", monitoring.metrics_page),
     path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,
@@ -64,8 +66,8 @@ urlpatterns = [
     path("provider/v1/", include(provider_api)),
 ]
 
-handler400 = api.bad_request
-handler403 = api.forbidden
-handler404 = api.not_found
+handler400 = views.bad_request
+handler403 = views.forbidden
+handler404 = views.not_found
 handler429 = accounts.handler429  # looked up here by allauth
-handler500 = api.server_error
+handler500 = views.server_error

@@ -4,16 +4,16 @@ import os
 
 import django
 
-from agency.logs import log_start
-from agency.parent import end_with_master
+from agency.core.logs import log_start
+from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 django.setup()
 
-from agency import startup  # noqa: E402  (these import models)
-from agency.serving import Web  # noqa: E402
+from agency.ops import startup  # noqa: E402  (these import models)
+from agency.server.web import Web  # noqa: E402
 
 startup.require()
 application = Web()

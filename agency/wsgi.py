@@ -2,15 +2,15 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from agency.logs import log_start
-from agency.parent import end_with_master
+from agency.core.logs import log_start
+from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 application = get_wsgi_application()
 
-from agency import startup  # noqa: E402  (it imports models)
+from agency.ops import startup  # noqa: E402  (it imports models)
 
 startup.require()
 log_start("web")

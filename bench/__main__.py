@@ -9,8 +9,8 @@ figures.
 import os
 import sys
 
-from agency.development import DEVELOPER_SETTINGS
-from agency.embedded import throw_away
+from agency.devtools.embedded import throw_away
+from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream", "inbound",

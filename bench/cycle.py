@@ -11,11 +11,11 @@ from functools import partial
 
 from bench.product import running
 from bench.story import BOUNDED, POLICY, VALUES, Caller
+from credentials.ledgers import registry_of
 from credentials.models import CredentialDefinition
-from credentials.registries import registry_of
 from tenants import vault
-from verifications import policy, request, selection
-from verifications.checks import check
+from verifications.proofs import policy, request, selection
+from verifications.proofs.checks import check
 from wallets import anoncreds
 
 THREADS, CYCLES, ROUNDS = 2, 10, 3

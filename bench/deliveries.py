@@ -13,13 +13,14 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from uuid_utils.compat import uuid7
 
-from agency import http
+from agency.core import http
 from bench.receiver import receiving
-from tenants.provisioning import create_organization
-from webhooks import examples, sending
-from webhooks.announcing import announce
+from organizations.provisioning import create_organization
+from webhooks.delivery import call as sending
+from webhooks.delivery import examples
+from webhooks.delivery.worker import new_dispatcher
+from webhooks.events.emit import announce
 from webhooks.models import Attempt, Delivery, Event, Webhook
-from webhooks.outgoing import new_dispatcher
 
 WEBHOOKS, ROUNDS = 10, 3
 CALLS = 600  # of one rate
@@ -39,11 +40,11 @@ FROM generate_series(1, {count}) n
 def run():
     settings.OUTGOING_ALLOW_LOOPBACK = True
     tenant = create_organization("Bench").tenant
-    with receiving() as url, mock.patch("webhooks.announcing.ring") as ring:
+    with receiving() as url, mock.patch("webhooks.events.emit.notify_worker") as notify:
         webhooks = [register(tenant, f"{url}/{number}") for number in range(WEBHOOKS)]
         count_queries(tenant)
         compare_rates(webhooks)
-        compare_delays(webhooks, f"{url}/hang", ring)
+        compare_delays(webhooks, f"{url}/hang", notify)
         compare_claims(webhooks)
 
 
@@ -121,7 +122,7 @@ def call_bare(webhooks):
                 raise RuntimeError(answer)
 
 
-def compare_delays(webhooks, hanging, ring):
+def compare_delays(webhooks, hanging, notify):
     """From the event to the begin of its call, of nine receivers, while the tenth is well or not.
 
     Hanging, it has answered before: so its calls take the whole deadline, the first ones all of
@@ -131,9 +132,9 @@ def compare_delays(webhooks, hanging, ring):
     rounds = []
     for _ in range(ROUNDS):
         Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0, has_answered=True)
-        normal = delays(webhooks, ring)
+        normal = delays(webhooks, notify)
         Webhook.objects.filter(pk=last.pk).update(url=hanging)
-        rounds.append((normal, delays(webhooks, ring)))
+        rounds.append((normal, delays(webhooks, notify)))
     Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0)
     for name, number in (("median", 50), ("99th percentile", 99)):
         pairs = [[percentile(one, number) for one in both] for both in rounds]
@@ -143,17 +144,17 @@ def compare_delays(webhooks, hanging, ring):
         print(f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)")
 
 
-def delays(webhooks, ring):
-    """Milliseconds, of the receivers but the last. Rung by two threads, as in the Procfile."""
+def delays(webhooks, notify):
+    """Milliseconds, of the receivers but the last. Claimed by two threads, as in the Procfile."""
     dispatcher, end = new_dispatcher(), time.monotonic() + SECONDS
     with ThreadPoolExecutor(2) as threads:
-        ring.side_effect = lambda task: threads.submit(heard, dispatcher)
+        notify.side_effect = lambda task: threads.submit(heard, dispatcher)
         for number in range(int(SECONDS / EVERY)):
             send_examples([webhooks[number % WEBHOOKS]], 1)
             due = end - SECONDS + EVERY * (number + 1)
             time.sleep(max(0.0, min(EVERY, due - time.monotonic())))
         dispatcher.end()
-    ring.side_effect = None
+    notify.side_effect = None
     first = Attempt.objects.filter(number=1).exclude(delivery__webhook=webhooks[-1])
     times = first.values_list("started_at", "delivery__created_at")
     found = [(begun - made).total_seconds() * 1000 for begun, made in times]

@@ -13,11 +13,12 @@ from django.db import connection as database
 from django.test import Client
 from django.test.utils import override_settings
 
-from connections import protocol, tasks
+from connections import tasks
 from connections.didcomm import dids, envelope, message
 from connections.models import Connection, InboundMessage
+from connections.protocols import connections_1_0
+from organizations.provisioning import create_organization
 from tenants import vault
-from tenants.provisioning import create_organization
 from wallets import keys
 from wallets.models import Key, Wallet
 
@@ -95,24 +96,24 @@ def report(size, name, measure, invited):
 
 def stored(size, invited):
     """Posted and stored; the worker has still to process it."""
-    measured = posted(list(envelopes(size, protocol.PING, **QUIET)), 202)
+    measured = posted(list(envelopes(size, connections_1_0.PING, **QUIET)), 202)
     InboundMessage.objects.filter(status="pending").delete()
     return measured
 
 
 def processed(size, invited):
     """What the worker then does with a ping that wants no answer."""
-    return worked(list(envelopes(size, protocol.PING, **QUIET)))
+    return worked(list(envelopes(size, connections_1_0.PING, **QUIET)))
 
 
 def noted(size, invited):
     """The same with a text, which is stored and announced."""
-    return worked(list(envelopes(size, protocol.BASIC_MESSAGE, content="Hello")))
+    return worked(list(envelopes(size, connections_1_0.BASIC_MESSAGE, content="Hello")))
 
 
 def answered(size, invited):
     """A ping, its reply in the answer of the call."""
-    return posted(list(envelopes(size, protocol.PING, **ANSWERED)), 200)
+    return posted(list(envelopes(size, connections_1_0.PING, **ANSWERED)), 200)
 
 
 def requested(size, invited):
@@ -128,7 +129,7 @@ def requested(size, invited):
 def request(own_seed):
     verkey = keys.verkey_of(own_seed)
     party = dids.Party(keys.did_of(verkey), verkey, "", [])
-    return protocol.request("Phone", "", party, message.PREFIX)
+    return connections_1_0.request("Phone", "", party, message.PREFIX)
 
 
 KINDS = {

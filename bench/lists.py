@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import include, path
 from rest_framework import generics, serializers
 
-from agency.authentication import TenantAuthentication
+from agency.api.authentication import TenantAuthentication
 from bench.queries import InProcess
 from connections.models import Connection
 from credentials.models import Credential

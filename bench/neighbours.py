@@ -25,11 +25,11 @@ from django.conf import settings
 from bench.inbound import connected, packed, request, sealed_key, seed
 from bench.product import running
 from bench.story import POLICY, VALUES, Caller
-from connections import protocol
 from connections.didcomm import message
 from connections.models import Connection
+from connections.protocols import connections_1_0
 from tenants.models import ApiKey, Tenant
-from wallets import keys, pool
+from wallets import key_pool, keys
 from wallets.models import Wallet
 from webhooks.models import Webhook
 
@@ -170,7 +170,7 @@ class World:
             raise RuntimeError("it never arrived")
 
     def ping(self):
-        body = message.build(protocol.PING, response_requested=False)
+        body = message.build(connections_1_0.PING, response_requested=False)
         return packed(body, self.sender, self.recipient)
 
     def post(self, data, address, status=None):
@@ -338,7 +338,7 @@ def prove(caller):
 @contextmanager
 def large_definitions(world):
     """An organization asks for definitions of 125 attributes, eight at a time."""
-    pool.ask_for(125)
+    key_pool.ask_for(125)
 
     def define():
         name = f"Large {next(numbers)}"

@@ -7,8 +7,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from agency.healthcheck import is_well
-from agency.supervisor import Supervisor, commands
+from agency.devtools.supervisor import Supervisor, commands
+from agency.ops.healthcheck import is_well
 
 
 def free_port():

@@ -11,10 +11,10 @@ from threading import Thread
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
-from agency.states import move
+from agency.core.states import move
 from bench.deliveries import forget, percentile, register
 from connections.models import Connection
-from tenants.provisioning import create_organization
+from organizations.provisioning import create_organization
 from webhooks.models import Event
 
 ROUNDS = 3

@@ -11,11 +11,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.product import running
 from bench.story import VALUES, Caller
+from credentials.ledgers import registry_of
 from credentials.models import CredentialDefinition
-from credentials.registries import registry_of
 from credentials.revocation import RevocationRegistry, StatusList
 from tenants import vault
-from wallets import anoncreds, pool
+from wallets import anoncreds, key_pool
 
 KEYS, ISSUED, AT_ONCE, SIZES = 5, 20, 8, (250, 1000, 4000)
 
@@ -24,7 +24,7 @@ def run():
     with running("web") as url:
         caller = Caller(url).prepare()
         definitions(caller)
-        pool.make(len(VALUES))
+        key_pool.make(len(VALUES))
         made = caller.call("post", "/definitions/credentials", json=form(True))
         row = CredentialDefinition.objects.get(definition_id=made["definitionId"])
         caller.definition = row.definition_id
@@ -64,10 +64,15 @@ def definitions(caller):
 
 
 def one_of_each(caller, is_revocable):
-    schema = {"issuerId": pool.ISSUER, "name": "bare", "version": "1", "attrNames": list(VALUES)}
-    given = (f"{pool.ISSUER}:2:bare:1", schema, pool.ISSUER, "bare", is_revocable)
+    schema = {
+        "issuerId": key_pool.ISSUER,
+        "name": "bare",
+        "version": "1",
+        "attrNames": list(VALUES),
+    }
+    given = (f"{key_pool.ISSUER}:2:bare:1", schema, key_pool.ISSUER, "bare", is_revocable)
     bare = seconds(anoncreds.create_definition, *given)
-    pool.make(len(VALUES))
+    key_pool.make(len(VALUES))
     return bare, define(caller, is_revocable)
 
 

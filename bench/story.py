@@ -4,8 +4,8 @@ import os
 
 import requests
 
-from tenants.provisioning import create_organization
-from wallets import pool
+from organizations.provisioning import create_organization
+from wallets import key_pool
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
 ADULT = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
@@ -44,7 +44,7 @@ class Caller:
             pass
         body = {"name": os.urandom(8).hex(), "version": "1.0", "attributes": list(VALUES)}
         if not definition:
-            pool.make(len(VALUES))
+            key_pool.make(len(VALUES))
         made = definition or self.call("post", "/definitions/credentials", json=body)
         self.definition = made["definitionId"]
         return self

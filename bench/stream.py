@@ -21,11 +21,11 @@ from pathlib import Path
 import psutil
 from django.db import connection
 
-from agency.healthcheck import is_well
-from agency.supervisor import commands
+from agency.devtools.supervisor import commands
+from agency.ops.healthcheck import is_well
 from bench.product import free_port
 from connections.models import Connection
-from tenants.provisioning import create_organization
+from organizations.provisioning import create_organization
 
 LISTENERS = (1, 100, 1000, 2000)
 ORGANIZATIONS = 20

@@ -1,9 +1,8 @@
 from django.apps import AppConfig
-from django.utils.module_loading import autodiscover_modules
 
 
 class ConnectionsConfig(AppConfig):
     name = "connections"
 
-    def ready(self):
-        autodiscover_modules("handlers")
+    def ready(self) -> None:
+        from connections.protocols import handlers  # noqa: F401 (registers them)

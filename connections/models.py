@@ -3,22 +3,23 @@
 from django.db import models, transaction
 from django.db.models import Q
 
-from agency.errors import WrongState
-from agency.listing import folded
-from agency.states import move
-from connections.didcomm import dids, exchange, router, transport
+from agency.api.pagination import folded
+from agency.core.errors import WrongState
+from agency.core.states import move
+from connections.didcomm import dids, formats
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
-from connections.didcomm.exchange import Wire
-from connections.handshakes import CONNECTIONS, Handshaking
-from connections.messages import BasicMessage, InboundMessage, OutboundMessage, SeenMessage
-from connections.rotation import Rotating
-from connections.sharing import Sharing, taken
+from connections.didcomm.formats import Wire
+from connections.messaging import router, transport
+from connections.messaging.models import BasicMessage, InboundMessage, OutboundMessage, SeenMessage
+from connections.protocols.did_rotate import Rotating
+from connections.protocols.handshakes import CONNECTIONS, Handshaking
+from connections.protocols.sharing import Sharing, taken
 from tenants import quotas
 from tenants.models import Tenant
 from wallets.models import Key, Wallet
-from webhooks.announcing import Announced
-from webhooks.types import Type
+from webhooks.events.emit import Announced
+from webhooks.events.types import Type
 
 __all__ = [
     "BasicMessage",
@@ -189,12 +190,12 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         """The peer spoke, to this key of ours."""
         self.confirm()
         self.hear_key(key, message.sender)
-        if message.protocol[0] in exchange.PROTOCOLS:
+        if message.protocol[0] in formats.PROTOCOLS:
             self._note_version(message)
 
     def _note_version(self, message):
-        name, wire = message.protocol[0], exchange.wire_of(message)
-        if wire.version not in exchange.VERSIONS:
+        name, wire = message.protocol[0], formats.wire_of(message)
+        if wire.version not in formats.VERSIONS:
             return
         form = wire.format if "formats" in message.body else self._format_of(name)
         heard = [wire.version, form]
@@ -204,14 +205,14 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
 
     def _format_of(self, protocol):
         """What the peer wrote last in this protocol, else in the other one: a wallet has one."""
-        known = self.spoken.get(protocol) or next(iter(self.spoken.values()), ("", exchange.HLINDY))
+        known = self.spoken.get(protocol) or next(iter(self.spoken.values()), ("", formats.HLINDY))
         return known[1]
 
     def wire_for(self, protocol):
         """How a new exchange of `issue-credential` or `present-proof` is written to the peer: in
         the version set for this connection, else the one it spoke last, else the newest that it
         says it speaks, else the one that goes with how the connection was made."""
-        told = [one for one in exchange.VERSIONS if f"{protocol}/{one}" in self.disclosed]
+        told = [one for one in formats.VERSIONS if f"{protocol}/{one}" in self.disclosed]
         by_age = "1.0" if self.handshake == CONNECTIONS else "2.0"
         version, _ = self.spoken.get(protocol, (max(told, default=by_age), ""))
         form = self._format_of(protocol)

@@ -3,9 +3,9 @@
 from django.conf import settings
 from django.db.models import QuerySet
 
-from agency.delivery import Delivery
-from agency.listing import first_id, milliseconds
-from agency.retention import Budget, days_ago, delete_in_batches
+from agency.api.pagination import first_id, milliseconds
+from agency.core.queued_jobs import Delivery
+from agency.core.retention import Budget, days_ago, delete_in_batches
 from connections.models import InboundMessage, OutboundMessage, SeenMessage
 
 

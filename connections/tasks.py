@@ -5,8 +5,8 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from connections import outgoing, retention
-from connections.didcomm import answers, inbound, transport
+from connections import retention
+from connections.messaging import dispatch, inbound, return_route, transport
 from connections.models import InboundMessage, OutboundMessage
 
 BATCH = 10
@@ -22,12 +22,12 @@ def sweep():
 @shared_task
 def deliver():
     """Posts due messages to other agents, in the worker of outgoing calls."""
-    outgoing.dispatcher.run()
+    dispatch.dispatcher.run()
 
 
 @worker_shutting_down.connect
 def stop_dispatcher(**signal: Any) -> None:
-    outgoing.dispatcher.end()
+    dispatch.dispatcher.end()
 
 
 def deliver_some():
@@ -51,4 +51,4 @@ def forget_messages():
 
 @shared_task
 def forget_old_answers():
-    answers.forget_old()
+    return_route.forget_old()

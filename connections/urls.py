@@ -2,9 +2,9 @@
 
 from django.urls import path, re_path
 
-from connections import inbox, links
-from connections.protocols_api import Protocols
-from connections.views import Connections, Messages, WalletConnections
+from connections.api import didcomm, links
+from connections.api.connections import Connections, Messages, WalletConnections
+from connections.api.protocols import Protocols
 
 credentials_api = [
     path("connections", Connections.as_view({"get": "list", "post": "create"})),
@@ -34,7 +34,7 @@ wallet_api = [
     ),
 ]
 public = [
-    path("didcomm", inbox.receive),
+    path("didcomm", didcomm.receive),
     path("i/<str:token>", links.invitation, name="invitation"),
     re_path(r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$", links.qr, name="invitation_qr"),
 ]

@@ -7,13 +7,13 @@ from django.db import models, transaction
 from django.db.models import F, Max, Q, Sum
 from django.utils import timezone
 
-from agency.errors import Invalid
-from credentials import publishing, registries
-from credentials.registries.base import tag_taken
+from agency.core.errors import Invalid
+from credentials import ledgers, publishing
+from credentials.ledgers.base import tag_taken
 from credentials.revocation import NEXT_IS_BUILT_AT, RevocationRegistry
 from tenants import quotas, vault
 from tenants.models import Network, Record, Tenant
-from wallets import anoncreds, pool
+from wallets import anoncreds, key_pool
 from wallets.models import Wallet
 
 
@@ -65,7 +65,7 @@ class Schema(Record):
     @classmethod
     def prepare(cls, tenant, name, version, attribute_names):
         """For create(), outside of any transaction: on a remote ledger, the published schema."""
-        if not registries.registry_of(tenant.network).is_remote:
+        if not ledgers.registry_of(tenant.network).is_remote:
             return None
         return publishing.schema(tenant, schema_body(tenant, name, version, attribute_names))
 
@@ -76,7 +76,7 @@ class Schema(Record):
         if prepared:
             return prepared
         body = schema_body(tenant, name, version, attribute_names)
-        schema_id = registries.registry_of(tenant.network).publish_schema(body)
+        schema_id = ledgers.registry_of(tenant.network).publish_schema(body)
         return cls.noted(tenant, schema_id, body)
 
     @classmethod
@@ -168,21 +168,21 @@ class CredentialDefinition(Record):
         409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`."""
         check_claims(claims or {}, schema["attrNames"])
         quotas.require_room(quotas.DEFINITIONS, tenant.pk)
-        did, registry = organization(tenant).did, registries.registry_of(tenant.network)
+        did, registry = organization(tenant).did, ledgers.registry_of(tenant.network)
         if registry.is_remote:
-            pool.await_key(len(schema["attrNames"]), tenant.pk)
+            key_pool.await_key(len(schema["attrNames"]), tenant.pk)
             wanted = (schema_id, tag, supports_revocation, claims)
             return publishing.definition(tenant, schema, *wanted)
         if tag and registry.has_tag(did, schema_id, tag):
             raise tag_taken(tag)
-        return pool.reserve(
+        return key_pool.reserve(
             schema_id, schema, did, tag or "default", supports_revocation, caller=tenant.pk
         )
 
     @classmethod
     @transaction.atomic
     def publish(cls, tenant, schema, made, tag, claims=None):
-        registry = registries.registry_of(tenant.network)
+        registry = ledgers.registry_of(tenant.network)
         if schema["issuerId"] == made.public["issuerId"]:
             registry.publish_schema(schema)
         definition_id = registry.publish_definition(made.public, tag)
@@ -236,7 +236,7 @@ class CredentialDefinition(Record):
 
     def sign(self, offer, request, values, place=None):
         """place: where a revocable credential stands in its registry."""
-        public = registries.registry_of(self.tenant.network).definition(self.definition_id)
+        public = ledgers.registry_of(self.tenant.network).definition(self.definition_id)
         private = vault.unseal(self, "private_key")
         return anoncreds.create_credential(public, private, offer, request, values, place)
 

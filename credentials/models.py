@@ -7,14 +7,15 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency import outside
-from agency.errors import Conflict, Invalid, PeerError, WrongState
-from agency.states import move
-from connections.didcomm import exchange, transport
-from connections.didcomm.exchange import enclosed
-from connections.exchanges import Exchange, as_written
+from agency.core import network_reads
+from agency.core.errors import Conflict, Invalid, PeerError, WrongState
+from agency.core.states import move
+from connections.didcomm import formats
+from connections.didcomm.formats import enclosed
+from connections.exchange import Exchange, as_written
+from connections.messaging import transport
 from connections.models import Connection
-from credentials import protocol, registries
+from credentials import ledgers
 from credentials.definitions import (
     CredentialDefinition,
     PublishedObject,
@@ -23,14 +24,15 @@ from credentials.definitions import (
     organization,
     schema_body,
 )
-from credentials.proposing import Proposing
+from credentials.issue_credential import messages
+from credentials.issue_credential.proposals import Proposing
 from credentials.publications import Publication
 from credentials.revocation import RevocationRegistry, StatusList
 from tenants import vault
 from tenants.models import Tenant
 from wallets import anoncreds
 from wallets.models import Wallet
-from webhooks.types import Type
+from webhooks.events.types import Type
 
 # Models too, though in files of their own.
 __all__ = [
@@ -91,7 +93,7 @@ class Credential(Proposing, Exchange):
         (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
     }
     OPEN = (State.PROPOSED, State.OFFERED, State.REQUESTED)
-    ABANDONED = protocol.ABANDONED
+    ABANDONED = messages.ABANDONED
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -186,8 +188,8 @@ class Credential(Proposing, Exchange):
         connection.require_connected()
         definition.check_offered(values, automatic_issuance)
         names, offer = definition.schema.attribute_names, definition.offer()
-        wire = connection.wire_for(protocol.ISSUE_CREDENTIAL)
-        message = protocol.offer(offer, names, values or {}, wire)
+        wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
+        message = messages.offer(offer, names, values or {}, wire)
         credential = cls(
             tenant_id=connection.tenant_id,
             wallet_id=connection.wallet_id,
@@ -219,7 +221,7 @@ class Credential(Proposing, Exchange):
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @classmethod
-    @outside.atomic
+    @network_reads.atomic
     def take(cls, wallet, message):
         """Holder: accepts a shared offer; the same one again gives the same credential. Whether
         another wallet was faster is known when this has committed: Connection.require_mine."""
@@ -235,7 +237,7 @@ class Credential(Proposing, Exchange):
         """Holder: notes what the issuer offers, maybe for a proposal; until it is accepted, a later
         offer replaces it. The same one again changes nothing, unless the holder has proposed
         something else meanwhile: then the issuer insists."""
-        offer, values = enclosed(message, exchange.OFFER), protocol.read_preview(message)
+        offer, values = enclosed(message, formats.OFFER), messages.read_preview(message)
         place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
         answerable = [cls.State.PROPOSED, cls.State.OFFERED]
         known = cls._in_thread(**place) or cls._answered_elsewhere(connection, message, offer)
@@ -265,7 +267,7 @@ class Credential(Proposing, Exchange):
             return False
         return self.state != self.State.OFFERED or self.is_same("values", values)
 
-    @outside.atomic
+    @network_reads.atomic
     def accept(self):
         """Holder: asks for what was offered."""
         if self.state != self.State.OFFERED:
@@ -279,12 +281,12 @@ class Credential(Proposing, Exchange):
             self.connection.my_key.did,
         )
         self._keep(request_body=request, request_metadata=metadata)
-        self._send(protocol.request(request, self.thread_id, self.wire))
+        self._send(messages.request(request, self.thread_id, self.wire))
 
     def receive_request(self, message):
         """Issuer: the holder accepted; issues at once if that was agreed. The same request again
         changes nothing."""
-        request = enclosed(message, exchange.REQUEST)
+        request = enclosed(message, formats.REQUEST)
         if self.state != self.State.OFFERED and self.is_same("request_body", request):
             return
         move(
@@ -324,7 +326,7 @@ class Credential(Proposing, Exchange):
             return RevocationRegistry.allocate(self.definition)
         return None
 
-    @outside.atomic
+    @network_reads.atomic
     def issue(self, values=None, place=None):
         """Issuer: signs and sends the credential; `values` replace those of the offer.
 
@@ -349,7 +351,7 @@ class Credential(Proposing, Exchange):
             revocation_index=index,
         )
         self._keep(values=values)
-        self._send(protocol.issue(credential, self.thread_id, self.wire))
+        self._send(messages.issue(credential, self.thread_id, self.wire))
 
     @property
     def awaits_peer(self):
@@ -386,7 +388,7 @@ class Credential(Proposing, Exchange):
             rows.update(revocation_published_at=timezone.now())
             if self.connection:
                 place = (self.revocation_registry_id, self.revocation_index)
-                transport.tell(self.connection, protocol.revocation(*place, self.wire))
+                transport.tell(self.connection, messages.revocation(*place, self.wire))
 
     @classmethod
     def receive_revocation(cls, connection, registry_id, index):
@@ -399,7 +401,7 @@ class Credential(Proposing, Exchange):
             revocation_index=index,
         )
         for credential in rows:
-            registry = registries.registry_of(credential.tenant.network)
+            registry = ledgers.registry_of(credential.tenant.network)
             if registry.is_revoked(registry_id, index):
                 move(credential, [cls.State.ISSUED], cls.State.REVOKED)
 
@@ -420,16 +422,16 @@ class Credential(Proposing, Exchange):
     def receive_credential(self, message):
         """Holder: checks, stores and acknowledges the credential; the same one again is only
         acknowledged."""
-        credential = enclosed(message, exchange.CREDENTIAL)
+        credential = enclosed(message, formats.CREDENTIAL)
         if credential.get("cred_def_id") != self.definition_id:
-            raise PeerError(protocol.ABANDONED, "the credential is of another definition")
+            raise PeerError(messages.ABANDONED, "the credential is of another definition")
         if self.state == self.State.ISSUED and self._is_held(credential):
-            self._send(protocol.ack(self.thread_id, self.wire))
+            self._send(messages.ack(self.thread_id, self.wire))
             return
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
         registry_id = credential.get("rev_reg_id") or ""
-        registry = registries.registry_of(self.tenant.network)
+        registry = ledgers.registry_of(self.tenant.network)
         stored = anoncreds.process_credential(
             credential,
             vault.unseal(self, "request_metadata"),
@@ -450,7 +452,7 @@ class Credential(Proposing, Exchange):
             revocation_registry_id=registry_id,
             revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
         )
-        self._send(protocol.ack(self.thread_id, self.wire))
+        self._send(messages.ack(self.thread_id, self.wire))
 
     def is_same(self, column, content):
         """Whether this came before, in a message with another id."""
@@ -466,7 +468,7 @@ class Credential(Proposing, Exchange):
         """Either side: ends an open exchange and says so."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
-            transport.tell(self.connection, protocol.abandon(self.thread_id, self.wire))
+            transport.tell(self.connection, messages.abandon(self.thread_id, self.wire))
 
     @classmethod
     def reported(cls, connection, message):
@@ -476,7 +478,7 @@ class Credential(Proposing, Exchange):
             return cls.answered(connection, message, *cls.Role)
         except PeerError:
             names_thread = message.thread_id != message.id
-            if names_thread or exchange.wire_of(message).version != Connection.Version.FIRST:
+            if names_thread or formats.wire_of(message).version != Connection.Version.FIRST:
                 raise
             offered = {"role": cls.Role.ISSUER, "state": cls.State.OFFERED}
             rows = cls.objects.filter(connection=connection, **offered)
@@ -530,7 +532,7 @@ class Credential(Proposing, Exchange):
         return listed
 
     def public_definition(self):
-        body = registries.registry_of(self.tenant.network).definition(self.definition_id)
+        body = ledgers.registry_of(self.tenant.network).definition(self.definition_id)
         if body is None:
             raise Conflict(
                 "unknown_definition",

@@ -17,9 +17,9 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.delivery import LEASE, Delivery
-from agency.errors import AgencyError, Conflict, Unavailable
-from credentials import registries
+from agency.core.errors import AgencyError, Conflict, Unavailable
+from agency.core.queued_jobs import LEASE, Delivery
+from credentials import ledgers
 from tenants import vault
 from tenants.models import Record, Tenant
 
@@ -106,7 +106,7 @@ class Publication(Record, Delivery):
 
     @property
     def registry(self):
-        return registries.registry_of(self.tenant.network)
+        return ledgers.registry_of(self.tenant.network)
 
     def run(self):
         """One attempt, by whoever has the lease. Raises what ended it, after noting it."""

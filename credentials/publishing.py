@@ -8,11 +8,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.errors import Conflict, Unavailable
-from credentials import models, publications, registries, revocation
+from agency.core.errors import Conflict, Unavailable
+from credentials import ledgers, models, publications, revocation
+from credentials.ledgers.base import schema_exists, schema_id_of, tag_taken
 from credentials.publications import Publication, attend, digest, patience
-from credentials.registries.base import schema_exists, schema_id_of, tag_taken
-from wallets import anoncreds, pool
+from wallets import anoncreds, key_pool
 
 Kind = Publication.Kind
 
@@ -103,7 +103,7 @@ def definition_job(tenant, material, tag, wanted):
     While the ledger is away, free means here: it is judged again when it is published.
     """
     schema_id, issuer = material["schema_id"], models.organization(tenant).did
-    registry, until = registries.registry_of(tenant.network), timezone.now() + patience()
+    registry, until = ledgers.registry_of(tenant.network), timezone.now() + patience()
     for candidate in [tag] if tag else default_tags():
         subject = f"{issuer}:3:CL:{schema_id}:{candidate}"
         if Publication.live(Kind.DEFINITION).filter(subject=subject).exists():
@@ -153,12 +153,12 @@ def key_of(job, material):
     names = ("schema_id", "schema", "issuer", "tag", "revocation")
     wanted = [material[name] for name in names]
     with transaction.atomic():
-        made = pool.take(*wanted)
+        made = key_pool.take(*wanted)
         if made:
             job.keep(material | {"key": made._asdict()})
     if not made:
-        pool.ask_for(len(material["schema"]["attrNames"]))
-        raise pool.not_ready()
+        key_pool.ask_for(len(material["schema"]["attrNames"]))
+        raise key_pool.not_ready()
     material["key"] = made._asdict()
     return made
 

@@ -13,9 +13,9 @@ from django.core.files.storage import default_storage
 from django.db import models, transaction
 from django.db.models import F
 
-from agency import http, outside
-from agency.errors import Unavailable
-from credentials import publications, publishing, registries
+from agency.core import http, network_reads
+from agency.core.errors import Unavailable
+from credentials import ledgers, publications, publishing
 from tenants import vault
 from tenants.models import Network, Record, Tenant
 from wallets import anoncreds, keys
@@ -57,7 +57,7 @@ class RevocationRegistry(Record):
         public: the published definition. It may not have committed yet, so nobody reads it here:
         what a registry has once read is remembered for ever.
         """
-        registry = registries.registry_of(definition.tenant.network)
+        registry = ledgers.registry_of(definition.tenant.network)
         number = definition.registries.count()
         made = make_registry(definition.definition_id, public, number, size)
         return cls.noted(definition, publish_registry(registry, public, made), made)
@@ -95,7 +95,7 @@ class RevocationRegistry(Record):
     @classmethod
     def begin_next(cls, definition, size):
         """Like build_next(), but on a remote ledger only its job: (job, whether it is ours)."""
-        registry = registries.registry_of(definition.tenant.network)
+        registry = ledgers.registry_of(definition.tenant.network)
         public = registry.definition(definition.definition_id)
         with transaction.atomic():
             type(definition).objects.select_for_update(no_key=True).get(pk=definition.pk)
@@ -115,7 +115,7 @@ class RevocationRegistry(Record):
         return free > newest * (1 - NEXT_IS_BUILT_AT)
 
     def published(self):
-        return registries.registry_of(self.tenant.network).registry(self.registry_id)
+        return ledgers.registry_of(self.tenant.network).registry(self.registry_id)
 
     def place(self, index):
         """What the library needs to sign a credential into a place."""
@@ -129,7 +129,7 @@ class RevocationRegistry(Record):
         A registry has one list for each second at most: whoever comes in the second of the last
         one waits for the next, and then finds that the waiting ones went along with him.
         """
-        registry = registries.registry_of(self.tenant.network)
+        registry = ledgers.registry_of(self.tenant.network)
         if registry.is_remote:
             self._publish_remotely(registry)
             return
@@ -251,7 +251,7 @@ def tails_path(public):
         raise Unavailable("tails_unavailable", "The registry names no tails file.")
     if not default_storage.exists(tails_name(name)):
         location = public["value"]["tailsLocation"]
-        outside.answer(location, lambda: fetch_tails(location, name))
+        network_reads.answer(location, lambda: fetch_tails(location, name))
     return default_storage.path(tails_name(name))
 
 

@@ -7,7 +7,7 @@ from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from agency.errors import AgencyError
+from agency.core.errors import AgencyError
 from credentials.models import Credential, CredentialDefinition
 from credentials.publications import Publication, attempt
 from credentials.revocation import RevocationRegistry

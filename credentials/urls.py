@@ -2,10 +2,10 @@
 
 from django.urls import path
 
-from credentials.definitions_api import CredentialDefinitions, Schemas
-from credentials.ledger import Ledger, tails
-from credentials.views import Credentials
-from credentials.wallet_api import WalletCredentials
+from credentials.api.definitions import CredentialDefinitions, Schemas
+from credentials.api.holder import WalletCredentials
+from credentials.api.issuer import Credentials
+from credentials.api.ledger import Ledger, tails
 
 credentials_api = [
     path("definitions/schemas", Schemas.as_view({"get": "list", "post": "create"})),

@@ -11,7 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 from rest_framework.parsers import MultiPartParser
 
-from agency.errors import Conflict
+from agency.core.errors import Conflict
 from tenants import images, quotas
 from tenants.models import Asset, Provider
 

@@ -20,8 +20,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, connection, models, transaction
 from django.utils import timezone
 
-from agency import outside
-from agency.errors import AgencyError, Conflict, InProgress, Invalid, Unprocessable
+from agency.core import network_reads
+from agency.core.errors import AgencyError, Conflict, InProgress, Invalid, Unprocessable
 from tenants import vault
 from tenants.models import IdempotencyKey
 
@@ -86,7 +86,7 @@ class Once:
                     result = function(*arguments, *prepared)
                     return result, self._claim(result, shown_once)
 
-            result, self.row = outside.rounds(transact)
+            result, self.row = network_reads.rounds(transact)
         self.has_acted = True
         return result
 

@@ -7,7 +7,7 @@ import zlib
 from django.conf import settings
 from PIL import Image, ImageOps
 
-from agency.errors import Invalid
+from agency.core.errors import Invalid
 
 FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
 MAX_PIXELS = 4_000_000

@@ -12,8 +12,8 @@ from django.apps import apps
 from django.conf import settings
 from django.db.models import Q, QuerySet, Sum
 
-from agency import metrics
-from agency.errors import Conflict
+from agency.core import metrics
+from agency.core.errors import Conflict
 from tenants.models import Provider
 
 

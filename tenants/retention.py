@@ -7,8 +7,8 @@ from django.core.files.storage import default_storage
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from agency import metrics
-from agency.retention import BATCH, Budget, days_ago, delete_in_batches
+from agency.core import metrics
+from agency.core.retention import BATCH, Budget, days_ago, delete_in_batches
 from tenants.assets import FOLDER, place
 from tenants.models import ApiKey, Asset, Tenant
 

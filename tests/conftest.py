@@ -10,13 +10,13 @@ from django.core.cache import cache
 from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-from agency import addresses, celery, rates
-from credentials.registries.local import published
+from agency.core import addresses, rate_limits, workers
+from credentials.ledgers.local import published
 from tenants import vault
-from tests import database, keys
-from tests.people import Organization
+from tests.support import database, keys
+from tests.support.people import Organization
 
-SLOW_FOLDERS = {"chaos", "development", "interop", "releases"}
+SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
 
 def pytest_collection_modifyitems(items):
@@ -46,10 +46,10 @@ def nothing_is_remembered(monkeypatch):
     """Beside the database: what processes remember, and what the broker's server holds."""
     vault.data_key.cache_clear()
     published.cache_clear()
-    monkeypatch.setattr(celery, "silent_until", 0.0)
-    monkeypatch.setattr(rates, "silent_until", 0.0)
+    monkeypatch.setattr(workers, "paused_until", 0.0)
+    monkeypatch.setattr(rate_limits, "silent_until", 0.0)
     cache.clear()
-    rates.server().flushdb()
+    rate_limits.server().flushdb()
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,9 @@ import pytest
 from django.apps import apps
 from django.db import connection, connections, transaction
 
-from agency import rates
+from agency.core import rate_limits
 from tenants.models import Provider
-from tests import database
+from tests.support import database
 
 
 def rows():
@@ -57,7 +57,7 @@ def clear():
 
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_rates_begin_anew_for_each_test(time):
-    rates.spend("isolation", "somebody", 1)
+    rate_limits.spend("isolation", "somebody", 1)
 
 
 def test_a_test_that_starts_a_process_must_say_that_it_is_slow():

@@ -7,97 +7,54 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = (
-    "agency",
+# From the lowest to the highest: a module imports what stands to its left. The longest prefix of a
+# module's name counts.
+LAYERS = (
+    "agency.core",
     "tenants",
+    "agency.api",
     "wallets",
     "webhooks",
     "connections",
     "credentials",
     "verifications",
+    "organizations",
+    "agency",
 )
-LAYERS = [
-    (
-        "agency",
-        "agency.addresses",
-        "agency.bounded_json",
-        "agency.celery",
-        "agency.clients",
-        "agency.database",
-        "agency.database.base",
-        "agency.database.options",
-        "agency.database.pool",
-        "agency.database.sessions",
-        "agency.delivery",
-        "agency.dispatcher",
-        "agency.errors",
-        "agency.faults",
-        "agency.http",
-        "agency.lanes",
-        "agency.logs",
-        "agency.metrics",
-        "agency.outside",
-        "agency.rates",
-        "agency.retention",
-        "agency.settings",
-        "agency.states",
-    ),
-    (
-        "tenants",
-        "tenants.models",
-        "tenants.vault",
-        "tenants.tokens",
-        "tenants.idempotency",
-        "tenants.quotas",
-    ),
-    (
-        "agency.api",
-        "agency.authentication",
-        "agency.dialects",
-        "agency.examples",
-        "agency.hints",
-        "agency.ignored",
-        "agency.json_only",
-        "agency.listing",
-        "agency.waiting",
-    ),
-    ("wallets",),
-    ("webhooks",),
-    ("connections",),
-    ("credentials",),
-    ("verifications",),
-    ("tenants.provisioning", "tenants.views"),
-]
-EXACT = {"agency", "tenants"}  # the packages themselves; their modules stand in several layers
-LAST = {"tenants": len(LAYERS) - 1}  # where those of their modules stand that are not named
+PACKAGES = sorted({name.partition(".")[0] for name in LAYERS})
 WIRING = {"admin", "apps", "urls"}  # found by Django or the root's routes, imported by nobody else
+ROOF = {"agency", "organizations"}  # the packages whose modules may use the APIs of the others
 WHEELS = {
     "nacl": {"wallets/keys.py"},
     "base58": {"wallets/keys.py"},
     "anoncreds": {"wallets/anoncreds.py"},
     "indy_vdr": {
-        f"credentials/registries/indy/{name}.py"
+        f"credentials/ledgers/indy/{name}.py"
         for name in ("__init__", "pool", "reads", "try_genesis", "writes")
     },
     "cryptography": {"tenants/vault.py"},
-    "requests": {"agency/management/commands/demo.py"},
-    "redis": {"agency/cache.py", "agency/rates.py", "agency/embedded/valkey.py"},
-    "h11": {"agency/http.py"},
-    "prometheus_client": {"agency/metrics.py", "agency/monitoring.py"},
+    "requests": {"agency/devtools/management/commands/demo.py"},
+    "redis": {
+        "agency/core/cache.py",
+        "agency/core/rate_limits.py",
+        "agency/devtools/embedded/valkey.py",
+    },
+    "h11": {"agency/core/http.py"},
+    "prometheus_client": {"agency/core/metrics.py", "agency/ops/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
-    "qrcode": {"connections/qr_codes.py"},
+    "qrcode": {"connections/api/qr_codes.py"},
     "PIL": {"tenants/images.py"},
 }
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 CATCH_ALL = {
-    "agency/probes.py": {"run"},  # whatever breaks is what it reports
-    "agency/celery.py": {"ring"},  # whatever the broker does, the rows are safe
-    "connections/didcomm/inbound.py": {"process"},  # the worker's loop
-    "connections/didcomm/transport.py": {"deliver"},  # the worker's loop
+    "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
+    "agency/core/workers.py": {"notify_worker"},  # whatever the broker does, the rows are safe
+    "connections/messaging/inbound.py": {"process"},  # the worker's loop
+    "connections/messaging/transport.py": {"deliver"},  # the worker's loop
     "credentials/publications.py": {"attempt"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
-    "webhooks/sending.py": {"send"},  # the worker's loop
-    "webhooks/stream.py": {"run"},  # the loop that all listeners hang on
+    "webhooks/delivery/call.py": {"send"},  # the worker's loop
+    "webhooks/events/stream.py": {"run"},  # the loop that all listeners hang on
 }
 
 
@@ -125,13 +82,17 @@ MODULES = modules()
 
 def layer_of(module: str) -> int:
     """The number of the layer; what is only wiring stands right of all."""
-    package, *rest = module.split(".")
-    if package != "agency" and rest and rest[0] in WIRING - {"urls"}:
+    if module.rpartition(".")[2] in WIRING:
         return len(LAYERS)
-    for number, names in enumerate(LAYERS):
-        if module in names or (package in names and package not in EXACT):
-            return number
-    return LAST.get(package, len(LAYERS))
+    return max(
+        (number for number, name in enumerate(LAYERS) if f"{module}.".startswith(f"{name}.")),
+        key=lambda number: len(LAYERS[number]),
+    )
+
+
+def is_api(module: str) -> bool:
+    """Whether it is in the `api` folder of an app."""
+    return module.split(".")[1:2] == ["api"]
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -178,14 +139,32 @@ def catches_all(node: ast.AST) -> bool:
     return not kinds.isdisjoint({"Exception", "BaseException"})
 
 
+def arrows() -> Iterator[tuple[str, str]]:
+    """Each import of one module of ours by another."""
+    for module, tree in MODULES.items():
+        names = {name for name in imported(tree) if name in MODULES and name != module}
+        yield from ((module, name) for name in sorted(names))
+
+
 def test_a_module_imports_only_what_stands_to_its_left():
+    assert [pair for pair in arrows() if layer_of(pair[1]) > layer_of(pair[0])] == []
+
+
+def test_an_api_is_used_by_apis_and_routes_only():
     found = [
-        f"{module} imports {name}"
-        for module, tree in MODULES.items()
-        for name in sorted(set(imported(tree)))
-        if name.split(".")[0] in PACKAGES and layer_of(name) > layer_of(module)
+        (module, name)
+        for module, name in arrows()
+        if is_api(name) and not name.startswith("agency.")
+        if not is_api(module)
+        if module.rpartition(".")[2] != "urls" and module.partition(".")[0] not in ROOF
     ]
     assert found == []
+
+
+def test_production_imports_nothing_of_a_developers_tools():
+    tools = "agency.devtools"
+    found = {module for module, name in arrows() if name.startswith(tools)}
+    assert {module for module in found if not module.startswith(tools)} == {"agency.__main__"}
 
 
 def test_every_boundary_is_where_it_is_said_to_be():
@@ -200,7 +179,7 @@ def heads(tree):
 
 def test_nothing_but_move_assigns_a_state():
     found = {module: functions_with(tree, assigns_state) for module, tree in MODULES.items()}
-    del found["agency.states"]
+    del found["agency.core.states"]
     assert {module: names for module, names in found.items() if names} == {}
 
 

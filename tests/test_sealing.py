@@ -22,9 +22,9 @@ from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tenants.models import DataKey
-from tests import queues
 from tests.connections.outside import Agent
-from tests.races import at_once
+from tests.support import queues
+from tests.support.races import at_once
 from verifications.models import VerificationPolicy
 from wallets import keys
 from wallets.models import Key, Wallet

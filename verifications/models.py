@@ -7,22 +7,25 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
-from agency import outside
-from agency.errors import PeerError, WrongState
-from agency.states import move
-from connections.didcomm import exchange, transport
-from connections.didcomm.exchange import enclosed
-from connections.exchanges import Exchange, as_written
+from agency.core import network_reads
+from agency.core.errors import PeerError, WrongState
+from agency.core.states import move
+from connections.didcomm import formats
+from connections.didcomm.formats import enclosed
+from connections.exchange import Exchange, as_written
+from connections.messaging import transport
 from connections.models import Connection
+from credentials.ledgers import registry_of
 from credentials.models import Credential, CredentialDefinition
-from credentials.registries import registry_of
 from credentials.revocation import tails_path
 from tenants import vault
 from tenants.models import Record, Tenant
-from verifications import checks, policy, proposal, protocol, readings, request, selection
+from verifications.policy_lab import readings
+from verifications.present_proof import messages, proposals
+from verifications.proofs import checks, policy, request, selection
 from wallets import anoncreds
 from wallets.models import Wallet
-from webhooks.types import Type
+from webhooks.events.types import Type
 
 
 class VerificationPolicy(Record):
@@ -88,7 +91,7 @@ class Verification(Exchange):
         (Role.PROVER, State.REJECTED): Type.VERIFICATION_REJECTED,
     }
     OPEN = (State.PROPOSED, State.REQUESTED)
-    ABANDONED = protocol.ABANDONED
+    ABANDONED = messages.ABANDONED
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="verifications")
@@ -143,14 +146,14 @@ class Verification(Exchange):
         return str(self.pk)
 
     @classmethod
-    @outside.atomic
+    @network_reads.atomic
     def send(cls, connection, body, policy_id=None):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
         wanted = readings.resolved(body, lazy_registry(connection))
         asked = asked_now(wanted, connection.tenant_id)
-        wire = connection.wire_for(protocol.PRESENT_PROOF)
-        message = protocol.request(asked, wire)
+        wire = connection.wire_for(messages.PRESENT_PROOF)
+        message = messages.request(asked, wire)
         place = (connection, cls.Role.VERIFIER, message["@id"], wire)
         verification = cls._noted(*place, body, asked)
         verification.policy_id = policy_id
@@ -159,7 +162,7 @@ class Verification(Exchange):
         return verification
 
     @classmethod
-    @outside.atomic
+    @network_reads.atomic
     def send_by_link(cls, wallet, body, policy_id=None, terms=None):
         """Verifier: asks whoever opens the link first; with terms, of an out-of-band invitation."""
         return cls.send(Connection.for_exchange(wallet, terms), body, policy_id)
@@ -173,7 +176,7 @@ class Verification(Exchange):
         return rows.first() or cls.receive_request(connection, message)
 
     @classmethod
-    @outside.atomic
+    @network_reads.atomic
     def answer_shared(cls, wallet, message, selections=None):
         """Prover: answers a shared request with what was chosen or, without, with what fits first.
         Whether another wallet was faster is known when this has committed: require_mine()."""
@@ -188,33 +191,33 @@ class Verification(Exchange):
     def look_at(cls, wallet, message):
         """Prover: an unsaved row of a shared request, to see what would fit; takes nothing."""
         connection = Connection(tenant=wallet.tenant, wallet=wallet)
-        asked = enclosed(message, exchange.PROOF_REQUEST)
+        asked = enclosed(message, formats.PROOF_REQUEST)
         body = request.to_policy(asked)
-        place = (connection, cls.Role.PROVER, message.thread_id, exchange.wire_of(message))
+        place = (connection, cls.Role.PROVER, message.thread_id, formats.wire_of(message))
         return cls._noted(*place, body, asked)
 
     @classmethod
     def receive_request(cls, connection, message):
         """Prover: notes what the verifier asks for."""
-        asked = enclosed(message, exchange.PROOF_REQUEST)
+        asked = enclosed(message, formats.PROOF_REQUEST)
         body = request.to_policy(asked)
         known = cls._in_thread(connection, cls.Role.PROVER, message.thread_id)
         if known:
             known._receive_answer(body, asked, as_written(message))
             return known
-        place = (connection, cls.Role.PROVER, message.thread_id, exchange.wire_of(message))
+        place = (connection, cls.Role.PROVER, message.thread_id, formats.wire_of(message))
         row = cls._noted(*place, body, asked)
         row.insert_within_quota()
         return row
 
     @classmethod
-    @outside.atomic
+    @network_reads.atomic
     def propose(cls, connection, body):
         """Prover: offers to prove a (normalised) policy, if the verifier asks for it."""
         connection.require_connected()
         offered = readings.resolved(body, lazy_registry(connection))
-        preview, wire = proposal.build(offered), connection.wire_for(protocol.PRESENT_PROOF)
-        message = protocol.proposal(preview, offered, wire)
+        preview, wire = proposals.build(offered), connection.wire_for(messages.PRESENT_PROOF)
+        message = messages.proposal(preview, offered, wire)
         place = (connection, cls.Role.PROVER, message["@id"], wire)
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "proposal", preview | {"comment": body["name"]})
@@ -227,13 +230,13 @@ class Verification(Exchange):
         """Verifier: notes what the prover offers; until it is answered, a later one replaces it.
         The same one again changes nothing."""
         if connection.connectionless:
-            raise PeerError(protocol.ABANDONED, "a connectionless exchange takes no proposals")
-        preview, body = proposal.read(message)
+            raise PeerError(messages.ABANDONED, "a connectionless exchange takes no proposals")
+        preview, body = proposals.read(message)
         preview["comment"] = str(message.body.get("comment") or "")[:200]
         known = cls._in_thread(connection, cls.Role.VERIFIER, message.thread_id)
         if known and known._is_proposed(preview, body):
             return
-        place = (connection, cls.Role.VERIFIER, message.thread_id, exchange.wire_of(message))
+        place = (connection, cls.Role.VERIFIER, message.thread_id, formats.wire_of(message))
         row = known or cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "policy", body)
         vault.seal(row, "proposal", preview)
@@ -249,7 +252,7 @@ class Verification(Exchange):
         known = vault.unseal(self, "proposal"), vault.unseal(self, "policy")
         return self.state == self.State.PROPOSED and known == (preview, body)
 
-    @outside.atomic
+    @network_reads.atomic
     def answer(self, body=None, policy_id=None):
         """Verifier: asks for what was proposed, or for a (normalised) policy instead."""
         if body is None:
@@ -258,7 +261,7 @@ class Verification(Exchange):
             wanted = readings.resolved(body, lazy_registry(self))
         asked = asked_now(wanted, self.tenant_id)
         self._move_to_requested(body, asked, policy_id=policy_id)
-        self._send(protocol.request(asked, self.wire, self.thread_id))
+        self._send(messages.request(asked, self.wire, self.thread_id))
 
     def _receive_answer(self, body, asked, written):
         """Prover: the verifier asks, maybe for something else than was proposed. The same request
@@ -266,7 +269,7 @@ class Verification(Exchange):
         if self.state != self.State.PROPOSED and vault.unseal(self, "request_body") == asked:
             return
         if self.state != self.State.PROPOSED:
-            raise PeerError(protocol.ABANDONED, "this exchange has its request already")
+            raise PeerError(messages.ABANDONED, "this exchange has its request already")
         self._move_to_requested(body, asked, **written)
 
     def _move_to_requested(self, body, asked, **changes):
@@ -330,12 +333,12 @@ class Verification(Exchange):
         sealed = {column: vault.sealed(self, column, value) for column, value in sent.items()}
         with transaction.atomic():
             move(self, [self.State.REQUESTED], self.State.ACCEPTED, **sealed)
-            self._send(protocol.presentation(presentation, self.thread_id, self.wire))
+            self._send(messages.presentation(presentation, self.thread_id, self.wire))
 
     def receive_presentation(self, message):
         """Verifier: judges what came, and says so to the prover; of the same once more only the
         latter."""
-        presentation = enclosed(message, exchange.PRESENTATION)
+        presentation = enclosed(message, formats.PRESENTATION)
         is_judged = self.state == self.State.ACCEPTED
         if is_judged and vault.unseal(self, "presentation") == presentation:
             self._send(self._verdict())
@@ -358,13 +361,13 @@ class Verification(Exchange):
 
     def _judged_at(self):
         """`validNow` means now, when the proof is here; any other time stands in the request."""
-        return outside.now() if policy.is_judged_at_receipt(self.shown_policy()) else None
+        return network_reads.now() if policy.is_judged_at_receipt(self.shown_policy()) else None
 
     def _verdict(self):
         if self.is_valid:
-            return protocol.ack(self.thread_id, self.wire)
+            return messages.ack(self.thread_id, self.wire)
         explanation = "The proof is not valid."
-        return protocol.problem(protocol.NOT_VALID, explanation, self.thread_id, self.wire)
+        return messages.problem(messages.NOT_VALID, explanation, self.thread_id, self.wire)
 
     def receive_ack(self, is_valid):
         """Prover: the verifier says what it found."""
@@ -388,7 +391,7 @@ class Verification(Exchange):
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             explanation = "The proof is not wanted."
-            report = protocol.problem(protocol.ABANDONED, explanation, self.thread_id, self.wire)
+            report = messages.problem(messages.ABANDONED, explanation, self.thread_id, self.wire)
             transport.tell(self.connection, report)
 
     @transaction.atomic
@@ -417,7 +420,7 @@ class Verification(Exchange):
     def shown_proposal(self):
         """What was proposed, with the API's field names, or None."""
         preview = vault.unseal(self, "proposal")
-        return preview and {"comment": preview["comment"], **proposal.shown(preview)}
+        return preview and {"comment": preview["comment"], **proposals.shown(preview)}
 
     def shown_policy(self):
         return vault.unseal(self, "policy")
@@ -442,7 +445,10 @@ class Verification(Exchange):
         schemas = {row.schema_id: self._registry.schema(row.schema_id) for row in held.values()}
         definitions = {row.definition_id for row in held.values()}
         issuers = {name: self._registry.definition(name) for name in definitions}
-        now, registry_ids = outside.now(), {row.revocation_registry_id for row in held.values()}
+        now, registry_ids = (
+            network_reads.now(),
+            {row.revocation_registry_id for row in held.values()},
+        )
         newest = {name: self._registry.status_list(name, now) for name in registry_ids if name}
         return [
             candidate(

@@ -2,11 +2,11 @@
 
 from django.urls import path
 
-from verifications.definitions import OldVerifications, VerificationDefinitions
-from verifications.policies_api import VerificationPolicies
-from verifications.trial_api import PolicyTrials
-from verifications.views import Verifications
-from verifications.wallet_api import WalletVerifications
+from verifications.api.lab import PolicyTrials
+from verifications.api.legacy_definitions import OldVerifications, VerificationDefinitions
+from verifications.api.policies import VerificationPolicies
+from verifications.api.prover import WalletVerifications
+from verifications.api.verifier import Verifications
 
 credentials_api = [
     path("verificationPolicies", VerificationPolicies.as_view({"get": "list", "post": "create"})),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import anoncreds
 
-from agency.errors import AgencyError, Invalid, PeerError, Unavailable
+from agency.core.errors import AgencyError, Invalid, PeerError, Unavailable
 
 INT32 = range(-(2**31), 2**31)
 
@@ -324,7 +324,7 @@ def verify_presentation(
 ) -> bool:
     """Whether the library accepts the proofs: necessary, and by itself not sufficient.
 
-    It proves what the presentation claims, not what was asked: see verifications/checks.py.
+    It proves what the presentation claims, not what was asked: see verifications/proofs/checks.py.
     A proof of non-revocation is looked at only if the presentation names registry and timestamp;
     status_lists needs the list of that registry with exactly that timestamp.
     """

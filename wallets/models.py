@@ -6,8 +6,8 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.errors import NotFound
-from agency.listing import folded
+from agency.api.pagination import folded
+from agency.core.errors import NotFound
 from tenants import quotas, vault
 from tenants.models import Record, Tenant
 from wallets import anoncreds, keys

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from wallets.api import Wallets
+from wallets.api.wallets import Wallets
 
 wallet_api = [
     path(

@@ -6,11 +6,11 @@ No transition ever touches them. Why no partitions: docs/reliability.md.
 from django.conf import settings
 from django.db.models import Exists, OuterRef, Q
 
-from agency.listing import first_id, milliseconds
-from agency.retention import Budget, days_ago, delete_in_batches
-from webhooks.deliveries import Attempt, Delivery
-from webhooks.endpoints import Webhook
-from webhooks.events import Event
+from agency.api.pagination import first_id, milliseconds
+from agency.core.retention import Budget, days_ago, delete_in_batches
+from webhooks.delivery.endpoints import Webhook
+from webhooks.delivery.models import Attempt, Delivery
+from webhooks.events.models import Event
 
 
 def forget() -> int:

@@ -5,8 +5,9 @@ from typing import Any
 from celery import shared_task
 from celery.signals import worker_shutting_down
 
-from webhooks import housekeeping, notices, retention
-from webhooks.outgoing import new_dispatcher
+from webhooks import retention
+from webhooks.delivery import notices, recovery
+from webhooks.delivery.worker import new_dispatcher
 
 dispatcher = new_dispatcher()
 
@@ -25,7 +26,7 @@ def stop_dispatcher(**signal: Any) -> None:
 @shared_task
 def keep_house() -> None:
     """Closes what waits for disabled webhooks, goes on with recoveries, writes to people."""
-    housekeeping.keep()
+    recovery.keep()
     notices.send_due()
 
 

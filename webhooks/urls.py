@@ -2,11 +2,10 @@
 
 from django.urls import path
 
-from webhooks.feed_api import Events
-from webhooks.views import Deliveries, Webhooks
+from webhooks.api.events import STREAM, Events
+from webhooks.api.webhooks import Deliveries, Webhooks
 
 ONE = {"get": "retrieve", "patch": "update", "delete": "destroy"}
-STREAM = "events/stream"
 credentials_api = [
     path(STREAM, Events.as_view({"get": "stream"})),
     path("events", Events.as_view({"get": "list"})),

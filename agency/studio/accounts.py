@@ -12,7 +12,7 @@ from allauth.core import context as current
 from allauth.core.exceptions import ImmediateHttpResponse
 
 # Not public in allauth, which tells nobody how long to wait. What is used of it is pinned, and
-# tests/studio/test_limits.py fails if it changes.
+# tests/agency/studio/test_limits.py fails if it changes.
 from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.core.cache import cache
@@ -20,9 +20,9 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency import metrics
-from agency.api import browses, plain_problem
-from agency.clients import client_address
+from agency.api.views import browses, plain_problem
+from agency.core import metrics
+from agency.core.callers import client_address
 
 SITE = SimpleNamespace(name="Agency", domain=settings.PUBLIC_URL)
 ACTIONS = {  # the limits of allauth that each of its routes asks before all else

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, render
 from agency.studio.views import membership_in, page
 from agency.studio.webhook_forms import EventFilter
 from tenants.models import Tenant
+from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery, Event
-from webhooks.serializers import SHOWN_STATUS
 
 SHOWN = 50
 BADGES = {

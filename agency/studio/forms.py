@@ -9,8 +9,8 @@ from django.core.validators import URLValidator
 from django.db import transaction
 from django.http import HttpRequest
 
+from organizations.provisioning import LOCAL
 from tenants.models import ApiKey, Network, Tenant
-from tenants.provisioning import LOCAL
 
 MAX_LIVE_KEYS = 20
 SENT, REMEMBERED = "forms_sent", 100

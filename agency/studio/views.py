@@ -29,8 +29,8 @@ from agency.studio.forms import (
     SettingsForm,
     is_sent_again,
 )
+from organizations.provisioning import create_organization
 from tenants.models import ApiKey, Membership, Tenant
-from tenants.provisioning import create_organization
 from tenants.quotas import QuotaExceeded
 
 OVERLAP = timedelta(hours=24)

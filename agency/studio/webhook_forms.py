@@ -7,10 +7,10 @@ from django import forms
 from django.utils import timezone
 from rest_framework import serializers
 
-from agency.errors import Invalid
+from agency.core.errors import Invalid
 from agency.studio.forms import CountsOnce
-from webhooks.serializers import MAX_URL, MESSAGE_TYPES, WebhookOptions
-from webhooks.types import CLIENTS
+from webhooks.api.serializers import MAX_URL, MESSAGE_TYPES, WebhookOptions
+from webhooks.events.types import CLIENTS
 
 SINCE = {
     "failing": ("Its calls began to fail", None),

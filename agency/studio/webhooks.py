@@ -9,14 +9,14 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
-from agency.errors import AgencyError
+from agency.core.errors import AgencyError
 from agency.studio.events import SHOWN, deliveries_of, look
 from agency.studio.forms import CountsOnce
 from agency.studio.views import counts_once, manager_of, membership_in, page
 from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
 from tenants import vault
 from tenants.models import Membership, Tenant
-from webhooks import examples
+from webhooks.delivery import examples
 from webhooks.models import Attempt, Delivery, Webhook
 
 ANSWER_SHOWN = 500  # characters

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import did_peer_4
 
-from agency import bounded_json
-from agency.errors import PeerError
+from agency.core import bounded_json
+from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, decode_json
 from wallets import keys
 

@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from agency import bounded_json
-from agency.errors import PeerError
+from agency.core import bounded_json
+from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, encode_bytes
 from wallets import keys
 

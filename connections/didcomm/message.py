@@ -8,8 +8,8 @@ import uuid
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from agency import bounded_json
-from agency.errors import PeerError
+from agency.core import bounded_json
+from agency.core.errors import PeerError
 
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"

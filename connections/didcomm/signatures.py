@@ -4,8 +4,8 @@ import base64
 import json
 from typing import Any
 
-from agency import bounded_json
-from agency.errors import PeerError
+from agency.core import bounded_json
+from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, text
 from wallets import keys
 

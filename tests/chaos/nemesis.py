@@ -12,9 +12,9 @@ from threading import Event
 import psutil
 import redis
 
-from agency.embedded import postgres, valkey
-from agency.embedded.home import running
-from tests.processes import Processes
+from agency.devtools.embedded import postgres, valkey
+from agency.devtools.embedded.home import running
+from tests.support.processes import Processes
 
 PAUSES = 1.0, 3.0  # seconds between two faults
 

@@ -15,12 +15,12 @@ from threading import Event, Thread
 
 import pytest
 
-from agency.embedded import empty_home, postgres, valkey
+from agency.devtools.embedded import empty_home, postgres, valkey
 from tests.chaos.ledger import Ledger
 from tests.chaos.nemesis import WEB, Nemesis
 from tests.chaos.receivers import receiving
 from tests.chaos.stories import Caller, Pair
-from tests.processes import eventually, processes
+from tests.support.processes import eventually, processes
 
 SECONDS = float(os.environ.get("CHAOS_SECONDS", "35"))
 SEED = int(os.environ.get("CHAOS_SEED") or random.randrange(10**6))

@@ -15,7 +15,7 @@ KINDS = (
 
 def main(url):
     django.setup()
-    from tests import keys
+    from tests.support import keys
 
     with keys.stored_keys():
         faber, acme = organization("Faber", url, KINDS), organization("Acme", url, KINDS[:2])
@@ -24,8 +24,8 @@ def main(url):
 
 def organization(name, url, kinds):
     """Its id and headers, a definition, and the id of each webhook by how its receiver behaves."""
-    from tests.people import Organization
-    from webhooks.types import Type
+    from tests.support.people import Organization
+    from webhooks.events.types import Type
 
     made = Organization(name)
     webhooks = {}

@@ -1,7 +1,7 @@
 """`make test-clients`: the stories of the published npm clients against a real web server, and a
 worker that calls webhooks.
 
-Runs beside the servers that the environment names (`python -m agency.embedded`).
+Runs beside the servers that the environment names (`python -m agency.devtools.embedded`).
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from unittest import mock
 
 import django
 
-from agency.embedded import SIGNALS, uninterrupted
-from agency.embedded.home import free_port
-from agency.healthcheck import is_well
-from agency.supervisor import Supervisor, commands
+from agency.devtools.embedded import SIGNALS, uninterrupted
+from agency.devtools.embedded.home import free_port
+from agency.devtools.supervisor import Supervisor, commands
+from agency.ops.healthcheck import is_well
 
 HERE = Path(__file__).parent
 VERSIONS = ("3102", "3476", "5018")
@@ -77,13 +77,13 @@ def services(supervisor: Supervisor, port: int) -> Iterator[None]:
 def make_organizations() -> dict[str, dict[str, str]]:
     """The keys of an organization for each client; and keys of definitions for all of them."""
     django.setup()
-    from tenants.provisioning import create_organization
-    from tests.keys import definition_like
-    from wallets import pool
+    from organizations.provisioning import create_organization
+    from tests.support.keys import definition_like
+    from wallets import key_pool
 
     with mock.patch("wallets.anoncreds.create_definition", definition_like):
         for _ in range(DEFINITIONS):
-            pool.make(2)
+            key_pool.make(2)
     made = {version: create_organization(version) for version in VERSIONS}
     return {
         version: {

@@ -7,10 +7,10 @@ from threading import Thread
 
 from django.test import Client
 
-from connections import protocol
 from connections.didcomm import envelope, message
 from connections.models import Connection
-from tests import queues
+from connections.protocols import connections_1_0
+from tests.support import queues
 from wallets import keys
 
 OLD, NEW = message.OLD_PREFIX, message.PREFIX
@@ -28,7 +28,7 @@ class Agent:
 
     @property
     def party(self):
-        return protocol.Party(keys.did_of(self.verkey), self.verkey, self.endpoint, [])
+        return connections_1_0.Party(keys.did_of(self.verkey), self.verkey, self.endpoint, [])
 
     def build(self, kind, thread=None, **members):
         return message.build(kind, self.prefix, thread, **members)
@@ -68,7 +68,7 @@ class Agent:
 
     def requests(self, invitation, **members):
         """Answers an invitation made here; `members` replace those of its request."""
-        body = protocol.request("Phone", "", self.party, self.prefix) | members
+        body = connections_1_0.request("Phone", "", self.party, self.prefix) | members
         return self.says(body, to=invitation["recipientKeys"][0])
 
     def connects(self, organization):
@@ -76,11 +76,11 @@ class Agent:
         invited = organization.invites()
         row = Connection.objects.get(connection_id=invited["connectionId"])
         self.requests(row.invitation)
-        response = self.newest(protocol.RESPONSE)
+        response = self.newest(connections_1_0.RESPONSE)
         signer = row.invitation["recipientKeys"][0]
-        content = protocol.read_signed(response.body["connection~sig"], signer)
-        self.their_key = protocol.read_party(content).verkey
-        self.says(self.build(protocol.ACK, response.thread_id, status="OK"))
+        content = connections_1_0.read_signed(response.body["connection~sig"], signer)
+        self.their_key = connections_1_0.read_party(content).verkey
+        self.says(self.build(connections_1_0.ACK, response.thread_id, status="OK"))
         return Connection.objects.get(pk=row.pk)
 
 

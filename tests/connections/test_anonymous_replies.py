@@ -2,12 +2,13 @@
 
 import pytest
 
-from agency import addresses, http
-from connections import did_exchange, out_of_band, protocol, rotation
-from connections.didcomm import dids, transport
+from agency.core import addresses, http
+from connections.didcomm import dids
+from connections.messaging import transport
 from connections.models import BasicMessage, Connection
-from tests import queues
+from connections.protocols import connections_1_0, did_exchange, did_rotate, out_of_band
 from tests.connections.outside import Agent
+from tests.support import queues
 from wallets.models import Wallet
 
 PUBLIC = "203.0.113.7"
@@ -37,8 +38,10 @@ def answers(phone, anonymous=True, thread=None):
     def reply(data):
         Agent.receives(phone, data)
         asked = phone.inbox[-1]
-        if asked.type == protocol.BASIC_MESSAGE:
-            body = phone.build(protocol.BASIC_MESSAGE, thread or asked.thread_id, content="reply")
+        if asked.type == connections_1_0.BASIC_MESSAGE:
+            body = phone.build(
+                connections_1_0.BASIC_MESSAGE, thread or asked.thread_id, content="reply"
+            )
             phone.answers = phone.pack(body, anonymous=anonymous)
 
     phone.receives = reply
@@ -101,7 +104,7 @@ def test_behind_a_mediator_it_is_nobodys(faber, phone, row):
     sent = BasicMessage.objects.get()
 
     def reply(data):
-        body = phone.build(protocol.BASIC_MESSAGE, thread_of(row), content="reply")
+        body = phone.build(connections_1_0.BASIC_MESSAGE, thread_of(row), content="reply")
         phone.answers = phone.pack(body, anonymous=True)
 
     phone.receives = reply
@@ -111,7 +114,7 @@ def test_behind_a_mediator_it_is_nobodys(faber, phone, row):
 
 
 def thread_of(row):
-    [waiting] = row.outboundmessage_set.filter(type=protocol.BASIC_MESSAGE)
+    [waiting] = row.outboundmessage_set.filter(type=connections_1_0.BASIC_MESSAGE)
     return waiting.thread_id
 
 
@@ -132,7 +135,7 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
     offer = phone.build("issue-credential/1.0/offer-credential")
     invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
     for given, expected in (
-        (offer | {"~service": protocol.service(phone.party)}, True),
+        (offer | {"~service": connections_1_0.service(phone.party)}, True),
         (out_of_band.carrying(invitation, offer), False),
     ):
         wallet = Wallet.objects.get(pk=alice.wallet_id)
@@ -162,12 +165,12 @@ def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
     """Whoever sent the rotation may have named the key of somebody else."""
     next_key = Agent()
     next_key.endpoint, next_key.their_key = phone.endpoint, phone.their_key
-    phone.says(phone.build(rotation.ROTATE, to_did=dids.peer_4(next_key.verkey, phone.endpoint)))
+    phone.says(phone.build(did_rotate.ROTATE, to_did=dids.peer_4(next_key.verkey, phone.endpoint)))
 
     def reply(data):
         next_key.receives(data)
         thread = next_key.inbox[-1].thread_id
-        body = phone.build(protocol.BASIC_MESSAGE, thread, content="reply")
+        body = phone.build(connections_1_0.BASIC_MESSAGE, thread, content="reply")
         phone.answers = phone.pack(body, anonymous=True)
 
     phone.receives = reply
@@ -176,6 +179,6 @@ def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
     assert (len(next_key.inbox), shown) == (1, phone.verkey)
     phone.receives = next_key.receives
     phone.answers = b""
-    next_key.says(next_key.build(protocol.BASIC_MESSAGE, content="with the new key"))
+    next_key.says(next_key.build(connections_1_0.BASIC_MESSAGE, content="with the new key"))
     phone.receives = reply
     assert is_heard(faber, row)

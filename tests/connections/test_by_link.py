@@ -6,17 +6,17 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from connections import out_of_band, protocol
-from connections.didcomm import exchange, message
-from connections.didcomm.exchange import enclosed, wire_of
+from connections.didcomm import formats, message
+from connections.didcomm.formats import enclosed, wire_of
 from connections.models import Connection
-from credentials import protocol as issuing
+from connections.protocols import connections_1_0, out_of_band
+from credentials.issue_credential import messages as issuing
 from credentials.models import CredentialDefinition
-from tests import queues
 from tests.connections.outside import NEW, OLD, Agent
 from tests.connections.test_outside_agent import LINK_SECRET, public, schema
-from verifications import protocol as proving
+from tests.support import queues
 from verifications.models import Verification
+from verifications.present_proof import messages as proving
 from wallets import anoncreds
 from wallets.anoncreds import Entry
 
@@ -41,7 +41,7 @@ def opened(pocket, url):
     path = url.removeprefix(settings.PUBLIC_URL)
     body = pocket.client.get(path, headers={"Accept": "application/json"}).json()
     shared = out_of_band.shared(message.read(body))
-    pocket.their_key = protocol.read_service(shared).verkey
+    pocket.their_key = connections_1_0.read_service(shared).verkey
     return shared
 
 
@@ -53,7 +53,7 @@ def offered(faber, form, is_automatic=True):
 
 def request_for(pocket, client, shared):
     """The phone's request-credential, and what it needs to read the credential."""
-    offer, wire = enclosed(shared, exchange.OFFER), wire_of(shared)._replace(prefix=pocket.prefix)
+    offer, wire = enclosed(shared, formats.OFFER), wire_of(shared)._replace(prefix=pocket.prefix)
     definition = public(client, "credential-definitions", offer["cred_def_id"])
     request, metadata = anoncreds.create_request(offer, definition, LINK_SECRET, pocket.party.did)
     return issuing.request(request, shared.thread_id, wire), (metadata, definition)
@@ -64,7 +64,7 @@ def held(pocket, keys):
     metadata, definition = keys
     issued = pocket.inbox[-1]
     assert issued.type.endswith("/issue-credential") and issued.prefix == pocket.prefix
-    credential = enclosed(issued, exchange.CREDENTIAL)
+    credential = enclosed(issued, formats.CREDENTIAL)
     return anoncreds.process_credential(credential, metadata, LINK_SECRET, definition)
 
 
@@ -118,7 +118,7 @@ def test_a_phone_without_an_address_proves_and_gets_the_verdict(faber, pocket, c
 
 
 def shown(pocket, client, shared, credential):
-    request = enclosed(shared, exchange.PROOF_REQUEST)
+    request = enclosed(shared, formats.PROOF_REQUEST)
     [referent] = request["requested_attributes"]
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
     made = anoncreds.create_presentation(
@@ -154,7 +154,7 @@ def definition(faber):
 def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     acme, definition, phone, version, is_anonymous
 ):
-    offer, wire = definition.offer(), exchange.Wire(phone.prefix, version)
+    offer, wire = definition.offer(), formats.Wire(phone.prefix, version)
     body = issuing.offer(offer, ["name", "level"], VALUES, wire)
     alice = acme.hosts("Alice")
 
@@ -162,15 +162,15 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
         Agent.receives(phone, data)
         asked = phone.inbox[-1]
         if asked.type.endswith("/request-credential"):
-            request = enclosed(asked, exchange.REQUEST)
+            request = enclosed(asked, formats.REQUEST)
             issued = definition.sign(offer, request, VALUES)
-            back = protocol.read_service(asked).verkey
+            back = connections_1_0.read_service(asked).verkey
             answer = issuing.issue(issued, asked.thread_id, wire)
             phone.answers = phone.pack(answer, back, is_anonymous)
             connection.close()  # that of the server's thread
 
     phone.receives = issue
-    given = json.dumps(body | {"~service": protocol.service(phone.party)})
+    given = json.dumps(body | {"~service": connections_1_0.service(phone.party)})
     taken = alice.put_form("/credentials/fromData", credentialData=given)
     assert taken["state"] == "Requested"
     queues.sweep()
@@ -189,7 +189,7 @@ def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition,
             "requested_attributes": {"a": {"name": "name"}},
             "requested_predicates": {},
         },
-        exchange.Wire(phone.prefix, "2.0"),
+        formats.Wire(phone.prefix, "2.0"),
     )
     invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
     given = json.dumps(out_of_band.carrying(invitation, asked))
@@ -197,7 +197,7 @@ def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition,
     queues.sweep()
     shown = phone.newest("present-proof/2.0/presentation")
     assert shown.parent_id == "invitation-1" and shown.thread_id == asked["@id"]
-    phone.their_key = protocol.read_service(shown).verkey
+    phone.their_key = connections_1_0.read_service(shown).verkey
     phone.says(phone.build("present-proof/2.0/ack", asked["@id"], status="OK"))
     assert Verification.objects.get().is_valid is True
     assert Connection.objects.filter(connectionless=False).count() == 0

@@ -7,7 +7,7 @@ import json
 import did_peer_4
 import pytest
 
-from agency.errors import PeerError
+from agency.core.errors import PeerError
 from connections.didcomm import dids, signatures
 from tests.connections.vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from wallets import keys

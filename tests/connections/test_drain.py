@@ -12,14 +12,16 @@ from django.utils import timezone
 from kombu import Connection as Broker
 from uuid_utils.compat import uuid7
 
-from agency.errors import PeerError
+from agency.celery import app as celery_app
+from agency.core import workers
+from agency.core.errors import PeerError
 from connections import tasks
-from connections.didcomm import inbound, transport
+from connections.messaging import inbound, transport
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition
 from credentials.tasks import finish_what_was_left_behind
-from tests import queues
-from tests.races import at_once, elsewhere
+from tests.support import queues
+from tests.support.races import at_once, elsewhere
 
 VALUES = {"name": "Alice", "level": "7"}
 
@@ -87,7 +89,9 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
 def test_an_automatic_issue_that_breaks_is_made_up_for(faber, alice, badge, monkeypatch):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
-        broken.setattr("credentials.protocol.issue", fails_with(RuntimeError("broken")))
+        broken.setattr(
+            "credentials.issue_credential.messages.issue", fails_with(RuntimeError("broken"))
+        )
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Requested"
     finish_what_was_left_behind()
@@ -236,10 +240,10 @@ def test_an_exhausted_message_no_longer_holds_up_the_next(faber, alice, badge, m
 
 
 def test_a_broker_out_of_reach_is_logged_and_fails_nothing(caplog, monkeypatch):
-    options, ring = settings.CELERY_BROKER_TRANSPORT_OPTIONS, tasks.sweep.apply_async
+    options, send_task = settings.CELERY_BROKER_TRANSPORT_OPTIONS, celery_app.send_task
     closed = Broker("redis://127.0.0.1:1/0", transport_options=options)
-    monkeypatch.setattr(tasks.sweep, "apply_async", partial(ring, connection=closed))
-    monkeypatch.setattr("agency.celery.silent_until", 0.0)
+    monkeypatch.setattr(celery_app, "send_task", partial(send_task, connection=closed))
+    monkeypatch.setattr(workers, "paused_until", 0.0)
     started = time.monotonic()
     with caplog.at_level(logging.WARNING):
         transport.wake()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.errors import PeerError
+from agency.core.errors import PeerError
 from connections.didcomm import envelope
 from connections.didcomm.envelope import Sender
 from connections.didcomm.message import decode_bytes, encode_bytes

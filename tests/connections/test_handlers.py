@@ -2,13 +2,13 @@
 
 import pytest
 
-from connections import protocol
-from connections.didcomm import router
 from connections.didcomm.message import Message, attach
+from connections.messaging import router
 from connections.models import Connection, InboundMessage
+from connections.protocols import connections_1_0
 from credentials.models import Credential
-from tests import queues
 from tests.connections.outside import Agent
+from tests.support import queues
 from verifications.models import Verification
 
 HANDLED = {
@@ -123,7 +123,7 @@ def test_these_are_the_messages_that_are_handled():
 
 def test_a_message_type_has_one_handler():
     with pytest.raises(RuntimeError):
-        router.handles(protocol.PING)(print)
+        router.handles(connections_1_0.PING)(print)
 
 
 @pytest.mark.parametrize("minor", ["0", "1", "9999"])
@@ -233,12 +233,12 @@ def test_a_credential_before_the_request_changes_nothing(faber, phone):
 def offered_by(phone, faber):
     """Alice's row of an offer that the phone, as an issuer, has made her."""
     alice = faber.hosts("Alice")
-    invitation = protocol.invitation("Shop", "", phone.verkey, phone.endpoint)
-    alice.accepts_invitation(protocol.json.dumps(invitation))
+    invitation = connections_1_0.invitation("Shop", "", phone.verkey, phone.endpoint)
+    alice.accepts_invitation(connections_1_0.json.dumps(invitation))
     queues.sweep()
-    asked = phone.newest(protocol.REQUEST)
-    phone.their_key = protocol.read_party(asked.body["connection"]).verkey
-    phone.says(protocol.response(phone.party, phone.seed, asked))
+    asked = phone.newest(connections_1_0.REQUEST)
+    phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
+    phone.says(connections_1_0.response(phone.party, phone.seed, asked))
     phone.says(offer(phone))
     return Credential.objects.get(role="holder")
 
@@ -292,10 +292,10 @@ def test_another_proof_request_in_the_same_thread_changes_nothing(faber, phone, 
 
 
 def test_a_ping_is_answered_unless_no_answer_is_asked_for(row, phone):
-    ping = phone.says(phone.build(protocol.PING))
-    assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
+    ping = phone.says(phone.build(connections_1_0.PING))
+    assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
     told = len(phone.inbox)
-    phone.says(phone.build(protocol.PING, response_requested=False))
+    phone.says(phone.build(connections_1_0.PING, response_requested=False))
     assert len(phone.inbox) == told
 
 

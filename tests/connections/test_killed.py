@@ -9,11 +9,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from connections import did_exchange, protocol
 from connections.didcomm import dids
 from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.protocols import connections_1_0, did_exchange
 from credentials.models import Credential
-from tests import queues
 from tests.connections.test_outside_agent import (
     ISSUE,
     LINK_SECRET,
@@ -22,6 +21,7 @@ from tests.connections.test_outside_agent import (
     attached,
     public,
 )
+from tests.support import queues
 from verifications.models import Verification
 from wallets import anoncreds
 from wallets.models import Key
@@ -71,12 +71,12 @@ def ids_of(phone, kind):
 @pytest.mark.parametrize("fault", POINTS)
 def test_a_connection_is_made_though_a_worker_dies(faber, phone, fault):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    request = protocol.request("Phone", "", phone.party, phone.prefix)
+    request = connections_1_0.request("Phone", "", phone.party, phone.prefix)
     phone.post(phone.pack(request, row.invitation["recipientKeys"][0]))
     dies_and_is_followed(fault)
     row.refresh_from_db()
     assert (row.state, row.their_key) == ("Connected", phone.verkey)
-    assert len(ids_of(phone, protocol.RESPONSE)) == 1, "sent again it is the same message"
+    assert len(ids_of(phone, connections_1_0.RESPONSE)) == 1, "sent again it is the same message"
 
 
 def test_did_exchange_too(faber, phone):

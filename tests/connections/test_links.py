@@ -10,8 +10,8 @@ from django.conf import settings
 from connections.didcomm import message
 from connections.models import Connection
 from tenants.models import Tenant
-from tests.pages import pages
-from tests.people import ApiError
+from tests.support.pages import pages
+from tests.support.people import ApiError
 
 __all__ = ["pages"]
 

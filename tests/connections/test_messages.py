@@ -5,10 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from connections import protocol
 from connections.didcomm import message as didcomm
 from connections.models import BasicMessage, Connection
-from tests.people import ApiError, Organization
+from connections.protocols import connections_1_0
+from tests.support.people import ApiError, Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -126,27 +126,29 @@ def test_the_text_is_sealed(faber):
 def test_a_phone_writes_and_is_written_to(faber, any_phone):
     row = any_phone.connects(faber)
     any_phone.says(
-        any_phone.build(protocol.BASIC_MESSAGE, content="Ahoy", sent_time="2026-01-31 08:00:00Z")
+        any_phone.build(
+            connections_1_0.BASIC_MESSAGE, content="Ahoy", sent_time="2026-01-31 08:00:00Z"
+        )
     )
     [got] = listed(faber, row.connection_id)
     assert (got["text"], got["sentTime"]) == ("Ahoy", "2026-01-31T08:00:00.000000Z")
     writes(faber, row.connection_id, "Welcome")
-    any_phone.says(any_phone.build(protocol.PING, response_requested=False))
-    sent = any_phone.newest(protocol.BASIC_MESSAGE)
+    any_phone.says(any_phone.build(connections_1_0.PING, response_requested=False))
+    sent = any_phone.newest(connections_1_0.BASIC_MESSAGE)
     assert (sent.body["content"], sent.prefix) == ("Welcome", any_phone.prefix)
 
 
 @pytest.mark.parametrize("content", [None, "", 7, {}, "x" * 20_001])
 def test_a_text_that_cannot_be_kept_is_answered_by_a_problem_report(faber, phone, content):
     row = phone.connects(faber)
-    phone.says(phone.build(protocol.BASIC_MESSAGE, content=content))
+    phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content=content))
     assert phone.inbox[-1].is_problem_report
     assert listed(faber, row.connection_id) == []
 
 
 def test_a_replayed_text_is_kept_once(faber, phone):
     row = phone.connects(faber)
-    body = phone.build(protocol.BASIC_MESSAGE, content="Ahoy")
+    body = phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy")
     phone.says(body)
     phone.says(body)
     assert len(listed(faber, row.connection_id)) == 1
@@ -154,7 +156,7 @@ def test_a_replayed_text_is_kept_once(faber, phone):
 
 def test_a_stranger_cannot_write(faber, phone):
     row = phone.connects(faber)
-    phone.says(phone.build(protocol.BASIC_MESSAGE, content="Ahoy"), anonymous=True)
+    phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"), anonymous=True)
     assert listed(faber, row.connection_id) == []
 
 
@@ -178,8 +180,8 @@ def test_a_stranger_cannot_write(faber, phone):
     ],
 )
 def test_the_time_is_read_in_each_form_and_never_believed_blindly(sent_time, read):
-    body = didcomm.build(protocol.BASIC_MESSAGE, content="Hi", sent_time=sent_time)
-    assert protocol.read_basic_message(didcomm.read(body), NOW) == ("Hi", read)
+    body = didcomm.build(connections_1_0.BASIC_MESSAGE, content="Hi", sent_time=sent_time)
+    assert connections_1_0.read_basic_message(didcomm.read(body), NOW) == ("Hi", read)
 
 
 def test_deleting_the_connection_deletes_its_messages(faber):

@@ -6,16 +6,22 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from connections import did_exchange, discovery, out_of_band, protocol, rotation
 from connections.didcomm import dids, message
-from connections.didcomm.exchange import Wire
+from connections.didcomm.formats import Wire
 from connections.didcomm.message import PREFIX as NEW
 from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
-from tests import queues
+from connections.protocols import (
+    connections_1_0,
+    did_exchange,
+    did_rotate,
+    discover_features,
+    out_of_band,
+)
 from tests.connections.outside import Agent
 from tests.connections.test_return_route import connects
-from tests.people import ApiError
-from verifications import protocol as present_proof
+from tests.support import queues
+from tests.support.people import ApiError
+from verifications.present_proof import messages as present_proof
 from wallets.models import Wallet
 
 
@@ -58,7 +64,7 @@ def test_an_agent_elsewhere_connects_by_did_exchange(invited, phone, version):
     phone.says(did_exchange.complete(version, asked["@id"], phone.prefix, parent))
     row = Connection.objects.get(pk=invited.pk)
     assert (row.state, row.their_key) == ("Connected", phone.verkey)
-    assert phone.newest(discovery.QUERIES)
+    assert phone.newest(discover_features.QUERIES)
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
@@ -111,8 +117,8 @@ def test_a_peer_takes_a_new_key(faber, phone):
     other = type(phone)()
     other.endpoint, other.their_key = phone.endpoint, phone.their_key
     to_did = dids.peer_4(other.verkey, other.endpoint)
-    phone.says(phone.build(rotation.ROTATE, to_did=to_did))
-    assert phone.newest(rotation.ACK).body["status"] == "OK"  # ACA-Py requires it
+    phone.says(phone.build(did_rotate.ROTATE, to_did=to_did))
+    assert phone.newest(did_rotate.ACK).body["status"] == "OK"  # ACA-Py requires it
     assert Connection.objects.get(pk=row.pk).their_key == other.verkey
 
 
@@ -120,13 +126,13 @@ def test_a_peer_that_says_twice_that_it_takes_a_new_key_is_heard_on(faber, phone
     """Its first answer was lost: it still uses the key of before."""
     row = phone.connects(faber)
     other = type(phone)()
-    rotate = phone.build(rotation.ROTATE, to_did=dids.peer_4(other.verkey, phone.endpoint))
+    rotate = phone.build(did_rotate.ROTATE, to_did=dids.peer_4(other.verkey, phone.endpoint))
     phone.says(rotate)
     phone.says(rotate | {"@id": "again"})
-    assert phone.newest(rotation.ACK).thread_id == "again"
+    assert phone.newest(did_rotate.ACK).thread_id == "again"
     row = Connection.objects.get(pk=row.pk)
     assert (row.their_key, row.their_former_key) == (other.verkey, phone.verkey)
-    phone.says(phone.build(protocol.BASIC_MESSAGE, content="still here"))
+    phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="still here"))
     assert BasicMessage.objects.count() == 1
 
 
@@ -137,15 +143,15 @@ def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
     row = Connection.objects.get(pk=row.pk)
     row.rotate()
     queues.sweep()
-    asked = phone.newest(rotation.ROTATE)
-    phone.says(phone.build(rotation.ACK, asked.id))
+    asked = phone.newest(did_rotate.ROTATE)
+    phone.says(phone.build(did_rotate.ACK, asked.id))
     row = Connection.objects.get(pk=row.pk)
     assert row.my_key.verkey == dids.read(asked.body["to_did"]).verkey != former
     assert row.other_key.verkey == former
 
 
 def says_it_rotates(phone):
-    phone.says(phone.build(discovery.DISCLOSE, protocols=[{"pid": f"{NEW}did-rotate/1.0"}]))
+    phone.says(phone.build(discover_features.DISCLOSE, protocols=[{"pid": f"{NEW}did-rotate/1.0"}]))
 
 
 def test_a_peer_that_may_not_know_rotation_is_left_its_key(faber, phone):
@@ -159,10 +165,10 @@ def test_what_waits_for_a_phone_goes_to_its_new_key(faber):
     row = connects(pocket, faber)
     BasicMessage.send(row, "waits")
     other.their_key = pocket.their_key
-    pocket.asks(pocket.build(rotation.ROTATE, to_did=dids.peer_4(other.verkey, "")))
-    assert pocket.newest(rotation.ACK)
-    other.asks(other.build(protocol.PING, response_requested=False))
-    assert other.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
+    pocket.asks(pocket.build(did_rotate.ROTATE, to_did=dids.peer_4(other.verkey, "")))
+    assert pocket.newest(did_rotate.ACK)
+    other.asks(other.build(connections_1_0.PING, response_requested=False))
+    assert other.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
 
 
 def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
@@ -170,9 +176,9 @@ def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
     row = connects(pocket, faber)
     BasicMessage.send(row, "waits")
     phone.their_key = pocket.their_key
-    pocket.asks(pocket.build(rotation.ROTATE, to_did=dids.peer_4(phone.verkey, phone.endpoint)))
+    pocket.asks(pocket.build(did_rotate.ROTATE, to_did=dids.peer_4(phone.verkey, phone.endpoint)))
     queues.sweep()
-    assert phone.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
+    assert phone.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
 
 
 def test_what_waits_for_a_phone_that_left_its_mediator_is_kept_for_it(faber, phone):
@@ -182,20 +188,20 @@ def test_what_waits_for_a_phone_that_left_its_mediator_is_kept_for_it(faber, pho
     queues.sweep()
     pocket = Agent()
     pocket.their_key = phone.their_key
-    phone.asks(phone.build(rotation.ROTATE, to_did=dids.peer_4(pocket.verkey, "")))
+    phone.asks(phone.build(did_rotate.ROTATE, to_did=dids.peer_4(pocket.verkey, "")))
     waiting = OutboundMessage.objects.get(status="pending")
     assert waiting.due_at > timezone.now() + timedelta(days=29)
-    pocket.asks(pocket.build(protocol.PING, response_requested=False))
-    assert pocket.newest(protocol.BASIC_MESSAGE).body["content"] == "waits"
+    pocket.asks(pocket.build(connections_1_0.PING, response_requested=False))
+    assert pocket.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
 
 
 def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
     row = phone.connects(faber)
-    phone.says(phone.build(rotation.HANGUP))
+    phone.says(phone.build(did_rotate.HANGUP))
     phone.inbox.clear()
     ended = faber.get(f"/connections/{row.connection_id}")["endedAtUtc"]
-    text = phone.build(protocol.BASIC_MESSAGE, content="One more thing")
-    for body in (phone.build(protocol.PING), text, phone.build(rotation.HANGUP)):
+    text = phone.build(connections_1_0.BASIC_MESSAGE, content="One more thing")
+    for body in (phone.build(connections_1_0.PING), text, phone.build(did_rotate.HANGUP)):
         phone.says(body)
     assert phone.inbox == [] and not BasicMessage.objects.exists()
     assert faber.get(f"/connections/{row.connection_id}")["endedAtUtc"] == ended
@@ -203,7 +209,7 @@ def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
 
 def test_a_peer_that_hung_up_is_not_written_to(faber, phone):
     row = phone.connects(faber)
-    phone.says(phone.build(rotation.HANGUP))
+    phone.says(phone.build(did_rotate.HANGUP))
     answer = faber.send("post", "/messages", {"connectionId": row.connection_id, "text": "Hi"})
     assert (answer.status_code, answer.json()["code"]) == (409, "connection_gone")
 
@@ -211,17 +217,19 @@ def test_a_peer_that_hung_up_is_not_written_to(faber, phone):
 @pytest.mark.parametrize("query", ["*", "https://didcomm.org/*", "did:sov:*;spec/trust_ping/*"])
 def test_what_is_spoken_is_disclosed(faber, phone, query):
     phone.connects(faber)
-    phone.says(phone.build(discovery.QUERY, query=query))
-    told = discovery.disclosed(phone.newest(discovery.DISCLOSE))
+    phone.says(phone.build(discover_features.QUERY, query=query))
+    told = discover_features.disclosed(phone.newest(discover_features.DISCLOSE))
     assert "trust_ping/1.0" in told
     asked = [{"feature-type": "protocol", "match": query}]
-    phone.says(phone.build(discovery.QUERIES, queries=asked))
-    assert discovery.disclosed(phone.newest(discovery.DISCLOSURES)) == told
+    phone.says(phone.build(discover_features.QUERIES, queries=asked))
+    assert discover_features.disclosed(phone.newest(discover_features.DISCLOSURES)) == told
 
 
 def test_every_protocol_spoken_has_its_roles(faber):
-    assert discovery.ROLES.keys() == {one.split("/")[0] for one in discovery.router.protocols()}
-    assert protocol.PING.rpartition("/")[0] in discovery.router.protocols()
+    assert discover_features.ROLES.keys() == {
+        one.split("/")[0] for one in discover_features.router.protocols()
+    }
+    assert connections_1_0.PING.rpartition("/")[0] in discover_features.router.protocols()
 
 
 def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, phone):
@@ -230,7 +238,7 @@ def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, ph
     body = {"definitionId": definition, "credentialValues": values}
     faber.post("/credentials", body | {"protocol": "out-of-band"})
     row = Connection.objects.get(connectionless=True)
-    phone.says(phone.build(protocol.RESPONSE), to=row.my_key.verkey)
+    phone.says(phone.build(connections_1_0.RESPONSE), to=row.my_key.verkey)
     assert InboundMessage.objects.get().status == "done"
 
 

@@ -6,12 +6,13 @@ from threading import Thread
 import pytest
 from django.utils import timezone
 
-from connections import handshakes, outgoing, protocol, tasks
-from connections.didcomm import transport
+from connections import tasks
+from connections.messaging import dispatch, transport
 from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
+from connections.protocols import connections_1_0, handshakes
 from tests.connections.outside import Agent, listening
-from tests.people import Organization
-from tests.processes import eventually
+from tests.support.people import Organization
+from tests.support.processes import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ANY = 100
@@ -21,7 +22,7 @@ ANY = 100
 def new_worker(settings, monkeypatch):
     """It knows nothing of any endpoint, and may call this machine."""
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    monkeypatch.setattr(outgoing, "slow_endpoints", outgoing.SlowEndpoints())
+    monkeypatch.setattr(dispatch, "slow_endpoints", dispatch.SlowEndpoints())
 
 
 def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=True):
@@ -46,13 +47,13 @@ def write_to(rows):
 
 
 def claimed(at_work=()):
-    return outgoing.claim_due(ANY, at_work)
+    return dispatch.claim_due(ANY, at_work)
 
 
 def test_an_endpoint_gets_a_quarter_of_the_threads(faber):
     write_to(peers(faber, 6, endpoint="http://127.0.0.1:1/same"))
     rows = claimed()
-    assert len(rows) == outgoing.PER_ENDPOINT == 4
+    assert len(rows) == dispatch.PER_ENDPOINT == 4
     OutboundMessage.objects.filter(pk=rows[0].pk).update(status="done", lease_owner=None)
     assert len(claimed(rows[1:])) == 1, "there is room for one more"
 
@@ -61,7 +62,7 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
     write_to(peers(faber, 10) + peers(acme, 2))
     rows = claimed()
     of = [row.tenant_id for row in rows]
-    assert of.count(faber.tenant.pk) == outgoing.PER_TENANT == 8
+    assert of.count(faber.tenant.pk) == dispatch.PER_TENANT == 8
     assert of.count(acme.tenant.pk) == 2
     assert claimed(rows) == [], "its share is at work"
 
@@ -73,7 +74,7 @@ def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
     write_to(reversed(both))
     rows = claimed()
     unproven = [row for row in rows if not row.endpoint_has_answered]
-    assert len(unproven) == outgoing.FOR_SLOW == 4
+    assert len(unproven) == dispatch.FOR_SLOW == 4
     assert proven.pk in {row.connection_id for row in rows}
     assert claimed(rows) == []
 
@@ -83,18 +84,18 @@ def test_of_those_an_organization_gets_half(faber, acme):
     write_to(peers(faber, 70, has_answered=False) + peers(acme, 1, has_answered=False))
     rows = claimed()
     of = [row.tenant_id for row in rows]
-    assert of.count(faber.tenant.pk) == outgoing.SLOW_PER_TENANT == 2
+    assert of.count(faber.tenant.pk) == dispatch.SLOW_PER_TENANT == 2
     assert of.count(acme.tenant.pk) == 1
     assert claimed(rows) == []
 
 
 def test_an_endpoint_that_was_slow_three_times_gets_one_thread(faber):
     write_to(peers(faber, 3, endpoint="http://127.0.0.1:1/same"))
-    for _ in range(outgoing.SLOW_ATTEMPTS):
-        outgoing.slow_endpoints.record("http://127.0.0.1:1/same", outgoing.SLOW_SECONDS)
+    for _ in range(dispatch.SLOW_ATTEMPTS):
+        dispatch.slow_endpoints.record("http://127.0.0.1:1/same", dispatch.SLOW_SECONDS)
     assert len(claimed()) == 1
-    outgoing.slow_endpoints.record("http://127.0.0.1:1/same", 0.1)
-    assert "http://127.0.0.1:1/same" not in outgoing.slow_endpoints
+    dispatch.slow_endpoints.record("http://127.0.0.1:1/same", 0.1)
+    assert "http://127.0.0.1:1/same" not in dispatch.slow_endpoints
 
 
 def test_what_another_process_has_taken_is_not_claimed(faber):
@@ -133,14 +134,14 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
         open_calls = OutboundMessage.objects.filter(connection__in=held, lease_owner__isnull=False)
         worker = Thread(target=tasks.deliver, daemon=True)
         worker.start()
-        eventually(lambda: open_calls.count() == outgoing.SLOW_PER_TENANT)
+        eventually(lambda: open_calls.count() == dispatch.SLOW_PER_TENANT)
         BasicMessage.send(Connection.objects.get(pk=mine.pk), "Hello")
         eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
-        assert open_calls.count() == outgoing.SLOW_PER_TENANT, "the tarpits hold their calls still"
+        assert open_calls.count() == dispatch.SLOW_PER_TENANT, "the tarpits hold their calls still"
         assert not OutboundMessage.objects.filter(connection__in=held, attempts__gt=0).exists()
-    outgoing.dispatcher.end()
+    dispatch.dispatcher.end()
     worker.join(30)
-    outgoing.dispatcher.ends = False
+    dispatch.dispatcher.ends = False
 
 
 class Strangers:
@@ -159,7 +160,7 @@ class Strangers:
         tasks.sweep()  # and nothing is posted
 
     def ask(self, agent):
-        body = protocol.request("Phone", "", agent.party, agent.prefix)
+        body = connections_1_0.request("Phone", "", agent.party, agent.prefix)
         agent.post(agent.pack(body, to=self.invitation["recipientKeys"][0]))
 
     def undelivered(self):

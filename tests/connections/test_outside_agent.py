@@ -5,11 +5,12 @@ import json
 
 import pytest
 
-from connections import protocol
-from connections.didcomm import envelope, message, transport
+from connections.didcomm import envelope, message
 from connections.didcomm.message import attach, attached
+from connections.messaging import transport
 from connections.models import Connection, OutboundMessage
-from tests import queues
+from connections.protocols import connections_1_0
+from tests.support import queues
 from wallets import anoncreds, keys
 from wallets.anoncreds import Entry
 
@@ -142,7 +143,7 @@ def test_a_phone_without_an_ack_is_connected_when_the_answer_reached_it(faber, p
     invited = faber.invites()
     row = Connection.objects.get(connection_id=invited["connectionId"])
     phone.requests(row.invitation)
-    assert phone.newest(protocol.RESPONSE)
+    assert phone.newest(connections_1_0.RESPONSE)
     assert faber.get(f"/connections/{invited['connectionId']}")["state"] == "Connected"
 
 
@@ -150,12 +151,12 @@ def test_a_second_phone_is_told_that_the_invitation_was_used(faber, phone):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     faber.hosts("Alice").accepts_invitation(message.encode_url(row.invitation))
     phone.requests(row.invitation)
-    assert phone.newest(protocol.PROBLEM).body["problem-code"] == "request_not_accepted"
+    assert phone.newest(connections_1_0.PROBLEM).body["problem-code"] == "request_not_accepted"
 
 
 def invitation_of(phone):
-    body = protocol.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
-    return body | {"@type": phone.prefix + protocol.INVITATION}
+    body = connections_1_0.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
+    return body | {"@type": phone.prefix + connections_1_0.INVITATION}
 
 
 def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
@@ -163,33 +164,33 @@ def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
     mine = alice.accepts_invitation(json.dumps(invitation_of(any_phone)))
     assert mine["state"] == "Negotiating"
     queues.sweep()
-    asked = any_phone.newest(protocol.REQUEST)
-    any_phone.their_key = protocol.read_party(asked.body["connection"]).verkey
-    any_phone.says(protocol.response(any_phone.party, any_phone.seed, asked))
+    asked = any_phone.newest(connections_1_0.REQUEST)
+    any_phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
+    any_phone.says(connections_1_0.response(any_phone.party, any_phone.seed, asked))
     path = f"/connections/{mine['connectionId']}"
     assert alice.get(path)["state"] == "Connected"
     assert alice.get(path)["theirKey"] == any_phone.verkey
-    assert any_phone.newest(protocol.PING).sender == any_phone.their_key
+    assert any_phone.newest(connections_1_0.PING).sender == any_phone.their_key
 
 
 def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(invitation_of(phone)))
     queues.sweep()
-    asked = phone.newest(protocol.REQUEST)
-    phone.their_key = protocol.read_party(asked.body["connection"]).verkey
-    phone.says(protocol.response(phone.party, bytes(32), asked))
+    asked = phone.newest(connections_1_0.REQUEST)
+    phone.their_key = connections_1_0.read_party(asked.body["connection"]).verkey
+    phone.says(connections_1_0.response(phone.party, bytes(32), asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
 
 
 def test_an_answer_in_the_same_http_call_is_taken(faber, phone):
     row = phone.connects(faber)
-    ping = phone.build(protocol.PING)
+    ping = phone.build(connections_1_0.PING)
     phone.answers = phone.pack(ping)
-    phone.says(phone.build(protocol.PING))
+    phone.says(phone.build(connections_1_0.PING))
     phone.answers = b""
     queues.sweep()
-    assert phone.newest(protocol.PING_RESPONSE).thread_id == ping["@id"]
+    assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
     assert row.state == "Connected"
 
 
@@ -205,7 +206,7 @@ def test_an_answer_that_is_no_envelope_harms_nothing(faber, phone, caplog, answe
 def test_a_message_that_the_endpoint_refuses_is_tried_again(faber, phone, status):
     row = phone.connects(faber)
     phone.status = status
-    phone.says(phone.build(protocol.PING))
+    phone.says(phone.build(connections_1_0.PING))
     left = queues.pending().get()
     assert (left.attempts, left.last_error) == (1, "endpoint_refused")
     phone.status = 202
@@ -217,7 +218,7 @@ def test_a_message_that_the_endpoint_refuses_is_tried_again(faber, phone, status
 def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(faber, phone, settings):
     phone.connects(faber)
     settings.OUTGOING_ALLOW_LOOPBACK = False
-    phone.says(phone.build(protocol.PING))
+    phone.says(phone.build(connections_1_0.PING))
     assert queues.pending().get().last_error == "address_refused"
 
 
@@ -225,14 +226,14 @@ def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
     row = phone.connects(faber)
     mediator = keys.generate_seed()
     Connection.objects.filter(pk=row.pk).update(their_routing_keys=[keys.verkey_of(mediator)])
-    phone.post(phone.pack(phone.build(protocol.PING)))
+    phone.post(phone.pack(phone.build(connections_1_0.PING)))
     queues.tasks.process_some()
     data = transport.pack(queues.pending().get())
     opened = envelope.unpack(data, lambda kids: (kids[0], mediator))
     forward = message.parse(opened.body)
     assert opened.sender is None and forward.body["to"] == phone.verkey
     phone.receives(json.dumps(forward.body["msg"]).encode())
-    assert phone.newest(protocol.PING_RESPONSE).sender == row.my_key.verkey
+    assert phone.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
 
 
 def test_an_invitation_reads_the_same_in_both_alphabets(faber):

@@ -2,16 +2,16 @@
 
 import pytest
 
-from connections import protocol as connecting
 from connections.didcomm import message as didcomm
-from connections.didcomm.exchange import ANONCREDS, FILTER, HLINDY, OFFER, Wire, enclose, enclosed
+from connections.didcomm.formats import ANONCREDS, FILTER, HLINDY, OFFER, Wire, enclose, enclosed
 from connections.models import Connection, InboundMessage
-from credentials import proposal, protocol
+from connections.protocols import connections_1_0 as connecting
+from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
-from tests import queues
 from tests.connections.outside import Agent
 from tests.connections.test_killed import POINTS, dies_and_is_followed, ids_of
 from tests.connections.test_outside_agent import ISSUE, VALUES, invitation_of, takes_offer
+from tests.support import queues
 
 OTHER = VALUES | {"level": "8"}
 PROPOSE = ISSUE + "propose-credential"
@@ -19,7 +19,7 @@ PROPOSE = ISSUE + "propose-credential"
 
 def proposes(phone, thread=None, version="1.0", form=HLINDY, **proposed):
     wire = Wire(phone.prefix, version, form)
-    return phone.says(proposal.message(proposed, wire, thread))
+    return phone.says(proposal_messages.message(proposed, wire, thread))
 
 
 def seen(faber):
@@ -85,7 +85,7 @@ def test_the_offer_before_a_proposal_is_not_taken_any_more(faber, phone, client,
     thread = phone.newest(ISSUE + "offer-credential").thread_id
     proposes(phone, thread, credentialValues=OTHER)
     before = rows()
-    asked = protocol.request({"cred_def_id": definition}, thread, Wire(phone.prefix))
+    asked = messages.request({"cred_def_id": definition}, thread, Wire(phone.prefix))
     phone.says(asked)
     assert phone.inbox[-1].is_problem_report and rows() == before
 
@@ -180,7 +180,7 @@ def test_who_proposed_does_not_offer_in_the_same_thread(faber, phone, definition
     sent = proposes(phone, definitionId=definition)
     before = rows()
     offer = {"schema_id": "s", "cred_def_id": definition}
-    phone.says(protocol.offer(offer, ["name"], {}, Wire(phone.prefix), sent["@id"]))
+    phone.says(messages.offer(offer, ["name"], {}, Wire(phone.prefix), sent["@id"]))
     assert phone.inbox[-1].is_problem_report and rows() == before
 
 
@@ -194,7 +194,7 @@ def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
 
 def test_an_invitation_takes_no_proposal(faber, phone):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    body = proposal.message({"comment": "Please"}, Wire(phone.prefix))
+    body = proposal_messages.message({"comment": "Please"}, Wire(phone.prefix))
     phone.says(body, to=row.invitation["recipientKeys"][0])
     row.refresh_from_db()
     assert (row.state, rows(), phone.inbox) == ("Invited", [], [])
@@ -207,7 +207,7 @@ def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
     phone.their_key, before = connection.my_key.verkey, rows()
     thread = Credential.objects.get().thread_id
     wire = Wire(phone.prefix)
-    phone.says(proposal.message({"credentialValues": OTHER}, wire, thread))
+    phone.says(proposal_messages.message({"credentialValues": OTHER}, wire, thread))
     assert rows() == before
     connection.refresh_from_db()
     assert connection.state == "Invited", "and who proposed has not taken the offer"
@@ -237,7 +237,7 @@ def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
 
 def offers_to(phone, thread, values):
     offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"}
-    body = protocol.offer(offer, list(values), values, Wire(phone.prefix), thread)
+    body = messages.offer(offer, list(values), values, Wire(phone.prefix), thread)
     phone.offered = phone.says(body)["@id"]
 
 
@@ -248,7 +248,7 @@ def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
     mine = alice.put(f"/credentials/propose/{connected}", body)["credentialId"]
     queues.worker_catches_up()
     received = phone.newest(PROPOSE)
-    assert proposal.read(received) == body and received.thread_id == received.id
+    assert proposal_messages.read(received) == body and received.thread_id == received.id
     offers_to(phone, received.id, OTHER)
     assert alice.get(f"/credentials/{mine}")["values"] == OTHER
     assert alice.put(f"/credentials/{mine}/propose", {"comment": "No"})["state"] == "Proposed"
@@ -322,7 +322,7 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
 ):
     phone.connects(faber)
     wanted = {"definitionId": definition, "credentialValues": VALUES}
-    phone.post(phone.pack(proposal.message(wanted, Wire(phone.prefix))))
+    phone.post(phone.pack(proposal_messages.message(wanted, Wire(phone.prefix))))
     if fault == "inside_handling":
         dies_and_is_followed(fault)
     queues.worker_catches_up()
@@ -366,7 +366,7 @@ def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(faber, p
     phone.connects(faber)
     Connection.objects.update(their_endpoint="")
     wanted = {"definitionId": definition, "credentialValues": VALUES}
-    assert phone.asks(proposal.message(wanted, Wire(phone.prefix))).content == b""
+    assert phone.asks(proposal_messages.message(wanted, Wire(phone.prefix))).content == b""
     faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
     phone.asks(phone.build(connecting.PING, response_requested=False))
     assert phone.newest(ISSUE + "offer-credential")

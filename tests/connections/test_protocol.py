@@ -6,15 +6,15 @@ import json
 
 import pytest
 
-from agency.errors import PeerError
-from connections import protocol
+from agency.core.errors import PeerError
 from connections.didcomm import message
+from connections.protocols import connections_1_0
 from tests.connections.vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from wallets import keys
 
 DID, ENDPOINT = keys.did_of(VERKEY_B), "https://agent.example/"
 DID_KEY, MEDIATOR = VECTORS["didkey_B"], VERKEY_A
-OURS = protocol.did_document(protocol.Party(DID, VERKEY_B, ENDPOINT, [MEDIATOR]))
+OURS = connections_1_0.did_document(connections_1_0.Party(DID, VERKEY_B, ENDPOINT, [MEDIATOR]))
 SIGNED = VECTORS["connection~sig_by_B"]
 DOTNET = {
     "DID": DID,
@@ -105,38 +105,38 @@ def changed(shape, **members):
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_party_is_read_in_the_shape_of_each_agent(shape):
-    assert protocol.read_party(shape) == (DID, VERKEY_B, ENDPOINT, [MEDIATOR])
+    assert connections_1_0.read_party(shape) == (DID, VERKEY_B, ENDPOINT, [MEDIATOR])
 
 
 @pytest.mark.parametrize(
     "key", [VERKEY_B, f"{DID}#1", "#1", "1", DID_KEY, f"{DID_KEY}#{DID_KEY[8:]}"]
 )
 def test_a_recipient_key_is_read_in_every_spelling(key):
-    assert protocol.read_party(changed(OURS, recipientKeys=[key])).verkey == VERKEY_B
+    assert connections_1_0.read_party(changed(OURS, recipientKeys=[key])).verkey == VERKEY_B
 
 
 def test_a_qualified_did_is_the_same_did():
-    assert protocol.read_party(OURS | {"DID": f"did:sov:{DID}"}).did == DID
+    assert connections_1_0.read_party(OURS | {"DID": f"did:sov:{DID}"}).did == DID
 
 
 @pytest.mark.parametrize("absent", [{}, {"service": []}, {"service": None}])
 def test_a_phone_without_a_service_has_its_key_and_no_endpoint(absent):
     document = {"publicKey": DOTNET["DIDDoc"]["publicKey"]} | absent
-    party = protocol.read_party({"DID": DID, "DIDDoc": document})
+    party = connections_1_0.read_party({"DID": DID, "DIDDoc": document})
     assert party == (DID, VERKEY_B, "", [])
 
 
 @pytest.mark.parametrize("absent", ["id", "@context", "authentication"])
 def test_members_of_the_document_may_be_absent(absent):
     document = {name: value for name, value in OURS["DIDDoc"].items() if name != absent}
-    assert protocol.read_party({"DID": DID, "DIDDoc": document}).verkey == VERKEY_B
+    assert connections_1_0.read_party({"DID": DID, "DIDDoc": document}).verkey == VERKEY_B
 
 
 @pytest.mark.parametrize("absent", ["routingKeys", "priority", "id"])
 def test_members_of_the_service_may_be_absent(absent):
     shape = copy.deepcopy(OURS)
     del shape["DIDDoc"]["service"][0][absent]
-    assert protocol.read_party(shape).endpoint == ENDPOINT
+    assert connections_1_0.read_party(shape).endpoint == ENDPOINT
 
 
 def test_of_several_services_the_lowest_priority_that_is_known_counts():
@@ -147,7 +147,7 @@ def test_of_several_services_the_lowest_priority_that_is_known_counts():
         service | {"type": "LinkedDomains", "priority": -1, "serviceEndpoint": "https://web"},
         service | {"type": "did-communication", "priority": 1},
     ]
-    assert protocol.read_party(shape).endpoint == ENDPOINT
+    assert connections_1_0.read_party(shape).endpoint == ENDPOINT
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_of_several_services_the_lowest_priority_that_is_known_counts():
 )
 def test_a_broken_party_is_the_peers_mistake(broken):
     with pytest.raises(PeerError):
-        protocol.read_party(broken)
+        connections_1_0.read_party(broken)
 
 
 def test_our_document_has_exactly_the_shape_that_all_agents_read():
@@ -183,25 +183,25 @@ def test_our_document_has_exactly_the_shape_that_all_agents_read():
 
 
 def test_what_another_implementation_signed_is_read():
-    assert protocol.read_signed(SIGNED, VERKEY_B) == VECTORS["connection_value"]
+    assert connections_1_0.read_signed(SIGNED, VERKEY_B) == VECTORS["connection_value"]
 
 
 def test_what_is_signed_is_read():
-    signed = protocol.sign({"DID": DID}, SEED_B, message.OLD_PREFIX)
+    signed = connections_1_0.sign({"DID": DID}, SEED_B, message.OLD_PREFIX)
     assert signed["@type"].startswith("did:sov:")
-    assert protocol.read_signed(signed, VERKEY_B) == {"DID": DID}
+    assert connections_1_0.read_signed(signed, VERKEY_B) == {"DID": DID}
 
 
 @pytest.mark.parametrize("time", [bytes(8), b"\xff" * 8, (1700000000).to_bytes(8, "little")])
 def test_the_time_in_front_is_not_judged(time):
     data = time + json.dumps({"DID": DID}).encode()
-    signed = protocol.sign({}, SEED_B, message.PREFIX)
+    signed = connections_1_0.sign({}, SEED_B, message.PREFIX)
     signed |= {
         "sig_data": message.encode_bytes(data),
         "signature": base64.b64encode(keys.sign(SEED_B, data)).decode().rstrip("="),
         "signer": DID_KEY,
     }
-    assert protocol.read_signed(signed, VERKEY_B) == {"DID": DID}
+    assert connections_1_0.read_signed(signed, VERKEY_B) == {"DID": DID}
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_the_time_in_front_is_not_judged(time):
         SIGNED | {"sig_data": "AAAA"},
         SIGNED | {"sig_data": SIGNED["sig_data"].replace("e", "f", 1)},
         SIGNED | {"signature": [SIGNED["signature"]]},
-        protocol.sign(VECTORS["connection_value"], SEED_A, message.PREFIX),
-        protocol.sign([1], SEED_B, message.PREFIX),
+        connections_1_0.sign(VECTORS["connection_value"], SEED_A, message.PREFIX),
+        connections_1_0.sign([1], SEED_B, message.PREFIX),
     ],
 )
 def test_a_broken_signature_is_refused(broken):
     with pytest.raises(PeerError):
-        protocol.read_signed(broken, VERKEY_B)
+        connections_1_0.read_signed(broken, VERKEY_B)

@@ -5,16 +5,16 @@ from uuid import uuid4
 
 import pytest
 
-from agency import rates
-from agency.clients import client_address
-from agency.errors import TooOften
-from agency.metrics import registry
-from connections import protocol
+from agency.core import rate_limits
+from agency.core.callers import client_address
+from agency.core.errors import TooOften
+from agency.core.metrics import registry
 from connections.didcomm import envelope
 from connections.models import InboundMessage
-from tests import queues
+from connections.protocols import connections_1_0
 from tests.connections.outside import Agent, listening
-from tests.races import at_once, refused
+from tests.support import queues
+from tests.support.races import at_once, refused
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def elsewhere():
 
 
 def pings(phone, number=1, **options):
-    data = [phone.pack(phone.build(protocol.PING)) for _ in range(number)]
+    data = [phone.pack(phone.build(connections_1_0.PING)) for _ in range(number)]
     return [phone.post(one, **options) for one in data]
 
 
@@ -49,10 +49,10 @@ def test_an_address_that_sends_too_fast_waits(row, phone, settings, elsewhere, m
 
 
 def test_what_was_refused_is_taken_later_and_handled(row, phone, settings, elsewhere, monkeypatch):
-    monkeypatch.setattr(rates, "MINUTE", 4)
+    monkeypatch.setattr(rate_limits, "MINUTE", 4)
     settings.INBOX_PER_ADDRESS = 2
     pings(phone, 2, REMOTE_ADDR=elsewhere)
-    ping = phone.build(protocol.PING)
+    ping = phone.build(connections_1_0.PING)
     data = phone.pack(ping)
     late = phone.post(data, REMOTE_ADDR=elsewhere)
     assert late.status_code == 429
@@ -70,7 +70,7 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
     with listening(other):
         other.connects(faber)
     settings.INBOX_PER_RECIPIENT, before = 2, counted("recipient")
-    monkeypatch.setattr(rates, "PREFIX", f"{uuid4()}:")
+    monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
     assert [one.status_code for one in pings(phone, 3)] == [202, 202, 429]
     assert counted("recipient") == before + 1
     assert [one.status_code for one in pings(other)] == [202]
@@ -78,8 +78,8 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
 
 def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(row, faber, phone, settings, monkeypatch):
     settings.INBOX_PER_RECIPIENT = 2
-    monkeypatch.setattr(rates, "PREFIX", f"{uuid4()}:")
-    data = bytearray(phone.pack(phone.build(protocol.PING)))
+    monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
+    data = bytearray(phone.pack(phone.build(connections_1_0.PING)))
     middle = data.index(b'"ciphertext"') + 20
     data[middle] = ord("A") if data[middle] != ord("A") else ord("B")
     assert {phone.post(bytes(data)).status_code for _ in range(5)} == {400}
@@ -101,40 +101,40 @@ def test_wallets_hosted_here_write_as_fast_as_they_like(faber, settings, monkeyp
 
 def test_of_many_at_once_as_many_pass_as_may(transactional_db):
     name = str(uuid4())
-    answers = at_once(*[lambda: rates.spend("address", name, 5)] * 12)
+    answers = at_once(*[lambda: rate_limits.spend("address", name, 5)] * 12)
     assert refused(answers) == ["too_many_requests"] * 7
 
 
 def test_tokens_come_back_evenly(transactional_db, monkeypatch):
-    monkeypatch.setattr(rates, "MINUTE", 4)
+    monkeypatch.setattr(rate_limits, "MINUTE", 4)
     name = str(uuid4())
     for _ in range(2):
-        rates.spend("address", name, 2)
+        rate_limits.spend("address", name, 2)
     with pytest.raises(TooOften):
-        rates.spend("address", name, 2)
+        rate_limits.spend("address", name, 2)
     time.sleep(2)
-    rates.spend("address", name, 2)
+    rate_limits.spend("address", name, 2)
     with pytest.raises(TooOften):
-        rates.spend("address", name, 2)
+        rate_limits.spend("address", name, 2)
 
 
 def test_zero_is_no_limit_and_asks_nobody(row, phone, settings, monkeypatch):
     settings.INBOX_PER_RECIPIENT = settings.INBOX_PER_ADDRESS = 0
-    monkeypatch.setattr(rates, "server", None)
+    monkeypatch.setattr(rate_limits, "server", None)
     assert pings(phone)[0].status_code == 202
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "redis://192.0.2.1:6379/0", "nonsense"])
 def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatch, url):
     settings.REDIS_URL, settings.INBOX_PER_ADDRESS = url, 1
-    monkeypatch.setattr(rates, "silent_until", 0.0)
-    rates.server.cache_clear()
+    monkeypatch.setattr(rate_limits, "silent_until", 0.0)
+    rate_limits.server.cache_clear()
     started = time.monotonic()
     try:
         assert [one.status_code for one in pings(phone, 5)] == [202] * 5
-        assert rates.silent_until > started and time.monotonic() - started < 2
+        assert rate_limits.silent_until > started and time.monotonic() - started < 2
     finally:
-        rates.server.cache_clear()
+        rate_limits.server.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,11 @@
 
 import pytest
 
-from connections import did_exchange, protocol
-from connections.didcomm import router
 from connections.didcomm.message import attached
+from connections.messaging import router
 from connections.models import Connection, OutboundMessage
+from connections.protocols import connections_1_0, did_exchange
 from credentials.models import Credential
-from tests import queues
 from tests.connections.test_outside_agent import (
     ISSUE,
     LINK_SECRET,
@@ -19,6 +18,7 @@ from tests.connections.test_outside_agent import (
     public,
     takes_offer,
 )
+from tests.support import queues
 from verifications.models import Verification
 from wallets import anoncreds
 
@@ -50,10 +50,12 @@ def test_a_request_to_connect_gets_its_answer_again(faber, phone, many):
     row = Connection.objects.get(connection_id=invited["connectionId"])
     for _ in range(3):
         phone.requests(row.invitation)
-    assert kinds(phone) == [protocol.RESPONSE] * 3
+    assert kinds(phone) == [connections_1_0.RESPONSE] * 3
     signer = row.invitation["recipientKeys"][0]
-    answers = [protocol.read_signed(one.body["connection~sig"], signer) for one in phone.inbox]
-    assert len({protocol.read_party(one).verkey for one in answers}) == 1
+    answers = [
+        connections_1_0.read_signed(one.body["connection~sig"], signer) for one in phone.inbox
+    ]
+    assert len({connections_1_0.read_party(one).verkey for one in answers}) == 1
     assert Connection.objects.filter(state="Connected").count() == 1
 
 
@@ -76,7 +78,10 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
     phone.seed, phone.verkey = stranger.seed, stranger.verkey
     stranger.requests(row.invitation)
     reports = phone.inbox[-2:]
-    assert [one.type for one in reports] == ["connection/1.0/problem-report", protocol.PROBLEM]
+    assert [one.type for one in reports] == [
+        "connection/1.0/problem-report",
+        connections_1_0.PROBLEM,
+    ]
     for one in reports:
         assert one.body["problem-code"] == one.body["description"]["code"] == "request_not_accepted"
     assert len({one.thread_id for one in reports}) == 1 and len({one.id for one in reports}) == 2

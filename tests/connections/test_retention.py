@@ -7,10 +7,10 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency import retention as batches
-from agency.metrics import registry
-from connections import protocol, retention, tasks
-from connections.didcomm import answers
+from agency.core import retention as batches
+from agency.core.metrics import registry
+from connections import retention, tasks
+from connections.messaging import return_route
 from connections.models import (
     BasicMessage,
     Connection,
@@ -18,9 +18,10 @@ from connections.models import (
     OutboundMessage,
     SeenMessage,
 )
-from tests import queues
-from tests.aging import age
-from tests.races import threads
+from connections.protocols import connections_1_0
+from tests.support import queues
+from tests.support.aging import age
+from tests.support.races import threads
 from wallets.models import Key
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,7 +43,9 @@ def text(row, phone):
 
 
 def hello(phone):
-    return phone.build(protocol.BASIC_MESSAGE, content="Hello", sent_time="2026-01-01 10:00Z")
+    return phone.build(
+        connections_1_0.BASIC_MESSAGE, content="Hello", sent_time="2026-01-01 10:00Z"
+    )
 
 
 def receives(phone, envelope):
@@ -155,8 +158,8 @@ def test_an_answer_that_may_be_asked_for_again_stays(text, settings):
     age(OutboundMessage.objects.all(), 2)
     retention.forget_messages()
     assert OutboundMessage.objects.count() == 1
-    age(OutboundMessage.objects.all(), answers.ASKED_AGAIN_WITHIN / timedelta(days=0.9))
-    answers.forget_old()
+    age(OutboundMessage.objects.all(), return_route.ASKED_AGAIN_WITHIN / timedelta(days=0.9))
+    return_route.forget_old()
     retention.forget_messages()
     assert not OutboundMessage.objects.exists()
 

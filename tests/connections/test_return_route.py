@@ -3,12 +3,13 @@
 import pytest
 from django.utils import timezone
 
-from connections import protocol, tasks
-from connections.didcomm import answers, transport
+from connections import tasks
+from connections.messaging import return_route, transport
 from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
-from tests import queues
+from connections.protocols import connections_1_0
 from tests.connections.outside import NEW, OLD, Agent
-from tests.races import at_once
+from tests.support import queues
+from tests.support.races import at_once
 
 PENDING = OutboundMessage.Status.PENDING
 
@@ -26,17 +27,18 @@ def row(faber, pocket):
 
 def connects(pocket, faber):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    request = protocol.request("Phone", "", pocket.party, pocket.prefix)
+    request = connections_1_0.request("Phone", "", pocket.party, pocket.prefix)
     pocket.asks(request, to=row.invitation["recipientKeys"][0])
-    content = protocol.read_signed(
-        pocket.newest(protocol.RESPONSE).body["connection~sig"], row.invitation["recipientKeys"][0]
+    content = connections_1_0.read_signed(
+        pocket.newest(connections_1_0.RESPONSE).body["connection~sig"],
+        row.invitation["recipientKeys"][0],
     )
-    pocket.their_key = protocol.read_party(content).verkey
+    pocket.their_key = connections_1_0.read_party(content).verkey
     return Connection.objects.get(pk=row.pk)
 
 
 def ping(pocket, **members):
-    return pocket.build(protocol.PING, **members)
+    return pocket.build(connections_1_0.PING, **members)
 
 
 def quiet(pocket):
@@ -45,12 +47,14 @@ def quiet(pocket):
 
 
 def texts(pocket):
-    return [one.body["content"] for one in pocket.inbox if one.type == protocol.BASIC_MESSAGE]
+    return [
+        one.body["content"] for one in pocket.inbox if one.type == connections_1_0.BASIC_MESSAGE
+    ]
 
 
 def test_a_phone_without_an_endpoint_connects_in_one_call(row, pocket):
     assert (row.state, row.their_endpoint, row.their_key) == ("Connected", "", pocket.verkey)
-    assert pocket.newest(protocol.RESPONSE).prefix == pocket.prefix
+    assert pocket.newest(connections_1_0.RESPONSE).prefix == pocket.prefix
 
 
 def test_the_answer_has_the_content_type_of_the_call(row, pocket, subtests):
@@ -60,7 +64,7 @@ def test_the_answer_has_the_content_type_of_the_call(row, pocket, subtests):
             pocket.inbox.clear()
             answer = pocket.asks(ping(pocket), content_type=content_type)
             assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
-            assert pocket.newest(protocol.PING_RESPONSE).sender == row.my_key.verkey
+            assert pocket.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
 
 
 def test_a_content_type_with_parameters_is_answered_without_them(row, pocket):
@@ -120,8 +124,10 @@ def test_a_call_asked_again_after_others_is_answered_empty(row, pocket):
 def test_an_answer_that_nobody_asks_for_again_is_forgotten_in_the_end(row, pocket):
     asked = ping(pocket)
     pocket.asks(asked)
-    assert answers.forget_old() == 0
-    OutboundMessage.objects.update(created_at=timezone.now() - answers.ASKED_AGAIN_WITHIN * 1.1)
+    assert return_route.forget_old() == 0
+    OutboundMessage.objects.update(
+        created_at=timezone.now() - return_route.ASKED_AGAIN_WITHIN * 1.1
+    )
     tasks.forget_old_answers()
     assert not OutboundMessage.objects.exclude(handed_to="").exists()
     assert pocket.asks(asked).status_code == 202
@@ -132,7 +138,7 @@ def test_what_is_never_fetched_is_given_up_in_the_end(row):
     past = timezone.now() - transport.FETCHED_WITHIN
     OutboundMessage.objects.filter(status=PENDING).update(due_at=past)
     tasks.deliver()
-    left = OutboundMessage.objects.get(type=protocol.BASIC_MESSAGE)
+    left = OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE)
     assert (left.status, left.last_error, left.body) == ("exhausted", "not_fetched", None)
 
 
@@ -142,7 +148,7 @@ def test_by_thread_only_that_thread_is_answered(row, pocket):
     asked["~transport"] = {"return_route": "thread", "return_route_thread": asked["@id"]}
     answer = pocket.post(pocket.pack(asked))
     pocket.receives(answer.content)
-    assert pocket.newest(protocol.PING_RESPONSE).thread_id == asked["@id"]
+    assert pocket.newest(connections_1_0.PING_RESPONSE).thread_id == asked["@id"]
     assert texts(pocket) == []
 
 
@@ -151,13 +157,13 @@ def test_the_oldest_goes_first_and_the_reply_waits_for_the_next_call(row, pocket
     pocket.asks(ping(pocket))
     assert texts(pocket) == ["older"]
     pocket.asks(quiet(pocket))
-    assert pocket.newest(protocol.PING_RESPONSE)
+    assert pocket.newest(connections_1_0.PING_RESPONSE)
 
 
 def test_a_peer_with_an_endpoint_may_take_its_reply_in_the_answer_too(faber, phone):
     phone.connects(faber)
     phone.inbox.clear()
-    answer = phone.asks(phone.build(protocol.PING))
+    answer = phone.asks(phone.build(connections_1_0.PING))
     assert (answer.status_code, len(phone.inbox)) == (200, 1)
     queues.worker_catches_up()
     assert len(phone.inbox) == 1, "and it is not posted once more"
@@ -169,11 +175,11 @@ def test_a_second_reply_to_a_peer_with_an_endpoint_is_posted(faber, phone):
     BasicMessage.send(row, "one")
     tasks.sweep()
     phone.inbox.clear()
-    phone.asks(phone.build(protocol.PING))
+    phone.asks(phone.build(connections_1_0.PING))
     phone.status = 202
     queues.worker_catches_up()
     kinds = [one.type for one in phone.inbox]
-    assert kinds == [protocol.BASIC_MESSAGE, protocol.PING_RESPONSE]
+    assert kinds == [connections_1_0.BASIC_MESSAGE, connections_1_0.PING_RESPONSE]
 
 
 def test_a_stranger_fetches_nothing(row, pocket):
@@ -182,7 +188,7 @@ def test_a_stranger_fetches_nothing(row, pocket):
     stranger.their_key = pocket.their_key
     assert stranger.asks(quiet(stranger)).status_code == 202
     assert pocket.asks(quiet(pocket), anonymous=True).status_code == 202
-    assert OutboundMessage.objects.get(type=protocol.BASIC_MESSAGE).status == PENDING
+    assert OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE).status == PENDING
 
 
 def test_a_key_that_no_connection_has_asks_in_vain(row):
@@ -205,7 +211,7 @@ def test_calls_at_once_hand_over_each_message_once(row, pocket):
 
 
 def test_a_handler_that_breaks_leaves_the_message_to_the_worker(row, pocket, monkeypatch):
-    asked = pocket.build(protocol.BASIC_MESSAGE, content="Hi")
+    asked = pocket.build(connections_1_0.BASIC_MESSAGE, content="Hi")
     with monkeypatch.context() as broken:
         broken.setattr(BasicMessage, "receive", lambda *arguments: 1 / 0)
         assert pocket.asks(asked).status_code == 202
@@ -217,11 +223,11 @@ def test_a_handler_that_breaks_leaves_the_message_to_the_worker(row, pocket, mon
 def test_a_reply_of_a_process_that_died_is_fetched_later(row, pocket, monkeypatch):
     asked = pocket.pack({**ping(pocket), "~transport": {"return_route": "all"}})
     with monkeypatch.context() as dying:
-        dying.setattr(answers, "hand_over", lambda received: 1 / 0)
+        dying.setattr(return_route, "hand_over", lambda received: 1 / 0)
         dying.setattr(transport, "leave", lambda row: None)
         assert pocket.post(asked).status_code == 500
     OutboundMessage.objects.filter(status=PENDING).update(lease_until=timezone.now())
     tasks.sweep()
-    assert OutboundMessage.objects.get(type=protocol.PING_RESPONSE).status == PENDING
+    assert OutboundMessage.objects.get(type=connections_1_0.PING_RESPONSE).status == PENDING
     pocket.asks(quiet(pocket))
-    assert pocket.newest(protocol.PING_RESPONSE)
+    assert pocket.newest(connections_1_0.PING_RESPONSE)

@@ -7,11 +7,11 @@ from threading import Thread
 
 import pytest
 
-from connections import out_of_band, protocol
 from connections.didcomm import message
 from connections.models import Connection
+from connections.protocols import connections_1_0, out_of_band
 from tests.connections.outside import Agent
-from tests.people import ApiError
+from tests.support.people import ApiError
 
 
 @contextmanager
@@ -41,7 +41,7 @@ def serving(pages):
 
 def invitations():
     party = Agent().party._replace(endpoint="https://shop.example")
-    yield protocol.invitation("Shop", "", party.verkey, party.endpoint)
+    yield connections_1_0.invitation("Shop", "", party.verkey, party.endpoint)
     yield out_of_band.invitation("invitation-1", "Shop", "", party)
 
 

@@ -11,14 +11,20 @@ from uuid import uuid4
 
 import pytest
 
-from connections import did_exchange, discovery, out_of_band, protocol, rotation
 from connections.didcomm import envelope
-from connections.didcomm.exchange import HLINDY, PRESENTATION, REQUEST, Wire, enclose
+from connections.didcomm.formats import HLINDY, PRESENTATION, REQUEST, Wire, enclose
 from connections.didcomm.message import attach
 from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.protocols import (
+    connections_1_0,
+    did_exchange,
+    did_rotate,
+    discover_features,
+    out_of_band,
+)
 from credentials.models import Credential
-from tests import queues
 from tests.connections.outside import NEW, OLD, Agent
+from tests.support import queues
 from verifications.models import Verification
 
 REPORT, SILENCE = "problem-report", None
@@ -42,20 +48,20 @@ OUT_OF_ORDER = [  # of exchanges that nobody has begun
     (PROVE + "problem-report", SILENCE),
 ]
 SETTLED = [  # on a connection that stands
-    (protocol.RESPONSE, REPORT),
-    (protocol.PROBLEM, SILENCE),
-    (protocol.ACK, SILENCE),
+    (connections_1_0.RESPONSE, REPORT),
+    (connections_1_0.PROBLEM, SILENCE),
+    (connections_1_0.ACK, SILENCE),
     ("didexchange/1.1/response", REPORT),
     (did_exchange.COMPLETE, SILENCE),
     (did_exchange.PROBLEM, SILENCE),
     (out_of_band.REUSE, REPORT),
     ("out-of-band/1.1/handshake-reuse-accepted", SILENCE),
     (out_of_band.PROBLEM, SILENCE),
-    (rotation.ACK, SILENCE),
-    (rotation.PROBLEM, SILENCE),
-    (rotation.ROTATE, REPORT),
-    (discovery.QUERY, REPORT),
-    (discovery.DISCLOSE, REPORT),
+    (did_rotate.ACK, SILENCE),
+    (did_rotate.PROBLEM, SILENCE),
+    (did_rotate.ROTATE, REPORT),
+    (discover_features.QUERY, REPORT),
+    (discover_features.DISCLOSE, REPORT),
     ("report-problem/1.0/problem-report", SILENCE),
     ("notification/1.0/problem-report", SILENCE),
     ("unknown/9.9/thing", REPORT),
@@ -138,7 +144,7 @@ def test_an_exchange_is_answered_on_its_own_connection_only(faber, phone, versio
     other.requests(their.invitation)
     other.their_key = Connection.objects.get(pk=their.pk).my_key.verkey
     other.receives = phone.receives = lambda data: None
-    other.says(other.build(protocol.ACK))
+    other.says(other.build(connections_1_0.ACK))
     for protocol_name, thread, kind, attached in (
         ("issue-credential", threads[0], "request-credential", REQUEST),
         ("present-proof", threads[1], "presentation", PRESENTATION),
@@ -182,11 +188,11 @@ def test_every_way_to_write_an_envelope_is_opened(faber, phone, subtests):
     for prefix, is_padded, kind in product((NEW, OLD), (True, False), kinds):
         phone.prefix = prefix
         with subtests.test(prefix, is_padded=is_padded, kind=kind):
-            ping = phone.build(protocol.PING)
+            ping = phone.build(connections_1_0.PING)
             data = json.loads(phone.pack(ping)) if is_padded else unpadded(phone, ping)
             assert phone.post(json.dumps(data), content_type=kind).status_code == 202
             queues.sweep()
-            answer = phone.newest(protocol.PING_RESPONSE)
+            answer = phone.newest(connections_1_0.PING_RESPONSE)
             assert (answer.prefix, answer.thread_id) == (prefix, ping["@id"])
 
 
@@ -204,19 +210,19 @@ def unpadded(phone, body):
 def test_in_the_plain_alphabet_too(faber, phone, name):
     phone.connects(faber)
     for _ in range(8):
-        ping = phone.build(protocol.PING)
+        ping = phone.build(connections_1_0.PING)
         data = json.loads(phone.pack(ping))
         if name != "protected":
             data[name] = data[name].replace("-", "+").replace("_", "/")
         assert phone.post(json.dumps(data)).status_code == 202
     queues.sweep()
-    assert answered(phone) and phone.newest(protocol.PING_RESPONSE)
+    assert answered(phone) and phone.newest(connections_1_0.PING_RESPONSE)
 
 
 def test_nothing_is_stored_of_what_does_not_open(row, any_phone):
     stored = InboundMessage.objects.count()
-    for data in (b"{}", json.dumps(any_phone.build(protocol.PING)), b"\x00" * 100):
+    for data in (b"{}", json.dumps(any_phone.build(connections_1_0.PING)), b"\x00" * 100):
         assert any_phone.post(data).status_code == 400
-    strange = any_phone.pack(any_phone.build(protocol.PING), to=Agent().verkey)
+    strange = any_phone.pack(any_phone.build(connections_1_0.PING), to=Agent().verkey)
     assert any_phone.post(strange).status_code == 400
     assert InboundMessage.objects.count() == stored

@@ -2,12 +2,12 @@
 
 import pytest
 
-from agency.errors import Conflict
-from connections.didcomm import transport
+from agency.core.errors import Conflict
+from connections.messaging import transport
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
-from tests import queues
-from tests.people import ApiError
+from tests.support import queues
+from tests.support.people import ApiError
 from wallets.models import Key
 
 VALUES = {"name": "Alice", "level": "7"}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.contract import FILE
+from tests.agency.api.contract import FILE
 from tests.connections import vectors
 from wallets import anoncreds, keys
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from agency.errors import PeerError
-from connections.didcomm import exchange, message
-from connections.didcomm.exchange import Wire
+from agency.core.errors import PeerError
+from connections.didcomm import formats as exchange
+from connections.didcomm import message
+from connections.didcomm.formats import Wire
 from connections.models import Connection, InboundMessage
-from credentials import protocol as credential_protocol
+from credentials.issue_credential import messages as credential_protocol
 from credentials.models import Credential
 from tests.connections.test_outside_agent import LINK_SECRET, offered_to, public
 from verifications.models import Verification

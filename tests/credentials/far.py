@@ -2,9 +2,9 @@
 
 from django.db import connection
 
+from credentials.ledgers.indy import pool, reads
+from credentials.ledgers.indy.reads import Found
 from credentials.models import PublishedObject, StatusList
-from credentials.registries.indy import pool, reads
-from credentials.registries.indy.reads import Found
 from tenants.models import Network, Tenant
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from credentials.models import CredentialDefinition
-from tests.people import ApiError
+from tests.support.people import ApiError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = {"claims": {"age": {"type": "integer"}}}

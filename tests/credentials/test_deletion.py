@@ -4,7 +4,7 @@ import pytest
 
 from connections.models import Connection
 from credentials.models import Credential
-from tests.people import ApiError
+from tests.support.people import ApiError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Ann", "level": "7"}

@@ -6,16 +6,16 @@ from itertools import count
 import pytest
 from django.db import transaction
 
-from agency import outside
-from agency.errors import Unavailable
+from agency.core import network_reads
+from agency.core.errors import Unavailable
+from credentials.ledgers import registry_of
+from credentials.ledgers.indy import IndyRegistry, pool
+from credentials.ledgers.local import published
 from credentials.models import PublishedObject
-from credentials.registries import registry_of
-from credentials.registries.indy import IndyRegistry, pool
-from credentials.registries.local import published
 from tenants.models import Network
-from tests import queues
 from tests.credentials import far
-from tests.people import ApiError
+from tests.support import queues
+from tests.support.people import ApiError
 
 VALUES = {"Full Name": "Alice", "level": "7"}
 NOW = {
@@ -158,7 +158,7 @@ def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch
 
 def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
     far = Network.objects.get(pk="far")
-    with pytest.raises(outside.NotAtHand, match="outside"), transaction.atomic():
+    with pytest.raises(network_reads.NotAtHand, match="outside"), transaction.atomic():
         registry_of(far).definition(badge["definitionId"])
     with pytest.raises(RuntimeError, match="outside"), transaction.atomic():
         pool.send(far, None)
@@ -167,20 +167,20 @@ def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
 def test_what_was_read_for_one_attempt_is_forgotten_after_it(transactional_db):
     readings = iter([1, 2])
 
-    @outside.atomic
+    @network_reads.atomic
     def asks():
-        return [outside.answer("name", lambda: next(readings)) for _ in range(3)]
+        return [network_reads.answer("name", lambda: next(readings)) for _ in range(3)]
 
     assert (asks(), asks()) == ([1, 1, 1], [2, 2, 2])
 
 
 def test_an_attempt_that_needs_too_much_is_given_up(transactional_db, monkeypatch):
-    monkeypatch.setattr(outside, "PATIENCE", 0.05)
+    monkeypatch.setattr(network_reads, "PATIENCE", 0.05)
     names = count()
 
-    @outside.atomic
+    @network_reads.atomic
     def asks():
-        outside.answer(next(names), lambda: time.sleep(0.01))
+        network_reads.answer(next(names), lambda: time.sleep(0.01))
 
     with pytest.raises(Unavailable) as error:
         asks()

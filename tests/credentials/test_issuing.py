@@ -3,7 +3,7 @@
 import pytest
 
 from credentials.models import Credential
-from tests.people import ApiError
+from tests.support.people import ApiError
 
 VALUES = {"name": "Alice", "level": "7"}
 

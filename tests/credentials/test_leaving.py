@@ -8,7 +8,7 @@ import time
 import pytest
 from indy_vdr import bindings
 
-from credentials.registries.indy import pool
+from credentials.ledgers.indy import pool
 
 
 @pytest.fixture(autouse=True)

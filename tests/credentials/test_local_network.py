@@ -3,11 +3,11 @@
 import pytest
 from django.db import transaction
 
-from agency.errors import Conflict
+from agency.core.errors import Conflict
+from credentials.ledgers import registry_of
 from credentials.models import CredentialDefinition, PublishedObject, Schema, schema_body
-from credentials.registries import registry_of
-from tests.people import ApiError
-from tests.races import at_once, refused
+from tests.support.people import ApiError
+from tests.support.races import at_once, refused
 
 N = 8
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from agency.errors import PeerError
+from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
-from connections.didcomm.exchange import ANONCREDS, FILTER, HLINDY, Wire, enclose
+from connections.didcomm.formats import ANONCREDS, FILTER, HLINDY, Wire, enclose
 from connections.models import Connection
-from credentials import proposal
+from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
-from tests import races
-from tests.people import ApiError
+from tests.support import races
+from tests.support.people import ApiError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "degree": "Maths"}
@@ -372,13 +372,13 @@ WHOLE = {
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("proposed", [WHOLE, {"definitionId": "d"}, {}])
 def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
-    body = proposal.message(proposed, Wire(didcomm.PREFIX, version, form))
-    assert proposal.read(didcomm.read(body)) == proposed
+    body = proposal_messages.message(proposed, Wire(didcomm.PREFIX, version, form))
+    assert proposal_messages.read(didcomm.read(body)) == proposed
 
 
 @pytest.mark.parametrize("form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")])
 def test_each_format_has_its_own_words(form, word):
-    body = proposal.message(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
+    body = proposal_messages.message(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
     assert didcomm.attached(didcomm.read(body), "filters~attach")[word] == "i"
     assert body["formats"][0]["format"] == FILTER.formats[form]
 
@@ -408,7 +408,7 @@ def attributes(*listed):
 )
 def test_a_proposal_that_cannot_be_read_is_refused(members):
     with pytest.raises(PeerError):
-        proposal.read(didcomm.read(didcomm.build(PROPOSE, **members)))
+        proposal_messages.read(didcomm.read(didcomm.build(PROPOSE, **members)))
 
 
 @pytest.mark.parametrize("content", [{"cred_def_id": 7}, {"issuer_did": {}}, {"issuer_id": []}])
@@ -416,9 +416,11 @@ def test_neither_is_one_in_2_0(content):
     body = didcomm.build("issue-credential/2.0/propose-credential")
     body |= enclose(Wire(didcomm.PREFIX, "2.0"), FILTER, content)
     with pytest.raises(PeerError):
-        proposal.read(didcomm.read(body))
+        proposal_messages.read(didcomm.read(body))
 
 
 def test_a_long_comment_is_cut():
     body = didcomm.build(PROPOSE, comment="x" * 5000)
-    assert len(proposal.read(didcomm.read(body))["comment"]) == proposal.MAX_COMMENT
+    assert (
+        len(proposal_messages.read(didcomm.read(body))["comment"]) == proposal_messages.MAX_COMMENT
+    )

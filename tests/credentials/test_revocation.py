@@ -9,12 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agency.errors import Unavailable
+from agency.core.errors import Unavailable
 from credentials.models import Credential, CredentialDefinition
 from credentials.revocation import RevocationRegistry, StatusList
 from credentials.tasks import build_registries, finish_what_was_left_behind
-from tests.people import ApiError
-from tests.races import at_once
+from tests.support.people import ApiError
+from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -155,7 +155,7 @@ def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
     alice.accepts_offer()
     path = f"/credentials/{offered['credentialId']}"
     with monkeypatch.context() as broken:
-        broken.setattr("credentials.protocol.issue", lambda *args: 1 / 0)
+        broken.setattr("credentials.issue_credential.messages.issue", lambda *args: 1 / 0)
         assert faber.send("put", path).status_code == 500
     assert faber.get(path)["state"] == "Requested"
     faber.put(path)

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from connections.didcomm import router
-from connections.discovery import ROLES
+from connections.messaging import router
+from connections.protocols.discover_features import ROLES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text()
 

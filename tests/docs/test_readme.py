@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tenants.provisioning import create_organization
+from organizations.provisioning import create_organization
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

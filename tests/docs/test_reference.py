@@ -8,13 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from agency.api import CODES
-from verifications import checks
-from verifications.lint import RULES
-from verifications.trial import REASONS
+from agency.api.views import CODES
+from verifications.policy_lab.lint import RULES
+from verifications.policy_lab.trial import REASONS
+from verifications.proofs import checks
 
 ROOT = Path(__file__).parents[2]
-APPS = ("agency", "tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
+APPS = (
+    "agency",
+    "tenants",
+    "wallets",
+    "webhooks",
+    "connections",
+    "credentials",
+    "verifications",
+    "organizations",
+)
 OF_GRANIAN = {"GRANIAN_HOST", "GRANIAN_WORKERS"}
 RAISED = {
     "Invalid",
@@ -97,7 +106,7 @@ def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overru
 
 
 def test_every_check_stands_in_the_table_of_checks():
-    text = (ROOT / "verifications" / "checks.py").read_text()
+    text = (ROOT / "verifications" / "proofs" / "checks.py").read_text()
     [codes, _, _] = tables("verification.md")
     assert {code for code in codes if f'"{code}"' not in text} == set()
     assert checks.GENERAL_RULES

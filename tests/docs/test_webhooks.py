@@ -9,9 +9,9 @@ from connections.models import BasicMessage, Connection
 from credentials.models import Credential
 from tests.webhooks.receiver import receiving, worker_calls
 from verifications.models import Verification
-from webhooks import types
+from webhooks.events import types
+from webhooks.events.types import Type
 from webhooks.models import Delivery
-from webhooks.types import Type
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 UNITS = {"s": 1, "min": 60, "h": 3600}

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from organizations.networks import add_network
 from tenants import vault
-from tenants.networks import add_network
 from tests.interop import pool
 
 

@@ -20,11 +20,11 @@ from pathlib import Path
 from django.conf import settings
 from indy_vdr import ledger
 
-from agency.embedded.home import hold
-from agency.supervisor import MARK, sweep
-from credentials.registries.indy import pool
+from agency.devtools.embedded.home import hold
+from agency.devtools.supervisor import MARK, sweep
+from credentials.ledgers.indy import pool
 from tenants.models import Network
-from tests.processes import eventually
+from tests.support.processes import eventually
 from wallets import keys
 
 SCRIPT = Path(os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/indy-pool.sh"))

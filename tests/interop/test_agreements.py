@@ -9,11 +9,11 @@ from indy_vdr import ledger
 
 from credentials.publications import Publication
 from credentials.tasks import publish_on_ledgers
-from tenants.networks import add_network
+from organizations.networks import add_network
 from tests.interop.test_ledger_faults import defines, made, time_passes
 from tests.interop.test_networks import refused
-from tests.people import Organization
-from tests.processes import eventually
+from tests.support.people import Organization
+from tests.support.processes import eventually
 from wallets import keys
 
 TEXT, MECHANISMS = "Write nothing personal.", {"service_agreement": "By contract.", "paper": "Ink."}

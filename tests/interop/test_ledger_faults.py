@@ -9,19 +9,19 @@ from itertools import count
 import pytest
 from indy_vdr import ledger
 
-from agency import lanes
-from agency.errors import Invalid
-from agency.supervisor import commands
+from agency.core import lanes
+from agency.core.errors import Invalid
+from agency.devtools.supervisor import commands
+from credentials.ledgers import registry_of
+from credentials.ledgers.indy import IndyRegistry, pool, reads
+from credentials.ledgers.local import published
 from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
 from credentials.publications import Publication
-from credentials.registries import registry_of
-from credentials.registries.indy import IndyRegistry, pool, reads
-from credentials.registries.local import published
 from credentials.revocation import RevocationRegistry
 from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
 from tests.interop.test_networks import VALUES, beside, refused, verdict
-from tests.people import Organization
-from tests.processes import eventually
+from tests.support.people import Organization
+from tests.support.processes import eventually
 
 DEGREE = {"name": "Degree", "version": "1.0", "supportRevocation": True}
 SCHEMA, DEFINITION, REGISTRY, ENTRY = "101", "102", "113", "114"

@@ -8,7 +8,7 @@ import tempfile
 import pytest
 from django.conf import settings
 
-from agency.supervisor import MARK
+from agency.devtools.supervisor import MARK
 from tests.interop import pool
 from tests.interop.conftest import without
 from tests.interop.peers import acapy

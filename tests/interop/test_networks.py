@@ -9,12 +9,12 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
+from credentials.ledgers.indy import pool
+from credentials.ledgers.local import published
 from credentials.models import PublishedObject
-from credentials.registries.indy import pool
-from credentials.registries.local import published
-from tests.people import ApiError, Organization
-from tests.processes import same_server
-from tests.tenants.test_add_network import add_network
+from tests.organizations.test_add_network import add_network
+from tests.support.people import ApiError, Organization
+from tests.support.processes import same_server
 
 VALUES = {"Full Name": "Alice", "level": "7"}
 NOW = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agency.errors import Unavailable
+from agency.core.errors import Unavailable
 from tests.credentials.registries.contract import LATER, Contract, publish, revoked
 
 

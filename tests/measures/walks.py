@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from agency.development import DEVELOPER_SETTINGS
-from agency.embedded import throw_away
+from agency.devtools.embedded import throw_away
+from agency.devtools.run import DEVELOPER_SETTINGS
 from tests.measures.source import PACKAGES, ROOT
 
-DRIVER = f"{ROOT / 'agency' / 'database'}{os.sep}"
+DRIVER = f"{ROOT / 'agency' / 'core' / 'database'}{os.sep}"
 FOLDERS = tuple(f"{ROOT / package}{os.sep}" for package in PACKAGES)
 COLUMNS = ("files", "functions", "calls", "switches", "statements")
 ROW = "{:32}" + "{:>12}" * len(COLUMNS)

@@ -3,7 +3,7 @@
 It is copied to an empty folder (what the image holds, so no `var/`) and runs in an environment
 with requirements.txt alone: every line of the Procfile, DEBUG off. One story goes over HTTP, with
 a webhook and the stream of events: through nginx with deploy/nginx.conf where that is installed,
-else without TLS. PostgreSQL and Valkey are those of `python -m agency.embedded`.
+else without TLS. PostgreSQL and Valkey are those of `python -m agency.devtools.embedded`.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from pathlib import Path
 import requests
 import yaml
 
-from agency.embedded import SIGNALS, uninterrupted
-from agency.embedded.home import free_port, new_master_key
-from agency.supervisor import MARK, Ended, Supervisor, commands, say, sweep
+from agency.devtools.embedded import SIGNALS, uninterrupted
+from agency.devtools.embedded.home import free_port, new_master_key
+from agency.devtools.supervisor import MARK, Ended, Supervisor, commands, say, sweep
 from tests.production import Failed, imports
 from tests.production.proxy import Proxy, is_installed
 from tests.production.receiver import Receiver, receiving

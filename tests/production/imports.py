@@ -14,12 +14,12 @@ from pathlib import Path
 
 # `make run` and its servers, which need psutil: the only ones that requirements.txt does not serve.
 DEVELOPMENT_ONLY = {
-    "agency.development",
-    "agency.embedded",
-    "agency.embedded.home",
-    "agency.embedded.postgres",
-    "agency.embedded.valkey",
-    "agency.supervisor",
+    "agency.devtools.run",
+    "agency.devtools.embedded",
+    "agency.devtools.embedded.home",
+    "agency.devtools.embedded.postgres",
+    "agency.devtools.embedded.valkey",
+    "agency.devtools.supervisor",
 }
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from agency.embedded.home import free_port
+from agency.devtools.embedded.home import free_port
 from tests.production import Failed
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from agency.schema import APPS
+from agency.ops.database_schema import APPS
 
 ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ROOT / "tests" / "fixtures" / "releases"

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import django
 
 from agency import __version__
-from agency.embedded import empty_home, postgres, valkey
-from agency.embedded.home import new_master_key
+from agency.devtools.embedded import empty_home, postgres, valkey
+from agency.devtools.embedded.home import new_master_key
 from tests.releases import RELEASES, hashes
 
 NOTE = "Keys and ids of a database that was made for tests: they open nothing else."
@@ -62,8 +62,8 @@ def play() -> dict:
     from django.core.management import call_command
     from django.test.utils import setup_test_environment
 
-    from tests import keys
     from tests.releases import story
+    from tests.support import keys
 
     setup_test_environment()
     call_command("migrate", verbosity=0)

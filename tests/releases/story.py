@@ -12,19 +12,19 @@ from django.test import Client
 from django.urls import reverse
 from PIL import Image
 
-from connections import protocol
 from connections.models import Connection
-from credentials.registries.base import Agreement
-from tenants import networks
+from connections.protocols import connections_1_0
+from credentials.ledgers.base import Agreement
+from organizations import networks
+from organizations.provisioning import create_organization
 from tenants.models import ApiKey, Membership
-from tenants.provisioning import create_organization
-from tests import queues
-from tests.api.contract_world import VALUES, World
+from tests.agency.api.contract_world import VALUES, World
 from tests.connections.outside import Agent, listening
 from tests.fixtures import HERE
-from tests.people import Api, Holder, Organization, Provider
+from tests.support import queues
+from tests.support.people import Api, Holder, Organization, Provider
 from tests.webhooks.receiver import receiving, worker_calls
-from wallets import keys, pool
+from wallets import key_pool, keys
 
 PASSWORD = "correct horse battery staple"
 EMAIL = "fay@faber.example"
@@ -54,7 +54,7 @@ def tell() -> dict[str, Any]:
     what_is_gone(world)
     idempotent(world)
     left_on_the_way(world)
-    pool.make(2)
+    key_pool.make(2)
     headers = {"organization": world.faber.headers, "provider": world.provider.headers}
     return known | {"headers": headers, "tenant": str(world.faber.tenant.public_id)}
 
@@ -95,7 +95,7 @@ def connections(world: World) -> dict[str, Any]:
     faber.invites(protocol="out-of-band", multiParty=True)
     with listening(Agent()) as phone:
         row = phone.connects(faber)
-        phone.says(phone.build(protocol.BASIC_MESSAGE, content="Ahoy"))
+        phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"))
     found["phone"] = row.connection_id
     ended, _ = world.connected()
     faber.post(f"/connections/{ended}/hangup")
@@ -193,7 +193,7 @@ def left_on_the_way(world: World) -> None:
     """Messages that no process has delivered or handled yet, as after a crash."""
     stranger = Agent()
     invited = Connection.objects.get(connection_id=world.faber.invites()["connectionId"])
-    body = protocol.request("Phone", "", stranger.party, stranger.prefix)
+    body = connections_1_0.request("Phone", "", stranger.party, stranger.prefix)
     data = stranger.pack(body, to=invited.invitation["recipientKeys"][0])
     assert stranger.post(data).status_code == 202
     with pytest.MonkeyPatch.context() as patch:

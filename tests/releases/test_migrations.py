@@ -9,7 +9,7 @@ import pytest
 from django.db.migrations.loader import MigrationLoader
 
 from agency import __version__
-from agency.schema import APPS
+from agency.ops.database_schema import APPS
 from tests.releases import RELEASES, hashes
 
 LOADER = MigrationLoader(connection=None)

@@ -22,17 +22,17 @@ from django.conf import settings
 from django.db import connection, connections, models
 from django.test import Client, override_settings
 
-from agency import health, schema
-from credentials.registries.local import published
+from agency.ops import database_schema, health
+from credentials.ledgers.local import published
 from tenants import vault
 from tenants.models import DataKey, Membership, Provider
-from tests import keys, queues
-from tests.api import contract
-from tests.api.contract_calls import ids
-from tests.people import Organization
-from tests.processes import same_server
+from tests.agency.api import contract
+from tests.agency.api.contract_calls import ids
 from tests.releases import RELEASES, ROOT
 from tests.releases.story import EMAIL, PASSWORD, Restored
+from tests.support import keys, queues
+from tests.support.people import Organization
+from tests.support.processes import same_server
 from tests.webhooks.receiver import receiving, time_passes, worker_calls
 from webhooks.models import Delivery, Webhook
 
@@ -111,7 +111,7 @@ def world(release, known, migrated, tmp_path_factory, django_db_blocker):
     name = urlsplit(migrated).path.removeprefix("/")
     with django_db_blocker.unblock(), database(name), given, pytest.MonkeyPatch.context() as patch:
         patch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
-        patch.setattr("wallets.pool._take", keys.new_key_at_once)
+        patch.setattr("wallets.key_pool._take", keys.new_key_at_once)
         patch.setattr(health, "has_found_its_schema", False)
         yield Restored(known)
 
@@ -164,7 +164,7 @@ def test_the_release_has_every_state_of_every_role(world, app, name):
 
 
 def test_the_migrated_database_has_the_tables_of_this_version(world):
-    assert schema.differences(schema.expected(), schema.actual()) == []
+    assert database_schema.differences(database_schema.expected(), database_schema.actual()) == []
     assert Client().get("/health/ready").json()["migrations"] == "ok"
 
 
@@ -172,7 +172,7 @@ def sealed_columns():
     """{table.column: its model and name} of every binary column that holds something sealed."""
     return {
         f"{model._meta.db_table}.{field.column}": (model, field.attname)
-        for app in schema.APPS
+        for app in database_schema.APPS
         for model in apps.get_app_config(app).get_models()
         for field in model._meta.concrete_fields
         if isinstance(field, models.BinaryField)

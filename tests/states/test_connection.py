@@ -3,9 +3,9 @@
 import pytest
 from django.db import transaction
 
-from agency.errors import WrongState
-from connections import protocol
+from agency.core.errors import WrongState
 from connections.models import Connection
+from connections.protocols import connections_1_0
 from tests.states import walks
 from wallets.models import Key
 
@@ -22,15 +22,15 @@ def request(row):
 
 def receive_request(row):
     party, _ = walks.outsider()
-    body = protocol.request("Phone", "", party, row.message_prefix)
+    body = connections_1_0.request("Phone", "", party, row.message_prefix)
     row.receive_request(walks.received(body, party.verkey))
 
 
 def receive_response(row):
     party, _ = walks.outsider()
     invitation_key = Key.objects.get(verkey=row.invitation["recipientKeys"][0])
-    asked = walks.received(protocol.request("Phone", "", party, row.message_prefix))
-    body = protocol.response(party, invitation_key.secret(), asked)
+    asked = walks.received(connections_1_0.request("Phone", "", party, row.message_prefix))
+    body = connections_1_0.response(party, invitation_key.secret(), asked)
     row.receive_response(walks.received(body, party.verkey))
 
 

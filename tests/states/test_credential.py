@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from django.db import transaction
 
-from credentials import proposal, protocol
+from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
 from tests.states import walks
 from wallets.models import Wallet
@@ -21,23 +21,23 @@ def walk(faber, monkeypatch):
 
 def receive_request(row):
     """A request that came with a good key, but at the wrong time."""
-    body = protocol.request({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
+    body = messages.request({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
     row.receive_request(walks.received(body))
 
 
 def receive_proposal(row):
-    body = proposal.message({"comment": "Later"}, row.wire, row.thread_id)
+    body = proposal_messages.message({"comment": "Later"}, row.wire, row.thread_id)
     row.receive_proposal(row.connection, walks.received(body))
 
 
 def receive_offer(row):
     offer = {"schema_id": row.schema_id, "cred_def_id": row.definition_id, "nonce": "1"}
-    body = protocol.offer(offer, ["name"], {}, row.wire, row.thread_id)
+    body = messages.offer(offer, ["name"], {}, row.wire, row.thread_id)
     row.receive_offer(row.connection, walks.received(body))
 
 
 def receive_credential(row):
-    body = protocol.issue({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
+    body = messages.issue({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
     row.receive_credential(walks.received(body))
 
 

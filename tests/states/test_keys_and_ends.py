@@ -3,14 +3,15 @@
 import pytest
 from django.db import transaction
 
-from agency.errors import Conflict, PeerError, WrongState
-from connections import did_exchange, out_of_band, rotation
-from connections.didcomm import dids, transport
+from agency.core.errors import Conflict, PeerError, WrongState
+from connections.didcomm import dids
+from connections.messaging import transport
 from connections.models import Connection, OutboundMessage
+from connections.protocols import did_exchange, did_rotate, out_of_band
 from credentials.models import Credential
-from tests import queues
-from tests.races import at_once, refused, transitions
 from tests.states import walks
+from tests.support import queues
+from tests.support.races import at_once, refused, transitions
 from wallets.models import Key, Wallet
 
 N = 8
@@ -35,7 +36,7 @@ def sent(kind):
 def peer_rotates(row):
     party, _ = walks.outsider()
     to_did = dids.peer_4(party.verkey, party.endpoint)
-    body = transport.message.build(rotation.ROTATE, to_did=to_did)
+    body = transport.message.build(did_rotate.ROTATE, to_did=to_did)
     row.receive_rotate(walks.received(body, row.their_key))
 
 
@@ -137,7 +138,7 @@ def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
     monkeypatch.setattr(transport, "drain", lambda row: None)
     answers = transitions(row, *["rotate"] * N)
     assert refused(answers) == ["rotation_pending"] * (N - 1)
-    assert sent(rotation.ROTATE) == 1
+    assert sent(did_rotate.ROTATE) == 1
 
 
 def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
@@ -154,7 +155,7 @@ def test_of_many_ends_at_once_one_counts_and_none_fails(walk):
     row = walks.connection(walk, "inviter", "Connected")
     answers = transitions(row, *["end"] * N)
     assert refused(answers) == []
-    assert sent(rotation.HANGUP) == 1
+    assert sent(did_rotate.HANGUP) == 1
     assert Connection.objects.exclude(left_at=None).count() == 2
 
 

@@ -6,17 +6,17 @@ from time import monotonic
 import pytest
 from django.db import connection
 
-from connections import protocol
-from connections.didcomm import router
+from connections.messaging import router
 from connections.models import Connection, OutboundMessage
+from connections.protocols import connections_1_0
 from credentials.models import Credential
+from organizations.provisioning import remove_organization
 from tenants.models import Tenant
-from tenants.provisioning import remove_organization
-from tests import queues
 from tests.connections import outside
-from tests.people import ApiError
-from tests.races import at_once, refused
 from tests.states import walks
+from tests.support import queues
+from tests.support.people import ApiError
+from tests.support.races import at_once, refused
 from verifications.models import Verification
 from wallets.models import Wallet
 
@@ -210,7 +210,7 @@ def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(walk, row, p
 
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
     theirs, api = Connection.objects.get(role="invitee"), walk.faber
-    monkeypatch.setattr("connections.didcomm.transport.drain", lambda row: None)
+    monkeypatch.setattr("connections.messaging.transport.drain", lambda row: None)
     copy(theirs).end()
     meanwhile = Meanwhile(monkeypatch, Connection, "receive_hangup")
     path = f"/connections/{row.connection_id}/hangup"
@@ -279,4 +279,4 @@ def test_a_connection_is_deleted_while_its_response_arrives(faber, monkeypatch, 
 
 
 def is_response(row):
-    return row.type == protocol.RESPONSE
+    return row.type == connections_1_0.RESPONSE

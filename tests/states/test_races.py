@@ -3,12 +3,12 @@
 import pytest
 from django.utils import timezone
 
-from agency.errors import WrongState
+from agency.core.errors import WrongState
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
-from tests import queues
-from tests.races import at_once, refused, transitions
 from tests.states import walks
+from tests.support import queues
+from tests.support.races import at_once, refused, transitions
 from verifications.models import Verification
 
 N = 8
@@ -76,7 +76,7 @@ def test_one_of_many_answers_to_a_proposal_wins(walk):
 
 def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(walk, monkeypatch):
     row = walks.credential(walk, "issuer", "Proposed")
-    monkeypatch.setattr("credentials.proposing.move", check_then_save)
+    monkeypatch.setattr("credentials.issue_credential.proposals.move", check_then_save)
     with pytest.raises(AssertionError):
         one_wins(transitions(row, *["answer"] * N))
 

@@ -4,8 +4,8 @@ import pytest
 
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
-from tests.races import refused, transitions
 from tests.states import walks
+from tests.support.races import refused, transitions
 from verifications.models import Verification
 
 N = 8

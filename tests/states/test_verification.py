@@ -6,8 +6,8 @@ import pytest
 from django.db import transaction
 
 from tests.states import walks
-from verifications import protocol
 from verifications.models import Verification
+from verifications.present_proof import messages
 
 EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}
 
@@ -22,7 +22,7 @@ def submit(row):
 
 
 def receive_presentation(row):
-    body = protocol.presentation(EMPTY, row.thread_id, row.wire)
+    body = messages.presentation(EMPTY, row.thread_id, row.wire)
     row.receive_presentation(walks.received(body))
 
 

@@ -3,10 +3,11 @@
 import pytest
 from django.db import transaction
 
-from agency.errors import WrongState
-from connections import protocol
-from connections.didcomm import message, transport
+from agency.core.errors import WrongState
+from connections.didcomm import message
+from connections.messaging import transport
 from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.protocols import connections_1_0
 from credentials.models import Credential
 from verifications.models import Verification
 from wallets import keys
@@ -134,4 +135,4 @@ def outsider():
     """A party of another agent, with its seed."""
     seed = keys.generate_seed()
     verkey = keys.verkey_of(seed)
-    return protocol.Party(keys.did_of(verkey), verkey, "https://phone.example", []), seed
+    return connections_1_0.Party(keys.did_of(verkey), verkey, "https://phone.example", []), seed

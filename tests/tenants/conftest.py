@@ -1,6 +1,6 @@
 import pytest
 
-from tests.people import ApiError, Provider
+from tests.support.people import ApiError, Provider
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from django.test.client import BOUNDARY, MULTIPART_CONTENT
 from PIL import Image
 
-from agency.errors import Invalid
+from agency.core.errors import Invalid
 from tenants import images
 from tenants.models import Asset
 

@@ -5,19 +5,19 @@ from django.apps import apps
 from django.contrib.auth.models import User
 from django.db import connection, transaction
 
-from agency.metrics import registry
-from connections import handshakes, protocol
+from agency.core.metrics import registry
 from connections.models import Connection, InboundMessage
+from connections.protocols import connections_1_0, handshakes
 from credentials.models import Credential
+from organizations.provisioning import create_organization, remove_organization
 from tenants import quotas
 from tenants.models import Asset, Provider, Tenant
-from tenants.provisioning import create_organization, remove_organization
-from tests import queues
 from tests.connections.conftest import phone
 from tests.connections.outside import Agent
-from tests.people import Organization
-from tests.people import Provider as ProviderApi
-from tests.races import refused
+from tests.support import queues
+from tests.support.people import Organization
+from tests.support.people import Provider as ProviderApi
+from tests.support.races import refused
 from tests.tenants.test_pictures import picture, storage, uploads
 from verifications.models import Verification
 
@@ -89,13 +89,13 @@ def test_a_stranger_who_scans_an_invitation_for_many_is_told(club, phone, settin
     invited = club.invites(multiParty=True)
     row = Connection.objects.get(connection_id=invited["connectionId"])
     phone.requests(row.invitation)
-    report = phone.newest(protocol.PROBLEM)
+    report = phone.newest(connections_1_0.PROBLEM)
     assert report.body["problem-code"] == "request_not_accepted"
     assert report.body["explain"] == "No further connections are accepted at present."
     assert list(Connection.objects.all()) == [row]
     settings.QUOTA_CONNECTIONS = 2
     phone.requests(row.invitation)
-    assert phone.newest(protocol.RESPONSE)
+    assert phone.newest(connections_1_0.RESPONSE)
 
 
 def test_of_strangers_whose_endpoints_do_not_answer_only_some_are_told(

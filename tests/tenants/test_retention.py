@@ -9,13 +9,13 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.utils import timezone
 
-from agency import retention as batches
-from agency.metrics import registry
+from agency.core import retention as batches
+from agency.core.metrics import registry
+from organizations.provisioning import remove_organization
 from tenants import retention, tasks
 from tenants.assets import place
 from tenants.models import ApiKey, Asset, Provider
-from tenants.provisioning import remove_organization
-from tests.people import Organization
+from tests.support.people import Organization
 from tests.tenants.test_pictures import picture, storage, uploads
 
 pytestmark = pytest.mark.django_db(transaction=True)

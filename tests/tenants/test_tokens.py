@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from tenants import tokens, vault
 from tenants.models import ApiKey
-from tests.people import Api
+from tests.support.people import Api
 
 Kind = ApiKey.Kind
 

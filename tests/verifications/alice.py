@@ -2,10 +2,10 @@
 
 from tests import fixtures
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
-from verifications import checks, policy, selection
-from verifications import request as wire
-from verifications.checks import Outcome
-from verifications.selection import Candidate, Selection
+from verifications.proofs import checks, policy, selection
+from verifications.proofs import request as wire
+from verifications.proofs.checks import Outcome
+from verifications.proofs.selection import Candidate, Selection
 from wallets import anoncreds
 
 FABER = fixtures.stored("degree").schema["issuerId"]

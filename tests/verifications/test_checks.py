@@ -2,10 +2,10 @@ import copy
 
 import pytest
 
-from agency.errors import Unavailable
+from agency.core.errors import Unavailable
 from tests.fixtures import candidate, ledger
 from tests.verifications.alice import answer, ask, attribute, codes, judge, predicate
-from verifications import checks
+from verifications.proofs import checks
 
 FLAGS = {"revealed": False, "selfAttested": False, "conditional": False}
 HOSTILE = [None, True, -1, 2**70, "", "-1", "9" * 1400, "\ud800", [], {}]

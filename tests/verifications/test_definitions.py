@@ -2,8 +2,9 @@
 
 import pytest
 
-from tests.people import ApiError
-from verifications import policy, proof_request
+from tests.support.people import ApiError
+from verifications.api import legacy_requests
+from verifications.proofs import policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALLOWED = {"allowText": True, "name": "age", "predicateType": ">=", "predicateValue": 18}
@@ -144,7 +145,7 @@ def test_there_and_back_a_policy_is_the_same(faber, requirement, kind):
     predicates = [POLICY["predicates"][0] | {"predicateType": kind}]
     body = POLICY | {"predicates": predicates, "revocationRequirement": requirement}
     normal = policy.normalise(body)
-    request = proof_request.from_policy(normal)
+    request = legacy_requests.from_policy(normal)
     made = define(faber, request)
     assert made["proofRequest"] == request
 
@@ -213,6 +214,6 @@ def test_what_is_not_there_is_404(faber, acme):
 
 def test_text_is_allowed_in_a_definition_too():
     body = {"name": "P", "version": "1.0", "requestedPredicates": {"Old": ALLOWED}}
-    written = proof_request.to_policy(body)
+    written = legacy_requests.to_policy(body)
     assert written["predicates"][0]["allowText"] is True
-    assert proof_request.from_policy(written)["requestedPredicates"]["Old"]["allowText"] is True
+    assert legacy_requests.from_policy(written)["requestedPredicates"]["Old"]["allowText"] is True

@@ -27,9 +27,9 @@ from tests.fixtures import (
 from tests.verifications import alice, prover
 from tests.verifications.alice import FABER, answer, attribute, codes, judge, predicate
 from tests.verifications.prover import Part, Signature
-from verifications import checks, selection
-from verifications import request as wire
-from verifications.selection import Selection
+from verifications.proofs import checks, selection
+from verifications.proofs import request as wire
+from verifications.proofs.selection import Selection
 from wallets import anoncreds
 
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}

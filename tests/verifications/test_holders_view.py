@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.people import ApiError
+from tests.support.people import ApiError
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)

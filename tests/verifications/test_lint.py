@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.fixtures import FIRST_LIST, ledger, stored
-from verifications import lint, policy, trial
+from verifications.policy_lab import lint, trial
+from verifications.proofs import policy
 
 NOW = FIRST_LIST
 DEGREE, BADGE = stored("degree"), stored("badge")

@@ -1,8 +1,8 @@
 import pytest
 
-from agency.errors import Invalid
+from agency.core.errors import Invalid
 from tests.verifications.alice import attribute, predicate
-from verifications import policy
+from verifications.proofs import policy
 
 NAME = {"policyName": "name"}
 

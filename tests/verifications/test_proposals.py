@@ -2,15 +2,16 @@
 
 import pytest
 
-from agency.errors import Invalid, PeerError, WrongState
-from connections import protocol as connecting
+from agency.core.errors import Invalid, PeerError, WrongState
 from connections.didcomm import message as didcomm
-from connections.didcomm.exchange import PROOF_PROPOSAL, Wire, enclose
-from tests import queues, races
-from tests.people import ApiError
+from connections.didcomm.formats import PROOF_PROPOSAL, Wire, enclose
+from connections.protocols import connections_1_0 as connecting
 from tests.states import walks
-from verifications import policy, proposal, protocol
+from tests.support import queues, races
+from tests.support.people import ApiError
 from verifications.models import Verification
+from verifications.present_proof import messages, proposals
+from verifications.proofs import policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PREDICATE = {
@@ -131,7 +132,7 @@ def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
 def test_a_presentation_before_the_request_changes_nothing(faber):
     proposes(faber.hosts(), faber)
     row = Verification.objects.get(role="verifier")
-    body = protocol.presentation({}, row.thread_id, row.wire)
+    body = messages.presentation({}, row.thread_id, row.wire)
     with pytest.raises(WrongState):
         row.receive_presentation(didcomm.read(body))
 
@@ -182,7 +183,7 @@ def test_what_cannot_be_proposed_is_400(faber, subtests):
 def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     row = any_phone.connects(faber)
     preview = {"attributes": [{"name": "name", "cred_def_id": "X:3:CL:1:t"}], "predicates": []}
-    sent = any_phone.says(protocol.proposal(preview, {"name": ""}, Wire(any_phone.prefix)))
+    sent = any_phone.says(messages.proposal(preview, {"name": ""}, Wire(any_phone.prefix)))
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"] == [
         {
@@ -240,7 +241,7 @@ def proposing(phone, name, thread=None):
 def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
     body = didcomm.build(PROPOSAL, presentation_proposal=preview)
     with pytest.raises(PeerError):
-        proposal.read(didcomm.read(body))
+        proposals.read(didcomm.read(body))
 
 
 def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
@@ -256,7 +257,7 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
     row = phone.connects(faber)
     request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
-    asked = phone.says(protocol.request(request, Wire(phone.prefix)))
+    asked = phone.says(messages.request(request, Wire(phone.prefix)))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
 
@@ -264,8 +265,8 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
 def test_a_preview_and_its_policy_are_the_same():
     restricted = [{"credentialDefinitionId": "c", "schemaId": "s", "issuerDid": "i"}]
     body = policy.normalise(POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]})
-    sent = protocol.proposal(proposal.build(body), body, Wire(didcomm.PREFIX))
-    assert proposal.read(didcomm.read(sent))[1] == body
+    sent = messages.proposal(proposals.build(body), body, Wire(didcomm.PREFIX))
+    assert proposals.read(didcomm.read(sent))[1] == body
 
 
 def test_the_proposal_is_sealed(faber):
@@ -276,7 +277,7 @@ def test_the_proposal_is_sealed(faber):
 
 def test_a_bad_policy_raises_before_anything_is_sent():
     with pytest.raises(Invalid):
-        proposal.build(policy.normalise(POLICY | {"revocationRequirement": {"validNow": True}}))
+        proposals.build(policy.normalise(POLICY | {"revocationRequirement": {"validNow": True}}))
 
 
 @pytest.mark.parametrize("state", ["Requested", "Accepted", "Rejected"])
@@ -295,8 +296,8 @@ def test_a_stale_copy_is_refused(faber):
 @pytest.mark.parametrize("absent", ["nonce", "name", "version"])
 def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absent):
     wire, body = Wire(didcomm.PREFIX, "2.0"), policy.normalise(POLICY)
-    sent = protocol.proposal({}, body, wire)
+    sent = messages.proposal({}, body, wire)
     asked = didcomm.attached(didcomm.read(sent), "proposals~attach")
     del asked[absent]
     received = didcomm.read(sent | enclose(wire, PROOF_PROPOSAL, asked))
-    assert proposal.read(received)[1]["attributes"] == body["attributes"]
+    assert proposals.read(received)[1]["attributes"] == body["attributes"]

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.fixtures import ledger, stored
-from tests.people import ApiError
-from verifications import policy, readings
+from tests.support.people import ApiError
+from verifications.policy_lab import readings
+from verifications.proofs import policy
 
 DEGREE, BADGE = stored("degree"), stored("badge")
 BY_SCHEMA = {"schemaId": DEGREE.schema_id}

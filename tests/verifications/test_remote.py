@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from connections import protocol as connecting
-from connections.didcomm.exchange import PROOF_REQUEST, Wire, enclosed
+from connections.didcomm.formats import PROOF_REQUEST, Wire, enclosed
 from connections.didcomm.message import attach, attached
 from connections.models import Connection
-from tests import queues
+from connections.protocols import connections_1_0 as connecting
 from tests.connections.outside import Agent
 from tests.fixtures import ALICE_LINK_SECRET, Stored
-from tests.people import Organization
+from tests.support import queues
+from tests.support.people import Organization
 from tests.verifications import prover
 from tests.verifications.prover import Part
-from verifications import protocol
+from verifications.present_proof import messages
 from wallets import anoncreds
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,7 +92,7 @@ class Prover:
     def answers(self, presentation: dict) -> dict:
         """Sends it. Answers the verification as Faber sees it then."""
         wire = Wire(self.phone.prefix, self.asked.type.split("/")[1])
-        sent = protocol.presentation(presentation, self.asked.thread_id, wire)
+        sent = messages.presentation(presentation, self.asked.thread_id, wire)
         self.phone.says(sent)
         return self.faber.get(self.path)
 
@@ -167,7 +167,7 @@ def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
     """The library adds 1 to the first threshold in 32 bits, and then any number is above it."""
     phone.connects(faber)
     policy = {"name": "P", "version": "1.0", "attributes": [], "predicates": [asked]}
-    phone.says(protocol.proposal({}, policy, Wire(phone.prefix, "2.0")))
+    phone.says(messages.proposal({}, policy, Wire(phone.prefix, "2.0")))
     assert phone.inbox[-1].is_problem_report
     assert faber.get("/verifications") == []
 
@@ -198,7 +198,7 @@ def test_a_wallet_shows_what_its_verifier_found(faber, phone, subtests, version)
 def shown_after(alice, phone, version, said):
     """What her wallet shows when the verifier's ack holds these members."""
     wire = Wire(phone.prefix, version)
-    asked = phone.says(protocol.request(request_for("name"), wire))
+    asked = phone.says(messages.request(request_for("name"), wire))
     alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect")
     queues.sweep()
     phone.newest(f"present-proof/{version}/presentation")

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.errors import Invalid, PeerError
+from agency.core.errors import Invalid, PeerError
 from tests.verifications.alice import ask, attribute, predicate
-from verifications import policy, request
+from verifications.proofs import policy, request
 
 ADULT = predicate("age", ">=", 18)
 VALUE = {"value": {"attributeName": "degree", "attributeValue": "Maths"}}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agency.errors import Invalid, Unavailable
+from agency.core.errors import Invalid, Unavailable
 from tests.fixtures import (
     ALICE_LINK_SECRET,
     DAY,
@@ -16,8 +16,8 @@ from tests.fixtures import (
 )
 from tests.verifications.alice import answer, ask, attribute, codes, judge, predicate, select
 from tests.verifications.test_checks import HOSTILE, changed, leaves
-from verifications import selection
-from verifications.selection import Selection
+from verifications.proofs import selection
+from verifications.proofs.selection import Selection
 
 SECOND_LIST, THIRD_LIST = FIRST_LIST + DAY, FIRST_LIST + 2 * DAY
 NOW = SECOND_LIST + 100

@@ -1,6 +1,6 @@
 import pytest
 
-from agency.errors import Invalid, PeerError
+from agency.core.errors import Invalid, PeerError
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate
 from tests.verifications.alice import (
     BADGE,
@@ -14,8 +14,8 @@ from tests.verifications.alice import (
     predicate,
     select,
 )
-from verifications import selection
-from verifications.selection import Selection
+from verifications.proofs import selection
+from verifications.proofs.selection import Selection
 
 
 def fitting(request, *held):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.people import ApiError
-from verifications.policies_api import POLICY
-from verifications.trial_api import ANSWER, MAX_SAMPLES, SAMPLES
+from tests.support.people import ApiError
+from verifications.api.lab import ANSWER, MAX_SAMPLES, SAMPLES
+from verifications.api.policies import POLICY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DEGREE = {"name": "Alice", "degree": "Maths", "age": "28"}

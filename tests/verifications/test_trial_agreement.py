@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.people import ApiError
+from tests.support.people import ApiError
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

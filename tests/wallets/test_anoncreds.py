@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agency.errors import Invalid, PeerError, Unavailable
+from agency.core.errors import Invalid, PeerError, Unavailable
 from tests.fixtures import (
     ALICE_LINK_SECRET,
     FIRST_LIST,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agency.errors import PeerError
+from agency.core.errors import PeerError
 from tests.connections.vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from wallets import keys
 

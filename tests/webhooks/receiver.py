@@ -13,9 +13,9 @@ from uuid import UUID
 from django.db import connections
 from django.utils import timezone
 
-from agency.listing import first_id, milliseconds
+from agency.api.pagination import first_id, milliseconds
+from webhooks.delivery.worker import new_dispatcher
 from webhooks.models import Attempt, Delivery, Event
-from webhooks.outgoing import new_dispatcher
 
 
 class Call(NamedTuple):

@@ -16,7 +16,7 @@ import requests
 from django.conf import settings
 from django.db import connection
 
-from agency.healthcheck import is_well
+from agency.ops.healthcheck import is_well
 from tenants import vault
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -4,15 +4,15 @@ import pytest
 from django.apps import apps
 from django.db import transaction
 
-from agency.errors import WrongState
+from agency.core.errors import WrongState
 from connections.models import BasicMessage, Connection
 from credentials.models import Credential
 from tests.states import walks
 from verifications.models import Verification
-from webhooks import types
-from webhooks.announcing import Announced
+from webhooks.events import types
+from webhooks.events.emit import Announced
+from webhooks.events.types import Type
 from webhooks.models import Delivery, Event, Webhook
-from webhooks.types import Type
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ANNOUNCED = (Connection, BasicMessage, Credential, Verification)

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from connections import protocol
 from connections.models import BasicMessage, Connection
+from connections.protocols import connections_1_0
 from credentials.models import Credential
 from tests.connections.outside import Agent, listening
 from tests.webhooks.receiver import worker_calls
 from verifications.models import Verification
+from webhooks.events.types import Type
 from webhooks.models import Delivery, Event
-from webhooks.types import Type
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Zenobia Quillfeather", "degree": "Maths"}
@@ -245,7 +245,7 @@ def test_what_another_agent_does_is_told_too(faber, receiver, registers):
     registers()
     with listening(Agent()) as phone:
         phone.connects(faber)
-        phone.says(phone.build(protocol.BASIC_MESSAGE, content="Ahoy"))
+        phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"))
     worker_calls()
     assert receiver.types == ["new_connection", "new_inbox_message"]
 

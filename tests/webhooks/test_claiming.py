@@ -10,12 +10,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from tests.races import at_once
+from tests.support.races import at_once
 from tests.webhooks.receiver import receiving, time_passes, worker_calls
-from webhooks import sending
-from webhooks.endpoints import HANGING
+from webhooks.delivery import call as sending
+from webhooks.delivery.endpoints import HANGING
+from webhooks.delivery.worker import new_dispatcher
 from webhooks.models import Attempt, Delivery, Event, Webhook
-from webhooks.outgoing import new_dispatcher
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MANY = 100
@@ -79,7 +79,7 @@ def test_an_organization_gets_half_of_the_threads(acme, examples, registers, rec
 
 
 def test_a_success_that_takes_long_counts_as_hanging(monkeypatch, examples, registers, receiver):
-    monkeypatch.setattr("webhooks.outcomes.SLOW", 0.0)
+    monkeypatch.setattr("webhooks.delivery.outcomes.SLOW", 0.0)
     examples(registers(), HANGING)
     worker_calls()
     assert len(receiver.calls) == HANGING
@@ -177,7 +177,7 @@ def test_a_worker_that_wakes_up_late_changes_nothing(examples, registers, receiv
 @pytest.fixture
 def impatient(monkeypatch):
     monkeypatch.setattr(sending, "DEADLINE", 0.2)
-    monkeypatch.setattr("webhooks.outcomes.SLOW", 0.1)
+    monkeypatch.setattr("webhooks.delivery.outcomes.SLOW", 0.1)
 
 
 def test_five_timeouts_in_a_row_make_an_address_hang(impatient, examples, registers, receiver):

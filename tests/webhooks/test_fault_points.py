@@ -6,13 +6,13 @@ import pytest
 import requests
 from django.db import connection
 
-from agency.embedded import empty_home, valkey
+from agency.devtools.embedded import empty_home, valkey
 from connections.models import Connection
-from tests.processes import eventually, processes, same_server
-from tests.queues import let_leases_run_out
+from tests.support.processes import eventually, processes, same_server
+from tests.support.queues import let_leases_run_out
 from tests.webhooks.receiver import time_passes
+from webhooks.events.types import Type
 from webhooks.models import Delivery, Event
-from webhooks.types import Type
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),

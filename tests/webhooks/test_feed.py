@@ -8,10 +8,10 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency.listing import first_id
+from agency.api.pagination import first_id
 from connections.models import Connection
-from tests.races import elsewhere, threads
-from webhooks import feed
+from tests.support.races import elsewhere, threads
+from webhooks.events import feed
 from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,10 +8,11 @@ from django.core import mail
 from django.utils import timezone
 
 from tenants.models import Membership
-from tests.people import ApiError
+from tests.support.people import ApiError
 from tests.webhooks.receiver import time_passes, worker_calls
-from webhooks import housekeeping, notices, tasks
-from webhooks.endpoints import HANGING
+from webhooks import tasks
+from webhooks.delivery import notices, recovery
+from webhooks.delivery.endpoints import HANGING
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -115,8 +116,8 @@ def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(faber
 def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):
     failed_for(days=5.1)
     calls_once_more(faber, broken)
-    assert housekeeping.close_disabled() == 2
-    assert housekeeping.close_disabled() == 0
+    assert recovery.close_disabled() == 2
+    assert recovery.close_disabled() == 0
     rows = faber.get(f"/webhooks/{broken['id']}/deliveries")
     assert {(row["status"], row["error"]) for row in rows} == {("Exhausted", "webhook_disabled")}
 
@@ -209,19 +210,19 @@ def test_what_was_unconfirmed_is_recovered_if_asked_for(faber, receiver, broken)
 
 def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
     receiver.answers(200)
-    monkeypatch.setattr(housekeeping, "STEP", 2)
+    monkeypatch.setattr(recovery, "STEP", 2)
     for _ in range(4):
         example(faber, broken)
     give_up()
     faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
-    assert [housekeeping.recover() for _ in range(4)] == [2, 2, 1, 0]
+    assert [recovery.recover() for _ in range(4)] == [2, 2, 1, 0]
     a_minute_later()
     assert Webhook.objects.get().recover_since is None
 
 
 def test_one_run_of_the_housekeeping_is_bounded(faber, broken, monkeypatch):
-    monkeypatch.setattr(housekeeping, "STEP", 1)
-    monkeypatch.setattr(housekeeping, "STEPS", 2)
+    monkeypatch.setattr(recovery, "STEP", 1)
+    monkeypatch.setattr(recovery, "STEPS", 2)
     for _ in range(2):
         example(faber, broken)
     give_up()

@@ -12,10 +12,10 @@ import pytest
 import requests
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from agency.listen import handler, remote
+from agency.devtools.listen import handler, remote
 from tests.webhooks.receiver import receiving
 from tests.webhooks.streams import ROOT, free_port, serving
-from webhooks.signing import new_secret
+from webhooks.delivery.signing import new_secret
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 from django.db import connection
 
-from agency.development import DEVELOPER_SETTINGS
-from tests.processes import same_server
+from agency.devtools.run import DEVELOPER_SETTINGS
+from tests.support.processes import same_server
 from tests.webhooks.receiver import receiving
 from webhooks.models import Delivery, Webhook
 

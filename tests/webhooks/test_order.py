@@ -3,9 +3,9 @@
 import pytest
 
 from tests.webhooks.receiver import time_passes, waits, worker_calls
-from webhooks import sending
+from webhooks.delivery import call as sending
+from webhooks.events.types import Type
 from webhooks.models import Delivery
-from webhooks.types import Type
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

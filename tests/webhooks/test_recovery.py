@@ -8,10 +8,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from connections.models import Connection
-from tests.races import threads
+from tests.support.races import threads
 from tests.webhooks.receiver import days_pass, time_passes, worker_calls
-from webhooks import health, retention, sending, tasks
-from webhooks.endpoints import SLACK
+from webhooks import retention, tasks
+from webhooks.delivery import call as sending
+from webhooks.delivery import health
+from webhooks.delivery.endpoints import SLACK
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,8 +6,8 @@ import pytest
 from django.apps import apps
 
 from tenants import vault
-from tests import races
-from tests.people import ApiError
+from tests.support import races
+from tests.support.people import ApiError
 from webhooks.models import Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)

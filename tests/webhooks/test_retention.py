@@ -6,9 +6,9 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency import retention as batches
+from agency.core import retention as batches
 from connections.models import Connection
-from tests.races import threads
+from tests.support.races import threads
 from tests.webhooks.receiver import days_pass, worker_calls
 from webhooks import retention, tasks
 from webhooks.models import Attempt, Delivery, Event, Webhook

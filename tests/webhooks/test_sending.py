@@ -9,9 +9,9 @@ from django.db import connection
 from django.utils import timezone
 
 from tenants import vault
-from tests.agency.endpoints import answers, hangs, serving
+from tests.agency.server.endpoints import answers, hangs, serving
 from tests.webhooks.receiver import time_passes, waits, worker_calls
-from webhooks import sending
+from webhooks.delivery import call as sending
 from webhooks.models import Attempt, Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -229,7 +229,7 @@ def test_a_bug_of_ours_is_logged_and_the_call_made_later(monkeypatch, caplog, se
         raise RuntimeError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("webhooks.signing.headers", broken)
+        patched.setattr("webhooks.delivery.signing.headers", broken)
         row = sent()
     assert (row.status, row.last_error) == (Status.PENDING, "internal_error")
     assert "was not made" in caplog.text

@@ -7,7 +7,7 @@ from standardwebhooks import Webhook as Verifier
 from standardwebhooks import WebhookVerificationError
 
 from tests.webhooks.receiver import worker_calls
-from webhooks import signing
+from webhooks.delivery import signing
 from webhooks.models import Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,15 +11,15 @@ from django.db import transaction
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from agency import streaming
+from agency.server import stream as streaming
 from connections.models import Connection
 from tenants.models import Tenant
-from tests.people import Organization
-from tests.processes import eventually
-from tests.races import threads
+from tests.support.people import Organization
+from tests.support.processes import eventually
+from tests.support.races import threads
 from tests.webhooks.streams import Stream, database_connections, free_port, serving
-from webhooks import feed
-from webhooks.stream import Hub, Listener
+from webhooks.events import feed
+from webhooks.events.stream import Hub, Listener
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

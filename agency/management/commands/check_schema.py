@@ -4,7 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from agency import __version__, schema
+from agency import __version__
+from agency.ops import database_schema
 
 
 class Command(BaseCommand):
@@ -18,12 +19,12 @@ class Command(BaseCommand):
         )
 
     def handle(self, write: bool, **options: Any) -> None:
-        found = schema.actual()
+        found = database_schema.actual()
         if write:
-            schema.write(found)
-            self.stdout.write(f"Wrote {schema.FILE}.")
+            database_schema.write(found)
+            self.stdout.write(f"Wrote {database_schema.FILE}.")
             return
-        lines = schema.differences(schema.expected(), found)
+        lines = database_schema.differences(database_schema.expected(), found)
         if lines:
             raise CommandError(
                 f"The database is not as version {__version__} expects it:\n"

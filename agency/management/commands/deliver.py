@@ -10,8 +10,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
-from agency import startup
-from agency.logs import log_start
+from agency.core.logs import log_start
+from agency.ops import startup
 from connections import tasks as messages
 from webhooks import tasks as webhooks
 

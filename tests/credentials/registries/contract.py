@@ -10,13 +10,13 @@ from itertools import count
 import pytest
 from django.db import transaction
 
-from agency.errors import Conflict
+from agency.core.errors import Conflict
 from credentials import revocation
+from credentials.ledgers import registry_of
 from credentials.models import organization
-from credentials.registries import registry_of
-from tenants.provisioning import create_organization
-from tests import keys as stored
-from tests.processes import eventually
+from organizations.provisioning import create_organization
+from tests.support import keys as stored
+from tests.support.processes import eventually
 from wallets import anoncreds, keys
 
 numbers = count(1)

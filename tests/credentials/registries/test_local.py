@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenants.provisioning import LOCAL, find_network
+from organizations.provisioning import LOCAL, find_network
 from tests.credentials.registries.contract import Contract
 
 

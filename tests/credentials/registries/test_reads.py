@@ -2,7 +2,7 @@
 
 import pytest
 
-from credentials.registries.indy import reads
+from credentials.ledgers.indy import reads
 
 ISSUER = "F" * 22
 REGISTRY_ID = f"{ISSUER}:4:{ISSUER}:3:CL:1:t:CL_ACCUM:0"

@@ -14,10 +14,10 @@ import psycopg
 import requests
 from django.conf import settings
 
-from agency.development import DEVELOPER_SETTINGS
-from agency.supervisor import commands
-from tests import people
+from agency.devtools.run import DEVELOPER_SETTINGS
+from agency.devtools.supervisor import commands
 from tests.interop.peers.processes import Process, eventually, free_port
+from tests.support import people
 
 SERVICES = ("web", "worker", "deliver", "beat")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from wallets import pool
+from wallets import key_pool
 from wallets.models import SpareKey
 
 
@@ -18,8 +18,8 @@ class Command(BaseCommand):
     def handle(self, show: bool, **options: Any) -> None:
         if not show:
             os.nice(19)
-            pool.fill(self.stdout.write)
+            key_pool.fill(self.stdout.write)
         for number in sorted(set(SpareKey.objects.values_list("attributes", flat=True))):
             count = SpareKey.objects.filter(attributes=number).count()
             self.stdout.write(f"{number} attributes: {count}")
-        self.stdout.write(f"missing: {len(pool.wanted())}")
+        self.stdout.write(f"missing: {len(key_pool.wanted())}")

@@ -1,0 +1,51 @@
+"""JSON in under any content type, JSON out whatever Accept says."""
+
+import json
+
+from rest_framework import exceptions
+from rest_framework.negotiation import BaseContentNegotiation
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import BaseRenderer
+
+from agency.core import bounded_json
+
+FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+
+
+class AlwaysJSON(BaseContentNegotiation):
+    def select_parser(self, request, parsers):
+        content_type = (request.content_type or "").partition(";")[0].strip().lower()
+        named = (parser for parser in parsers if parser.media_type == content_type)
+        return next(named, next(p for p in parsers if isinstance(p, JSONParser)))
+
+    def select_renderer(self, request, renderers, format_suffix=None):
+        return renderers[0], renderers[0].media_type
+
+
+class JSONParser(BaseParser):
+    """JSON under any content type; an empty body and `null` mean `{}`."""
+
+    media_type = "application/json"
+
+    def parse(self, stream, media_type=None, parser_context=None):
+        data = stream.read()
+        try:
+            value = bounded_json.loads(data) if data.strip() else {}
+        except bounded_json.BadJSON as error:
+            message = f"The body is {error}."
+            kind = (media_type or "").partition(";")[0].strip().lower()
+            if kind in FORMS:
+                message += f" It came as {kind}: send JSON, with Content-Type: application/json."
+            raise exceptions.ParseError(message, "malformed_json") from None
+        return {} if value is None else value
+
+
+class JSONRenderer(BaseRenderer):
+    media_type = "application/json"
+    format = "json"
+    charset = None
+
+    def render(self, data, accepted_media_type=None, renderer_context=None):
+        if data is None:
+            return b""
+        return json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()

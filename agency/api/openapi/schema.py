@@ -1,0 +1,214 @@
+"""The OpenAPI schema: each operation once, under the interface's own path, with its errors."""
+
+import re
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.plumbing import get_lib_doc_excludes
+
+from agency.api.openapi import descriptions, examples
+from agency.api.views import CODES, View
+from tenants import idempotency
+
+SHOWN_ONCE = re.compile(r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/")
+ALIASES = (
+    "/definition/schemas",
+    "/custodian/v1/health",
+    "/custodian/v1/api/health",
+    "/custodian/v1/",
+    "/provider/v1/health",
+    "/custodian/v1/api/{walletId}/presentations/connection/{connectionId}",
+    "/custodian/v1/api/{walletId}/verification/{verificationId}",
+)
+ERROR = {
+    "type": "object",
+    "required": ["code", "message"],
+    "properties": {
+        "code": {"type": "string", "description": "Stable; see docs/errors.md."},
+        "message": {"type": "string", "description": "What is wrong and what to do."},
+        "errors": {
+            "type": "object",
+            "additionalProperties": {"type": "array", "items": {"type": "string"}},
+            "description": "Sentences by field.",
+        },
+    },
+}
+EXAMPLES = {
+    400: ("invalid_request", "version: This field is required."),
+    401: ("unauthorized", "The access token or the subscription key is missing or wrong."),
+    404: ("not_found", "There is no such credential in your organization."),
+    409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
+    408: ("body_timeout", "The body did not arrive in time. Send it again, faster."),
+    413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
+    422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
+    429: (
+        "too_many_at_once",
+        "Too many of your calls are at work. Send this one again later.",
+    ),
+    503: ("not_ready", "Not ready: broker."),
+}
+OF_STREAMS = {
+    421: ("stream_elsewhere", "The stream of events is served at …, by a process of its own."),
+    429: ("too_many_listeners", "50 listeners of your organization are connected."),
+    503: ("stream_full", "Too many listen already. Try again in a while."),
+}
+QUOTA_EXCEEDED = (
+    "This organization may have 1000 wallets (QUOTA_WALLETS). Delete some, or ask "
+    "whoever runs this service for more."
+)
+HAVE_QUOTAS = {  # operations that make what has a quota (tenants/quotas.py)
+    "acceptCredential",
+    "acceptInvitation",
+    "addAsset",
+    "createConnection",
+    "createCredential",
+    "createCredentialDefinition",
+    "createCredentialDefinitionForSchemaId",
+    "createProviderTenant",
+    "createTenant",
+    "createVerification",
+    "createVerificationFromParameters",
+    "createVerificationFromPolicy",
+    "createWallet",
+    "proposeCredential",
+    "proposeVerification",
+    "sendVerificationFromParameters",
+    "sendVerificationFromPolicy",
+    "submitVerificationForParameters",
+    "submitVerificationFromDataAutoSelect",
+    "uploadImage",
+}
+IDEMPOTENCY_KEY = {
+    "name": idempotency.HEADER,
+    "in": "header",
+    "description": "Sent again with the same key within 24 hours, the request has no second effect "
+    "and gets the first answer, with `Idempotency-Replayed: true`. Best a new UUID.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": idempotency.LONGEST},
+}
+
+
+class TwoKeys(OpenApiAuthenticationExtension):
+    target_class = "agency.api.authentication.TenantAuthentication"
+    name = ["accessToken", "subscriptionKey"]
+
+    def get_security_definition(self, auto_schema):
+        header = {"type": "apiKey", "in": "header", "name": "X-Service-Subscription-Key"}
+        return [{"type": "http", "scheme": "bearer"}, header]
+
+    def get_security_requirement(self, auto_schema):
+        return {name: [] for name in self.name}
+
+
+class ProviderKey(OpenApiAuthenticationExtension):
+    target_class = "agency.api.authentication.ProviderAuthentication"
+    name = "providerKey"
+
+    def get_security_definition(self, auto_schema):
+        return {"type": "http", "scheme": "bearer"}
+
+
+def base_classes():
+    """Their docstrings are for us, not for descriptions of operations."""
+    waiting, found = [View], []
+    while waiting:
+        one = waiting.pop()
+        if inherited := one.__subclasses__():
+            found.append(one)
+            waiting.extend(inherited)
+    return [*get_lib_doc_excludes(), *found]
+
+
+def one_path_each(endpoints):
+    """The same views answer under the prefixes of all clients; one of them is shown."""
+    return [
+        endpoint
+        for endpoint in endpoints
+        if not SHOWN_ONCE.match(endpoint[0]) and endpoint[0] not in ALIASES
+    ]
+
+
+def add_errors(result, generator, request, public):
+    """Documents the one error shape on every operation."""
+    result["components"]["schemas"]["Error"] = ERROR
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            answer_with_200(operation["responses"])
+            if method.upper() in idempotency.METHODS:
+                operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+            declared = [int(status) for status in operation["responses"] if status >= "400"]
+            for status in statuses(path, method, operation) + declared:
+                operation["responses"][str(status)] = error_response(status, path)
+            if operation["operationId"] in HAVE_QUOTAS:
+                add_quota_exceeded(operation["responses"]["409"])
+    return result
+
+
+def describe(result, generator, request, public):
+    """Gives parameters and properties their descriptions, and those that are required an example.
+
+    Of a form, each field has its example; of JSON, the body as a whole, beside its operation.
+    """
+    for name, schema in result["components"]["schemas"].items():
+        for member, shape in schema.get("properties", {}).items():
+            text = descriptions.of_property(name, member)
+            if text and "description" not in shape:
+                schema["properties"][member] = described(shape, text)
+            if example := examples.OF_FORMS.get(f"{name}.{member}"):
+                schema["properties"][member]["example"] = example
+    for path, operations in result["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", []):
+                complete(parameter, path, operation["operationId"])
+    return result
+
+
+def described(shape, text):
+    if "$ref" in shape:  # OpenAPI 3.0 ignores what stands beside it
+        shape = {"allOf": [shape]}
+    return shape | {"description": text}
+
+
+def complete(parameter, path, operation_id):
+    name = parameter["name"]
+    if text := descriptions.of_parameter(path, name):
+        parameter.setdefault("description", text)
+    if parameter.get("required") and (example := examples.of_parameter(path, operation_id, name)):
+        parameter.setdefault("example", example)
+
+
+def answer_with_200(responses):
+    """The original clients take no other success (design: 200, with an empty body for none)."""
+    for status in ("201", "204"):
+        if status in responses:
+            responses["200"] = responses.pop(status) | {"description": "Done"}
+
+
+def statuses(path, method, operation):
+    if "Health" in operation["tags"]:
+        return [503] if path.endswith("ready") else []
+    if "Ledger" in operation["tags"]:
+        return [400, 404]
+    changes = method != "get"
+    keyed = method.upper() in idempotency.METHODS
+    found = [400, 401] + ([404] if "{" in path or changes else [])
+    found += [408, 413] if "requestBody" in operation else []
+    found += [429]
+    return found + ([409] if changes else []) + ([422] if keyed else [])
+
+
+def add_quota_exceeded(response):
+    """Beside the other code of the same status."""
+    response["description"] += " or quota_exceeded"
+    content = response["content"]["application/json"]
+    other = content.pop("example")
+    examples = [other, {"code": "quota_exceeded", "message": QUOTA_EXCEEDED}]
+    content["examples"] = {one["code"]: {"value": one} for one in examples}
+
+
+def error_response(status, path):
+    known = EXAMPLES | (OF_STREAMS if path.endswith("/stream") else {})
+    code, message = known.get(status, (CODES.get(status), ""))
+    content = {
+        "schema": {"$ref": "#/components/schemas/Error"},
+        "example": {"code": code, "message": message},
+    }
+    return {"description": code, "content": {"application/json": content}}

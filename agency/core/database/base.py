@@ -1,0 +1,55 @@
+"""The ENGINE of our settings: Django's, whose pool is ours."""
+
+from typing import Any
+
+import psycopg
+from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db.backends.base.base import NO_DB_ALIAS
+from django.db.backends.postgresql import base
+
+from agency.core.database.pool import Pool, limit_patience
+
+# SQLSTATEs of a server that ends, starts, or lets nobody in. Class 08 are lost connections.
+AWAY = {"57P01", "57P02", "57P03", "53300"}
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    @property
+    def pool(self) -> Pool | None:
+        """As in Django, which has no setting for the class of its pool."""
+        options = self.settings_dict["OPTIONS"].get("pool")
+        if not options or self.alias == NO_DB_ALIAS:
+            return None
+        if self.alias not in self._connection_pools:
+            params = self.get_connection_params() | {"autocommit": True}
+            pool = Pool(kwargs=params, open=False, configure=self._configure_connection, **options)
+            self._connection_pools.setdefault(self.alias, pool)
+        return self._connection_pools[self.alias]
+
+    def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
+        limit_patience(connection)
+        return super()._configure_connection(connection)
+
+
+def is_outage(error: BaseException | None) -> bool:
+    """Whether it says that PostgreSQL is away, rather than that a statement failed.
+
+    error: as Django raises it. What libpq itself says of a lost connection has no SQLSTATE, and
+    psycopg has no better class for some of it than DatabaseError.
+    """
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return False
+    if state := getattr(error.__cause__, "sqlstate", None):
+        return state.startswith("08") or state in AWAY
+    if type(error) in (DatabaseError, InterfaceError):
+        return "connection" in str(error).lower()
+    return isinstance(error, OperationalError)
+
+
+def is_caused_by_outage(error: BaseException | None) -> bool:
+    """Whether it was raised while an outage was handled, as Django's sessions do."""
+    while error is not None:
+        if is_outage(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

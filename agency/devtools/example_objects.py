@@ -1,0 +1,208 @@
+"""What the demo makes for the examples in /docs (agency/api/openapi/examples.py).
+
+The objects come from the API, as everything of the demo; only the id of the revocation registry,
+which no operation shows, is read from the database. Those of one kind are interchangeable, so a
+wallet's are read in one call.
+"""
+
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
+
+from agency.api.openapi import examples
+from credentials.models import RevocationRegistry
+
+Ids = dict[str, str]
+
+
+class Api(Protocol):
+    """The calls that are made: each raises unless the answer is 200."""
+
+    def get(self, path: str) -> Any: ...
+    def post(self, path: str, body: Any = None) -> Any: ...
+    def put(self, path: str, body: Any = None) -> Any: ...
+    def call(self, method: str, path: str, **body: Any) -> Any: ...
+
+
+class Story(NamedTuple):
+    """What the demo's story has made. `policy` is the body of the policy `policy_id`."""
+
+    wallet_id: str
+    connection_id: str
+    connection_of_wallet_id: str
+    definition_id: str
+    policy_id: str
+    policy: dict[str, Any]
+    values: dict[str, str]
+
+    @property
+    def wallet(self) -> str:
+        return f"/custodian/v1/api/{quote(self.wallet_id)}"
+
+
+def make(api: Api, provider: Api, story: Story) -> Ids:
+    """The ids and links of an object for each example, by those in the examples."""
+    return (
+        read_story(api, story)
+        | make_connections(api, story)
+        | make_credentials(api, story)
+        | make_policies(api, story)
+        | make_verifications(api, story)
+        | make_webhooks(api)
+        | make_organizations(api, provider)
+        | make_wallets(api)
+    )
+
+
+def read_story(api: Api, story: Story) -> Ids:
+    """Reads what the story left, so it comes before everything that makes more of the kind."""
+    api.post("/messages", {"connectionId": story.connection_id, "text": "Congratulations!"})
+    registries = RevocationRegistry.objects.filter(definition__definition_id=story.definition_id)
+
+    def newest(path: str, name: str) -> str:
+        return api.get(path)[0][name]
+
+    return {
+        examples.WALLET: story.wallet_id,
+        examples.CONNECTION: story.connection_id,
+        examples.CONNECTION_OF_WALLET: story.connection_of_wallet_id,
+        examples.SCHEMA: newest("/definitions/schemas", "id"),
+        examples.DEFINITION: story.definition_id,
+        examples.REGISTRY: registries.order_by("pk")[0].registry_id,
+        examples.CREDENTIAL: newest("/credentials", "credentialId"),
+        examples.CREDENTIAL_OF_WALLET: newest(f"{story.wallet}/credentials", "credentialId"),
+        examples.POLICY: story.policy_id,
+        examples.VERIFICATION: newest("/verifications", "verificationId"),
+        examples.VERIFICATION_OF_WALLET: newest(f"{story.wallet}/verifications", "verificationId"),
+        examples.MESSAGE: newest(f"/messages/connection/{quote(story.connection_id)}", "id"),
+    }
+
+
+def make_connections(api: Api, story: Story) -> Ids:
+    def invite(name: str, **options: Any) -> dict[str, str]:
+        return api.post("/connections", {"name": name, **options})
+
+    def accept(invited: dict[str, str]) -> str:
+        form = {"invitation": (None, invited["invitation"])}
+        accepted = api.call("POST", f"{story.wallet}/connections/invitation", files=form)
+        return accepted["connectionId"]
+
+    to_end, to_leave = invite("Alice, to be ended"), invite("Alice, to be deleted by her")
+    accept(to_end)
+    return {
+        examples.INVITATION_LINK: invite("Anybody", multiParty=True)["invitationUrl"],
+        examples.CONNECTION_TO_DELETE: invite("Nobody, to be deleted")["connectionId"],
+        examples.CONNECTION_TO_END: to_end["connectionId"],
+        examples.CONNECTION_OF_WALLET_TO_DELETE: accept(to_leave),
+    }
+
+
+def make_credentials(api: Api, story: Story) -> Ids:
+    of_connection = {"connectionId": story.connection_id}
+
+    def offer(**options: Any) -> dict[str, str]:
+        body = {"definitionId": story.definition_id, "credentialValues": story.values}
+        return api.post("/credentials", body | options)
+
+    def offered() -> list[str]:
+        """Those of Alice, newest first."""
+        rows = api.get(f"{story.wallet}/credentials?state=Offered")
+        return [row["credentialId"] for row in rows]
+
+    requested = offer(**of_connection)
+    api.post(f"{story.wallet}/credentials/{quote(offered()[0])}")
+    to_delete, *_ = [offer(**of_connection) for _ in range(5)]
+    *four, _ = offered()  # the last one is that of `to_delete`
+    to_accept, to_decline, to_counter, to_be_deleted = four
+    wanted = {"definitionId": story.definition_id, "credentialValues": story.values}
+    api.put(f"{story.wallet}/credentials/propose/{quote(story.connection_of_wallet_id)}", wanted)
+    return {
+        examples.CREDENTIAL_PROPOSED: api.get("/credentials?state=Proposed")[0]["credentialId"],
+        examples.CREDENTIAL_REQUESTED: requested["credentialId"],
+        examples.CREDENTIAL_TO_DELETE: to_delete["credentialId"],
+        examples.OFFER_TO_ACCEPT: to_accept,
+        examples.OFFER_TO_DECLINE: to_decline,
+        examples.OFFER_TO_COUNTER: to_counter,
+        examples.OFFER_TO_DELETE: to_be_deleted,
+        examples.OFFER_LINK: offer()["offerUrl"],
+    }
+
+
+def make_policies(api: Api, story: Story) -> Ids:
+    def keep(name: str) -> str:
+        return api.post("/verificationPolicies", story.policy | {"name": name})["policyId"]
+
+    return {
+        examples.POLICY_TO_DELETE: keep("To be deleted"),
+        examples.POLICY_TO_DELETE_AS_DEFINITION: keep("To be deleted by its old address"),
+    }
+
+
+def make_verifications(api: Api, story: Story) -> Ids:
+    policy = f"/verifications/policy/{quote(story.policy_id)}"
+    one_item = {name: value for name, value in story.policy.items() if name != "predicates"}
+    connection = f"connections/{quote(story.connection_id)}"
+
+    def ask() -> str:
+        return api.put(f"{policy}/{connection}")["verificationId"]
+
+    to_delete, *_ = [ask() for _ in range(4)]
+    api.post(f"/verifications/policy/{connection}", one_item)
+    rows = api.get(f"{story.wallet}/verifications?state=Requested")  # newest first
+    *four, _ = [row["verificationId"] for row in rows]  # the last one is that of `to_delete`
+    to_choose, to_answer, to_decline, to_be_deleted = four
+    for_a_choice = api.post("/verifications/policy", one_item)
+    return {
+        examples.VERIFICATION_TO_DELETE: to_delete,
+        examples.REQUEST_TO_ANSWER: to_answer,
+        examples.REQUEST_TO_ANSWER_BY_CHOICE: to_choose,
+        examples.REQUEST_TO_DECLINE: to_decline,
+        examples.REQUEST_TO_DELETE: to_be_deleted,
+        examples.REQUEST_LINK: api.put(policy)["verificationUrl"],
+        examples.REQUEST_LINK_FOR_A_CHOICE: for_a_choice["verificationUrl"],
+    }
+
+
+def make_webhooks(api: Api) -> Ids:
+    """Nobody is at this address: the webhook that stays enabled is told of disabled ones only."""
+
+    def register_webhook(**options: Any) -> str:
+        body = {"url": "https://office.example/agency-events"} | options
+        return api.post("/webhooks", body)["id"]
+
+    def send_example(webhook: str) -> str:
+        body = {"messageType": "verification"}
+        return api.post(f"/webhooks/{webhook}/example", body)["deliveryId"]
+
+    first, to_delete = register_webhook(), register_webhook()
+    enabled = register_webhook(messageTypes=["webhook_disabled"])
+    ids = {
+        examples.WEBHOOK: first,
+        examples.DELIVERY: send_example(first),
+        examples.WEBHOOK_ENABLED: enabled,
+        examples.DELIVERY_TO_RESEND: send_example(enabled),
+        examples.WEBHOOK_TO_DELETE: to_delete,
+    }
+    for webhook in (first, to_delete):
+        api.put(f"/webhooks/{webhook}/disable")
+    return ids
+
+
+def make_organizations(api: Api, provider: Api) -> Ids:
+    def make_one(name: str) -> str:
+        return provider.post("/provider/v1/tenants", {"name": name})["tenantId"]
+
+    return {
+        examples.TENANT: api.get("/tenants")[0]["tenantId"],
+        examples.TENANT_OF_PROVIDER: make_one("Faber Evening School"),
+        examples.TENANT_OF_PROVIDER_TO_DELETE: make_one("Faber Night School, to be deleted"),
+    }
+
+
+def make_wallets(api: Api) -> Ids:
+    def host(name: str) -> str:
+        return api.post("/custodian/v1/api/wallets", {"ownerName": name})["walletId"]
+
+    return {
+        examples.WALLET_TO_DELETE: host("Rex, to be deleted"),
+        examples.WALLET_TO_DELETE_BY_QUERY: host("Rex, to be deleted by query"),
+    }

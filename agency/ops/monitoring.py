@@ -1,0 +1,92 @@
+"""What operators see of the processes and queues: `GET /metrics`, and a page of the admin."""
+
+import hmac
+from collections.abc import Iterator
+
+from django.conf import settings
+from django.contrib import admin
+from django.db import DatabaseError, InterfaceError
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from agency.core import metrics
+from agency.ops import queues
+from agency.ops.probes import PATIENCE, Probe
+
+
+class Database(Collector):
+    """What the tables tell, asked anew for each answer: the same from every process."""
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        yield from queue_gauges()
+        pool = GaugeMetricFamily(
+            "agency_spare_keys", "Definition keys made ahead of need.", labels=["attributes"]
+        )
+        for attributes, number in sorted(queues.spare_keys().items()):
+            pool.add_metric([str(attributes)], number)
+        yield pool
+        yield GaugeMetricFamily(
+            "agency_registries_wanted",
+            "Definitions whose next revocation registry is being built.",
+            queues.registries_wanted(),
+        )
+
+
+def queue_gauges() -> list[GaugeMetricFamily]:
+    texts = {
+        "waiting": "Rows that are not finished.",
+        "due": "Rows that a worker would take now.",
+        "oldest_seconds": "Since when the oldest due row is due.",
+        "exhausted": "Rows that were given up.",
+    }
+    gauges = {
+        name: GaugeMetricFamily(f"agency_queue_{name}", text, labels=["queue"])
+        for name, text in texts.items()
+    }
+    for queue in queues.queues():
+        found = (queue.waiting, queue.due, queue.oldest, queue.exhausted)
+        for gauge, figure in zip(gauges.values(), found, strict=True):
+            gauge.add_metric([queue.name], figure)
+    return list(gauges.values())
+
+
+def tables() -> bytes:
+    registry = CollectorRegistry()
+    registry.register(Database())
+    return generate_latest(registry)
+
+
+TABLES = Probe(tables)
+
+
+@require_safe
+def metrics_page(request: HttpRequest) -> HttpResponse:
+    """404 without METRICS_TOKEN; 401 unless the caller bears it. 503 when the database is away."""
+    if not settings.METRICS_TOKEN:
+        raise Http404
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    known = hmac.compare_digest(token.encode(), settings.METRICS_TOKEN.encode())
+    if scheme.lower() != "bearer" or not known:
+        return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
+    try:
+        text = generate_latest(metrics.all_counted()) + TABLES.start().result(PATIENCE)
+    except (DatabaseError, InterfaceError, TimeoutError):
+        return HttpResponse("The database does not answer.", status=503, content_type="text/plain")
+    return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
+
+
+@require_safe
+def queues_page(request: HttpRequest) -> HttpResponse:
+    """Behind admin_view: for staff. No organization's data is in it."""
+    context = admin.site.each_context(request) | {
+        "title": "Queues",
+        "queues": queues.queues(),
+        "limit": queues.LIMIT,
+        "spare_keys": dict(sorted(queues.spare_keys().items())),
+        "registries_wanted": queues.registries_wanted(),
+    }
+    return TemplateResponse(request, "admin/queues.html", context)

@@ -1,0 +1,153 @@
+"""Middleware: the request id, bounds on what a request may carry, what is kept and loaded."""
+
+import io
+import logging
+import re
+import time
+
+from django.conf import settings
+from django.contrib.sessions.exceptions import SessionInterrupted
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.db import DatabaseError, InterfaceError
+from django.http import JsonResponse
+from uuid_utils.compat import uuid7
+
+from agency.api.views import database_away
+from agency.core import logs, metrics
+from agency.core.database.base import is_caused_by_outage, is_outage
+
+logger = logging.getLogger("agency.requests")
+SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
+QUIET = ("/health", "/static/", "/metrics")
+FORM_BYTES = 16 * 1024  # around a picture in a form
+PAGE_POLICY = (
+    "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'"
+)
+
+
+def request_id(get_response):
+    """Takes the caller's X-Request-Id or makes one; it is on the answer and in every log line."""
+
+    def middleware(request):
+        given = request.headers.get("X-Request-Id", "")
+        request.id = given if SAFE_ID.match(given) else str(uuid7())
+        token = logs.request_id.set(request.id)
+        started = time.monotonic()
+        try:
+            response = get_response(request)
+            note(request, response, time.monotonic() - started)
+        finally:
+            logs.request_id.reset(token)
+        response["X-Request-Id"] = request.id
+        return response
+
+    return middleware
+
+
+def note(request, response, seconds):
+    """A line in the log and a count, without ids: the route is the pattern."""
+    if request.path.startswith(QUIET):
+        return
+    route = getattr(request.resolver_match, "route", None)
+    metrics.served(request.method, route, response.status_code, seconds)
+    fields = {
+        "method": request.method,
+        "route": route,
+        "status": response.status_code,
+        "milliseconds": round(seconds * 1000),
+    }
+    logger.info("%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields)
+
+
+def no_store(get_response):
+    """No cache keeps an answer that does not say itself how long it may: most hold values."""
+
+    def middleware(request):
+        response = get_response(request)
+        response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+    return middleware
+
+
+def bounded_body(get_response):
+    """Refuses a body over its limit (413) and reads chunked ones, which WSGI shows as empty."""
+
+    def middleware(request):
+        limit = limit_of(request.path_info)
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if not length.isdecimal() or int(length) > limit:
+            return too_large(limit)
+        if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+            message = "The address holds the character U+0000."
+            return JsonResponse({"code": "invalid_request", "message": message}, status=400)
+        if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
+            body = request.META["wsgi.input"].read(limit + 1)
+            if len(body) > limit:
+                return too_large(limit)
+            request.META["CONTENT_LENGTH"] = str(len(body))
+            request._stream = io.BytesIO(body)
+        return get_response(request)
+
+    return middleware
+
+
+def limit_of(path):
+    """Bytes that a body may have at this address."""
+    if path == "/didcomm":
+        return settings.MAX_ENVELOPE_BYTES
+    if path.endswith(("/common/upload", "/assets")):
+        return settings.MAX_IMAGE_BYTES + FORM_BYTES
+    return settings.MAX_BODY_BYTES
+
+
+def too_large(limit):
+    message = f"The body is larger than {limit} bytes. Send less."
+    return JsonResponse({"code": "body_too_large", "message": message}, status=413)
+
+
+def content_security_policy(get_response):
+    """Pages load from here only, and run no script or style that is written into them."""
+
+    def middleware(request):
+        response = get_response(request)
+        if response.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+        return response
+
+    return middleware
+
+
+class DatabaseOutage:
+    """503 where a view or a template fails because PostgreSQL is away.
+
+    Views of the APIs answer by themselves; what a middleware raises reaches `handler500`.
+    """
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        return self.get_response(request)
+
+    def process_exception(self, request, error):
+        if not is_outage(error):
+            return None
+        logger.warning("the database is out of reach: %s", error)
+        return database_away(request)
+
+
+class Sessions(SessionMiddleware):
+    """Django's reads and saves the session behind the view, where nothing catches an outage."""
+
+    def process_response(self, request, response):
+        if response.status_code >= 500:
+            return response
+        try:
+            return super().process_response(request, response)
+        except (DatabaseError, InterfaceError, SessionInterrupted) as error:
+            if not is_caused_by_outage(error):
+                raise
+            logger.warning("the session is not saved, as the database is out of reach")
+            return database_away(request)

@@ -1,0 +1,160 @@
+"""Invitations as links: the page for people, the message for wallets, QR codes; and back."""
+
+import json
+from urllib.parse import parse_qs, quote, urljoin, urlsplit
+
+from django.conf import settings
+from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from agency.api.views import browses, plain_problem
+from agency.core import bounded_json, http
+from agency.core.errors import Invalid, PeerError
+from connections.api import qr_codes
+from connections.didcomm import message
+from connections.models import Connection
+from connections.protocols import out_of_band
+from connections.protocols.sharing import query_name
+
+FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
+
+
+def resolve(given, field, check):
+    """The message in what a caller gave: link, base64 of any kind, or JSON.
+
+    check: a function that raises PeerError for a message that cannot be used here. 400 for `field`.
+    """
+    try:
+        found = out_of_band.shared(message.read(_content(given.strip())))
+        check(found)
+    except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
+        hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
+        raise Invalid(f"bad_{field}", hint, {field: [hint]}) from None
+    return found
+
+
+def _content(given):
+    if given.startswith("{"):
+        return bounded_json.loads(given)
+    if "://" not in given:
+        return message.decode_json(given)
+    carried = _carried(given)
+    if carried:
+        return carried
+    if given.startswith(f"{settings.PUBLIC_URL}/i/"):
+        found = find(urlsplit(given).path.rstrip("/").rpartition("/")[2])
+        if found:
+            return found.shared_message
+    elif given.startswith(("http://", "https://")):
+        return _fetched(given)
+    raise PeerError("bad_link", "the link holds no c_i, oob or d_m and leads nowhere")
+
+
+def _carried(link):
+    """The message in a long link, or None."""
+    query = parse_qs(urlsplit(link).query)
+    carried = query.get("c_i") or query.get("oob") or query.get("d_m")
+    return message.decode_json(carried[0].replace(" ", "+")) if carried else None
+
+
+def _fetched(link):
+    """What the short link of another agent leads to: the message itself or a long link."""
+    clock = http.Clock(FETCH_SECONDS)
+    try:
+        for _ in range(MAX_HOPS):
+            answer = http.get(link, deadline=clock.left(), answer_bytes=FETCH_BYTES, hops=0)
+            if answer.status not in http.MOVED:
+                return bounded_json.loads(answer.body)
+            link = urljoin(link, answer.headers.get("location", ""))
+            if carried := _carried(link):
+                return carried
+    except (http.CallFailed, TimeoutError) as error:
+        raise PeerError("bad_link", f"the link cannot be read: {error}") from None
+    raise PeerError("bad_link", "the link leads from one place to the next")
+
+
+@require_safe
+@never_cache
+def invitation(request, token):
+    """By what Accept names: text/html, as browsers do, the page; JSON and nothing else, the
+    message; anything, a redirect to the address that carries the message, as old wallets expect;
+    there the message too, if JSON is named. Once somebody took it, nobody gets anything (410): an
+    offer names the holder's values."""
+    takes_pages = request.accepts("text/html")
+    if takes_pages and not wants_json(request):
+        return page(request, find(token))
+    connection = by_token(token)
+    if not connection.is_open:
+        return used()
+    if takes_pages and not carries_message(request):
+        return HttpResponseRedirect(connection.landing_url)
+    return JsonResponse(connection.shared_message)
+
+
+def page(request, connection):
+    """What a person sees: the invitation, or that there is none (404) or none any more (410).
+
+    Browsers and proxies keep addresses, so a browser is not led to one with the values in it.
+    """
+    is_open = bool(connection) and connection.is_open
+    if is_open and not carries_message(request) and not browses(request):
+        return HttpResponseRedirect(connection.landing_url)
+    context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
+    if is_open:
+        context |= ways(connection)
+    status = 200 if is_open else 410 if connection else 404
+    response = render(request, "connections/invitation.html", context, status=status)
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-Robots-Tag"] = "noindex"
+    return response
+
+
+def carries_message(request):
+    return bool(request.GET.keys() & {"c_i", "oob", "d_m"})
+
+
+def ways(connection):
+    """All that the page needs to hand the message to a wallet."""
+    shared = connection.shared_message
+    name, data = query_name(shared), quote(message.encode_url(shared), safe="")
+    return {
+        "connection": connection,
+        "type": (connection.shared_request or shared)["@type"],
+        "wallet": connection.wallet,
+        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}",
+        "json": json.dumps(shared, indent=2, ensure_ascii=False),
+    }
+
+
+def wants_json(request):
+    accept = request.headers.get("Accept", "")
+    return not browses(request) and ("json" in accept or "didcomm" in accept)
+
+
+@require_safe
+def qr(request, token, form):
+    """The QR code as `svg` or `png`."""
+    connection = by_token(token)
+    if not connection.is_open:
+        return used()
+    content_type, _ = qr_codes.FORMS[form]
+    return HttpResponse(qr_codes.image(connection, form), content_type=content_type)
+
+
+def by_token(token):
+    connection = find(token)
+    if not connection:
+        raise Http404
+    return connection
+
+
+def used():
+    return plain_problem(410, "invitation_used", "The link was used already. Ask for a new one.")
+
+
+def find(token):
+    """Rows without a link have an empty token."""
+    rows = Connection.objects.select_related("wallet__tenant").exclude(token="")
+    return rows.filter(token=token).first()

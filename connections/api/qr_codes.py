@@ -1,0 +1,90 @@
+"""The QR code of a link. It holds an invitation, as scanners read it there, if that fits."""
+
+import io
+
+import qrcode.image.pure
+import qrcode.image.svg
+from qrcode import constants
+from qrcode.exceptions import DataOverflowError
+from qrcode.main import QRCode
+
+from connections.didcomm import message
+from connections.models import Connection
+from connections.protocols.sharing import query_name
+
+FORMS = {
+    "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),
+    "png": ("image/png", qrcode.image.pure.PyPNGImage),
+}
+GOOD_VERSION = 12  # is read at once from any screen
+MAX_VERSION = 20
+OPTIONAL = {"accept", "goal", "goal_code", "imageUrl", "routingKeys"}
+OF_SERVICE = {"routingKeys", "priority"}
+STRONGER = (constants.ERROR_CORRECT_Q, constants.ERROR_CORRECT_M)
+
+
+def image(connection: Connection, form: str) -> bytes:
+    """The code as `svg` or `png`."""
+    data = io.BytesIO()
+    code = code_of(connection)
+    code.make_image(image_factory=FORMS[form][1]).save(data)
+    return data.getvalue()
+
+
+def code_of(connection: Connection) -> QRCode:
+    """With the leanest invitation; the picture stays in it where the code is good even so.
+
+    The short link instead for an offer or request, where the organization wants it, and where the
+    code would be larger than MAX_VERSION.
+    """
+    wants_short = connection.wallet.tenant.short_qr_codes
+    if connection.shared is None and not wants_short:
+        invitation = connection.invitation
+        kept = {name: invitation[name] for name in ("imageUrl",) if name in invitation}
+        with_picture = drawn(link_with(connection, lean(invitation) | kept))
+        if with_picture and with_picture.version <= GOOD_VERSION:
+            return with_picture
+        code = drawn(link_with(connection, lean(invitation)))
+        if code and code.version <= MAX_VERSION:
+            return code
+    code = drawn(connection.invitation_url)
+    assert code, "a short link fits"
+    return code
+
+
+def lean(invitation: dict) -> dict:
+    """The invitation without what its reader can do without."""
+    kept = {name: value for name, value in invitation.items() if name not in OPTIONAL}
+    if "services" in kept:
+        kept["services"] = [
+            {name: value for name, value in service.items() if name not in OF_SERVICE}
+            for service in kept["services"]
+        ]
+    return kept
+
+
+def link_with(connection: Connection, invitation: dict) -> str:
+    data = message.encode_url(invitation, separators=(",", ":"))
+    return f"{connection.invitation_url}?{query_name(invitation)}={data}"
+
+
+def drawn(text: str) -> QRCode | None:
+    """The smallest code, with the most error correction that it has room for; None if too long."""
+    smallest = fitted(text, constants.ERROR_CORRECT_L)
+    if not smallest:
+        return None
+    for level in STRONGER:
+        stronger = fitted(text, level)
+        if stronger and stronger.version == smallest.version:
+            return stronger
+    return smallest
+
+
+def fitted(text: str, level: int) -> QRCode | None:
+    code = QRCode(error_correction=level, border=4, box_size=8)
+    code.add_data(text)
+    try:
+        code.best_fit()
+    except (DataOverflowError, ValueError):  # the library raises either for version 41
+        return None
+    return code

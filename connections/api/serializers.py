@@ -1,0 +1,247 @@
+"""Shapes of connections in the API."""
+
+from django.conf import settings
+from rest_framework import serializers
+
+from agency.api import dialects
+from agency.api.pagination import CREATED, NAMED, UPDATED, ChangingQuery, ListQuery, NamedQuery
+from agency.api.views import Contract, IdentifierField, Parameters, compact, utc
+from connections.didcomm.message import encode_url
+from connections.models import BasicMessage, Connection
+from connections.protocols import out_of_band
+from connections.protocols.connections_1_0 import MAX_CONTENT
+from connections.protocols.sharing import query_name
+
+STATES = [(str(state), str(state)) for state in Connection.State]
+ROLES = [(str(role), str(role)) for role in Connection.Role]
+VERSIONS = [(str(version), str(version)) for version in Connection.Version]
+OUT_OF_BAND = "out-of-band"
+LINK_PROTOCOLS = [OUT_OF_BAND]
+PROTOCOLS = ["connections", OUT_OF_BAND]
+DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
+
+
+class LinkParameters(Parameters):
+    """How an invitation, offer or request is written for a link. All of it may be left out."""
+
+    aliases = {"goal_code": "goalCode"}
+    only_out_of_band = ("handshakes", "goalCode", "goal", "reuse")
+
+    protocol = serializers.ChoiceField(
+        LINK_PROTOCOLS, required=False, help_text="`out-of-band`: as an out-of-band invitation."
+    )
+    handshakes = serializers.ListField(
+        child=serializers.ChoiceField(out_of_band.HANDSHAKES),
+        required=False,
+        min_length=1,
+        max_length=3,
+        help_text="Out-of-band only: the protocols to connect by, the best first. An offer or "
+        "request without them is answered without a connection.",
+    )
+    goalCode = serializers.CharField(
+        required=False, max_length=100, help_text="Out-of-band only: what it is for, by a code."
+    )
+    goal = serializers.CharField(
+        required=False, max_length=200, help_text="Out-of-band only: what it is for, for people."
+    )
+    reuse = serializers.BooleanField(
+        required=False,
+        help_text="Out-of-band only: under a key that stays, so that an agent that is connected "
+        "already goes on there.",
+    )
+
+    def validate(self, data):
+        given = [name for name in self.only_out_of_band if data.get(name)]
+        if given and data.get("protocol") != OUT_OF_BAND:
+            raise serializers.ValidationError(
+                {name: [f"This needs the protocol {OUT_OF_BAND}."] for name in given}
+            )
+        return data
+
+
+class ExchangeLinkParameters(LinkParameters):
+    """Of an offer or request."""
+
+    def validate(self, data):
+        data = super().validate(data)
+        if data.get("reuse") and "handshakes" not in data:
+            raise serializers.ValidationError({"reuse": ["This needs handshakes."]})
+        if "protocol" in data and "connectionId" in data:
+            raise serializers.ValidationError({"protocol": ["A connection takes no link."]})
+        return data
+
+
+def terms(body, handshakes=()):
+    """The terms of an out-of-band invitation in valid LinkParameters, or None."""
+    if body.get("protocol") != OUT_OF_BAND:
+        return None
+    return out_of_band.Terms(
+        tuple(dict.fromkeys(body.get("handshakes", handshakes))),
+        body.get("goalCode", ""),
+        body.get("goal", ""),
+        body.get("reuse", False),
+    )
+
+
+class ConnectionInvitationParameters(LinkParameters):
+    aliases = LinkParameters.aliases | {
+        "connection_id": "connectionId",
+        "multi_party": "multiParty",
+    }
+
+    protocol = serializers.ChoiceField(
+        PROTOCOLS, required=False, help_text="Without it `connections`."
+    )
+    exchangeVersion = serializers.ChoiceField(
+        VERSIONS, required=False, help_text="Of issue-credential and present-proof."
+    )
+    connectionId = IdentifierField(required=False)
+    multiParty = serializers.BooleanField(required=False)
+    name = serializers.CharField(required=False, max_length=200, allow_blank=True)
+
+
+class AcceptInvitationParameters(Parameters):
+    invitation = serializers.CharField(
+        max_length=200_000, help_text="The invitation as base64, base64url, JSON, or its link."
+    )
+
+
+class WalletConnectionQuery(ChangingQuery, NamedQuery):
+    sorts = CREATED | UPDATED | NAMED
+
+    role = serializers.ChoiceField(ROLES, required=False)
+
+
+class ConnectionQuery(WalletConnectionQuery):
+    state = serializers.ChoiceField(STATES, required=False)
+    multiParty = serializers.BooleanField(source="multi_party", required=False)
+
+
+class AgentEndpoint(serializers.Serializer):
+    did = serializers.CharField(required=False)
+    verkey = serializers.ListField(child=serializers.CharField(), required=False)
+    uri = serializers.CharField(required=False)
+
+
+class ConnectionContract(Contract):
+    columns = (
+        "connection_id", "name", "image_url", "token", "their_did", "their_key", "their_endpoint",
+        "their_former_key", "state", "role", "created_at", "left_at", "multi_party",
+        "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
+        "invitation_key__verkey",
+    )  # fmt: skip
+
+    connectionId = serializers.CharField()
+    name = serializers.CharField(required=False)
+    imageUrl = serializers.CharField(required=False)
+    myDid = serializers.CharField(required=False)
+    theirDid = serializers.CharField(required=False)
+    myKey = serializers.CharField(required=False)
+    theirKey = serializers.CharField(
+        required=False, help_text="The last key with which the peer packed a message."
+    )
+    state = serializers.ChoiceField(STATES)
+    invitation = serializers.CharField(required=False, help_text="For deep links and QR codes.")
+    invitationUrl = serializers.CharField(required=False)
+    endpoint = AgentEndpoint(required=False)
+    createdAtUtc = serializers.DateTimeField()
+    endedAtUtc = serializers.DateTimeField(
+        required=False, help_text="When either side ended it: nothing more goes over it."
+    )
+    multiParty = serializers.BooleanField()
+
+    def to_representation(self, connection):
+        key = connection.my_key
+        return compact(
+            connectionId=connection.connection_id,
+            name=connection.name or None,
+            imageUrl=connection.image_url or None,
+            myDid=key and key.did,
+            theirDid=connection.their_did or None,
+            myKey=key and key.verkey,
+            theirKey=connection.their_proven_key or None,
+            state=connection.state,
+            **self.invitation_of(connection),
+            endpoint=self.their_endpoint(connection),
+            createdAtUtc=utc(connection.created_at),
+            endedAtUtc=utc(connection.left_at),
+            multiParty=connection.multi_party,
+        )
+
+    def invitation_of(self, connection):
+        """Of an inviter the link that can be taken; of an invitee what it has accepted, in a link
+        that carries it whole, as the inviter may be elsewhere."""
+        if connection.token:
+            url, data = connection.invitation_url, connection.invitation_data
+        elif connection.role == Connection.Role.INVITEE:
+            accepted = connection.accepted_invitation
+            data = encode_url(accepted)
+            url = f"{settings.PUBLIC_URL}/?{query_name(accepted)}={data}"
+        else:
+            return {}
+        return {"invitation": data, "invitationUrl": url}
+
+    def their_endpoint(self, connection):
+        if not connection.their_key:
+            return None
+        return compact(
+            did=connection.their_did or None,
+            verkey=dialects.verkey(self.context["request"], connection.their_proven_key),
+            uri=connection.their_endpoint or None,
+        )
+
+
+class BasicMessageParameters(Parameters):
+    connectionId = serializers.CharField(max_length=128)
+    text = serializers.CharField(max_length=MAX_CONTENT, trim_whitespace=False)
+
+
+class BasicMessageQuery(ListQuery):
+    direction = serializers.ChoiceField(DIRECTIONS, required=False)
+
+
+class BasicMessageRecord(Contract):
+    """A message in a list."""
+
+    columns = (
+        "direction", "text", "sent_at", "created_at", "updated_at", "tenant",
+        "connection__connection_id",
+    )  # fmt: skip
+
+    id = serializers.CharField()
+    typeName = serializers.CharField()
+    connectionId = serializers.CharField()
+    sentTime = serializers.DateTimeField()
+    direction = serializers.ChoiceField(DIRECTIONS)
+    text = serializers.CharField()
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
+
+    def to_representation(self, message):
+        return {
+            "id": str(message.pk),
+            "typeName": "BasicMessageRecord",
+            "connectionId": message.connection.connection_id,
+            "sentTime": utc(message.sent_at),
+            "direction": message.direction,
+            "text": message.shown_text(),
+            "createdAtUtc": utc(message.created_at),
+            "updatedAtUtc": utc(message.updated_at),
+        }
+
+
+class BasicMessageContract(Contract):
+    """A message read by its id."""
+
+    connectionId = serializers.CharField()
+    timestamp = serializers.DateTimeField()
+    text = serializers.CharField()
+    direction = serializers.ChoiceField(DIRECTIONS)
+
+    def to_representation(self, message):
+        return {
+            "connectionId": message.connection.connection_id,
+            "timestamp": utc(message.sent_at),
+            "text": message.shown_text(),
+            "direction": message.direction,
+        }

@@ -1,0 +1,149 @@
+"""Messages to other agents: which of the queued ones are posted next, and how each endpoint fares.
+
+An endpoint is whatever a peer named, strangers included. So each gets a share of the threads, and
+so does each organization; endpoints that have never answered, and those that answer slowly, share
+a few threads among them, of which an organization gets half.
+"""
+
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from threading import Lock
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from agency.core.dispatcher import Dispatcher
+from connections.messaging import transport
+from connections.models import OutboundMessage
+
+SLOW_SECONDS = 5.0  # from which an attempt counts as slow
+SLOW_ATTEMPTS = 3  # in a row: from then on the endpoint gets one thread, of those for slow ones
+MAX_KNOWN = 10_000  # endpoints whose slow attempts are remembered
+
+threads = settings.MESSAGE_THREADS
+PER_ENDPOINT = max(1, threads // 4)
+PER_TENANT = max(1, threads // 2)
+FOR_SLOW = max(1, threads // 4)
+SLOW_PER_TENANT = max(1, FOR_SLOW // 2)
+
+
+class SlowEndpoints:
+    """How many slow attempts in a row each endpoint has behind it, as this process saw it."""
+
+    def __init__(self) -> None:
+        self._attempts: OrderedDict[str, int] = OrderedDict()
+        self._lock = Lock()
+
+    def record(self, endpoint: str, seconds: float) -> None:
+        with self._lock:
+            before = self._attempts.pop(endpoint, 0)
+            if seconds >= SLOW_SECONDS:
+                self._attempts[endpoint] = before + 1
+            while len(self._attempts) > MAX_KNOWN:
+                self._attempts.popitem(last=False)
+
+    def names(self) -> list[str]:
+        with self._lock:
+            return [name for name, count in self._attempts.items() if count >= SLOW_ATTEMPTS]
+
+    def __contains__(self, endpoint: str) -> bool:
+        return self._attempts.get(endpoint, 0) >= SLOW_ATTEMPTS
+
+
+slow_endpoints = SlowEndpoints()
+
+
+class Load:
+    """The attempts at work, counted by what they share."""
+
+    def __init__(self, rows: Sequence[OutboundMessage]) -> None:
+        self.by_endpoint: Counter[str] = Counter()
+        self.by_tenant: Counter[object] = Counter()
+        self.slow_by_tenant: Counter[object] = Counter()
+        for row in rows:
+            self.add(row)
+
+    def add(self, row: OutboundMessage) -> None:
+        self.by_endpoint[row.endpoint] += 1
+        self.by_tenant[row.tenant_id] += 1
+        self.slow_by_tenant[row.tenant_id] += is_slow(row)
+
+    def endpoint_has_room(self, endpoint: str) -> bool:
+        limit = 1 if endpoint in slow_endpoints else PER_ENDPOINT
+        return self.by_endpoint[endpoint] < limit
+
+    def has_room_for(self, row: OutboundMessage) -> bool:
+        return (
+            self.endpoint_has_room(row.endpoint)
+            and self.by_tenant[row.tenant_id] < PER_TENANT
+            and (self._slow_has_room(row.tenant_id) or not is_slow(row))
+        )
+
+    def _slow_has_room(self, tenant: object) -> bool:
+        all_slow = self.slow_by_tenant.total()
+        return all_slow < FOR_SLOW and self.slow_by_tenant[tenant] < SLOW_PER_TENANT
+
+    def candidates(self) -> QuerySet[OutboundMessage]:
+        """Due rows, without those whose endpoint or organization is known to have no room."""
+        endpoints = [name for name in self.by_endpoint if not self.endpoint_has_room(name)]
+        tenants = [one for one, count in self.by_tenant.items() if one and count >= PER_TENANT]
+        rows = OutboundMessage.due().filter(is_hosted=False)
+        rows = rows.exclude(endpoint__in=endpoints).exclude(tenant__in=tenants)
+        slow = [one for one in self.slow_by_tenant if one and not self._slow_has_room(one)]
+        if self.slow_by_tenant.total() >= FOR_SLOW:
+            rows = rows.filter(has_answered_in_time())
+        elif slow:
+            rows = rows.filter(~Q(tenant__in=slow) | has_answered_in_time())
+        return rows.select_related("connection").order_by("due_at", "pk")
+
+
+def has_answered_in_time() -> Q:
+    """The rows that are not slow."""
+    known = Q(connection__answering_endpoint=F("endpoint"))
+    return known & ~Q(endpoint__in=slow_endpoints.names())
+
+
+def is_slow(row: OutboundMessage) -> bool:
+    """Whether its endpoint is slow or has never answered."""
+    return row.endpoint in slow_endpoints or not row.endpoint_has_answered
+
+
+def claim_due(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMessage]:
+    """Up to `free` due rows for which there is room beside those at work, leased to the caller."""
+    load = Load(at_work)
+    claimed: list[OutboundMessage] = []
+    while len(claimed) < free:
+        chosen: list[OutboundMessage] = []
+        for row in load.candidates()[: 4 * threads]:
+            if len(claimed) + len(chosen) < free and load.has_room_for(row):
+                load.add(row)
+                chosen.append(row)
+        if not chosen:
+            break
+        claimed += lease_chosen(chosen)
+    return claimed
+
+
+@transaction.atomic
+def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
+    """Those of the rows that nobody else has taken meanwhile."""
+    wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
+    rows = list(
+        wanted.select_related("connection").select_for_update(skip_locked=True, of=["self"])
+    )
+    for row in rows:
+        row.lease()
+    OutboundMessage.objects.bulk_update(rows, ["lease_owner", "lease_until"])
+    return rows
+
+
+def send_and_time(row: OutboundMessage) -> None:
+    """One attempt. Never raises."""
+    started = time.monotonic()
+    transport.deliver(row)
+    slow_endpoints.record(row.endpoint, time.monotonic() - started)
+
+
+dispatcher = Dispatcher("messages", threads, claim_due, send_and_time)

@@ -1,0 +1,160 @@
+"""connections/1.0 (RFC 0160) on the wire: invitation, request, signed response, legacy DIDDoc."""
+
+import json
+import secrets
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from agency.core import bounded_json
+from agency.core.errors import PeerError
+from connections.didcomm import dids
+from connections.didcomm.dids import Party, reachable, texts
+from connections.didcomm.message import Message, build, decode_bytes, encode_bytes, text
+from wallets import keys
+
+INVITATION = "connections/1.0/invitation"
+REQUEST = "connections/1.0/request"
+RESPONSE = "connections/1.0/response"
+PROBLEM = "connections/1.0/problem_report"
+ACK = "notification/1.0/ack"
+PING = "trust_ping/1.0/ping"
+PING_RESPONSE = "trust_ping/1.0/ping_response"
+BASIC_MESSAGE = "basicmessage/1.0/message"
+SIGNATURE = "signature/1.0/ed25519Sha512_single"
+MAX_CONTENT = 20_000  # characters of a basic message
+EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
+    message = build(
+        INVITATION, label=label, recipientKeys=[verkey], serviceEndpoint=endpoint, routingKeys=[]
+    )
+    message["@id"] = secrets.token_urlsafe(8)  # a UUID would make its QR code larger
+    return message | ({"imageUrl": image_url} if image_url else {})
+
+
+def request(
+    label: str, image_url: str, party: Party, prefix: str, parent: str | None = None
+) -> dict:
+    """`parent` is the id of the invitation if it came out of band."""
+    message = build(REQUEST, prefix, parent=parent, label=label, connection=did_document(party))
+    return message | ({"imageUrl": image_url} if image_url else {})
+
+
+def read_request(message: Message) -> Party:
+    return read_party(message.body.get("connection"))
+
+
+def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
+    """`connection` is signed with the key of the invitation."""
+    signed = sign(did_document(party), invitation_seed, answered.prefix)
+    return build(RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed})
+
+
+def read_response(message: Message, inviter_key: str) -> Party:
+    return read_party(read_signed(message.body.get("connection~sig"), inviter_key))
+
+
+def complete(prefix: str) -> dict:
+    """Any message of the invitee tells the inviter; a ping is one that all agents know."""
+    return build(PING, prefix, response_requested=False)
+
+
+def basic_message(content: str, sent_at: datetime, prefix: str) -> dict:
+    """RFC 0095."""
+    sent_time = sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return build(BASIC_MESSAGE, prefix, content=content, sent_time=sent_time)
+
+
+def read_basic_message(message: Message, now: datetime) -> tuple[str, datetime]:
+    """The text, and when it was sent: `now` if the sender gives no time that can be true."""
+    content = text(message.body, "content")
+    if len(content) > MAX_CONTENT:
+        raise PeerError("message_too_long", f"more than {MAX_CONTENT} characters")
+    try:
+        sent_at = datetime.fromisoformat(str(message.body.get("sent_time")))
+        sent_at = sent_at.replace(tzinfo=UTC) if sent_at.tzinfo is None else sent_at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return content, now
+    return content, sent_at if EARLIEST <= sent_at <= now + timedelta(days=1) else now
+
+
+def service(party: Party) -> dict:
+    """The `~service` decorator (RFC 0056): where to answer a message without a connection."""
+    return {
+        "recipientKeys": [party.verkey],
+        "routingKeys": party.routing_keys,
+        "serviceEndpoint": party.endpoint,
+    }
+
+
+def read_service(message: Message) -> Party:
+    """Who shared or answered a message without a connection (no DID)."""
+    decorator = message.body.get("~service")
+    recipients = texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
+    if not recipients:
+        raise PeerError("no_service", "the message does not say where to answer: no ~service")
+    return Party(
+        "",
+        keys.normalise(recipients[0]),
+        reachable(text(decorator, "serviceEndpoint")),
+        [keys.normalise(key) for key in texts(decorator, "routingKeys")],
+    )
+
+
+def sign(content: dict, seed: bytes, prefix: str) -> dict:
+    """The `~sig` decorator (RFC 0234): 8 bytes of time, then the JSON, signed together."""
+    data = int(time.time()).to_bytes(8, "big") + json.dumps(content).encode()
+    return {
+        "@type": prefix + SIGNATURE,
+        "signer": keys.verkey_of(seed),
+        "sig_data": encode_bytes(data),
+        "signature": encode_bytes(keys.sign(seed, data)),
+    }
+
+
+def read_signed(decorated: Any, signer: str) -> dict:
+    """What was signed, if `signer` (a verkey) signed it. The time in front is not judged: peers
+    write it in either byte order or as zeros."""
+    if not isinstance(decorated, dict):
+        raise PeerError("response_not_accepted", "connection~sig is missing")
+    data = decode_bytes(text(decorated, "sig_data"))
+    signature = decode_bytes(text(decorated, "signature"))
+    named = keys.normalise(text(decorated, "signer"))
+    if named != signer or not keys.is_signed_by(signer, data, signature):
+        raise PeerError("response_not_accepted", "the signature is not the invitation key's")
+    try:
+        content = bounded_json.loads(data[8:])
+    except bounded_json.BadJSON:
+        content = None
+    if not isinstance(content, dict):
+        raise PeerError("response_not_accepted", "the signed data is no JSON object")
+    return content
+
+
+def did_document(party: Party) -> dict:
+    """DID and legacy DIDDoc."""
+    return {"DID": party.did, "DIDDoc": dids.legacy_document(party)}
+
+
+def read_party(connection: Any) -> Party:
+    """The sender's party from `connection` of a request or response."""
+    document = connection.get("DIDDoc") if isinstance(connection, dict) else None
+    if not isinstance(document, dict):
+        raise PeerError("request_not_accepted", "connection.DIDDoc is missing")
+    return dids.of_document(text(connection, "DID").removeprefix("did:sov:"), document)
+
+
+def read_invitation(message: Message) -> Party:
+    """The inviter's party (no DID yet). PeerError when the invitation cannot be used."""
+    if message.family != "connections/1/invitation":
+        raise PeerError("bad_invitation", f"{message.type} is not a connection invitation")
+    recipients = texts(message.body, "recipientKeys")
+    if not recipients:
+        raise PeerError("bad_invitation", "the invitation has no recipientKeys")
+    endpoint = reachable(text(message.body, "serviceEndpoint"))
+    if not endpoint:
+        raise PeerError("bad_invitation", "the invitation gives no http address to answer to")
+    routing_keys = [keys.normalise(key) for key in texts(message.body, "routingKeys")]
+    return Party("", keys.normalise(recipients[0]), endpoint, routing_keys)

@@ -1,0 +1,108 @@
+"""didexchange/1.0 and 1.1 (RFC 0023) on the wire.
+
+A DID that carries its document (did:peer:4) travels alone; in a response the key of the invitation
+signs it (`did_rotate~attach`). Other DIDs travel with their document, signed (`did_doc~attach`).
+"""
+
+import json
+from typing import Any
+
+from agency.core import bounded_json
+from agency.core.errors import PeerError
+from connections.didcomm import dids, signatures
+from connections.didcomm.dids import Party
+from connections.didcomm.message import Message, build, text
+from wallets import keys
+
+COMPLETE = "didexchange/1.1/complete"
+PROBLEM = "didexchange/1.1/problem_report"
+
+
+def request(
+    version: str, label: str, party: Party, seed: bytes, prefix: str, parent: str
+) -> dict[str, Any]:
+    """Asks to connect: in 1.1 as did:peer:4, in 1.0 as the agents that know only 1.0 read it.
+
+    seed: of `party`'s key. parent: the id of the invitation.
+    """
+    did, document = _legacy(party) if version == "1.0" else (_peer_4(party), None)
+    body = build(f"didexchange/{version}/request", prefix, label=label, did=did)
+    if document:
+        body["did_doc~attach"] = _signed_document(document, seed)
+    return body | {"~thread": {"thid": body["@id"], "pthid": parent}}
+
+
+def read_request(message: Message) -> Party:
+    """The requester. A document's signature, where there is one, must be of the requester's key."""
+    party = _read(message)
+    signed_by = signatures.signers(message.body.get("did_doc~attach"))
+    if signed_by and party.verkey not in signed_by:
+        raise PeerError("bad_signature", "the document is not signed by its own key")
+    return party
+
+
+def response(party: Party, invitation_seed: bytes, answered: Message) -> dict[str, Any]:
+    """The answer, in the kind of DID that the requester used (see dids.py)."""
+    asked, version = text(answered.body, "did"), answered.protocol[1]
+    document = None
+    if asked.startswith("did:peer:1"):
+        did, document = dids.peer_1(party.verkey, party.endpoint)
+    elif asked.startswith("did:") and not asked.startswith("did:sov:"):
+        did = _peer_4(party)
+    else:
+        did, document = _legacy(party)
+    body = build(
+        f"didexchange/{version}/response",
+        answered.prefix,
+        answered.thread_id,
+        answered.parent_id,
+        did=did,
+    )
+    if document:
+        return body | {"did_doc~attach": _signed_document(document, invitation_seed)}
+    rotation = signatures.sign(did.encode(), "text/string", invitation_seed)
+    return body | {"did_rotate~attach": rotation}
+
+
+def read_response(message: Message, inviter_key: str) -> Party:
+    """The responder, if the key of the invitation stands for it: by a signature of the document or
+    of the DID, or by packing the message itself."""
+    did = text(message.body, "did")
+    attachment = message.body.get("did_doc~attach")
+    if dids.carries_document(did):
+        attachment = message.body.get("did_rotate~attach")
+        if attachment is not None and signatures.content_of(attachment) != did.encode():
+            raise PeerError("bad_signature", "did_rotate~attach names another DID")
+    if inviter_key not in {*signatures.signers(attachment), message.sender}:
+        raise PeerError("bad_signature", "the invitation's key has not signed the response")
+    return _read(message)
+
+
+def complete(version: str, thread_id: str, prefix: str, parent: str) -> dict[str, Any]:
+    return build(f"didexchange/{version}/complete", prefix, thread_id, parent)
+
+
+def _read(message: Message) -> Party:
+    attachment, document = message.body.get("did_doc~attach"), None
+    if attachment is not None:
+        try:
+            document = bounded_json.loads(signatures.content_of(attachment))
+        except bounded_json.BadJSON as error:
+            raise PeerError("message_parse_failure", str(error)) from None
+        if not isinstance(document, dict):
+            raise PeerError("message_parse_failure", "did_doc~attach holds no document")
+    return dids.read(text(message.body, "did"), document)
+
+
+def _peer_4(party: Party) -> str:
+    return dids.peer_4(party.verkey, party.endpoint)
+
+
+def _legacy(party: Party) -> tuple[str, dict[str, Any]]:
+    """The DID stands alone, and in its document as did:sov (ACA-Py compares them so)."""
+    did = keys.did_of(party.verkey)
+    return did, dids.legacy_document(party._replace(did=f"did:sov:{did}"))
+
+
+def _signed_document(document: dict[str, Any], seed: bytes) -> dict[str, Any]:
+    return signatures.sign(json.dumps(document).encode(), "application/json", seed)

@@ -1,0 +1,81 @@
+"""Public objects of the local network: immutable, readable by anyone."""
+
+import re
+import time
+
+from django.core.files.storage import default_storage
+from django.http import FileResponse, Http404
+from django.views.decorators.http import require_safe
+from drf_spectacular.utils import OpenApiTypes, extend_schema
+from rest_framework import serializers, viewsets
+from rest_framework.response import Response
+
+from agency.api.views import Parameters
+from agency.core.errors import NotFound
+from credentials.models import PublishedObject
+from credentials.revocation import TAILS_HASH, StatusList, tails_name
+
+FOR_EVER = "public, max-age=31536000, immutable"
+
+
+class StatusListQuery(Parameters):
+    timestamp = serializers.IntegerField(
+        required=False, min_value=0, max_value=2**40, help_text="Unix seconds; now without it."
+    )
+
+
+@extend_schema(tags=["Ledger"], auth=[], responses=OpenApiTypes.OBJECT)
+class Ledger(viewsets.ViewSet):
+    authentication_classes = []
+    permission_classes = []
+
+    @extend_schema(operation_id="getLedgerSchema", summary="A published schema")
+    def read_schema(self, request, networkId, objectId):
+        return self.published(networkId, PublishedObject.Kind.SCHEMA, objectId)
+
+    @extend_schema(operation_id="getLedgerDefinition", summary="A published definition")
+    def read_definition(self, request, networkId, objectId):
+        return self.published(networkId, PublishedObject.Kind.DEFINITION, objectId)
+
+    @extend_schema(operation_id="getLedgerRegistry", summary="A published revocation registry")
+    def read_registry(self, request, networkId, objectId):
+        return self.published(networkId, PublishedObject.Kind.REGISTRY, objectId)
+
+    @extend_schema(
+        operation_id="getLedgerStatusList",
+        summary="The newest list of a registry at a time",
+        parameters=[StatusListQuery],
+    )
+    def read_status_list(self, request, networkId, objectId):
+        query = StatusListQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        timestamp = query.validated_data.get("timestamp", int(time.time()))
+        lists = StatusList.objects.filter(network_id=networkId, registry_id=objectId)
+        found = lists.filter(timestamp__lte=timestamp).order_by("-timestamp").first()
+        if not found:
+            raise NotFound("not_found", f"The registry has no list at {timestamp}.")
+        headers = {"Cache-Control": "public, max-age=1", "Access-Control-Allow-Origin": "*"}
+        return Response(found.body, headers=headers)
+
+    def published(self, network_id, kind, object_id):
+        rows = PublishedObject.objects.filter(network_id=network_id, kind=kind, object_id=object_id)
+        published = rows.first()
+        if not published:
+            raise NotFound("not_found", f"There is no such object on the network {network_id}.")
+        body = {"id": object_id, "sequenceNumber": published.sequence, **published.body}
+        return Response(
+            body, headers={"Cache-Control": FOR_EVER, "Access-Control-Allow-Origin": "*"}
+        )
+
+
+@require_safe
+def tails(request, tailsHash):
+    """The tails file of a registry, by its hash: it never changes."""
+    if not re.fullmatch(TAILS_HASH, tailsHash):
+        raise Http404
+    if not default_storage.exists(tails_name(tailsHash)):
+        raise Http404
+    response = FileResponse(default_storage.open(tails_name(tailsHash)))
+    response["Content-Type"] = "application/octet-stream"
+    response["Cache-Control"] = FOR_EVER
+    return response

@@ -1,0 +1,305 @@
+"""Shapes of schemas, definitions and credentials in the API."""
+
+import re
+
+from rest_framework import serializers
+
+from agency.api.pagination import ChangingQuery, NamedQuery
+from agency.api.views import Contract, Parameters, compact, utc
+from connections.api.serializers import ExchangeLinkParameters
+from credentials.issue_credential import proposal_messages
+from credentials.models import Credential
+from wallets.anoncreds import common_view
+
+STATES = [(str(state), str(state)) for state in Credential.State]
+ROLES = [(str(role), str(role)) for role in Credential.Role]
+LINK_COLUMNS = tuple(
+    f"connection__{name}"
+    for name in (
+        "connection_id",
+        "connectionless",
+        "carries_exchange",
+        "token",
+        "invitation",
+        "shared",
+        "role",
+        "tenant",
+    )
+)
+VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
+CLAIM_TYPES = [("integer", "integer")]
+FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
+MAX_ATTRIBUTES = 125
+
+
+class NameField(serializers.CharField):
+    """A name or tag that fits into an id."""
+
+    def __init__(self, **options):
+        super().__init__(max_length=64, **options)
+
+    def to_internal_value(self, data):
+        name = super().to_internal_value(data)
+        if FORBIDDEN.search(name):
+            raise serializers.ValidationError("Leave out : / \\ ? # % and control characters.")
+        return name
+
+
+class AttributeNamesField(serializers.ListField):
+    """1 to 125 names, distinct when case and spaces are ignored (so the proofs compare them)."""
+
+    def __init__(self, **options):
+        child = serializers.CharField(max_length=256, trim_whitespace=False)
+        super().__init__(child=child, min_length=1, max_length=MAX_ATTRIBUTES, **options)
+
+    def to_internal_value(self, data):
+        names = super().to_internal_value(data)
+        compared = [common_view(name) for name in names]
+        if not all(compared):
+            raise serializers.ValidationError("A name is blank.")
+        if "master_secret" in compared:
+            raise serializers.ValidationError("The name master_secret is taken by the protocol.")
+        twice = sorted({name for name in names if compared.count(common_view(name)) > 1})
+        if twice:
+            raise serializers.ValidationError(
+                f"These are the same when case and spaces are ignored: {', '.join(twice)}."
+            )
+        return names
+
+
+class SchemaParameters(Parameters):
+    aliases = {"attrNames": "attributeNames"}
+
+    name = NameField()
+    version = serializers.RegexField(VERSION, max_length=64)
+    attributeNames = AttributeNamesField()
+
+
+class SchemaQuery(NamedQuery):
+    version = serializers.CharField(required=False, max_length=64)
+
+
+class SchemaRecord(Contract):
+    id = serializers.CharField()
+    typeName = serializers.CharField()
+    name = serializers.CharField()
+    version = serializers.CharField()
+    attributeNames = serializers.ListField(child=serializers.CharField())
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
+
+    def to_representation(self, schema):
+        return {
+            "id": schema.schema_id,
+            "typeName": "SchemaRecord",
+            "name": schema.name,
+            "version": schema.version,
+            "attributeNames": schema.attribute_names,
+            "createdAtUtc": utc(schema.created_at),
+            "updatedAtUtc": utc(schema.updated_at),
+        }
+
+
+class CredentialDataParameters(Parameters):
+    credentialData = serializers.CharField(
+        max_length=200_000, help_text="The offer as its link, as base64 or as JSON."
+    )
+
+
+class ClaimParameters(Parameters):
+    type = serializers.ChoiceField(CLAIM_TYPES)
+
+
+def claims_field():
+    return serializers.DictField(
+        child=ClaimParameters(),
+        required=False,
+        help_text="By attribute. Of an integer no text can be offered or issued (400 "
+        "`not_an_integer`), so that a predicate on it needs no upper bound: docs/verification.md.",
+    )
+
+
+class CredentialDefinitionParameters(Parameters):
+    supportRevocation = serializers.BooleanField(required=False)
+    tag = NameField(required=False)
+    claims = claims_field()
+
+
+class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
+    aliases = {"attrNames": "attributes", "attributeNames": "attributes"}
+
+    name = NameField()
+    version = serializers.RegexField(VERSION, max_length=64)
+    attributes = AttributeNamesField()
+
+
+class CredentialDefinitionQuery(NamedQuery):
+    named = "schema__name"
+
+    schemaId = serializers.CharField(source="schema__schema_id", required=False, max_length=300)
+    version = serializers.CharField(source="schema__version", required=False, max_length=64)
+    tag = serializers.CharField(required=False, max_length=64)
+    supportsRevocation = serializers.BooleanField(source="supports_revocation", required=False)
+
+
+class CredentialDefinitionContract(Contract):
+    definitionId = serializers.CharField()
+    schemaId = serializers.CharField()
+    name = serializers.CharField()
+    version = serializers.CharField()
+    attributes = serializers.ListField(child=serializers.CharField())
+    supportsRevocation = serializers.BooleanField()
+    tag = serializers.CharField()
+    claims = claims_field()
+
+    def to_representation(self, definition):
+        schema = definition.schema
+        shown = {
+            "definitionId": definition.definition_id,
+            "schemaId": schema.schema_id,
+            "name": schema.name,
+            "version": schema.version,
+            "attributes": schema.attribute_names,
+            "supportsRevocation": definition.supports_revocation,
+            "tag": definition.tag,
+        }
+        return shown | ({"claims": definition.claims} if definition.claims else {})
+
+
+def values_field(**options):
+    child = serializers.CharField(allow_blank=True, trim_whitespace=False)
+    return serializers.DictField(child=child, **options)
+
+
+class CredentialOfferParameters(ExchangeLinkParameters):
+    aliases = ExchangeLinkParameters.aliases | {"attributeValues": "credentialValues"}
+
+    definitionId = serializers.CharField(max_length=300)
+    connectionId = serializers.CharField(
+        required=False, max_length=128, help_text="Without it the offer is a link."
+    )
+    automaticIssuance = serializers.BooleanField(required=False)
+    credentialValues = values_field(required=False)
+
+
+class CredentialAnswerParameters(Parameters):
+    aliases = {"attributeValues": "credentialValues"}
+
+    definitionId = serializers.CharField(
+        required=False, max_length=300, help_text="Without it, the one that the proposal means."
+    )
+    automaticIssuance = serializers.BooleanField(required=False)
+    credentialValues = values_field(required=False, help_text="Without them, the proposed ones.")
+
+
+class ProposalPart(serializers.Serializer):
+    """What a holder would like; what is absent is left to the issuer."""
+
+    comment = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_COMMENT, allow_blank=True
+    )
+    definitionId = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    schemaId = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    schemaName = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    schemaVersion = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    schemaIssuerDid = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    issuerDid = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    credentialValues = values_field(required=False)
+
+
+class CredentialProposal(ProposalPart):
+    """What was proposed last."""
+
+
+class CounterProposalParameters(Parameters, ProposalPart):
+    aliases = {"attributeValues": "credentialValues"}
+
+    def validate_credentialValues(self, values):
+        if problem := proposal_messages.problem_of(values):
+            raise serializers.ValidationError(problem)
+        return values
+
+    def validate(self, proposed):
+        return {name: value for name, value in proposed.items() if value}
+
+
+class CredentialProposalParameters(CounterProposalParameters):
+    def validate(self, proposed):
+        proposed = super().validate(proposed)
+        if not proposed.keys() - {"comment"}:
+            message = "Say which credential: by its definition, schema, issuer or values."
+            raise serializers.ValidationError({"definitionId": [message]})
+        return proposed
+
+
+class CredentialValues(Parameters):
+    """The body of an issue call is the map itself."""
+
+    def to_internal_value(self, data):
+        if not isinstance(data, dict):
+            raise serializers.ValidationError({"body": ["Give an object: name to text."]})
+        return values_field().run_validation(data)
+
+
+class ConnectionCredentialQuery(ChangingQuery):
+    """Of one connection's credentials."""
+
+    state = serializers.ChoiceField(STATES, required=False)
+    definitionId = serializers.CharField(source="definition_id", required=False, max_length=300)
+    schemaId = serializers.CharField(source="schema_id", required=False, max_length=300)
+    role = serializers.ChoiceField(ROLES, required=False)
+
+
+class CredentialQuery(ConnectionCredentialQuery):
+    connectionId = serializers.CharField(
+        source="connection__connection_id", required=False, max_length=128
+    )
+
+
+class CredentialContract(Contract):
+    columns = (
+        "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at", "values",
+        "proposal", "tenant", *LINK_COLUMNS,
+    )  # fmt: skip
+
+    credentialId = serializers.CharField()
+    state = serializers.ChoiceField(STATES)
+    connectionId = serializers.CharField(required=False)
+    definitionId = serializers.CharField(help_text="Until an offer as proposed, or empty.")
+    schemaId = serializers.CharField()
+    offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
+    offerUrl = serializers.CharField(required=False)
+    issuedAtUtc = serializers.DateTimeField(help_text="Time of the offer until it is issued.")
+    IssuedAtUtc = serializers.DateTimeField()
+    acceptedAtUtc = serializers.DateTimeField(required=False)
+    values = values_field(required=False)
+    proposal = CredentialProposal(required=False)
+
+    def to_representation(self, credential):
+        issued_at = utc(credential.issued_at or credential.created_at)
+        connection = credential.connection
+        return compact(
+            credentialId=str(credential.pk),
+            state=credential.state,
+            connectionId=listed_id(connection),
+            offerData=connection.invitation_data if shares(connection) else None,
+            offerUrl=connection.invitation_url if shares(connection) else None,
+            definitionId=credential.definition_id,
+            schemaId=credential.schema_id,
+            issuedAtUtc=issued_at,
+            IssuedAtUtc=issued_at,
+            acceptedAtUtc=utc(credential.accepted_at),
+            values=credential.shown_values(),
+            proposal=credential.shown_proposal(),
+        )
+
+
+def listed_id(connection):
+    """The connection's id, unless it only carries one connectionless exchange."""
+    return connection.connection_id if connection and not connection.connectionless else None
+
+
+def shares(connection):
+    """Whether the exchange was started here, by a link."""
+    is_link = connection and (connection.connectionless or connection.carries_exchange)
+    return bool(is_link and connection.token)

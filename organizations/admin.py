@@ -1,0 +1,308 @@
+"""Organizations and their keys in the admin. Staff with the permission may create organizations,
+issue keys and revoke them; each such act is in the admin's log."""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.decorators import method_decorator
+from django.views.decorators.csrf import csrf_protect
+
+from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
+from agency.core.errors import AgencyError
+from agency.studio.forms import CountsOnce, OrganizationForm
+from credentials.ledgers.indy.pool import GENESIS_BYTES, check_genesis
+from organizations.networks import genesis_at
+from organizations.provisioning import create_organization
+from tenants.models import (
+    AgreementAcceptance,
+    ApiKey,
+    Asset,
+    DataKey,
+    IdempotencyKey,
+    Membership,
+    Network,
+    Provider,
+    Tenant,
+)
+
+
+class Inline(admin.TabularInline):
+    extra = 0
+    ordering = ["-pk"]
+    show_change_link = True
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return self.fields
+
+    def has_add_permission(self, request: HttpRequest, obj: Any) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+
+class Members(Inline):
+    model = Membership
+    fields = ["user", "role", "created_at"]
+    verbose_name_plural = "members"
+
+
+class Keys(Inline):
+    model = ApiKey
+    fields = ["kind", "name", "hint", "last_used_at", "expires_at", "revoked_at"]
+
+
+@admin.register(Tenant)
+class TenantAdmin(MadeOnceAdmin):
+    form = OrganizationForm
+    list_display = ["name", "network", "provider", "created_at"]
+    list_filter = ["network"]
+    list_select_related = ["network", "provider"]
+    search_fields = ["name", "wallets__did"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "public_id", "name", "image_url", "network", "did", "endorser", "region", "provider",
+        "made_by_provider", "short_qr_codes", "created_at", "updated_at",
+    ]  # fmt: skip
+    form_fields = ["name", "image_url", "network_id", "form_token"]
+
+    def get_inlines(self, request: HttpRequest, obj: Tenant | None) -> list[type[Inline]]:
+        return [Members, Keys] if obj else []
+
+    @admin.display(description="public DID")
+    def did(self, tenant: Tenant) -> str:
+        return tenant.wallets.filter(is_organization=True).values_list("did", flat=True)[0]
+
+    def make(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
+        given = form.cleaned_data
+        made = create_organization(
+            given["name"], image_url=given["image_url"], network_id=given["network_id"]
+        )
+        Kind = ApiKey.Kind
+        return made.tenant, {
+            Kind.ACCESS_TOKEN.label: made.access_token,
+            Kind.SUBSCRIPTION_KEY.label: made.subscription_key,
+            Kind.PROVIDER_KEY.label: made.provider_key,
+        }
+
+
+class IssueKeyForm(CountsOnce, forms.ModelForm):
+    class Meta:
+        model = ApiKey
+        fields = ["kind", "tenant", "provider", "name"]
+        help_texts = {
+            "tenant": "For an access token or a subscription key.",
+            "provider": "For a provider key.",
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for owner in ("tenant", "provider"):
+            self.fields[owner].required = False
+
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        is_provider_key = given.get("kind") == ApiKey.Kind.PROVIDER_KEY
+        wanted, other = ("provider", "tenant") if is_provider_key else ("tenant", "provider")
+        if not given.get(wanted) and wanted not in self.errors:
+            self.add_error(wanted, "This kind of key needs it.")
+        if given.get(other):
+            self.add_error(other, "This kind of key has none.")
+        return given
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(MadeOnceAdmin):
+    form = IssueKeyForm
+    list_display = ["hint", "kind", "name", "owner", "state", "last_used_at", "created_at"]
+    list_filter = ["kind", ("revoked_at", admin.EmptyFieldListFilter)]
+    list_select_related = ["tenant", "provider"]
+    search_fields = ["hint", "name", "tenant__name", "provider__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "kind", "hint", "name", "tenant", "provider", "state", "created_at", "last_used_at",
+        "expires_at", "revoked_at",
+    ]  # fmt: skip
+    form_fields = ["kind", "tenant", "provider", "name", "form_token"]
+    raw_id_fields = ["tenant", "provider"]
+    actions = ["revoke"]
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("tenants.change_apikey")
+
+    @admin.display(description="state")
+    def state(self, key: ApiKey) -> str:
+        if key.is_live:
+            return "live, ends soon" if key.expires_at else "live"
+        return "revoked" if key.revoked_at else "ended"
+
+    def make(self, form: IssueKeyForm) -> tuple[ApiKey, dict[str, str]]:
+        given = form.cleaned_data
+        owner = given["tenant"] or given["provider"]
+        key, secret = ApiKey.issue(given["kind"], owner, given["name"])
+        return key, {key.get_kind_display(): secret}
+
+    @admin.action(description="Revoke selected keys", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> HttpResponse | None:
+        """Asks first, then revokes the live ones among the selected."""
+        live = keys.filter(pk__in=ApiKey.live().values("pk")).select_related("tenant", "provider")
+        if live and "confirmed" not in request.POST:
+            context = self.admin_site.each_context(request)
+            context |= {"title": "Revoke keys", "keys": live, "opts": self.opts}
+            return TemplateResponse(request, "admin/revoke_keys.html", context)
+        for key in live:
+            key.revoke()
+            self.log_change(request, key, f"Revoked, of {key.owner}.")
+        number = len(live)
+        self.message_user(request, f"{number} keys revoked.", messages.SUCCESS)
+        return None
+
+
+@admin.register(Provider)
+class ProviderAdmin(ReadOnlyAdmin):
+    """Staff with the permission lift the quotas of an account, or give it some."""
+
+    list_display = ["name", "has_quotas", "person", "created_at"]
+    list_filter = ["has_quotas"]
+    list_select_related = ["person"]
+    search_fields = ["name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "name", "has_quotas", "person", "created_at", "updated_at"]
+    readonly_fields = ["id", "name", "person", "created_at", "updated_at"]
+    inlines = [Keys]
+
+    def has_change_permission(self, request: HttpRequest, obj: Provider | None = None) -> bool:
+        return admin.ModelAdmin.has_change_permission(self, request, obj)
+
+
+@admin.register(Membership)
+class MembershipAdmin(ReadOnlyAdmin):
+    list_display = ["user", "tenant", "role", "created_at"]
+    list_filter = ["role"]
+    list_select_related = ["user", "tenant"]
+    search_fields = ["user__email", "tenant__name"]
+    fields = ["id", "tenant", "user", "role", "created_at"]
+
+
+class NetworkForm(forms.ModelForm):
+    """An Indy network. Its endorser's seed is given to a command, never to a form."""
+
+    file = forms.FileField(required=False, help_text="Or a file with them.")
+    address = forms.URLField(
+        required=False, assume_scheme="https", help_text="Or the address of such a file."
+    )
+
+    class Meta:
+        model = Network
+        fields = ["id", "name", "genesis"]
+        help_texts = {"genesis": "Pool transactions of an Indy ledger, one on each line."}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.instance._state.adding:
+            self.instance.kind = Network.Kind.INDY
+
+    def clean(self) -> dict[str, Any]:
+        """What is uploaded or named counts before what stands in the field."""
+        given = super().clean()
+        try:
+            given["genesis"] = check_genesis(self.genesis(given))
+        except AgencyError as error:
+            self.add_error("genesis", error.message)
+        return given
+
+    def genesis(self, given: dict[str, Any]) -> str:
+        if file := given.get("file"):
+            return file.read(GENESIS_BYTES + 1).decode(errors="replace")
+        if address := given.get("address"):
+            return genesis_at(address)
+        return given.get("genesis", "")
+
+
+@admin.register(Network)
+class NetworkAdmin(ReadOnlyAdmin):
+    """Staff with the permission add Indy networks and change their names and nodes."""
+
+    form = NetworkForm
+    list_display = ["id", "name", "kind", "endorser_did", "sequence"]
+    fields = ["id", "name", "kind", "genesis", "endorser_did", "sequence"]
+    form_fields = ["id", "name", "genesis", "file", "address"]
+
+    @method_decorator(csrf_protect)
+    def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Not in one transaction, as Django has it: the form calls an address."""
+        return self._changeform_view(*args, **kwargs)
+
+    @transaction.atomic
+    def save_model(self, *args: Any) -> None:
+        super().save_model(*args)
+
+    def get_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+        if obj is None:
+            return self.form_fields
+        may_change = self.has_change_permission(request, obj)
+        return [*self.fields, "file", "address"] if may_change else self.fields
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return admin.ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Network | None = None) -> bool:
+        is_local = obj is not None and obj.kind == Network.Kind.LOCAL
+        return not is_local and admin.ModelAdmin.has_change_permission(self, request, obj)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+        return ["id", "kind", "endorser_did", "sequence"] if obj else []
+
+
+@admin.register(AgreementAcceptance)
+class AgreementAcceptanceAdmin(ReadOnlyAdmin):
+    """Who accepted which agreement of a ledger; without an organization it was the agency."""
+
+    list_display = ["network", "tenant", "version", "mechanism", "accepted_at"]
+    list_filter = ["network"]
+    list_select_related = ["network", "tenant"]
+    search_fields = ["tenant__name", "version"]
+    date_hierarchy = "accepted_at"
+    fields = ["id", "network", "tenant", "version", "mechanism", "accepted_at"]
+
+
+@admin.register(Asset)
+class AssetAdmin(ReadOnlyAdmin):
+    list_display = ["name", "provider", "size", "created_at"]
+    list_select_related = ["provider"]
+    search_fields = ["name", "provider__name"]
+    date_hierarchy = "created_at"
+    fields = ["id", "name", "provider", "size", "created_at"]
+
+
+@admin.register(IdempotencyKey)
+class IdempotencyKeyAdmin(ReadOnlyAdmin):
+    """Which writes were done with which key; the answers are sealed."""
+
+    list_display = ["key", "operation", "tenant", "provider", "created_at"]
+    list_select_related = ["tenant", "provider"]
+    search_fields = ["key", "tenant__name", "provider__name"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "key", "operation", "tenant", "provider", "object_model", "object_id", "shown_once",
+        "created_at", "updated_at",
+    ]  # fmt: skip
+
+
+@admin.register(DataKey)
+class DataKeyAdmin(ReadOnlyAdmin):
+    """Which master key seals which organization; the keys themselves are not shown."""
+
+    list_display = ["id", "tenant", "master_key_id", "created_at"]
+    list_filter = ["master_key_id"]
+    list_select_related = ["tenant"]
+    search_fields = ["tenant__name", "master_key_id"]
+    fields = ["id", "tenant", "master_key_id", "created_at"]

@@ -1,0 +1,255 @@
+"""Shapes of organizations, networks and usage in the API."""
+
+import re
+import uuid
+
+from rest_framework import serializers
+
+from agency.api import dialects
+from agency.api.pagination import CREATED, NAMED, UPDATED, ChangingQuery, NamedQuery
+from agency.api.views import Contract, Parameters, compact, utc
+from agency.core.errors import PeerError
+from connections.api.serializers import AgentEndpoint
+from connections.didcomm.message import decode_bytes
+from connections.messaging import transport
+from organizations.networks import issuer_status
+from tenants.models import Network, Tenant
+from webhooks.api.serializers import WebAddressField
+
+SHORT_QR_CODES = "Whether QR codes of invitations hold the short link, not the invitation itself."
+ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
+
+
+class SeedField(serializers.CharField):
+    """The 32 bytes of an issuer's seed, as 32 ASCII characters or as base64."""
+
+    def __init__(self, **options):
+        super().__init__(max_length=64, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if len(text) == 32 and text.isascii():
+            return text.encode()
+        try:
+            seed = decode_bytes(text)
+        except PeerError:
+            seed = b""
+        if len(seed) != 32:
+            raise serializers.ValidationError("Give 32 ASCII characters or the base64 of 32 bytes.")
+        return seed
+
+
+class EndorserField(serializers.ChoiceField):
+    """The oldest clients send the number of the choice."""
+
+    def to_internal_value(self, data):
+        if type(data) is int and 0 <= data < len(ENDORSERS):
+            data = ENDORSERS[data][0]
+        return super().to_internal_value(data)
+
+
+class TenantIdField(serializers.CharField):
+    """An id that the caller may choose: a UUID in its usual form."""
+
+    def to_internal_value(self, data):
+        text = super().to_internal_value(data)
+        if not UUID.fullmatch(text):
+            raise serializers.ValidationError("Give a UUID, or leave it out.")
+        return uuid.UUID(text)
+
+
+class TenantParameters(Parameters):
+    aliases = {
+        "issuer_seed": "issuerSeed",
+        "image_url": "imageUrl",
+        "network_id": "networkId",
+        "endorser_type": "endorserType",
+    }
+
+    name = serializers.CharField(max_length=200)
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+    networkId = serializers.CharField(required=False, max_length=50)
+    issuerSeed = SeedField(required=False)
+    endorserType = EndorserField(ENDORSERS, required=False)
+    tenantId = TenantIdField(required=False)
+    region = serializers.CharField(required=False, max_length=100, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+
+
+class TenantUpdateParameters(Parameters):
+    """What is absent stays; an empty imageUrl takes the picture away."""
+
+    aliases = {"image_url": "imageUrl"}
+
+    name = serializers.CharField(required=False, max_length=200)
+    imageUrl = WebAddressField(required=False, allow_blank=True)
+    shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+
+
+class NetworkContract(Contract):
+    networkId = serializers.CharField()
+    networkName = serializers.CharField()
+    genesisTransactions = serializers.CharField(required=False, help_text="Of an Indy network.")
+    poolProtocolVersion = serializers.IntegerField(required=False, help_text="Of an Indy network.")
+
+    def to_representation(self, network):
+        is_indy = network.kind == Network.Kind.INDY
+        return compact(
+            networkId=network.pk,
+            networkName=network.name,
+            genesisTransactions=network.genesis or None,
+            poolProtocolVersion=2 if is_indy else None,
+        )
+
+
+class TenantExtendedInformation(serializers.Serializer):
+    issuerDid = serializers.CharField()
+    issuerKey = serializers.CharField()
+    agentDid = serializers.CharField()
+    agentKey = serializers.CharField()
+    agentServiceEndpoint = serializers.CharField()
+    transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+
+
+class TenantQuery(ChangingQuery, NamedQuery):
+    sorts = CREATED | UPDATED | NAMED
+
+
+class TenantContract(Contract):
+    """An organization, of rows that `with_issuer` has annotated. Seeds are never shown."""
+
+    tenantId = serializers.CharField()
+    name = serializers.CharField()
+    imageUrl = serializers.CharField(required=False)
+    network = NetworkContract()
+    region = serializers.CharField(required=False)
+    shortQrCodes = serializers.BooleanField(help_text=SHORT_QR_CODES)
+    extendedInformation = TenantExtendedInformation()
+
+    def to_representation(self, tenant):
+        return compact(
+            tenantId=str(tenant.public_id),
+            name=tenant.name,
+            imageUrl=tenant.image_url or None,
+            network=NetworkContract(tenant.network).data,
+            region=tenant.region or None,
+            shortQrCodes=tenant.short_qr_codes,
+            extendedInformation={
+                "issuerDid": tenant.issuer_did,
+                "issuerKey": tenant.issuer_key,
+                "agentDid": tenant.issuer_did,
+                "agentKey": tenant.issuer_key,
+                "agentServiceEndpoint": transport.endpoint(),
+                "transactionEndorsement": tenant.endorser,
+            },
+        )
+
+
+class TenantKeysContract(Contract):
+    accessToken = serializers.CharField()
+    subscriptionKey = serializers.CharField()
+
+    def to_representation(self, keys):
+        return keys
+
+
+class IssuerStatusContract(Contract):
+    """Of an IssuerStatus. On the local network nothing is asked, and every DID writes for itself.
+
+    The agreement is the one in force; acceptanceTime says that it was accepted.
+    """
+
+    acceptanceText = serializers.CharField(required=False)
+    acceptanceVersion = serializers.CharField(required=False)
+    acceptanceDigest = serializers.CharField(required=False)
+    acceptanceTime = serializers.IntegerField(required=False)
+    requireAcceptance = serializers.BooleanField()
+    transactionEndorsement = serializers.ChoiceField(ENDORSERS)
+    issuerCanEndorse = serializers.BooleanField(help_text="The DID has a role on the ledger.")
+    issuerRegistered = serializers.BooleanField(help_text="The DID stands on the ledger.")
+    problem = serializers.CharField(required=False, help_text="Why it cannot write yet.")
+
+    def to_representation(self, tenant):
+        status = issuer_status(tenant)
+        agreement, acceptance = status.agreement, status.acceptance
+        return compact(
+            acceptanceText=agreement and agreement.text,
+            acceptanceVersion=agreement and agreement.version,
+            acceptanceDigest=agreement and agreement.digest,
+            acceptanceTime=acceptance and int(acceptance.accepted_at.timestamp()),
+            requireAcceptance=bool(agreement and not acceptance),
+            transactionEndorsement=tenant.endorser,
+            issuerCanEndorse=status.may_write,
+            issuerRegistered=status.is_registered,
+            problem=status.problem or None,
+        )
+
+
+class NetworkAgreementContract(Contract):
+    """The transaction author agreement in force; empty where there is none."""
+
+    text = serializers.CharField(required=False)
+    version = serializers.CharField(required=False)
+    acceptanceMethods = serializers.DictField(child=serializers.CharField(), required=False)
+
+    def to_representation(self, agreement):
+        return {
+            "text": agreement.text,
+            "version": agreement.version,
+            "acceptanceMethods": agreement.mechanisms,
+        }
+
+
+class ProvisioningInfo(Contract):
+    issuerDid = serializers.CharField()
+    name = serializers.CharField()
+    imageUrl = serializers.CharField(required=False)
+    endpoint = AgentEndpoint()
+
+    def to_representation(self, tenant):
+        verkey = dialects.verkey(self.context["request"], tenant.issuer_key)
+        did, uri = tenant.issuer_did, transport.endpoint()
+        return compact(
+            issuerDid=did,
+            name=tenant.name,
+            imageUrl=tenant.image_url or None,
+            endpoint={"did": did, "verkey": verkey, "uri": uri},
+        )
+
+
+class PictureParameters(serializers.Serializer):
+    uploadedFiles = serializers.FileField(help_text="A PNG, JPEG, WebP or GIF.")
+    filename = serializers.CharField(required=False, help_text="Ignored.")
+    contentType = serializers.CharField(
+        required=False, help_text="Ignored: the content decides what it is."
+    )
+
+
+class AssetContract(Contract):
+    publicUri = serializers.CharField()
+
+    def to_representation(self, asset):
+        return {"publicUri": asset.address}
+
+
+class CloudWalletAnalyticsContract(Contract):
+    total = serializers.IntegerField()
+
+    def to_representation(self, total):
+        return {"total": total}
+
+
+class UsageContract(Contract):
+    periodStart = serializers.DateTimeField()
+    periodEnd = serializers.DateTimeField()
+    credentialCount = serializers.IntegerField()
+    verificationCount = serializers.IntegerField()
+
+    def to_representation(self, usage):
+        return {
+            "periodStart": utc(usage.start),
+            "periodEnd": utc(usage.end),
+            "credentialCount": usage.credentials,
+            "verificationCount": usage.verifications,
+        }

@@ -1,0 +1,38 @@
+"""Creates an organization and prints its keys, once."""
+
+import json
+
+from django.core.management.base import BaseCommand, CommandError
+
+from agency.core.errors import AgencyError
+from organizations.provisioning import create_organization
+
+
+class Command(BaseCommand):
+    help = "Create an organization. Its keys are printed now and cannot be read again."
+
+    def add_arguments(self, parser):
+        parser.add_argument("name", help="shown to holders")
+        parser.add_argument("--network", help="id of the network it publishes on")
+        parser.add_argument("--image-url", default="", help="its logo")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, name, network, image_url, **options):
+        if not name.strip() or len(name) > 200:
+            raise CommandError("The name needs 1 to 200 characters.")
+        try:
+            made = create_organization(name.strip(), image_url=image_url, network_id=network)
+        except AgencyError as error:
+            raise CommandError(error.message) from None
+        shown = {
+            "tenantId": str(made.tenant.public_id),
+            "accessToken": made.access_token,
+            "subscriptionKey": made.subscription_key,
+            "providerKey": made.provider_key,
+        }
+        if options["json"]:
+            self.stdout.write(json.dumps(shown))
+        else:
+            for label, value in shown.items():
+                self.stdout.write(f"{label:16} {value}")
+            self.stdout.write("Keep the keys now: they cannot be read again.")

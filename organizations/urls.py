@@ -1,0 +1,43 @@
+"""Routes of organizations in the credentials API, and of the provider API. Words before ids."""
+
+from django.urls import path, re_path
+
+from organizations.api.organizations import Configuration, Networks, Pictures, Tenants
+from organizations.api.providers import Analytics, ProviderAssets, ProviderNetworks, ProviderTenants
+from tenants import assets
+
+credentials_api = [
+    path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
+    path("tenants/issuerStatus", Tenants.as_view({"get": "status"})),
+    path("tenants/<str:tenantId>", Tenants.as_view({"get": "retrieve", "delete": "destroy"})),
+    path("common/upload", Pictures.as_view({"post": "create"})),
+    path("common/networks", Networks.as_view({"get": "list"})),
+    path(
+        "common/networks/<str:networkId>/txnAuthorAgreement",
+        Networks.as_view({"get": "agreement", "put": "accept"}),
+    ),
+]
+wallet_api = [path("config", Configuration.as_view({"get": "retrieve"}))]
+provider_api = [
+    path(
+        "tenants",
+        ProviderTenants.as_view({"get": "list", "post": "create", "delete": "destroy_all"}),
+    ),
+    path(
+        "tenants/<str:tenantId>",
+        ProviderTenants.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
+    ),
+    path(
+        "tenants/<str:tenantId>/keys",
+        ProviderTenants.as_view({"get": "keys", "patch": "change_keys"}),
+    ),
+    path("assets", ProviderAssets.as_view({"post": "create"})),
+    path("analytics/cloudWallets", Analytics.as_view({"get": "wallets"})),
+    path("analytics/usage/current", Analytics.as_view({"get": "current"})),
+    path("analytics/usage", Analytics.as_view({"get": "search"})),
+    path("networks", ProviderNetworks.as_view({"get": "list"})),
+    path("regions", ProviderNetworks.as_view({"get": "regions"})),
+]
+public = [
+    re_path(r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$", assets.serve),
+]

@@ -1,0 +1,40 @@
+"""Sue supports: staff who may see everything. More permissions come one by one."""
+
+from pathlib import Path
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+
+from tests.support.pages import Browser, pages
+
+__all__ = ["pages"]
+OURS = [app.label for app in apps.get_app_configs() if Path(app.path).parent == settings.BASE_DIR]
+
+
+@pytest.fixture
+def sue(db):
+    user = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
+    views = Permission.objects.filter(codename__startswith="view_")
+    user.user_permissions.add(*views)
+    return user
+
+
+@pytest.fixture
+def browser(sue):
+    browser = Browser()
+    browser.force_login(sue)
+    return browser
+
+
+@pytest.fixture
+def allow(sue):
+    """Gives Sue a permission, as `app.codename`."""
+
+    def give(name):
+        app, codename = name.split(".")
+        permission = Permission.objects.get(content_type__app_label=app, codename=codename)
+        sue.user_permissions.add(permission)
+
+    return give

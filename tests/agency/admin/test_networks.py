@@ -1,0 +1,95 @@
+"""Support staff with the permission add Indy networks, by text, file or address."""
+
+from pathlib import Path
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
+
+from organizations.networks import genesis_at
+from organizations.provisioning import LOCAL, find_network
+from tenants.models import Network
+from tests import fixtures
+from tests.agency.server.endpoints import HEAD, answers, serving
+
+pytestmark = pytest.mark.slow
+NETWORKS = "/admin/tenants/network/"
+GENESIS = Path(fixtures.__file__).with_name("indy_genesis.txt").read_text()
+INDY = {"id": "candy", "name": "CANdy"}
+
+
+@pytest.fixture
+def adds(browser, allow):
+    """Sends the form; answers the networks that there are then."""
+    allow("tenants.add_network")
+
+    def send(**form):
+        browser.send(f"{NETWORKS}add/", **INDY, **form)
+        return list(Network.objects.values_list("pk", "name", "kind", "genesis"))
+
+    return send
+
+
+ADDED = [("candy", "CANdy", "indy", GENESIS)]
+
+
+def test_a_network_is_added_by_its_text(adds):
+    assert adds(genesis=GENESIS.replace("\n", "\r\n\r\n")) == ADDED
+
+
+def test_a_network_is_added_by_a_file(adds):
+    assert adds(file=SimpleUploadedFile("genesis", GENESIS.encode())) == ADDED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_network_is_added_by_an_address(adds, settings, monkeypatch):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    body = GENESIS.encode()
+    monkeypatch.setattr("organizations.admin.genesis_at", outside_of_transactions)
+    with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
+        assert adds(address=f"http://{authority}/genesis") == ADDED
+
+
+def outside_of_transactions(address):
+    assert not connection.in_atomic_block
+    return genesis_at(address)
+
+
+WRONG = [
+    "",
+    "x",
+    "{}",
+    "\0",
+    GENESIS + "{}",
+    GENESIS[:-9],
+    GENESIS.replace("127.0.0.1", "localhost"),
+    GENESIS.replace('"client_port":14', '"client_port":65536'),
+    GENESIS.replace("VALIDATOR", "OBSERVER"),
+]
+
+
+@pytest.mark.parametrize("genesis", WRONG)
+def test_a_wrong_genesis_is_refused(adds, genesis):
+    assert adds(genesis=genesis) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_wrong_file_and_a_private_address_are_refused(adds):
+    assert adds(file=SimpleUploadedFile("genesis", b"\xff" * 600_000)) == []
+    assert adds(address="http://10.0.0.1/genesis") == []
+
+
+def test_the_page_says_what_is_wrong(browser, allow):
+    allow("tenants.add_network")
+    page = browser.send(f"{NETWORKS}add/", **INDY, genesis="{}").content.decode()
+    assert "not the genesis of an Indy network" in page
+
+
+def test_an_indy_network_changes_and_the_local_one_does_not(browser, allow, adds):
+    adds(genesis=GENESIS)
+    find_network(LOCAL)
+    allow("tenants.change_network")
+    browser.send(f"{NETWORKS}candy/change/", name="CANdy Dev", genesis=GENESIS, id="other")
+    assert browser.send(f"{NETWORKS}local/change/", name="x").status_code == 403
+    names = Network.objects.order_by("pk").values_list("pk", "name")
+    assert list(names) == [("candy", "CANdy Dev"), ("local", "Local network")]

@@ -1,0 +1,39 @@
+"""Staff with the permission lift the quotas of an account, and change nothing else of it."""
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+
+from organizations.provisioning import create_organization
+from tenants.models import Provider
+
+
+@pytest.fixture
+def account(db):
+    fay = User.objects.create_user("fay", "fay@club.example")
+    return create_organization("Club", owner=fay).tenant.provider
+
+
+def lifts(browser, account):
+    """The form of the page without its tick, and a field that the page does not have."""
+    keys = {"keys-TOTAL_FORMS": 0, "keys-INITIAL_FORMS": 0}
+    return browser.send(f"/admin/tenants/provider/{account.pk}/change/", name="Other", **keys)
+
+
+def test_with_the_permission_quotas_are_lifted(browser, allow, account):
+    allow("tenants.change_provider")
+    assert lifts(browser, account).status_code == 302
+    changed = Provider.objects.get(pk=account.pk)
+    assert (changed.has_quotas, changed.name) == (False, "Club")
+    assert changed.person == account.person
+    assert LogEntry.objects.get().object_id == str(account.pk)
+
+
+def test_without_it_they_stay(browser, account):
+    assert lifts(browser, account).status_code == 403
+    assert Provider.objects.get(pk=account.pk).has_quotas
+
+
+def test_the_page_says_who_made_the_account(browser, account):
+    page = browser.get(f"/admin/tenants/provider/{account.pk}/change/").content.decode()
+    assert "fay" in page

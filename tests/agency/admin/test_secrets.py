@@ -1,0 +1,89 @@
+"""No page of the admin shows a secret."""
+
+import base64
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.db import models
+
+from connections.models import Connection, SeenMessage
+from tests.agency.admin.conftest import OURS
+from wallets.models import Key, Wallet
+
+MAY_BE_EMPTY = {
+    "AgreementAcceptance", "Asset", "Attempt", "BasicMessage", "Delivery", "Membership",
+    "Publication", "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
+}  # fmt: skip
+VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36000001"}
+
+
+def our_admins():
+    return [
+        (model, site)
+        for model, site in admin.site._registry.items()
+        if model._meta.app_label in OURS
+    ]
+
+
+def shown(site):
+    """The columns that an admin shows or searches."""
+    names = [*(site.fields or []), *site.list_display, *site.list_filter, *site.search_fields]
+    return {name if isinstance(name, str) else name[0] for name in names}
+
+
+def test_every_model_is_in_the_admin():
+    models = {model for app in OURS for model in apps.get_app_config(app).get_models()}
+    digests_only = {SeenMessage}  # nothing to read; and Django's admin has no composite keys
+    assert {model for model, _ in our_admins()} == models - digests_only
+
+
+@pytest.mark.parametrize(("model", "site"), our_admins())
+def test_an_admin_names_its_columns_and_no_sealed_one(model, site):
+    hidden = (models.BinaryField, models.JSONField)
+    secret = {f.name for f in model._meta.get_fields() if isinstance(f, hidden)}
+    assert site.fields
+    assert not shown(site) & (secret | {"token", "digest", "invitation", "invitation_key"})
+    for inline in site.inlines:
+        assert inline.fields
+
+
+@pytest.fixture
+def secrets(faber):
+    """Organizations, wallets, a credential and a proof; what nobody may see of them."""
+    alice = faber.hosts("Alice")
+    alice.receives(faber, faber.defines(*VALUES), VALUES)
+    asked = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}
+    faber.asks(alice, **asked)
+    alice.auto_selects()
+    faber.post("/verificationPolicies", {"name": "Policy", "version": "1.0"} | asked)
+    invited = faber.call("post", "/connections", {}, **{"Idempotency-Key": "k1"})
+    links = Connection.objects.exclude(token="").values_list("token", flat=True)
+    keys = [faber.made.access_token, faber.made.subscription_key, faber.made.provider_key]
+    seeds = [key.secret() for key in Key.objects.exclude(seed=None)]
+    encoded = [form(seed) for seed in seeds for form in (bytes.hex, base64_of)]
+    digests = [bytes(key.digest).hex() for key in faber.tenant.keys.all()]
+    link_secrets = [wallet.secret() for wallet in Wallet.objects.all()]
+    texts = [*VALUES.values(), *links, *keys, *encoded, *digests, *link_secrets]
+    return [*texts, invited["invitation"], "recipientKeys"]
+
+
+def base64_of(data):
+    return base64.b64encode(data).decode().rstrip("=")
+
+
+def pages_of(model):
+    """The addresses of the list of a model and of each of its rows."""
+    base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+    return [base, *(f"{base}{pk}/change/" for pk in model.objects.values_list("pk", flat=True))]
+
+
+def test_no_page_holds_a_secret(secrets, browser):
+    empty = {model.__name__ for model, _ in our_admins() if not model.objects.exists()}
+    assert empty <= MAY_BE_EMPTY
+    for model, _ in our_admins():
+        for path in pages_of(model):
+            response = browser.get(path)
+            assert response.status_code == 200, path
+            page = response.content.decode()
+            assert not [secret for secret in secrets if secret in page], path

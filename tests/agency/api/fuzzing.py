@@ -1,0 +1,79 @@
+"""What schemathesis is told of an organization: its keys, and ids for paths, queries and bodies."""
+
+import json
+import re
+
+from credentials.models import RevocationRegistry
+from tests.agency.api.objects import PROVIDER, WALLET, caller, objects_of
+
+AREAS = {  # whose ids a path takes -> which paths
+    WALLET: f".*{re.escape(WALLET)}",
+    PROVIDER: PROVIDER,
+    "": f"(?!{PROVIDER}|.*{re.escape(WALLET)})",
+}
+UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
+HITS = 0.8  # of the ids are ones that exist
+
+
+class World:
+    """An organization with one object of each kind."""
+
+    def __init__(self, organization):
+        self.organization = organization
+        self.ids = objects_of(organization)
+        definition = organization.defines("Full Name", "level", supportRevocation=True)
+        registry = RevocationRegistry.objects.get(tenant=organization.tenant)
+        public = definition["schemaId"], definition["definitionId"], registry.registry_id
+        self.ids |= {"objectId": public}
+
+    def ids_in(self, area):
+        ids = self.ids | self.ids.get(area, {})
+        return {name: value for name, value in ids.items() if not isinstance(value, dict)}
+
+
+def configuration(*rules):
+    """TOML. rules: (world, another world, pattern of methods, which may look ahead to the path).
+
+    What matches is called with the keys of the first, and with ids of both. An operation has one
+    rule, in one pattern: schemathesis takes several conditions as alternatives.
+    """
+    dictionaries, operations = {}, []
+    for number, (world, other, method) in enumerate(rules):
+        for area, path in AREAS.items():
+            theirs = other.ids_in(area)
+            known = {name: as_list(one) for name, one in world.ids_in(area).items()}
+            words = {f"{number}{area}{name}": (name, one) for name, one in known.items()}
+            operations.append(
+                {
+                    "include-name-regex": f"^{method} {path}",
+                    "headers": caller(world.organization, area).headers,
+                    "parameters": places({key: name for key, (name, _) in words.items()}),
+                }
+            )
+            for key, (name, values) in words.items():
+                dictionaries[key] = {"values": [*values, *as_list(theirs[name]), UNKNOWN]}
+    # What it learns from the sentences of errors, it takes for rules of the schema.
+    phases = {"fuzzing": {"error-feedback": {"enabled": False}}}
+    parts = {"dictionaries": dictionaries, "operations": operations, "phases": phases}
+    return "\n".join(f"{name} = {toml(value)}" for name, value in parts.items())
+
+
+def places(names):
+    """Where each dictionary is used: as a path parameter, in a query and in a body."""
+    return {
+        f"{place}.{name}": {"dictionary": key, "probability": HITS}
+        for key, name in names.items()
+        for place in ("path", "query", "body")
+    }
+
+
+def as_list(value):
+    return [value] if isinstance(value, str) else list(value)
+
+
+def toml(value):
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value)

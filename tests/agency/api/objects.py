@@ -1,0 +1,62 @@
+"""Objects for every id that a path of the API can hold, for tests made from the OpenAPI schema."""
+
+from tests.support.people import Provider
+
+WALLET = "/api/{walletId}"
+PROVIDER = "/provider/v1/"
+
+
+def objects_of(organization):
+    """One of its objects for each kind of id in a path; those of one API under its part."""
+    alice, definition = organization.hosts(), organization.defines("name", "degree", "age")
+    values = {"name": "Alice", "degree": "Maths", "age": "28"}
+    credential = organization.offers(alice, definition, values)
+    policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
+    asked = organization.asks(alice, attributes=policy["attributes"])
+    policy_id = organization.post("/verificationPolicies", policy)["policyId"]
+    connection_id = alice.known_as(organization)
+    organization.post("/messages", {"connectionId": connection_id, "text": "Hello"})
+    webhook = organization.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
+    example = {"messageType": "verification"}
+    sent = organization.post(f"/webhooks/{webhook['id']}/example", example)
+    return {
+        "webhookId": webhook["id"],
+        "deliveryId": sent["deliveryId"],
+        "messageId": organization.get(f"/messages/connection/{connection_id}")[0]["id"],
+        "tenantId": str(organization.tenant.public_id),
+        "networkId": "local",
+        "verificationDefinitionId": policy_id,
+        PROVIDER: {"tenantId": Provider(organization).makes()["tenantId"]},
+        "walletId": alice.wallet_id,
+        "connectionId": connection_id,
+        "definitionId": definition["definitionId"],
+        "credentialId": credential["credentialId"],
+        "policyId": policy_id,
+        "verificationId": asked["verificationId"],
+        WALLET: {
+            "walletId": alice.wallet_id,
+            "connectionId": alice.newest("connections")["connectionId"],
+            "credentialId": alice.newest("credentials")["credentialId"],
+            "verificationId": alice.newest("verifications")["verificationId"],
+        },
+    }
+
+
+def filled(path, ids):
+    """The path with ids, inside a wallet or the provider API with those of that side."""
+    for part in (WALLET, PROVIDER):
+        ids = ids | (ids.get(part, {}) if part in path else {})
+    for name, value in ids.items():
+        if isinstance(value, str):
+            path = path.replace(f"{{{name}}}", value)
+    assert "{" not in path, f"no object for {path}"
+    return path
+
+
+def caller(organization, path):
+    """Who calls this path with an organization's keys."""
+    if not path.startswith(PROVIDER):
+        return organization
+    provider = Provider(organization)
+    provider.prefix = ""
+    return provider

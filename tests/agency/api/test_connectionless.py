@@ -1,0 +1,161 @@
+"""Offers and requests by link: taken once, by holders of the same or of another organization."""
+
+import base64
+import json
+
+import pytest
+from django.conf import settings
+
+from tests.support.people import ApiError
+from tests.support.races import at_once
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
+ATTRIBUTES = [{"policyName": "Name", "attributeNames": ["name"]}]
+POLICY = {"name": "Policy", "version": "1.0", "attributes": ATTRIBUTES}
+
+
+@pytest.fixture
+def offer(faber):
+    definition = faber.defines("name", "degree", "age")["definitionId"]
+
+    def make(automatic=True):
+        body = {"definitionId": definition, "credentialValues": VALUES}
+        return faber.post("/credentials", body | {"automaticIssuance": automatic})
+
+    return make
+
+
+def takes(holder, data):
+    return holder.put_form("/credentials/fromData", credentialData=data)
+
+
+def answers(holder, data):
+    return holder.put_form("/verifications/fromData/autoSelect", verificationData=data)
+
+
+def code_of(call, *args):
+    with pytest.raises(ApiError) as raised:
+        call(*args)
+    return raised.value.status, raised.value.code
+
+
+@pytest.mark.parametrize("form", ["offerUrl", "offerData", "message", "long link"])
+def test_an_offer_is_taken_in_each_form(faber, acme, offer, form):
+    offered, alice = offer(), acme.hosts()
+    message = base64.b64decode(offered["offerData"])
+    data = {
+        "message": message.decode(),
+        "long link": f"https://elsewhere.example/x?d_m={offered['offerData']}",
+    }.get(form) or offered[form]
+    taken = takes(alice, data)
+    assert (taken["state"], taken["values"]) == ("Issued", VALUES)
+    read = faber.get(f"/credentials/{offered['credentialId']}")
+    assert read["state"] == "Issued"
+    assert (read["offerUrl"], read["offerData"]) == (offered["offerUrl"], offered["offerData"])
+    assert "connectionId" not in read | taken
+
+
+def test_without_automatic_issuance_the_issuer_issues(faber, offer):
+    offered, alice = offer(automatic=False), faber.hosts()
+    assert takes(alice, offered["offerUrl"])["state"] == "Requested"
+    faber.put(f"/credentials/{offered['credentialId']}")
+    assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_the_same_wallet_again_gets_the_same_credential_and_another_409(faber, acme, offer):
+    offered, alice, bob = offer(), faber.hosts("Alice"), acme.hosts("Bob")
+    first = takes(alice, offered["offerUrl"])
+    assert takes(alice, offered["offerData"]) == first
+    assert code_of(takes, bob, offered["offerUrl"]) == (409, "offer_taken")
+    assert bob.get("/credentials") == []
+    assert len(alice.get("/credentials")) == 1
+
+
+def test_of_many_wallets_one_gets_it(faber, offer):
+    offered = offer()
+    holders = [faber.hosts(f"Holder {number}") for number in range(6)]
+    outcomes = at_once(*[lambda h=holder: takes(h, offered["offerUrl"]) for holder in holders])
+    winners = [outcome for outcome in outcomes if isinstance(outcome, dict)]
+    assert [winner["state"] for winner in winners] == ["Issued"]
+    losers = [outcome for outcome in outcomes if not isinstance(outcome, dict)]
+    assert {loser.code for loser in losers} == {"offer_taken"}
+    assert sum(len(holder.get("/credentials")) for holder in holders) == 1
+
+
+def test_nothing_connectionless_is_listed_as_a_connection(faber, offer):
+    alice = faber.hosts()
+    takes(alice, offer()["offerUrl"])
+    assert faber.get("/connections") == []
+    assert alice.get("/connections") == alice.get("/connections/invitations") == []
+
+
+def test_a_proof_is_asked_for_by_link(faber, acme, offer):
+    alice = faber.hosts()
+    takes(alice, offer()["offerUrl"])
+    asked = acme.post("/verifications/policy", POLICY)
+    assert asked["verificationUrl"] == asked["verificationRequestUrl"]
+    answers(alice, asked["verificationRequestUrl"])
+    result = acme.get(f"/verifications/{asked['verificationId']}")
+    assert (result["state"], result["isValid"]) == ("Accepted", True)
+    assert result["proof"]["Name"]["value"] == "Alice"
+    assert result["verificationRequestData"] == asked["verificationRequestData"]
+    assert code_of(answers, alice, asked["verificationRequestUrl"])[0] == 409
+
+
+def test_looking_at_a_request_takes_nothing_and_choosing_answers_it(faber, offer):
+    alice, bob = faber.hosts("Alice"), faber.hosts("Bob")
+    takes(alice, offer()["offerUrl"])
+    stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+    data = faber.put(f"/verifications/policy/{stored}")["verificationRequestData"]
+    path = "/verifications/fromData/availableCredentials"
+    [item] = alice.post(path, form={"verificationData": data})
+    assert bob.post(path, form={"verificationData": data})[0]["availableCredentials"] == []
+    assert alice.get("/verifications") == []
+    chosen = [
+        {"policyName": "Name", "credentialId": item["availableCredentials"][0]["credentialId"]}
+    ]
+    alice.put("/verifications/fromData", {"verificationData": data, "parameters": chosen})
+    assert faber.get("/verifications")[0]["isValid"] is True
+    assert code_of(answers, bob, data) == (409, "offer_taken")
+
+
+def test_a_withdrawn_link_leads_nowhere(faber, offer):
+    asked = faber.post("/verifications/policy", POLICY)
+    faber.delete(f"/verifications/{asked['verificationId']}")
+    alice = faber.hosts()
+    assert code_of(answers, alice, asked["verificationRequestData"]) == (409, "offer_gone")
+    assert code_of(answers, alice, asked["verificationRequestUrl"]) == (400, "bad_verificationData")
+
+
+@pytest.mark.parametrize("given", ["", "x", "e30=", "https://x.example/?d_m=e30=", '{"@type": 1}'])
+def test_bad_data_is_400_for_its_field(faber, given):
+    alice = faber.hosts()
+    with pytest.raises(ApiError) as raised:
+        takes(alice, given)
+    assert (raised.value.status, list(raised.value.body["errors"])) == (400, ["credentialData"])
+
+
+def test_an_invitation_is_no_offer_and_an_offer_no_invitation(faber, offer):
+    alice = faber.hosts()
+    invited = faber.invites()
+    assert code_of(takes, alice, invited["invitation"]) == (400, "bad_credentialData")
+    assert code_of(alice.accepts_invitation, offer()["offerData"]) == (400, "bad_invitation")
+    assert code_of(answers, alice, offer()["offerData"]) == (400, "bad_verificationData")
+
+
+def test_the_link_redirects_to_d_m_or_gives_the_message(faber, offer):
+    offered = offer()
+    path = offered["offerUrl"].removeprefix(settings.PUBLIC_URL)
+    response = faber.client.get(path, headers={"Accept": "*/*"})
+    assert response.status_code == 302
+    assert response["Location"] == f"{offered['offerUrl']}?d_m={offered['offerData']}"
+    message = faber.client.get(path, headers={"Accept": "application/json"}).json()
+    assert message == json.loads(base64.b64decode(offered["offerData"]))
+    assert message["~service"]["serviceEndpoint"] == f"{settings.PUBLIC_URL}/didcomm"
+
+
+def test_a_connectionless_offer_needs_values(faber):
+    definition = faber.defines("name", "degree", "age")["definitionId"]
+    body = {"definitionId": definition}
+    assert code_of(faber.post, "/credentials", body) == (400, "values_missing")

@@ -1,0 +1,184 @@
+"""The contract of the original clients: every operation, below every prefix, answer by answer.
+
+Made from `contract.json` (contract.py says where it lies). Each answer has the schema's members in
+the schema's types, or leaves them out for a reason that stands here.
+"""
+
+import copy
+from urllib.parse import quote
+
+import pytest
+
+from tests.agency.api import contract
+from tests.agency.api.contract_calls import given
+from tests.agency.api.contract_world import World
+from tests.support.people import ApiError
+
+CONTRACT = contract.read()
+OPERATIONS = [contract.operation(row) for row in CONTRACT["operations"]]
+NOT_CALLED = ()
+NEVER_SHOWN = (  # why, by which clients, of which schema, what
+    (
+        "The local network has no file of genesis transactions.",
+        ("credentials", "provider"),
+        "NetworkContract",
+        ("genesisTransactions", "poolProtocolVersion"),
+    ),
+    (
+        "The local network has no agreement of transaction authors.",
+        ("credentials",),
+        "NetworkTxnAgreementContract",
+        ("text", "version", "acceptanceMethods"),
+    ),
+    (
+        "So nobody has accepted it.",
+        ("credentials",),
+        "IssuerStatusContract",
+        ("acceptanceText", "acceptanceVersion", "acceptanceDigest", "acceptanceTime"),
+    ),
+    (
+        "A seed is never shown: with it anybody is the issuer.",
+        ("credentials", "provider"),
+        "TenantExtendedInformationContract",
+        ("issuerKeyGenerationSeed", "agentKeyGenerationSeed"),
+    ),
+    ("Nobody is sent an invoice.", ("provider",), "UsageContract", ("invoiceId",)),
+    (
+        "No operation takes one, and no source says what it holds.",
+        ("credentials", "wallet"),
+        "CredentialContract",
+        ("correlationId",),
+    ),
+    (
+        "Registries follow one another: there is no greatest number of credentials.",
+        ("credentials",),
+        "CredentialDefinitionContract",
+        ("maxCredentialCount",),
+    ),
+    (
+        "A hosted wallet has no picture; another agent's is shown.",
+        ("credentials",),
+        "ConnectionContract",
+        ("imageUrl",),
+    ),
+    (
+        "The link is the issuer's: who has taken the offer needs none.",
+        ("wallet",),
+        "CredentialContract",
+        ("offerData", "offerUrl"),
+    ),
+    (
+        "The link and the stored policy are the verifier's.",
+        ("wallet",),
+        "VerificationContract",
+        ("verificationRequestData", "verificationRequestUrl", "definitionId"),
+    ),
+    (
+        "On its way to the holder `now` has become a time.",
+        ("wallet",),
+        "VerificationPolicyRevocationRequirement",
+        ("validNow",),
+    ),
+    (
+        "A policy that a hosted holder proposes holds no values; another agent's are shown.",
+        ("credentials", "wallet"),
+        "ProposedAttribute",
+        ("value", "mimeType"),
+    ),
+    (
+        "One time for the whole request; it stands there.",
+        ("credentials",),
+        "ProofAttributeInfo",
+        ("nonRevoked", "non_revoked"),
+    ),
+    (
+        "One time for the whole request; and a predicate is about one name.",
+        ("credentials",),
+        "ProofPredicateInfo",
+        ("nonRevoked", "non_revoked", "names"),
+    ),
+    ("Each request gets its own.", ("credentials",), "ProofRequest", ("nonce",)),
+)
+LATER_CLIENTS = ("/credentials/v1/", "/wallet/v1/", "/management/v1/", "/provider/v1/")
+HEALTH = ("/health", "/")
+
+
+@pytest.fixture
+def answers(transactional_db, stored_keys):
+    """The answers by path, by the operation's name, from one world."""
+    world = World()
+    return {one.name: {path: call(one, path, world) for path in one.paths} for one in OPERATIONS}
+
+
+def call(operation, path, world):
+    try:
+        made = given(operation, world)
+    except ApiError as error:
+        error.add_note(f"while preparing {operation.name}")
+        raise
+    caller = made.caller or (world.provider if operation.client == "provider" else world.faber)
+    address = path.format(**{name: quote(value, safe="") for name, value in made.ids.items()})
+    query = f"?{made.query}" if made.query else ""
+    return keyed(caller, path).send(operation.method.lower(), address + query, made.body, made.form)
+
+
+def keyed(caller, path):
+    """With the headers that clients of this prefix send; later ones have no subscription key."""
+    caller = copy.copy(caller)
+    caller.prefix = ""
+    if path.startswith(LATER_CLIENTS):
+        caller.headers = {"Authorization": caller.headers["Authorization"]}
+    return caller
+
+
+def judge_of(operation):
+    return contract.Judge(CONTRACT["schemas"][operation.client])
+
+
+def test_the_contract_is_kept(answers, subtests):
+    """One test, because all these calls take seconds."""
+    for operation in OPERATIONS:
+        with subtests.test(operation.name):
+            assert_as_the_contract_says(operation, answers[operation.name])
+    with subtests.test("no operation is left out"):
+        assert_none_is_left_out(answers)
+    with subtests.test("every field is shown, or left out for a reason"):
+        assert_every_field_is_shown_or_named(answers)
+
+
+def assert_as_the_contract_says(operation, responses):
+    judge = judge_of(operation)
+    for path, response in responses.items():
+        assert response.status_code == 200, f"{path}: {response.content}"
+        if operation.path in HEALTH:
+            assert (response.content, response["Content-Type"]) == (b"Healthy", "text/plain")
+        elif operation.answer is None:
+            assert response.content == b"", path
+        else:
+            assert response["Content-Type"] == "application/json", path
+            judge.judge(operation.answer, response.json(), path)
+    assert judge.wrong == []
+
+
+def assert_none_is_left_out(answers):
+    assert len(OPERATIONS) == 101
+    assert tuple(one.name for one in OPERATIONS if not answers[one.name]) == NOT_CALLED == ()
+    for one in OPERATIONS:
+        assert set(one.known_paths) <= set(one.paths)
+
+
+def assert_every_field_is_shown_or_named(answers):
+    known, shown = set(), set()
+    for operation in OPERATIONS:
+        if operation.answer:
+            judge = judge_of(operation)
+            for response in answers[operation.name].values():
+                judge.judge(operation.answer, response.json(), operation.name)
+            known |= {(operation.client, *field) for field in judge.fields_of(operation.answer)}
+            shown |= {(operation.client, *field) for field in judge.shown}
+    assert known - shown == {
+        (client, schema, field)
+        for _, clients, schema, fields in NEVER_SHOWN
+        for client in clients
+        for field in fields
+    }

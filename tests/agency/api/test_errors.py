@@ -1,0 +1,358 @@
+"""The one error shape, and what each wrong use of the API answers."""
+
+from urllib.parse import quote
+
+import pytest
+from django.urls import get_resolver
+
+from agency.api.views import RESERVED
+from organizations.provisioning import create_organization
+from tests.support.people import Api, ApiError, Holder
+
+pytestmark = pytest.mark.django_db(transaction=True)
+UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
+ATTRIBUTE = {"policyName": "Name", "attributeNames": ["name"]}
+PREDICATE = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
+POLICY = {"name": "Policy", "version": "1.0", "attributes": [ATTRIBUTE]}
+
+
+def refused(call, *args, **kwargs):
+    with pytest.raises(ApiError) as raised:
+        call(*args, **kwargs)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"/connections/{UNKNOWN}",
+        f"/credentials/{UNKNOWN}",
+        "/credentials/nonsense",
+        f"/definitions/credentials/{UNKNOWN}",
+        f"/verificationPolicies/{UNKNOWN}",
+        f"/verifications/{UNKNOWN}",
+        f"/api/{UNKNOWN}/connections",
+        "/nowhere",
+    ],
+)
+def test_what_is_not_there_is_404(faber, path):
+    error = refused(faber.get, path)
+    assert (error.status, error.code) == (404, "not_found")
+    assert set(error.body) == {"code", "message"}
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (POLICY | {"version": "one"}, "version"),
+        (POLICY | {"version": None}, "version"),
+        (POLICY | {"attributes": []}, "attributes"),
+        (POLICY | {"predicates": [PREDICATE | {"predicateValue": "adult"}]}, "predicates[0]"),
+        (POLICY | {"predicates": [PREDICATE | {"predicateType": "!="}]}, "predicates[0]"),
+        (POLICY | {"predicates": [PREDICATE | {"policyName": "Name"}]}, "predicates[0]"),
+        (POLICY | {"attributes": [ATTRIBUTE | {"restrictions": [{}]}]}, "attributes[0]"),
+        (POLICY | {"attributes": "name"}, "attributes"),
+    ],
+)
+def test_a_bad_policy_names_the_field(faber, body, field):
+    error = refused(faber.post, "/verificationPolicies", body)
+    assert error.status == 400
+    assert any(path.startswith(field) for path in error.body["errors"]), error.body
+    assert faber.get("/verificationPolicies") == []
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"name": "Alice", "degree": "Maths"}, "missing: age"),
+        ({"name": "A", "degree": "B", "age": "1", "shoe": "40"}, "not in the schema: shoe"),
+        ({"Name": "Alice", "degree": "Maths", "age": "28"}, "missing: name"),
+    ],
+)
+def test_wrong_attribute_names_are_400_and_nothing_is_offered(faber, values, named):
+    alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
+    error = refused(faber.offers, alice, definition, values)
+    assert (error.status, error.code) == (400, "wrong_attributes")
+    assert named in error.body["errors"]["credentialValues"]
+    assert alice.get("/credentials") == faber.get("/credentials") == []
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"version": "1.0", "attributes": ["a"]}, "name"),
+        ({"name": "a:b", "version": "1.0", "attributes": ["a"]}, "name"),
+        ({"name": "a", "version": "v1", "attributes": ["a"]}, "version"),
+        ({"name": "a", "version": "1.0", "attributes": []}, "attributes"),
+        ({"name": "a", "version": "1.0", "attributes": ["First Name", "firstname"]}, "attributes"),
+        ({"name": "a", "version": "1.0", "attributes": ["master_secret"]}, "attributes"),
+        ({"name": "a", "version": "1.0", "attributes": ["a"], "tag": "x" * 65}, "tag"),
+        (
+            {"name": "a", "version": "1.0", "attributes": [f"a{n}" for n in range(126)]},
+            "attributes",
+        ),
+    ],
+)
+def test_a_bad_definition_names_the_field(faber, body, field):
+    error = refused(faber.post, "/definitions/credentials", body)
+    assert (error.status, error.code) == (400, "invalid_request")
+    assert field in error.body["errors"]
+    assert faber.get("/definitions/credentials") == []
+
+
+@pytest.mark.parametrize(
+    "given", ["", "not base64!", "e30=", '{"@type": "x"}', "https://x.example/i/1"]
+)
+def test_a_bad_invitation_is_400_and_says_what_to_give(faber, given):
+    alice = faber.hosts()
+    error = refused(alice.accepts_invitation, given)
+    assert error.status == 400
+    assert "invitation" in error.body["errors"]
+    assert alice.get("/connections/invitations") == []
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    ["", " ", " a", "a ", "a/b", "a?b", "a#b", ".", "..", "a\n", "a\tb", "a\u200b",
+     "do\u0308mein", "x" * 129, True, ["a"], "wallets", "fromData"],
+)  # fmt: skip
+def test_a_bad_chosen_id_is_400(faber, chosen):
+    for path, name in (("/api/wallets", "walletId"), ("/connections", "connectionId")):
+        error = refused(faber.post, path, {name: chosen})
+        assert error.status == 400
+        [sentence] = error.body["errors"][name]
+        known = "1 to 128 printable characters", "a word of our paths"
+        assert any(words in sentence for words in known), sentence
+
+
+CHOSEN = [
+    "unique id", "+1 555 1234", "room 2", "dömain", "a%20b", "a+b", "50 %", "a&b=c;d", "~x", "-a",
+    "a\\b", '"', "犬", "🐕", "...", "x" * 128,
+]  # fmt: skip
+
+
+def test_a_connection_is_called_as_the_caller_chooses(faber, subtests):
+    alice = faber.hosts()
+    for chosen in CHOSEN:
+        with subtests.test(chosen):
+            assert_connection_is_called(faber, alice, chosen)
+
+
+def assert_connection_is_called(faber, alice, chosen):
+    path = f"/connections/{quote(chosen, safe='')}"
+    invited = faber.invites(connectionId=chosen)
+    assert invited["connectionId"] == chosen
+    alice.accepts_invitation(invited["invitationUrl"])
+    assert faber.get(path)["state"] == "Connected"
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    asked = faber.post(f"/verifications/policy{path}", policy)
+    assert asked["connectionId"] == chosen
+    found = faber.get("/verifications", connectionId=quote(chosen, safe=""))
+    assert [one["verificationId"] for one in found] == [asked["verificationId"]]
+    faber.delete(path)
+    assert refused(faber.get, path).status == 404
+
+
+def test_a_wallet_is_called_as_the_caller_chooses(faber, subtests):
+    for chosen in CHOSEN:
+        with subtests.test(chosen):
+            assert_wallet_is_called(faber, chosen)
+
+
+def assert_wallet_is_called(faber, chosen):
+    assert faber.post("/api/wallets", {"walletId": chosen})["walletId"] == chosen
+    alice = Holder(faber, quote(chosen, safe=""))
+    assert alice.meets(faber)["state"] == "Connected"
+    assert len(alice.get("/connections")) == 1
+    faber.delete(f"/api/wallets/{quote(chosen, safe='')}")
+    assert refused(alice.get, "/connections").status == 404
+
+
+def test_a_call_with_a_chosen_id_is_made_once_however_it_is_encoded(faber):
+    faber.hosts().accepts_invitation(faber.invites(connectionId="+1 é")["invitation"])
+    faber.headers["Idempotency-Key"] = "one call"
+    body = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    paths = ("%2B1%20%C3%A9", "+1%20%c3%a9")
+    made = [faber.post(f"/verifications/policy/connections/{path}", body) for path in paths]
+    assert made[0] == made[1]
+
+
+def test_no_word_of_a_path_can_be_chosen():
+    """A word that stands in one path where another has the id: the wrong one could answer."""
+    every = {tuple(route.split("/")) for route in routes(get_resolver())}
+    chosen = {"<str:connectionId>", "<str:walletId>"}
+    words = {
+        other[index]
+        for one in every
+        for index, segment in enumerate(one)
+        for other in every
+        if segment in chosen and could_be(one, other, index)
+    }
+    assert words and words <= RESERVED
+
+
+def routes(resolver, prefix=""):
+    for pattern in resolver.url_patterns:
+        route = f"{prefix}{pattern.pattern}"
+        if hasattr(pattern, "url_patterns"):
+            yield from routes(pattern, route)
+        else:
+            yield route
+
+
+def could_be(one, other, index):
+    """Whether an address of the first route, with a word in place of the id, is of the other."""
+    if len(one) != len(other) or other[index].startswith("<"):
+        return False
+    pairs = [*zip(one, other, strict=True)]
+    del pairs[index]
+    return all(a == b or "<" in (a[:1], b[:1]) for a, b in pairs)
+
+
+def test_a_chosen_id_is_taken_once(faber):
+    faber.post("/api/wallets", {"walletId": "rex@example.org"})
+    error = refused(faber.post, "/api/wallets", {"walletId": "rex@example.org"})
+    assert (error.status, error.code) == (409, "wallet_id_taken")
+    faber.invites(connectionId="rex")
+    assert refused(faber.invites, connectionId="rex").code == "connection_id_taken"
+
+
+def test_wrong_states_are_409(faber):
+    alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
+    values = {"name": "Alice", "degree": "Maths", "age": "28"}
+    offered = faber.offers(alice, definition, values)
+    error = refused(faber.put, f"/credentials/{offered['credentialId']}")
+    assert (error.status, error.code) == (409, "wrong_state")
+    held = alice.accepts_offer()
+    assert refused(alice.post, f"/credentials/{held}").code == "wrong_state"
+    invited = faber.invites()["connectionId"]
+    body = {"definitionId": definition["definitionId"], "connectionId": invited}
+    assert refused(faber.post, "/credentials", body).code == "wrong_state"
+    assert refused(faber.post, f"/verifications/policy/connections/{invited}", POLICY).status == 409
+
+
+@pytest.mark.parametrize("which", ["none", "no subscription", "garbage", "other's", "revoked"])
+def test_a_call_without_the_right_keys_is_401_with_one_body(faber, acme, which):
+    made, other = faber.made, acme.made
+    if which == "revoked":
+        faber.tenant.keys.filter(kind="access_token").first().revoke()
+    token, subscription = {
+        "none": ("", ""),
+        "no subscription": (made.access_token, ""),
+        "garbage": ("agt_" + "x" * 38, made.subscription_key),
+        "other's": (made.access_token, other.subscription_key),
+        "revoked": (made.access_token, made.subscription_key),
+    }[which]
+    error = refused(Api(token, subscription).get, "/connections")
+    assert (error.status, error.code) == (401, "unauthorized")
+    assert "Authorization: bearer" in error.body["message"]
+
+
+@pytest.mark.parametrize("sent", [{}, {"X-Streetcred-Subscription-Key": ""},
+                                  {"X-Service-Subscription-Key": " "}])  # fmt: skip
+def test_the_subscription_key_is_optional_only_for_later_clients(faber, sent):
+    del faber.headers["X-Streetcred-Subscription-Key"]
+    faber.headers |= sent
+    for prefix in ("/credentials/v1", "/wallet/v1/api"):
+        path = "/connections" if "credentials" in prefix else "/wallets"
+        assert faber.get(prefix + path) == []
+    for path in ("/connections", "/agency/v1/connections", "/custodian/v1/api/wallets"):
+        assert refused(faber.get, path).status == 401
+
+
+def test_a_setting_lists_where_the_subscription_key_is_optional(faber, acme, settings):
+    settings.SUBSCRIPTION_KEY_OPTIONAL = ("/agency/v1/",)
+    key = "X-Streetcred-Subscription-Key"
+    faber.headers |= {key: "", "X-Trinsic-Subscription-Key": acme.headers[key]}
+    assert refused(faber.get, "/agency/v1/connections").status == 401, "one that is sent counts"
+    del faber.headers["X-Trinsic-Subscription-Key"]
+    assert faber.get("/agency/v1/connections") == []
+    for path in ("/connections", "/credentials/v1/connections"):
+        assert refused(faber.get, path).status == 401
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "X-Service-Subscription-Key",
+        "X-Trinsic-Subscription-Key",
+        "X-Scrd-Api-Key",
+        "XStreetcredSubscriptionKey",
+    ],
+)
+def test_the_subscription_key_goes_under_each_known_name(faber, header):
+    key = faber.headers.pop("X-Streetcred-Subscription-Key")
+    faber.headers[header] = key
+    assert faber.get("/connections") == []
+    faber.headers[header] = key[:-1] + ("a" if key[-1] != "a" else "b")
+    assert refused(faber.get, "/credentials/v1/connections").status == 401
+
+
+@pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "{}"])
+def test_the_scheme_word_may_be_written_in_any_way(faber, form):
+    faber.headers["Authorization"] = form.format(faber.made.access_token)
+    assert faber.get("/connections") == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[" * 5000,
+        "{",
+        '{"name": NaN}',
+        '"\\ud800"',
+        '{"a": "\\u0000"}',
+        b"\xff",
+        "[]",
+        "1",
+        '{"ownerName": 1e999}',
+        '{"ownerName": {"a": 1}}',
+    ],
+)
+def test_hostile_json_is_400(faber, body):
+    response = faber.client.post(
+        "/api/wallets", data=body, content_type="text/json", headers=faber.headers
+    )
+    assert response.status_code == 400, response.content
+    assert {"code", "message"} <= set(response.json())
+
+
+def test_a_body_over_the_limit_is_413(faber, settings):
+    body = {"ownerName": "x" * settings.MAX_BODY_BYTES}
+    error = refused(faber.post, "/api/wallets", body)
+    assert (error.status, error.code) == (413, "body_too_large")
+
+
+def test_no_body_and_null_mean_an_empty_object(faber):
+    for body in ("", "null", "{}"):
+        response = faber.client.post(
+            "/api/wallets",
+            data=body,
+            content_type="application/json-patch+json",
+            headers=faber.headers,
+        )
+        assert response.status_code == 200
+    assert len(faber.get("/api/wallets")) == 3
+
+
+def test_a_known_organization_cannot_be_told_from_an_unknown_one(faber, acme):
+    alice = faber.hosts()
+    mine = faber.invites()["connectionId"]
+    known = refused(acme.get, f"/connections/{mine}")
+    unknown = refused(acme.get, f"/connections/{UNKNOWN}")
+    assert known.body == unknown.body
+    assert refused(acme.get, f"/api/{alice.wallet_id}/credentials").status == 404
+
+
+def test_every_answer_carries_a_request_id(faber):
+    response = faber.send("get", "/connections", **{"X-Request-Id": "my-request-1"})
+    assert response["X-Request-Id"] == "my-request-1"
+    assert len(faber.send("get", "/nowhere")["X-Request-Id"]) == 36
+
+
+def test_organizations_have_the_same_ids_side_by_side():
+    one, other = (create_organization(name) for name in ("One", "Other"))
+    for made in (one, other):
+        api = Api(made.access_token, made.subscription_key)
+        api.post("/api/wallets", {"walletId": "rex"})
+        assert [wallet["walletId"] for wallet in api.get("/api/wallets")] == ["rex"]

@@ -1,0 +1,88 @@
+"""The OpenAPI schema, fuzzed by schemathesis over HTTP: never a 5xx, always what is documented.
+
+FUZZ_SEED and FUZZ_EXAMPLES (random cases for each operation) change a run by hand.
+"""
+
+import copy
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.agency.api.fuzzing import World, configuration
+from tests.fixtures import stored
+from tests.support.people import Organization
+from wallets import key_pool
+from wallets.anoncreds import Definition
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+]
+SEED = os.environ.get("FUZZ_SEED", "20")
+EXAMPLES = os.environ.get("FUZZ_EXAMPLES", "10")
+PHASES = os.environ.get("FUZZ_PHASES", "examples,coverage,fuzzing,stateful")
+CHECKS = (
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+)
+ENDS_THE_CALLER = r"DELETE (/tenants/\{tenantId\}|/provider/v1/tenants)$"
+
+
+@pytest.fixture
+def any_key(monkeypatch):
+    """Definitions of any number of attributes at once; their keys would not sign."""
+    monkeypatch.setattr("wallets.anoncreds.create_definition", definition_of_any_size)
+
+
+def definition_of_any_size(schema_id, schema, issuer_id, tag, support_revocation):
+    one = stored("badge")
+    public, private, proof = copy.deepcopy((one.public, one.private, one.key_proof))
+    numbers, [[_, response], *_] = public["value"]["primary"]["r"], proof["xr_cap"]
+    secret = numbers.pop("master_secret")
+    labels = [f"a{number}" for number in range(len(schema["attrNames"]))]
+    [number, *_] = numbers.values()
+    public["value"]["primary"]["r"] = dict.fromkeys(labels, number) | {"master_secret": secret}
+    proof["xr_cap"] = [[label, response] for label in [*labels, "master_secret"]]
+    made = Definition(public, private, proof)
+    return key_pool.relabel(made, schema_id, schema, issuer_id, tag, support_revocation)
+
+
+@pytest.fixture
+def address(live_server, monkeypatch):
+    """Without Nagle's algorithm: with it each call of the development server takes 40 ms."""
+    handler = "django.core.servers.basehttp.WSGIRequestHandler.disable_nagle_algorithm"
+    monkeypatch.setattr(handler, True)
+    return live_server.url
+
+
+def test_everything_is_answered_as_documented(faber, any_key, address, tmp_path):
+    """Faber's objects are read and changed; what is deleted is another organization's."""
+    kept, lost, ended = map(World, (faber, Organization("Acme"), Organization("Last")))
+    config = configuration(
+        (kept, lost, "(?!DELETE)[A-Z]+"),
+        (lost, kept, f"(?!{ENDS_THE_CALLER})DELETE"),
+        (ended, kept, f"(?={ENDS_THE_CALLER})DELETE"),
+    )
+    (tmp_path / "config.toml").write_text(config)
+    ran = schemathesis(address, tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def schemathesis(address, folder):
+    command = [sys.executable, "-m", "schemathesis.cli", "--no-color"]
+    command += ["--config-file", str(folder / "config.toml"), "run", f"{address}/openapi.json"]
+    command += ["--checks", ",".join(CHECKS), "--phases", PHASES]
+    command += ["--seed", SEED, "--max-examples", EXAMPLES, "--continue-on-failure"]
+    command += ["--generation-with-security-parameters", "false"]
+    command += ["--generation-database", "none"]
+    hooks = {"SCHEMATHESIS_HOOKS": str(Path(__file__).with_name("fuzz_hooks.py"))}
+    return subprocess.run(
+        command, cwd=folder, env=os.environ | hooks, capture_output=True, text=True
+    )

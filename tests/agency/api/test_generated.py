@@ -1,0 +1,169 @@
+"""Tests made from the OpenAPI schema: a new route is covered on the day it is added."""
+
+import json
+import re
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from drf_spectacular.generators import SchemaGenerator
+
+from tests.agency.api.objects import caller, filled, objects_of
+from tests.support.people import Holder, Organization, Provider
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PUBLIC = {"Health", "Ledger"}
+SPARE = "0196f3a2-2222-7000-8000-000000000001"
+SHARED = "{networkId}"  # of no one organization
+LISTS = (
+    "/connections", "/credentials", "/verifications", "/verificationPolicies", "/webhooks",
+    "/definitions/verifications", "/provider/v1/tenants",
+)  # fmt: skip
+HOSTILE = [
+    "[" * 5000,
+    "{",
+    "\x00",
+    b"\xff\xfe",
+    "null",
+    "[]",
+    "1",
+    '"text"',
+    json.dumps([[]] * 20),
+    '{"a": "\\u0000", "name": "\\ud800"}',
+    json.dumps({"name": 10**19, "version": [], "attributes": {}, "walletId": 1}),
+    json.dumps({"name": {"a": "b"}, "definitionId": None, "connectionId": ["x"]}),
+    json.dumps({"definitionId": "x" * 5000, "connectionId": "\u202e", "credentialValues": "a"}),
+    json.dumps({"name": "n", "version": "1", "predicates": [{"predicateValue": 2**31}]}),
+    json.dumps({"name": "n", "version": "1", "attributes": [None, 1, "x", {"policyName": {}}]}),
+    json.dumps([{"policyName": 1, "credentialId": {}}, None, "x"]),
+]
+
+
+def operations():
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return [
+        pytest.param(method, path, operation, id=f"{method} {path}")
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+PRIVATE = [row for row in operations() if not PUBLIC & set(row.values[2]["tags"])]
+READ = [
+    path
+    for method, path, operation in (row.values for row in PRIVATE)
+    if method == "get" and "text/event-stream" not in operation["responses"]["200"]["content"]
+]
+
+
+@pytest.fixture
+def ids(faber):
+    return objects_of(faber)
+
+
+def example_of(operation):
+    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    return next((one["value"] for one in content.get("examples", {}).values()), None)
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), PRIVATE)
+def test_without_keys_every_operation_is_401(method, path, operation):
+    response = getattr(Client(), method)(re.sub(r"\{\w+\}", SPARE, path))
+    assert response.status_code == 401
+    assert response.json()["code"] == "unauthorized"
+    assert "401" in operation["responses"]
+
+
+def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothing(faber, ids):
+    acme = Organization("Acme")
+    before = snapshot(faber, ids)
+    for row in PRIVATE:
+        method, path, operation = row.values
+        if "{" in path.replace(SHARED, ""):
+            asking = caller(acme, path)
+            response = asking.send(method, filled(path, ids), example_of(operation))
+            assert response.status_code == 404, f"{method} {path}: {response.content}"
+            assert "404" in operation["responses"]
+    assert snapshot(faber, ids) == before
+    for path in LISTS:
+        assert caller(acme, path).get(path) == []
+
+
+def snapshot(faber, ids):
+    """What Faber sees of its own, but for cursors, which look different each time."""
+    wallet = f"/api/{ids['walletId']}"
+    paths = [path for path in READ if "{" not in path]
+    paths += [f"{wallet}/{kind}" for kind in ("connections", "credentials", "verifications")]
+    seen = {path: caller(faber, path).get(path) for path in paths}
+    for event in seen["/events"]:
+        del event["cursor"]
+    return seen
+
+
+def test_ids_of_another_organization_in_a_body_are_404(ids):
+    acme = Organization("Acme")
+    body = {"definitionId": ids["definitionId"], "connectionId": ids["connectionId"]}
+    assert acme.send("post", "/credentials", body).status_code == 404
+    invited = acme.invites()["connectionId"]
+    assert acme.send("post", "/credentials", body | {"connectionId": invited}).status_code == 404
+
+
+@pytest.mark.slow
+def test_hostile_bodies_and_queries_are_never_a_server_error(faber, ids):
+    for row in PRIVATE:
+        method, path, _ = row.values
+        if method in ("post", "put", "patch"):
+            for body in HOSTILE:
+                response = getattr(faber.client, method)(
+                    filled(path, ids),
+                    data=body,
+                    content_type="application/json",
+                    headers=caller(faber, path).headers,
+                )
+                assert response.status_code < 500, f"{method} {path} {body!r:.80}"
+        elif method == "get":
+            for query in (
+                "?state=%00",
+                "?state=x",
+                "?connectionId=%ff",
+                "?definitionId=" + "x" * 900,
+            ):
+                response = caller(faber, path).send("get", filled(path, ids) + query)
+                assert response.status_code < 500, f"{method} {path} {query}"
+
+
+@pytest.mark.parametrize(("method", "path", "operation"), operations())
+def test_every_operation_is_documented_whole(method, path, operation):
+    assert operation["summary"]
+    assert operation["tags"]
+    body = operation["responses"]["200"].get("content", {}).get("application/json")
+    assert body is None or body["schema"]
+    if operation.get("requestBody") and "application/json" in operation["requestBody"]["content"]:
+        assert example_of(operation) is not None
+
+
+def test_the_number_of_queries_of_a_list_does_not_grow(faber, ids):
+    paths = [filled(path, ids) for path in READ]
+    before = {path: queries(faber, path) for path in paths}
+    alice = Holder(faber, ids["walletId"])
+    for holder in (alice, alice, faber.hosts("Bob")):
+        holder.meets(faber)
+        faber.offers(holder, {"definitionId": ids["definitionId"]}, None)
+        faber.asks(holder, attributes=[{"policyName": "name"}])
+        faber.post(
+            "/verificationPolicies",
+            {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]},
+        )
+        faber.post("/messages", {"connectionId": ids["connectionId"], "text": "Hello"})
+        faber.post("/webhooks", {"url": "https://office.example"})
+        Provider(faber).makes()
+    assert {path: queries(faber, path) for path in paths} == before
+
+
+def queries(faber, path):
+    asking = caller(faber, path)
+    asking.get(path)
+    with CaptureQueriesContext(connection) as captured:
+        asking.get(path)
+    return len(captured)

@@ -1,0 +1,175 @@
+"""Every path of the interface specification, with its literal fields and both headers.
+
+The table is the specification's, row by row and in an order that tells a story. Each row runs under
+every prefix of its API.
+"""
+
+import json
+
+import pytest
+from django.test import Client
+
+from organizations.provisioning import create_organization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PREFIXES = [  # of the credentials API and of the wallet API
+    ("", ""),
+    ("", "/custodian/v1"),
+    ("/agency/v1", "/custodian"),
+    ("/credentials/v1", "/wallet/v1"),
+]
+POLICY = {
+    "name": "Licence check",
+    "version": "1.0.0-beta.1",
+    "attributes": [{"policyName": "name"}],
+    "predicates": [
+        {
+            "policyName": "Old enough",
+            "attributeName": "year",
+            "predicateType": "<=",
+            "predicateValue": "2020",
+            "restrictions": [{"credentialDefinitionId": "{definitionId}"}],
+        }
+    ],
+}
+CHOICE = [
+    {"policyName": "name", "credentialId": "{held}", "hidden": True},
+    {"policyName": "Old enough", "credentialId": "{held}", "hidden": False},
+]
+OFFER = {
+    "definitionId": "{definitionId}",
+    "connectionId": "{connectionId}",
+    "credentialValues": {"name": "Rex", "year": "2019"},
+}
+BY_LINK = {name: value for name, value in OFFER.items() if name != "connectionId"}
+DEFINITION = {"name": "Dog licence", "version": "1.0", "attrNames": ["name", "year"]}
+SCHEMA = {"name": "Cat licence", "version": "1.0", "attrNames": ["name"]}
+WEBHOOK = {"url": "https://office.example/events", "type": "Endorser"}
+PROOF_REQUEST = {
+    "name": "Licence check",
+    "version": "1.0",
+    "requested_attributes": {"name": {"name": "name"}},
+}
+
+# method, path, body (or form), what to keep from the answer: name -> where
+STORY = [
+    ("GET", "/health", None, {}),
+    ("GET", "/api/health", None, {}),
+    ("POST", "/api/wallets", {"ownerName": "Rex"}, {"walletId": "walletId"}),
+    ("POST", "/connections", {}, {"connectionId": "connectionId", "invitation": "invitation"}),
+    ("GET", "/connections/{connectionId}", None, {}),
+    (
+        "POST",
+        "/api/{walletId}/connections/invitation",
+        {"form": {"invitation": "{invitation}"}},
+        {"mine": "connectionId"},
+    ),
+    ("POST", "/definition/schemas", SCHEMA, {}),
+    ("POST", "/definitions/credentials", DEFINITION, {"definitionId": "definitionId"}),
+    ("POST", "/credentials", OFFER, {"credentialId": "credentialId"}),
+    ("GET", "/api/{walletId}/credentials", None, {"held": "0.credentialId"}),
+    ("POST", "/api/{walletId}/credentials/{held}", None, {}),
+    ("PUT", "/credentials/{credentialId}", None, {}),
+    ("POST", "/verificationPolicies", POLICY, {"policyId": "policyId"}),
+    ("GET", "/verificationPolicies", None, {}),
+    ("GET", "/verificationPolicies/{policyId}", None, {}),
+    (
+        "PUT",
+        "/verifications/policy/{policyId}/connections/{connectionId}",
+        None,
+        {"verificationId": "verificationId"},
+    ),
+    ("GET", "/verifications", None, {}),
+    ("GET", "/api/{walletId}/verifications/connection/{mine}", None, {"asked": "0.verificationId"}),
+    ("GET", "/api/{walletId}/verification/{asked}", None, {}),
+    ("GET", "/api/{walletId}/verifications/{asked}/availableCredentials", None, {}),
+    ("PUT", "/api/{walletId}/verifications/{asked}", CHOICE, {}),
+    ("GET", "/verifications/{verificationId}", None, {"isValid": "isValid"}),
+    ("GET", "/verifications/{verificationId}/verify", None, {"valid": "valid"}),
+    ("PUT", "/verifications/policy/connections/{connectionId}", POLICY, {}),
+    ("GET", "/api/{walletId}/verifications/connection/{mine}", None, {"asked": "0.verificationId"}),
+    ("PUT", "/api/{walletId}/verifications/{asked}/autoSelect", None, {}),
+    ("PUT", "/verifications/policy/{policyId}", None, {"url": "verificationUrl"}),
+    ("POST", "/verifications/policy", POLICY, {"url": "verificationUrl"}),
+    ("POST", "/credentials", BY_LINK, {"offerUrl": "offerUrl"}),
+    ("POST", "/definitions/verifications", PROOF_REQUEST, {"verificationDefinitionId": "id"}),
+    ("GET", "/definitions/verifications", None, {}),
+    ("GET", "/definitions/verifications/{verificationDefinitionId}", None, {}),
+    ("DELETE", "/definitions/verifications/{verificationDefinitionId}", None, {}),
+    ("POST", "/webhooks", WEBHOOK, {"webhookId": "id"}),
+    ("GET", "/webhooks", None, {"endorser": "0.type"}),
+    ("PUT", "/webhooks/{webhookId}/disable", None, {}),
+    ("PUT", "/webhooks/{webhookId}/enable", None, {}),
+    ("DELETE", "/webhooks/{webhookId}", None, {}),
+    ("DELETE", "/verifications/{verificationId}", None, {}),
+    ("DELETE", "/verificationPolicies/{policyId}", None, {}),
+    ("DELETE", "/definitions/credentials/{definitionId}", None, {}),
+]
+
+
+class Caller:
+    """Calls as the specification shows it, filling in what earlier answers gave."""
+
+    def __init__(self, credentials_prefix, wallet_prefix):
+        made = create_organization("Registry office")
+        self.prefixes = (credentials_prefix, wallet_prefix)
+        self.client, self.kept = Client(), {}
+        self.headers = {
+            "Authorization": f"bearer {made.access_token}",
+            "X-Service-Subscription-Key": made.subscription_key,
+            "Accept": "text/plain",
+        }
+
+    def send(self, method, path, body=None):
+        prefix = self.prefixes[path.startswith("/api/")]
+        body = json.loads(self.fill(json.dumps(body))) if body is not None else None
+        given = {"headers": self.headers}
+        if isinstance(body, dict) and "form" in body:
+            given["data"] = body["form"]
+        elif body is not None:
+            given |= {"data": json.dumps(body), "content_type": "application/json-patch+json"}
+        return getattr(self.client, method.lower())(prefix + self.fill(path), **given)
+
+    def fill(self, text):
+        for name, value in self.kept.items():
+            text = text.replace(f"{{{name}}}", str(value))
+        return text
+
+    def keep(self, answer, wanted):
+        for name, where in wanted.items():
+            value = answer
+            for step in where.split("."):
+                value = value[int(step) if step.isdecimal() else step]
+            self.kept[name] = value
+
+
+@pytest.mark.parametrize(("credentials", "wallet"), PREFIXES)
+def test_every_path_answers_as_the_specification_says(stored_keys, credentials, wallet):
+    caller = Caller(credentials, wallet)
+    for method, path, body, wanted in STORY:
+        response = caller.send(method, path, body)
+        assert response.status_code == 200, f"{method} {path}: {response.content}"
+        kind = "text/plain" if path.endswith("/health") else "application/json"
+        assert not response.content or response["Content-Type"] == kind, f"{method} {path}"
+        caller.keep(response.json() if wanted else None, wanted)
+    assert caller.kept["isValid"] is True
+    assert caller.kept["valid"] is True
+    assert caller.kept["endorser"] == "DelegatedEndorser"
+
+
+def test_the_dialect_of_the_interface_shapes_endpoint_and_available_credentials(stored_keys):
+    caller = Caller("", "/custodian/v1")
+    for method, path, body, wanted in STORY:
+        answer = caller.send(method, path, body).content
+        if path.endswith("/connections/invitation"):
+            assert isinstance(json.loads(answer)["endpoint"]["verkey"], str)
+        if path.endswith("availableCredentials"):
+            break
+        caller.keep(json.loads(answer) if wanted else None, wanted)
+    available = json.loads(answer)
+    assert set(available) == {"attributes", "predicates"}
+    assert available["attributes"][0]["policyName"] == "name"
+    assert available["predicates"][0]["restrictions"] == [
+        {"credentialDefinitionId": caller.kept["definitionId"]}
+    ]

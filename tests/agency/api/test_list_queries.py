@@ -1,0 +1,203 @@
+"""What a list can be asked: pages, orders and filters."""
+
+import base64
+import re
+
+import pytest
+from django.utils import timezone
+
+from agency.api.pagination import MAX_LIST
+from connections.models import Connection
+from tests.agency.api.lists_world import POLICY, VALUES, walk
+from tests.support.races import threads
+from wallets.models import Wallet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "-1", "ten", "1.5", "9" * 20])
+def test_a_limit_is_from_1_to_1000(faber, limit):
+    response = faber.send("get", f"/connections?limit={limit}")
+    assert response.status_code == 400
+    assert set(response.json()["errors"]) == {"limit"}
+
+
+def test_empty_and_unknown_parameters_change_nothing(faber):
+    faber.invites()
+    assert faber.get("/connections", limit="", cursor="", sort="", page="7", name="") != []
+
+
+def test_without_parameters_the_newest_1000_come_and_a_link_to_the_rest(faber):
+    rows = [wallet(faber, number) for number in range(MAX_LIST + 1)]
+    Wallet.objects.bulk_create(rows)
+    response = faber.send("get", "/api/wallets")
+    assert [one["walletId"] for one in response.json()] == [f"w{n}" for n in range(MAX_LIST, 0, -1)]
+    assert len(walk(faber, "/api/wallets")) == MAX_LIST + 1
+
+
+def wallet(organization, number, **fields):
+    return Wallet(tenant=organization.tenant, wallet_id=f"w{number}", link_secret=b"", **fields)
+
+
+def test_the_link_keeps_prefix_and_parameters_and_does_not_believe_the_host(faber, settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    faber.invites(), faber.invites()
+    path = "/agency/v1/connections?state=Invited&limit=1&x=a%20%26b&x=c"
+    response = faber.send("get", path, Host="evil.example")
+    target, _, relation = response.headers["Link"].partition("; ")
+    assert relation == 'rel="next"'
+    address, _, query = target.strip("<>").partition("?")
+    assert address == f"{settings.PUBLIC_URL}/agency/v1/connections"
+    assert query.startswith("state=Invited&limit=1&x=a+%26b&x=c&cursor=")
+
+
+def test_the_last_page_has_no_link(faber):
+    faber.invites(), faber.invites()
+    assert "Link" not in faber.send("get", "/connections?limit=2").headers
+
+
+def cursor_of(faber, path):
+    [cursor] = re.findall(r"cursor=([\w%-]+)", faber.send("get", path).headers["Link"])
+    return cursor
+
+
+@pytest.mark.parametrize(
+    "change", [str.lower, lambda c: c[:-4], lambda c: "x", lambda c: c + "AAAA"]
+)
+def test_a_changed_cursor_is_refused(faber, change):
+    faber.invites(), faber.invites()
+    cursor = change(cursor_of(faber, "/connections?limit=1"))
+    response = faber.send("get", f"/connections?limit=1&cursor={cursor}")
+    assert (response.status_code, response.json()["code"]) == (400, "invalid_cursor")
+    assert set(response.json()["errors"]) == {"cursor"}
+
+
+def test_a_cursor_belongs_to_its_list_and_order(faber):
+    faber.invites(), faber.invites()
+    cursor = cursor_of(faber, "/connections?limit=1")
+    for elsewhere in ("/connections?sort=name", "/credentials?limit=1", "/api/wallets?limit=1"):
+        response = faber.send("get", f"{elsewhere}&cursor={cursor}")
+        assert response.json()["code"] == "invalid_cursor", elsewhere
+
+
+def test_a_cursor_of_another_organization_shows_nothing_of_it(faber, acme):
+    mine = acme.invites()
+    faber.invites(), faber.invites()
+    cursor = cursor_of(faber, "/connections?limit=1")
+    assert acme.get("/connections", cursor=cursor) == [mine]
+
+
+def test_a_cursor_does_not_tell_the_name_that_it_stands_at(faber):
+    faber.hosts("Zenobia"), faber.hosts("Zenobia")
+    cursor = cursor_of(faber, "/api/wallets?limit=1&sort=name")
+    plain = base64.urlsafe_b64decode(cursor + "==")
+    assert b"zenobia" not in plain.lower()
+
+
+@pytest.mark.parametrize("sort", ["createdAt", "-createdAt", "name", "-name"])
+def test_pages_miss_and_repeat_nothing_while_rows_come(faber, sort):
+    Wallet.objects.bulk_create(wallet(faber, n, owner_name=f"Owner {n % 4}") for n in range(40))
+    arriving = [wallet(faber, n, owner_name=f"Owner {n % 4}") for n in range(40, 80)]
+    seen, _ = threads(
+        [
+            lambda: walk(faber, "/api/wallets", limit=1, sort=sort),
+            lambda: [row.save(force_insert=True) for row in arriving],
+        ]
+    )
+    ids = [one["walletId"] for one in seen]
+    assert len(set(ids)) == len(ids)
+    assert {f"w{n}" for n in range(40)} <= set(ids)
+
+
+@pytest.mark.parametrize("sort", ["updatedAt", "-updatedAt"])
+def test_rows_of_one_instant_keep_their_order(faber, sort):
+    invited = [faber.invites()["connectionId"] for _ in range(7)]
+    moment = timezone.now()
+    Connection.objects.filter(connection_id__in=invited[:5]).update(updated_at=moment)
+    pages = [one["connectionId"] for one in walk(faber, "/connections", limit=2, sort=sort)]
+    assert pages == expected_by_update(sort)
+
+
+def expected_by_update(sort):
+    rows = sorted(Connection.objects.all(), key=lambda row: (row.updated_at, row.pk))
+    ids = [row.connection_id for row in rows]
+    return ids[::-1] if sort.startswith("-") else ids
+
+
+def test_names_are_searched_by_their_beginning_in_any_case_and_taken_literally(faber):
+    for name in ("Alice", "ALINA", "Malice", "100%", "1000", "Änne"):
+        faber.invites(name=name)
+    found = {
+        prefix: {one["name"] for one in faber.get("/connections", name=prefix)}
+        for prefix in ("ali", "100%25", "_", "ä", "bob")
+    }
+    assert found == {
+        "ali": {"Alice", "ALINA"}, "100%25": {"100%"}, "_": set(), "ä": {"Änne"}, "bob": set()
+    }  # fmt: skip
+
+
+def test_names_are_sorted_without_case(faber):
+    for name in ("bob", "Alice", "alba", "Bo"):
+        faber.hosts(name)
+    listed = [one["name"] for one in walk(faber, "/api/wallets", limit=1, sort="name")]
+    assert listed == ["alba", "Alice", "Bo", "bob"]
+
+
+def test_times_are_bounds_that_are_not_part_of_it(faber):
+    first, second, third = (faber.invites() for _ in range(3))
+    at = {"createdAfter": first["createdAtUtc"], "createdBefore": third["createdAtUtc"]}
+    assert faber.get("/connections", **at) == [second]
+    Connection.objects.filter(pk=second["connectionId"]).update(updated_at=timezone.now())
+    last = Connection.objects.get(pk=third["connectionId"]).updated_at
+    after = last.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    assert faber.get("/connections", updatedAfter=after) == [second]
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-01-31"])
+def test_any_time_is_taken(faber, moment):
+    faber.invites()
+    assert len(faber.get("/connections", createdAfter=moment)) == (moment < "9999")
+    assert len(faber.get("/connections", createdBefore=moment)) == (moment >= "9999")
+
+
+def test_credentials_are_found_by_what_they_are_of(faber):
+    alice, dogs, cats = faber.hosts(), faber.defines(*VALUES), faber.defines(*VALUES)
+    faber.offers(alice, dogs, VALUES | {"name": "Rex"})
+    alice.receives(faber, cats, VALUES | {"name": "Tom"})
+    for query in (
+        {"schemaId": cats["schemaId"]},
+        {"definitionId": cats["definitionId"]},
+        {"state": "Issued", "role": "issuer"},
+    ):
+        [found] = faber.get("/credentials", **query)
+        assert found["values"]["name"] == "Tom", query
+    assert faber.get("/credentials", role="holder") == []
+    [offered] = alice.get("/credentials", state="Offered", role="holder")
+    assert offered["values"]["name"] == "Rex"
+    of = alice.get("/connections")[0]["connectionId"]
+    assert alice.get(f"/credentials/connection/{of}", state="Offered") == [offered]
+
+
+def test_verifications_are_found_by_their_result(faber):
+    alice = faber.hosts()
+    faber.asks(alice, attributes=POLICY["attributes"])
+    alice.auto_selects()
+    asked = faber.asks(alice, attributes=POLICY["attributes"])
+    [wrong] = faber.get("/verifications", isValid="false", role="verifier")
+    assert wrong["state"] == "Accepted"
+    [still] = faber.get("/verifications", state="Requested")
+    assert still["verificationId"] == asked["verificationId"]
+    assert faber.get("/verifications", isValid="true") == []
+
+
+def test_definitions_and_webhooks_are_found_by_their_parts(faber):
+    dogs = faber.defines("name", "year", tag="dogs")
+    faber.defines("name", "year")
+    for query in ({"tag": "dogs"}, {"schemaId": dogs["schemaId"]}, {"name": dogs["name"].lower()}):
+        assert faber.get("/definitions/credentials", **query) == [dogs], query
+    assert len(faber.get("/definitions/credentials", supportsRevocation="false")) == 2
+    zapier = faber.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
+    other = faber.post("/webhooks", {"url": "https://office.example"})
+    faber.put(f"/webhooks/{other['id']}/disable")
+    for query in ({"type": "Zapier"}, {"enabled": "true"}):
+        assert [one["id"] for one in faber.get("/webhooks", **query)] == [zapier["id"]], query

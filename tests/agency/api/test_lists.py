@@ -1,0 +1,136 @@
+"""Every list of the OpenAPI schema is paged and sorted, and reads what it shows only."""
+
+import re
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.db.models import BinaryField
+from django.test.utils import CaptureQueriesContext
+
+from tenants import vault
+from tests.agency.api.lists_world import World, walk
+from tests.agency.api.test_generated import PRIVATE
+from tests.support.people import Organization
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WALLET = "/custodian/v1/api/{walletId}"
+WHOLE = {  # answered in one piece, and why that is little
+    "/common/networks": "an operator's few networks",
+    "/provider/v1/networks": "the same",
+    "/provider/v1/analytics/usage": "24 months at most",
+    f"{WALLET}/verifications/{{verificationId}}/availableCredentials": "an item for each asked",
+}
+ONE_ROW = {"/tenants"}  # the caller's own organization
+BAD = {"date-time": "yesterday", "boolean": "maybe", "integer": "0", "enum": "other"}
+
+
+def array_of(operation):
+    content = operation["responses"]["200"].get("content", {}).get("application/json", {})
+    return content.get("schema", {}).get("type") == "array"
+
+
+ARRAYS = {p: o for m, p, o in (row.values for row in PRIVATE) if m == "get" and array_of(o)}
+ON_AND_ON = {"/events"}  # oldest first, without an end: tests/webhooks/test_feed.py
+LISTS = {path: one for path, one in ARRAYS.items() if path not in {*WHOLE, *ON_AND_ON}}
+
+
+@pytest.fixture
+def world(faber):
+    return World(faber)
+
+
+def parameters(operation):
+    return {one["name"]: one["schema"] for one in operation["parameters"] if one["in"] == "query"}
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_every_list_documents_its_pages(path):
+    documented = set(parameters(LISTS[path]))
+    assert {"limit", "cursor", "sort", "createdAfter", "createdBefore"} <= documented
+    assert "Link" in LISTS[path]["responses"]["200"]["headers"]
+
+
+def test_what_is_answered_whole_is_an_array_still():
+    assert WHOLE.keys() | ON_AND_ON <= ARRAYS.keys()
+
+
+def test_every_list_goes_page_by_page_in_every_order(world):
+    for _ in range(4):
+        world.grow()
+    for path, operation in LISTS.items():
+        who, address = world.calls(path)
+        whole = who.get(address)
+        assert len(whole) >= (1 if path in ONE_ROW else 4), path
+        for sort in parameters(operation)["sort"]["enum"]:
+            pages = walk(who, address, limit=3, sort=sort)
+            assert pages == who.get(address, sort=sort), f"{path} {sort}"
+            assert sorted(map(str, pages)) == sorted(map(str, whole)), f"{path} {sort}"
+        assert walk(who, address, limit=2) == whole, path
+        assert walk(who, address, limit=2, sort="createdAt") == whole[::-1], path
+
+
+def test_every_list_is_of_one_organization(world):
+    world.grow()
+    acme = Organization("Acme")
+    for path in LISTS:
+        who, address = world.calls(path, acme)
+        response = who.send("get", f"{address}?limit=5&sort=createdAt")
+        assert response.status_code in (200, 404), path
+        theirs = response.json() if response.status_code == 200 else []
+        mine = world.get(path)
+        assert mine and not any(row in mine for row in theirs), path
+
+
+@pytest.mark.slow
+def test_the_queries_of_a_list_are_as_many_for_30_rows_as_for_one(world):
+    world.grow()
+    before = {path: queries(world, path) for path in LISTS}
+    for _ in range(29):
+        world.grow()
+    assert {path: queries(world, path) for path in LISTS} == before
+    for path in LISTS.keys() - ONE_ROW:
+        assert len(world.get(path, limit=30)) == 30, path
+
+
+def queries(world, path):
+    world.get(path)
+    with CaptureQueriesContext(connection) as captured:
+        world.get(path)
+    return len(captured)
+
+
+def test_a_known_parameter_with_a_bad_value_is_named(world):
+    for path, operation in LISTS.items():
+        who, address = world.calls(path)
+        for name, schema in parameters(operation).items():
+            kind = "enum" if "enum" in schema else schema.get("format", schema["type"])
+            response = who.send("get", f"{address}?{name}={BAD.get(kind, 'x' * 2001)}")
+            assert response.status_code == 400, f"{path} {name}"
+            assert set(response.json()["errors"]) == {name}, f"{path} {name}"
+
+
+NOTED = {("connections_connection", "shared")}  # whether it is there tells what an inviter shows
+SEALED = {
+    model._meta.db_table: {f.column for f in model._meta.fields if isinstance(f, BinaryField)}
+    for model in apps.get_models()
+}
+
+
+def test_a_list_reads_no_sealed_column_but_those_that_it_shows(world, monkeypatch):
+    world.grow()
+    opened, unseal = set(), vault.unseal
+
+    def noted(row, column):
+        opened.add((row._meta.db_table, column))
+        return unseal(row, column)
+
+    monkeypatch.setattr(vault, "unseal", noted)
+    for path in LISTS:
+        opened.clear()
+        with CaptureQueriesContext(connection) as captured:
+            rows = world.get(path)
+        assert rows, path
+        columns = set(re.findall(r'"(\w+)"\."(\w+)"', captured[-1]["sql"].partition(" FROM ")[0]))
+        read = {(table, column) for table, column in columns if column in SEALED.get(table, ())}
+        assert opened <= read <= opened | NOTED, path

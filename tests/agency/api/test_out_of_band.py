@@ -1,0 +1,239 @@
+"""Out-of-band invitations over the API: alone, with an offer or request, and from who is known."""
+
+import base64
+import json
+
+import pytest
+from django.conf import settings
+
+from connections.models import Connection
+from credentials.models import Credential
+from tests.support.pages import pages
+from tests.support.people import ApiError
+
+__all__ = ["pages"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+OUT_OF_BAND = {"protocol": "out-of-band"}
+CONNECTING = OUT_OF_BAND | {"handshakes": ["didexchange/1.1", "connections/1.0"]}
+VALUES = {"name": "Alice", "degree": "Maths"}
+POLICY = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+
+
+@pytest.fixture
+def alice(faber):
+    return faber.hosts("Alice")
+
+
+@pytest.fixture
+def offer(faber):
+    definition = faber.defines("name", "degree")["definitionId"]
+
+    def make(**body):
+        body |= {"definitionId": definition, "credentialValues": VALUES}
+        return faber.post("/credentials", body | {"automaticIssuance": True})
+
+    return make
+
+
+def message_in(data):
+    return json.loads(base64.b64decode(data))
+
+
+def kinds_in(body):
+    return [one["data"]["json"]["@type"] for one in body.get("requests~attach", [])]
+
+
+def test_an_out_of_band_invitation_says_what_its_maker_chose(faber):
+    invited = faber.invites(**CONNECTING, goalCode="issue-vc", goal="To issue")
+    body = message_in(invited["invitation"])
+    assert body["@type"] == "https://didcomm.org/out-of-band/1.1/invitation"
+    offered = [one.removeprefix("https://didcomm.org/") for one in body["handshake_protocols"]]
+    assert offered == CONNECTING["handshakes"]
+    assert (body["goal_code"], body["goal"]) == ("issue-vc", "To issue")
+    assert body["label"] == "Faber College"
+
+
+def test_without_a_protocol_the_invitation_is_what_it_always_was(faber):
+    for body in ({}, {"protocol": "connections"}, {"protocol": None, "handshakes": None}):
+        kind = message_in(faber.invites(**body)["invitation"])["@type"]
+        assert kind == "https://didcomm.org/connections/1.0/invitation"
+
+
+@pytest.mark.parametrize("form", ["invitation", "invitationUrl", "json", "long link"])
+def test_a_wallet_accepts_it_in_each_form(faber, alice, form):
+    invited = faber.invites(**OUT_OF_BAND)
+    given = {
+        "json": json.dumps(message_in(invited["invitation"])),
+        "long link": f"{invited['invitationUrl']}?oob={invited['invitation']}",
+    }
+    mine = alice.accepts_invitation(given.get(form) or invited[form])
+    assert mine["state"] == "Connected"
+    assert faber.get(f"/connections/{invited['connectionId']}")["theirKey"] == mine["myKey"]
+
+
+@pytest.mark.parametrize("handshake", ["didexchange/1.1", "didexchange/1.0", "connections/1.0"])
+def test_the_handshake_is_the_one_chosen(faber, alice, handshake):
+    alice.accepts_invitation(
+        faber.invites(**OUT_OF_BAND, handshakes=[handshake], multiParty=True)["invitation"]
+    )
+    connected = Connection.objects.filter(state="Connected")
+    assert set(connected.values_list("handshake", flat=True)) == {handshake}
+
+
+def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connection(alice, offer):
+    for form in ("offerUrl", "offerData"):
+        offered = offer(**OUT_OF_BAND, goalCode="issue-vc")
+        body = message_in(offered["offerData"])
+        assert kinds_in(body) == ["https://didcomm.org/issue-credential/2.0/offer-credential"]
+        attached = body["requests~attach"][0]["data"]["json"]
+        assert attached["~thread"]["pthid"] == body["@id"]
+        assert "handshake_protocols" not in body and body["goal_code"] == "issue-vc"
+        taken = alice.put_form("/credentials/fromData", credentialData=offered[form])
+        assert (taken["state"], taken["values"]) == ("Issued", VALUES)
+    assert alice.get("/connections") == []
+
+
+def test_an_offer_in_an_invitation_with_a_handshake_comes_after_connecting(faber, alice, offer):
+    offered = offer(**CONNECTING)
+    mine = alice.accepts_invitation(offered["offerUrl"])
+    assert mine["state"] == "Connected"
+    alice.accepts_offer()
+    read = faber.get(f"/credentials/{offered['credentialId']}")
+    assert (read["state"], read["connectionId"]) == ("Issued", offered["connectionId"])
+    assert [one["connectionId"] for one in faber.get("/connections")] == [read["connectionId"]]
+    assert alice.newest("credentials")["connectionId"] == mine["connectionId"]
+
+
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_proof_is_asked_for_by_an_out_of_band_invitation(faber, alice, offer, is_stored):
+    alice.put_form("/credentials/fromData", credentialData=offer()["offerData"])
+    path, body = "/verifications/policy", POLICY
+    if is_stored:
+        path, body = f"{path}/{faber.post('/verificationPolicies', POLICY)['policyId']}", {}
+    ask = faber.put if is_stored else faber.post
+    asked = ask(path, body | OUT_OF_BAND)
+    kinds = kinds_in(message_in(asked["verificationRequestData"]))
+    assert kinds == ["https://didcomm.org/present-proof/2.0/request-presentation"]
+    data = asked["verificationRequestUrl"]
+    alice.put_form("/verifications/fromData/autoSelect", verificationData=data)
+    result = faber.get(f"/verifications/{asked['verificationId']}")
+    assert (result["state"], result["isValid"]) == ("Accepted", True)
+
+
+def test_a_proof_is_asked_for_after_connecting(faber, alice):
+    asked = faber.post("/verifications/policy", POLICY | CONNECTING)
+    mine = alice.accepts_invitation(asked["verificationRequestData"])
+    alice.auto_selects()
+    assert faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Accepted"
+    assert alice.newest("verifications")["connectionId"] == mine["connectionId"]
+
+
+def test_who_is_connected_already_goes_on_there(faber, alice, offer):
+    """RFC 0434, reuse: one connection, and the offer comes on it."""
+    first = faber.invites(**CONNECTING, reuse=True)
+    mine = alice.accepts_invitation(first["invitation"])
+    offered = offer(**CONNECTING, reuse=True)
+    assert alice.accepts_invitation(offered["offerData"]) == mine
+    alice.accepts_offer()
+    read = faber.get(f"/credentials/{offered['credentialId']}")
+    assert (read["state"], read["connectionId"]) == ("Issued", first["connectionId"])
+    assert [one["connectionId"] for one in faber.get("/connections")] == [first["connectionId"]]
+    assert [one["connectionId"] for one in alice.get("/connections")] == [mine["connectionId"]]
+
+
+def test_a_proof_request_too_goes_on_where_both_are_connected(faber, alice):
+    first = faber.invites(**CONNECTING, reuse=True, multiParty=True)
+    mine = alice.accepts_invitation(first["invitation"])
+    asked = faber.post("/verifications/policy", POLICY | CONNECTING | {"reuse": True})
+    assert alice.accepts_invitation(asked["verificationRequestUrl"]) == mine
+    alice.auto_selects()
+    read = faber.get(f"/verifications/{asked['verificationId']}")
+    assert read["state"] == "Accepted"
+    assert Connection.objects.filter(role="invitee").count() == 1
+
+
+def test_an_invitation_under_a_lasting_key_connects_many_and_each_once(faber, acme):
+    invited = faber.invites(**CONNECTING, reuse=True, multiParty=True)
+    for holder in (faber.hosts("Bob"), acme.hosts("Carol")):
+        once, again = (holder.accepts_invitation(invited["invitation"]) for _ in range(2))
+        assert once == again and once["state"] == "Connected"
+    assert Connection.objects.filter(role="inviter", state="Connected").count() == 2
+
+
+def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, alice):
+    used, withdrawn = (faber.invites(**CONNECTING, reuse=True) for _ in range(2))
+    alice.accepts_invitation(used["invitation"])
+    faber.delete(f"/connections/{withdrawn['connectionId']}")
+    bob = acme.hosts("Bob")
+    for invited, code in ((used, "invitation_used"), (withdrawn, "invitation_gone")):
+        with pytest.raises(ApiError) as refused:
+            bob.accepts_invitation(invited["invitation"])
+        assert (refused.value.status, refused.value.code) == (409, code)
+
+
+def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(faber, offer, pages):
+    for url, heading in (
+        (faber.invites(**OUT_OF_BAND)["invitationUrl"], b"invites you to connect"),
+        (offer(**OUT_OF_BAND)["offerUrl"], b"offers you a credential"),
+        (offer(**CONNECTING)["offerUrl"], b"offers you a credential"),
+    ):
+        path = url.removeprefix(settings.PUBLIC_URL)
+        told = faber.client.get(path, headers={"Accept": "*/*"})
+        assert (told.status_code, told["Location"].split("=")[0]) == (302, f"{url}?oob")
+        for address in (path, told["Location"]):
+            page = faber.client.get(address, headers={"Accept": "text/html"})
+            assert page.status_code == 200 and heading in page.content
+        given = faber.client.get(path, headers={"Accept": "application/json"}).json()
+        assert given == message_in(told["Location"].split("=", 1)[1])
+
+
+@pytest.mark.parametrize(
+    "body, field",
+    [
+        ({"protocol": "x"}, "protocol"),
+        ({"handshakes": ["connections/1.0"]}, "handshakes"),
+        ({"goal": "x"}, "goal"),
+        ({"reuse": True}, "reuse"),
+        (OUT_OF_BAND | {"handshakes": []}, "handshakes"),
+        (OUT_OF_BAND | {"handshakes": ["x/1.0"]}, "handshakes"),
+        (OUT_OF_BAND | {"goal": "x" * 201}, "goal"),
+        ({"exchangeVersion": "3.0"}, "exchangeVersion"),
+    ],
+)
+def test_what_does_not_fit_is_400_for_its_field(faber, body, field):
+    with pytest.raises(ApiError) as refused:
+        faber.invites(**body)
+    assert refused.value.status == 400
+    assert [name.partition("[")[0] for name in refused.value.body["errors"]] == [field]
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("body, field", [({"reuse": True}, "reuse"), ({}, "protocol")])
+def test_an_offer_has_terms_of_its_own(faber, alice, offer, body, field):
+    if not body:
+        body = {"connectionId": alice.known_as(faber)}
+    with pytest.raises(ApiError) as refused:
+        offer(**OUT_OF_BAND, **body)
+    assert (refused.value.status, list(refused.value.body["errors"])) == (400, [field])
+    assert not Credential.objects.exists()
+
+
+def test_an_invitation_that_was_reused_is_used(faber, acme):
+    first, second = (faber.invites(**CONNECTING, reuse=True) for _ in range(2))
+    alice, bob = faber.hosts(), acme.hosts("Bob")
+    mine = alice.accepts_invitation(first["invitation"])
+    assert alice.accepts_invitation(second["invitation"]) == mine
+    with pytest.raises(ApiError) as refused:
+        bob.accepts_invitation(second["invitation"])
+    assert (refused.value.status, refused.value.code) == (409, "invitation_gone")
+    assert [one["connectionId"] for one in faber.get("/connections")] == [first["connectionId"]]
+
+
+def test_an_invitation_for_many_that_was_reused_stays(faber, acme):
+    many = faber.invites(**CONNECTING, reuse=True, multiParty=True)
+    first = faber.invites(**CONNECTING, reuse=True)
+    alice, bob = faber.hosts(), acme.hosts("Bob")
+    mine = alice.accepts_invitation(first["invitation"])
+    assert alice.accepts_invitation(many["invitation"])["state"] == "Connected" == mine["state"]
+    assert bob.accepts_invitation(many["invitation"])["state"] == "Connected"

@@ -1,0 +1,147 @@
+"""How a connection is spoken, a new key for it, and its end, between parties hosted here."""
+
+import pytest
+
+from connections.models import Connection
+from tests.support.people import ApiError
+from webhooks.models import Event
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "degree": "Maths"}
+ASKED = [{"policyName": "name"}]
+
+
+@pytest.fixture
+def alice(faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    return alice
+
+
+@pytest.fixture
+def path(faber, alice):
+    return f"/connections/{alice.known_as(faber)}"
+
+
+def code_of(call, *arguments):
+    with pytest.raises(ApiError) as refused:
+        call(*arguments)
+    return refused.value.status, refused.value.code
+
+
+def wires(faber, alice):
+    """The versions of an offer and a request made now."""
+    faber.offers(alice, faber.defines("name", "degree"), VALUES)
+    faber.asks(alice, attributes=ASKED)
+    connection = Connection.objects.get(connection_id=alice.known_as(faber))
+    exchanges = connection.credential_set.last(), connection.verification_set.last()
+    return [one.wire_version for one in exchanges]
+
+
+def test_the_version_follows_the_handshake_until_one_is_chosen(faber, alice, path):
+    told = faber.get(f"{path}/protocols")
+    assert (told["handshake"], told["exchangeVersion"]) == ("connections/1.0", "auto")
+    assert (told["issueCredential"], told["presentProof"]) == ("1.0", "1.0")
+    chosen = faber.put(f"{path}/protocols", {"exchangeVersion": "2.0"})
+    assert (chosen["exchangeVersion"], chosen["issueCredential"]) == ("2.0", "2.0")
+    assert wires(faber, alice) == ["2.0", "2.0"]
+    faber.put(f"{path}/protocols", {"exchangeVersion": "1.0"})
+    assert wires(faber, alice) == ["1.0", "1.0"]
+
+
+def test_auto_is_the_version_that_was_spoken_last(faber, alice, path):
+    faber.put(f"{path}/protocols", {"exchangeVersion": "2.0"})
+    alice.receives(faber, faber.defines("name", "degree"), VALUES)
+    told = faber.put(f"{path}/protocols", {"exchangeVersion": "auto"})
+    assert (told["issueCredential"], told["presentProof"]) == ("2.0", "1.0")
+
+
+def test_an_invitation_says_the_version_of_what_follows(faber):
+    invited = faber.invites(exchangeVersion="2.0", multiParty=True)
+    alice = faber.hosts("Alice")
+    alice.accepts_invitation(invited["invitation"])
+    [connected] = faber.get("/connections", state="Connected")
+    told = faber.get(f"/connections/{connected['connectionId']}/protocols")
+    assert (told["exchangeVersion"], told["issueCredential"]) == ("2.0", "2.0")
+
+
+@pytest.mark.parametrize("body", [{}, {"exchangeVersion": "3.0"}, {"exchangeVersion": None}])
+def test_another_version_is_400(faber, path, body):
+    assert code_of(faber.put, f"{path}/protocols", body) == (400, "invalid_request")
+
+
+@pytest.mark.parametrize("last", ["protocols", "rotate", "hangup"])
+def test_another_organizations_connection_is_404(acme, path, last):
+    call = acme.get if last == "protocols" else acme.post
+    assert code_of(call, f"{path}/{last}") == (404, "not_found")
+
+
+def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
+    definition = faber.defines("name", "degree", supportRevocation=True)
+    offered = faber.offers(alice, definition, VALUES)
+    asked = faber.asks(alice, attributes=ASKED)
+    former = faber.get(path)
+    assert faber.post(f"{path}/rotate")["rotationPending"] is False
+    Connection.objects.get(role="invitee").rotate()
+    assert faber.get(path)["myKey"] != former["myKey"]
+    assert faber.get(path)["theirKey"] == former["theirKey"]
+    alice.accepts_offer()
+    assert faber.get(path)["theirKey"] != former["theirKey"]
+    faber.put(f"/credentials/{offered['credentialId']}")
+    alice.auto_selects()
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+    faber.delete(f"/credentials/{offered['credentialId']}")
+    assert alice.newest("credentials")["state"] == "Revoked"
+
+
+def test_keys_rotate_again_and_again(faber, alice, path):
+    seen = {faber.post(f"{path}/rotate") and faber.get(path)["myKey"] for _ in range(4)}
+    assert len(seen) == 4
+    faber.post("/messages", {"connectionId": alice.known_as(faber), "text": "Still here"})
+    assert alice.get("/connections")[0]["theirKey"] in seen
+
+
+def test_an_ended_connection_is_kept_and_carries_nothing_more(faber, alice, path):
+    offered = faber.offers(alice, faber.defines("name", "degree"), VALUES)
+    ended = faber.post(f"{path}/hangup")["endedAtUtc"]
+    mine = alice.get("/connections")[0]
+    assert faber.get(path)["endedAtUtc"] == ended and mine["endedAtUtc"] >= ended
+    assert (faber.get(path)["state"], mine["state"]) == ("Connected", "Connected")
+    assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
+    assert alice.newest("credentials")["state"] == "Rejected"
+    text = {"connectionId": alice.known_as(faber), "text": "Hello?"}
+    assert code_of(faber.post, "/messages", text) == (409, "connection_gone")
+    assert code_of(faber.post, f"{path}/rotate") == (409, "connection_gone")
+    assert faber.post(f"{path}/hangup")["endedAtUtc"] == ended
+
+
+def test_what_was_issued_before_the_end_stays(faber, alice, path):
+    definition = faber.defines("name", "degree", supportRevocation=True)
+    alice.receives(faber, definition, VALUES)
+    faber.post(f"{path}/hangup")
+    assert alice.newest("credentials")["state"] == "Issued"
+    faber.delete(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
+    assert faber.get("/credentials")[0]["state"] == "Revoked"
+
+
+def test_the_end_is_told_once_on_each_side(faber, alice, path):
+    for _ in range(2):
+        faber.post(f"{path}/hangup")
+    assert Event.objects.filter(type="connection_ended").count() == 2
+
+
+def test_before_it_is_connected_nothing_is_ended_or_rotated(faber):
+    path = f"/connections/{faber.invites()['connectionId']}"
+    for last in ("rotate", "hangup"):
+        assert code_of(faber.post, f"{path}/{last}") == (409, "wrong_state")
+
+
+def test_after_the_end_both_connect_anew(faber):
+    alice = faber.hosts("Alice")
+    terms = {"protocol": "out-of-band", "reuse": True}
+    first, second = faber.invites(**terms), faber.invites(**terms)
+    before = alice.accepts_invitation(first["invitation"])
+    faber.post(f"/connections/{first['connectionId']}/hangup")
+    after = alice.accepts_invitation(second["invitation"])
+    assert after["connectionId"] != before["connectionId"]
+    assert faber.get(f"/connections/{second['connectionId']}")["state"] == "Connected"

@@ -1,0 +1,234 @@
+"""`Prefer: wait=N`: a read answers when the other side has done its part."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import BoundedSemaphore
+
+import pytest
+import requests
+from django.conf import settings
+from django.db import connection
+from django.test import Client
+
+from agency.api import long_poll
+from tests.agency.api.contract_world import World
+from tests.support.races import in_thread
+from tests.webhooks.streams import free_port, serving
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SOON = 0.3  # seconds until the other side does something
+
+
+@pytest.fixture
+def world(transactional_db, stored_keys):
+    return World()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Time that passes only in sleep; answers the pauses, and checks what is held meanwhile."""
+    now, pauses = [0.0], []
+
+    def sleep(seconds):
+        assert connection.connection is None, "a sleeper holds a database connection"
+        pauses.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(long_poll, "sleep", sleep)
+    monkeypatch.setattr(long_poll, "monotonic", lambda: now[0])
+    return pauses
+
+
+def waits(caller, path, prefer="wait=10"):
+    return caller.send("get", path, Prefer=prefer)
+
+
+def meanwhile(read, act):
+    """What `read` answered, begun before `act`, and how long it took."""
+
+    def timed():
+        started = time.monotonic()
+        return read(), time.monotonic() - started
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(in_thread, timed)
+        time.sleep(SOON)
+        assert not reading.done(), "it did not wait"
+        act()
+        return reading.result()
+
+
+def connection_of_the_organization(world):
+    invited = world.faber.invites()
+    path = f"/connections/{invited['connectionId']}"
+    return (
+        world.faber,
+        path,
+        lambda: world.alice.accepts_invitation(invited["invitation"]),
+        "Connected",
+    )
+
+
+def credential_of_the_organization(world):
+    offered, held = world.offered(automaticIssuance=True)
+    accept = f"/credentials/{held}"
+    return world.faber, f"/credentials/{offered}", lambda: world.alice.post(accept), "Issued"
+
+
+def credential_of_the_wallet(world):
+    accepted, held = world.accepted()
+    issue = f"/credentials/{accepted}"
+    return world.alice, f"/credentials/{held}", lambda: world.faber.put(issue), "Issued"
+
+
+def credential_that_was_proposed(world):
+    theirs, mine = world.wished()
+    answer = f"/credentials/{theirs}/offer"
+    return world.alice, f"/credentials/{mine}", lambda: world.faber.put(answer), "Offered"
+
+
+def verification_of_the_organization(world):
+    asked, mine = world.asked()
+    path = f"/verifications/{asked}"
+    return world.faber, path, lambda: world.alice.put(f"/verifications/{mine}/decline"), "Rejected"
+
+
+def verification_of_the_wallet(world):
+    theirs, mine = world.proposed()
+    answer = f"/verifications/proposal/{theirs}/connections/{world.connection[0]}"
+    return world.alice, f"/verifications/{mine}", lambda: world.faber.put(answer), "Requested"
+
+
+WALKS = (
+    connection_of_the_organization,
+    credential_of_the_organization,
+    credential_of_the_wallet,
+    credential_that_was_proposed,
+    verification_of_the_organization,
+    verification_of_the_wallet,
+)
+
+
+def test_a_read_wakes_when_the_other_side_has_acted(world, subtests):
+    for walk in WALKS:
+        with subtests.test(walk.__name__):
+            caller, path, act, state = walk(world)
+            answer, seconds = meanwhile(partial(waits, caller, path), act)
+            assert answer.json()["state"] == state
+            assert answer["Preference-Applied"] == "wait=10"
+            assert SOON < seconds < 5
+
+
+def test_what_awaits_nothing_of_the_other_side_is_answered_at_once(world, clock):
+    faber, alice = world.faber, world.alice
+    multi = faber.invites(multiParty=True)["connectionId"]
+    offered, held = world.offered()
+    requested, _ = world.accepted()
+    for caller, path in (
+        (faber, f"/connections/{world.connection[0]}"),
+        (alice, f"/connections/{world.connection[1]}"),
+        (faber, f"/connections/{multi}"),
+        (alice, f"/credentials/{held}"),
+        (faber, f"/credentials/{requested}"),
+        (faber, f"/credentials/{world.credential[0]}"),
+        (faber, f"/verifications/{world.verification[0]}"),
+        (alice, f"/verifications/{world.verification[1]}"),
+        (alice, f"/verifications/{world.asked()[1]}"),
+        (faber, f"/verifications/{world.proposed()[0]}"),
+        (faber, f"/credentials/{world.wished()[0]}"),
+    ):
+        answer = waits(caller, path, "wait=5")
+        assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=5"), path
+        assert clock == [], path
+
+
+def test_without_the_preference_a_read_does_not_wait(faber, clock):
+    path = f"/connections/{faber.invites()['connectionId']}"
+    for answer in (faber.send("get", path), waits(faber, path, "respond-async, wait=soon")):
+        assert "Preference-Applied" not in answer
+    assert waits(faber, path, "wait=0")["Preference-Applied"] == "wait=0"
+    assert clock == []
+
+
+@pytest.mark.parametrize(("prefer", "seconds"), [("wait=2", 2), ("wait=99999", 10)])
+def test_it_waits_as_long_as_asked_at_most_ten_seconds_and_rests_in_between(
+    faber, clock, prefer, seconds
+):
+    answer = waits(faber, f"/connections/{faber.invites()['connectionId']}", prefer)
+    assert answer.json()["state"] == "Invited"
+    assert answer["Preference-Applied"] == f"wait={seconds}"
+    assert sum(clock) == pytest.approx(seconds)
+    assert clock[0] == 0.05 and max(clock) <= 0.5 and len(clock) < 5 + 3 * seconds
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        ("wait=3", 3),
+        ("Wait = 3", 3),
+        ('respond-async, wait="3"; strict, wait=4', 3),
+        ("wait=10", 10),
+        ("wait=11", 10),
+        ("wait=0", 0),
+        ("", None),
+        ("wait", None),
+        ("wait=-1", None),
+        ("wait=1.5", None),
+        ("wait=" + "9" * 400, None),
+        ("await=3", None),
+        ("x; wait=3", None),
+    ],
+)
+def test_the_preference_is_read_as_rfc_7240_says(header, seconds):
+    assert long_poll.wanted(header) == seconds
+
+
+def test_beyond_the_cap_a_read_is_answered_at_once_and_the_cap_is_given_back(faber, monkeypatch):
+    monkeypatch.setattr(long_poll, "slots", BoundedSemaphore(2))
+    path = f"/connections/{faber.invites()['connectionId']}"
+    with ThreadPoolExecutor(2) as pool:
+        two = [pool.submit(in_thread, lambda: waits(faber, path, "wait=2")) for _ in range(2)]
+        time.sleep(SOON)
+        started = time.monotonic()
+        third = waits(faber, path, "wait=2")
+        assert Client().get("/health").content == b"Healthy"
+        assert time.monotonic() - started < 1
+        assert third.status_code == 200 and "Preference-Applied" not in third
+        assert [one.result()["Preference-Applied"] for one in two] == ["wait=2", "wait=2"]
+    assert "Preference-Applied" in waits(faber, path, "wait=1")
+
+
+def test_what_is_deleted_meanwhile_is_404_and_its_place_is_given_back(faber, monkeypatch):
+    monkeypatch.setattr(long_poll, "slots", BoundedSemaphore(1))
+    path = f"/connections/{faber.invites()['connectionId']}"
+    answer, _ = meanwhile(lambda: waits(faber, path), lambda: faber.delete(path))
+    assert answer.status_code == 404
+    assert long_poll.slots.acquire(blocking=False)
+
+
+def test_the_cap_is_half_of_the_threads_that_the_web_server_is_given():
+    assert long_poll.slots._initial_value == settings.WEB_THREADS // 2
+
+
+@pytest.fixture
+def server(faber):
+    """The web process itself, on the test's database."""
+    with serving("web", free_port()) as url:
+        yield url
+
+
+@pytest.mark.slow
+def test_many_waits_do_not_starve_the_web_server(faber, server):
+    url = f"{server}/connections/{faber.invites()['connectionId']}"
+    headers = faber.headers | {"Prefer": "wait=3"}
+    with ThreadPoolExecutor(8) as pool:
+        reads = [pool.submit(requests.get, url, headers=headers, timeout=10) for _ in range(8)]
+        time.sleep(1)
+        started = time.monotonic()
+        assert requests.get(f"{server}/health", timeout=10).text == "Healthy"
+        assert time.monotonic() - started < 1.5
+        answers = [read.result() for read in reads]
+    assert {answer.status_code for answer in answers} == {200}
+    applied = [answer.headers.get("Preference-Applied") for answer in answers]
+    assert applied.count("wait=3") == settings.WEB_THREADS // 2

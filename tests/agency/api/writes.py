@@ -1,0 +1,117 @@
+"""Every POST, PUT and PATCH of the OpenAPI schema, with all that one call of it needs."""
+
+import copy
+from typing import Any, NamedTuple
+from urllib.parse import quote
+
+from django.apps import apps
+from drf_spectacular.generators import SchemaGenerator
+
+from tenants.models import ApiKey, IdempotencyKey
+from tests.agency.api.contract_calls import GIVEN, body, ids, path
+from tests.agency.api.contract_world import Given
+from tests.support.people import Api
+
+PREFIXES = {"/custodian/v1": "wallet", "/provider/v1": "provider", "": "credentials"}
+EXAMPLE = {"messageType": "new_connection"}
+SINCE = {"since": "2026-01-31T08:00:00Z"}
+
+
+def with_webhook(sent=None):
+    return lambda world: Given({"webhookId": world.webhook()}, sent)
+
+
+def with_delivery(world):
+    webhook = world.webhook()
+    sent = world.faber.post(f"/webhooks/{webhook}/example", EXAMPLE)
+    return path(webhookId=webhook, deliveryId=sent["deliveryId"])
+
+
+def with_connection(sent=None):
+    return lambda world: Given({"connectionId": world.connected()[0]}, sent)
+
+
+MORE = {  # what the contract does not have, or names otherwise
+    "POST /definitions/credentials/{definitionId}": lambda world: Given(
+        {"definitionId": world.definition["schemaId"]}, {"supportRevocation": True}
+    ),
+    "POST /verificationPolicies/try": lambda world: body(world.policy),
+    "POST /api/{walletId}/credentials/{credentialId}/decline": lambda world: path(
+        credentialId=world.offered()[1]
+    ),
+    "PUT /credentials/{credentialId}/offer": lambda world: Given(
+        {"credentialId": world.wished()[0]}, {"automaticIssuance": True}
+    ),
+    "PUT /api/{walletId}/credentials/propose/{connectionId}": lambda world: body(world.wish),
+    "PUT /api/{walletId}/credentials/{credentialId}/propose": lambda world: Given(
+        {"credentialId": world.offered()[1]}, {"comment": "Please"}
+    ),
+    "PUT /api/{walletId}/verifications/{verificationId}/decline": lambda world: path(
+        verificationId=world.asked()[1]
+    ),
+    "PUT /connections/{connectionId}/protocols": with_connection({"exchangeVersion": "2.0"}),
+    "POST /connections/{connectionId}/rotate": with_connection(),
+    "POST /connections/{connectionId}/hangup": with_connection(),
+    "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
+    "POST /webhooks/{webhookId}/secret": with_webhook(),
+    "POST /webhooks/{webhookId}/example": with_webhook(EXAMPLE),
+    "POST /webhooks/{webhookId}/recover": with_webhook(SINCE),
+    "POST /webhooks/{webhookId}/deliveries/{deliveryId}/resend": with_delivery,
+}
+
+
+class Operation(NamedTuple):
+    """`path` as the schema has it, with the prefix of the client."""
+
+    method: str
+    path: str
+    documented: dict[str, Any]
+
+    @property
+    def name(self):
+        return f"{self.method} {self.path}"
+
+    def ready(self, world):
+        """A call that can be made in the world now."""
+        prefix = next(prefix for prefix in PREFIXES if self.path.startswith(prefix))
+        client, name = PREFIXES[prefix], f"{self.method} {self.path.removeprefix(prefix)}"
+        given = (MORE | GIVEN[client]).get(name, lambda _: Given())(world)
+        names = ids(client, world) | given.ids
+        address = self.path.format(**{one: quote(names[one], safe="") for one in names})
+        caller = copy.copy(
+            given.caller or (world.provider if client == "provider" else world.faber)
+        )
+        caller.prefix = ""
+        return Write(caller, self.method.lower(), address, given.body, given.form)
+
+
+class Write(NamedTuple):
+    caller: Api
+    method: str
+    address: str
+    body: Any
+    form: dict[str, Any] | None
+
+    def send(self, key, **headers):
+        for field in (self.form or {}).values():
+            if hasattr(field, "seek"):
+                field.seek(0)
+        headers["Idempotency-Key"] = key
+        return self.caller.send(self.method, self.address, self.body, self.form, **headers)
+
+
+def operations():
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    return [
+        Operation(method.upper(), path, documented)
+        for path, methods in schema["paths"].items()
+        for method, documented in methods.items()
+        if method in ("post", "put", "patch")
+    ]
+
+
+def everything():
+    """All rows, each with the time of its last change: what a second effect would show in."""
+    models = [m for m in apps.get_models() if hasattr(m, "updated_at") and m is not IdempotencyKey]
+    assert ApiKey in models and len(models) > 15
+    return {m.__name__: sorted(m.objects.values_list("pk", "updated_at")) for m in models}

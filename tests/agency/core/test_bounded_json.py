@@ -1,0 +1,101 @@
+"""Reading JSON from strangers: one exception, whatever they send."""
+
+import contextlib
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agency.core import bounded_json
+from agency.core.bounded_json import MAX_DEPTH, BadJSON
+
+HOSTILE = [
+    "",
+    " ",
+    "{",
+    "[1,]",
+    "NaN",
+    "-Infinity",
+    "[1e400]",
+    "-1e400",
+    str(10**30),
+    str(-(10**30)),
+    "9" * 5000,
+    str(2**63 + 1),
+    "[" * 5000,
+    '{"a":' * 5000,
+    '"\\u0000"',
+    '{"\\u0000": 1}',
+    '{"a": ["x", {"b": "\\u0000"}]}',
+    '"\\ud800"',
+    '{"\\udfff": 1}',
+    '["\\ud83d x"]',
+    "\ufeff{}",
+    "'a'",
+    '"tab\there"',
+    "01",
+    '{"a": 1} x',
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_refused(text):
+    with pytest.raises(BadJSON):
+        bounded_json.loads(text)
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe{}", b'"\xed\xa0\x80"', '{"a": 1}'.encode("utf-16")])
+def test_what_is_not_utf8_is_refused(data):
+    with pytest.raises(BadJSON, match="UTF-8"):
+        bounded_json.loads(data)
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_the_reason_does_not_repeat_what_was_sent(text):
+    with pytest.raises(BadJSON) as refused:
+        bounded_json.loads(text)
+    assert len(str(refused.value)) < 100
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, 0, -1.5, 2**63, -(2**63), "", "Zoë 😀", [], {}, {"a": [1, {"b": None}]}, 1e308],
+)
+def test_honest_values_are_read(value):
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False).encode()):
+        assert bounded_json.loads(text) == value
+
+
+def test_a_byte_order_mark_of_bytes_is_skipped():
+    assert bounded_json.loads(b"\xef\xbb\xbf{}") == {}
+
+
+def nested(depth, opening="[", closing="]"):
+    return opening * depth + closing * depth
+
+
+def test_the_deepest_that_is_taken_and_one_level_more():
+    bounded_json.loads(nested(MAX_DEPTH))
+    with pytest.raises(BadJSON, match=str(MAX_DEPTH)):
+        bounded_json.loads(nested(MAX_DEPTH + 1))
+
+
+def test_depth_counts_objects_like_arrays():
+    bounded_json.loads('{"a":' * (MAX_DEPTH - 1) + "1" + "}" * (MAX_DEPTH - 1))
+    with pytest.raises(BadJSON):
+        bounded_json.loads('{"a":' * MAX_DEPTH + "[]" + "}" * MAX_DEPTH)
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(data):
+    with contextlib.suppress(BadJSON):
+        bounded_json.loads(data)
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_read_back_from_its_json_or_refused(text):
+    try:
+        assert bounded_json.loads(json.dumps(text)) == text
+    except BadJSON:
+        assert "\x00" in text

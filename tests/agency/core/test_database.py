@@ -1,0 +1,208 @@
+"""How connections to PostgreSQL are opened: options of DATABASE_URL, and one-off commands."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, ProgrammingError, connection, transaction
+from django.test import RequestFactory
+
+from agency.api.views import server_error
+from agency.core.database.base import is_outage
+from agency.core.database.options import connection_options
+from agency.devtools.embedded import empty_home, postgres
+from tests.support.database import END_OTHER_SESSIONS
+from tests.support.processes import eventually
+
+ROOT = Path(__file__).parents[3]
+SHOW = """
+import django, json
+django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute("SELECT name, setting FROM pg_settings WHERE name LIKE '%timeout'")
+    print(json.dumps(dict(cursor.fetchall()) | {"pool": bool(connection.pool)}))
+"""
+
+
+def run(*command, **given):
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "agency.settings"} | given
+    command = [sys.executable, *command]
+    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+
+
+def shown(**given):
+    """The time limits of a process with these variables, as the server sees them."""
+    ran = run("-c", SHOW, **given)
+    assert ran.returncode == 0, ran.stderr
+    return json.loads(ran.stdout)
+
+
+def url(query=""):
+    return os.environ["DATABASE_URL"] + query
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {"connect_timeout": 2}),
+        ({"sslmode": "require"}, {"sslmode": "require", "connect_timeout": 2}),
+        ({"sslmode": "verify-full", "sslrootcert": "/ca.pem"}, {"sslrootcert": "/ca.pem"}),
+        ({"connect_timeout": 9}, {"connect_timeout": 9}),
+        ({"application_name": "a b"}, {"application_name": "a b"}),
+        ({"keepalives_idle": 60}, {"keepalives_idle": 60, "keepalives_count": 3}),
+    ],
+)
+def test_options_of_the_url_win_over_ours(given, expected):
+    assert connection_options(given).items() >= expected.items()
+
+
+def test_parameters_of_the_server_are_joined_and_theirs_stand_last():
+    theirs = "-c statement_timeout=60000 -c search_path=agency"
+    options = connection_options({"options": theirs})["options"]
+    assert options.startswith("-c idle_in_transaction_session_timeout=60000 -c statement_timeout=")
+    assert options.endswith(f" {theirs}")
+
+
+@pytest.mark.slow
+def test_a_service_has_a_limit_for_statements_and_a_pool():
+    found = shown(DATABASE_URL=url())
+    assert (found["statement_timeout"], found["lock_timeout"]) == ("30000", "0")
+    assert found["pool"]
+
+
+@pytest.mark.slow
+def test_a_command_has_a_limit_for_locks_alone():
+    found = shown(DATABASE_URL=url(), ONE_OFF_COMMAND="1", DATABASE_LOCK_TIMEOUT="1.5")
+    assert (found["statement_timeout"], found["lock_timeout"]) == ("0", "1500")
+    assert not found["pool"]
+
+
+@pytest.mark.slow
+def test_parameters_of_the_server_in_the_url_are_in_force():
+    found = shown(DATABASE_URL=url("?options=-c%20statement_timeout%3D60000&connect_timeout=5"))
+    assert found["statement_timeout"] == "60000"
+    assert found["idle_in_transaction_session_timeout"] == "60000"
+
+
+@pytest.mark.slow
+def test_an_unknown_option_is_refused_with_a_sentence():
+    ran = run("manage.py", "check", DATABASE_URL=url("?sslmod=require"))
+    assert ran.returncode != 0
+    assert ran.stderr.startswith("CommandError: DATABASE_URL:") and "sslmod" in ran.stderr
+
+
+@pytest.mark.slow
+def test_where_tls_is_asked_for_nothing_goes_in_plain_text():
+    ran = run("manage.py", "migrate", DATABASE_URL=url("?sslmode=require"))
+    assert ran.returncode != 0
+    assert ran.stderr.startswith("CommandError: PostgreSQL is out of reach.")
+    assert "server does not support SSL, but SSL was required" in ran.stderr
+    found = run("-c", SHOW, DATABASE_URL=url("?sslmode=require"))
+    assert found.returncode != 0 and "SSL was required" in found.stderr
+
+
+@pytest.mark.slow
+def test_manage_py_knows_which_commands_end_by_themselves():
+    code = "import os, sys; sys.argv = ['manage.py', {!r}, '--help']; import manage\n"
+    code += "try: manage.main()\nexcept SystemExit: print(os.environ.get('ONE_OFF_COMMAND'))"
+    assert run("-c", code.format("migrate")).stdout.endswith("1\n")
+    assert run("-c", code.format("deliver")).stdout.endswith("None\n")
+
+
+@pytest.mark.slow
+def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
+    """A new table of the database is locked by another process, as by a service that runs."""
+    with empty_home() as home:
+        database = postgres.start(home / "postgres", postgres.FAST)
+        given = {"DATABASE_URL": database, "DATABASE_LOCK_TIMEOUT": "0.2"}
+        assert run("manage.py", "migrate", "tenants", **given).returncode == 0
+        with psycopg.connect(database) as other:
+            other.execute("LOCK TABLE django_migrations")
+            ran = run("manage.py", "migrate", **given)
+        assert ran.returncode != 0
+        assert ran.stderr.splitlines()[-1].startswith("CommandError: Another process held a lock")
+        assert run("manage.py", "migrate", **given).returncode == 0
+
+
+def test_a_connection_waits_no_longer_than_the_server_would_work(db):
+    connection.ensure_connection()
+    assert connection.connection.patience == 35
+
+
+def test_an_answer_that_does_not_come_is_a_lost_connection(transactional_db, monkeypatch):
+    connection.ensure_connection()
+    monkeypatch.setattr(connection.connection, "patience", 0.2)
+    with pytest.raises(OperationalError, match="no answer in time") as caught:
+        connection.cursor().execute("SELECT pg_sleep(5)")
+    assert is_outage(caught.value)
+    connection.close()
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+
+
+def test_a_dead_connection_empties_the_pool(transactional_db):
+    """All that were open when PostgreSQL went away are replaced at the first."""
+    pool = connection.pool
+    connection.close()
+    lent = [pool.getconn() for _ in range(3)]
+    for one in lent:
+        pool.putconn(one)
+    eventually(lambda: pool.get_stats()["pool_available"] >= 3)  # they return in another thread
+    with psycopg.connect(url_of_test(), autocommit=True) as other:
+        other.execute(END_OTHER_SESSIONS)
+    before = pool.get_stats().get("connections_lost", 0)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    assert pool.get_stats()["connections_lost"] - before == 1
+
+
+def url_of_test():
+    given = connection.settings_dict
+    server = f"{given['USER']}:{given['PASSWORD']}@{given['HOST']}:{given['PORT']}"
+    return f"postgres://{server}/{given['NAME']}"
+
+
+def raised(statement):
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+    except Exception as error:
+        return error
+    raise AssertionError
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["SET LOCAL statement_timeout = 10; SELECT pg_sleep(1)", "SELECT 1/0", "SELECT nothing"],
+)
+def test_a_statement_that_fails_is_no_outage(transactional_db, statement):
+    assert not is_outage(raised(statement))
+
+
+def test_a_session_that_is_ended_is_an_outage(transactional_db):
+    error = raised("SELECT pg_terminate_backend(pg_backend_pid())")
+    connection.close()
+    assert is_outage(error)
+
+
+@pytest.mark.parametrize("error", [ProgrammingError("x"), InterfaceError("cursor"), ValueError()])
+def test_other_errors_are_no_outage(error):
+    assert not is_outage(error)
+
+
+@pytest.mark.parametrize(("accept", "kind"), [("text/html", "text/html"), ("*/*", "application")])
+def test_what_a_middleware_raises_in_an_outage_is_503(accept, kind):
+    request = RequestFactory().get("/studio/", headers={"Accept": accept})
+    try:
+        raise OperationalError("gone")
+    except OperationalError:
+        answer = server_error(request)
+    assert answer.status_code == 503 and answer["Retry-After"]
+    assert answer["Content-Type"].startswith(kind)
+    assert settings.DATABASES["default"]["ENGINE"] == "agency.core.database"

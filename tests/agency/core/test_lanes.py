@@ -1,0 +1,267 @@
+"""Threads shared out between callers."""
+
+import asyncio
+import os
+import sys
+import threading
+
+import pytest
+
+from agency.core import callers, lanes
+from agency.core.lanes import Lane, RecentCallers, TurnRefused
+from agency.server.web import Answer, Web, count_processors
+
+
+class Work:
+    """Calls that run until they are let go, in the order in which they began."""
+
+    def __init__(self, lane):
+        self.lane = lane
+        self.begun = []
+        self.ends = {}
+        self.tasks = {}
+
+    async def call(self, name, gone=None):
+        """The call `A1` is the caller A's."""
+        self.ends[name] = threading.Event()
+
+        def run():
+            self.begun.append(name)
+            assert self.ends[name].wait(10)
+            return name
+
+        self.tasks[name] = asyncio.create_task(self.lane.run(name[0], run, gone or stays))
+        await settle()
+
+    async def end(self, name):
+        self.ends[name].set()
+        assert await self.tasks[name] == name
+        await settle()
+
+
+async def stays():
+    await asyncio.Event().wait()
+
+
+async def settle():
+    await asyncio.sleep(0.05)
+
+
+def lane(threads=4, max_waiting=100, timeout=10.0, **options):
+    return Lane("test", threads, max_waiting=max_waiting, timeout=timeout, **options)
+
+
+def lane_beside_others(max_busy=1):
+    recent = RecentCallers()
+    recent.SECONDS = 60.0
+    recent.add("other")
+    return lane(max_busy=max_busy, recent=recent), recent
+
+
+def test_a_caller_alone_uses_all_threads_in_order_of_arrival():
+    async def story():
+        work = Work(lane(threads=2))
+        for name in ("A1", "A2", "A3", "A4"):
+            await work.call(name)
+        assert work.begun == ["A1", "A2"]
+        for name in ("A1", "A2", "A3", "A4"):
+            await work.end(name)
+        assert work.begun == ["A1", "A2", "A3", "A4"]
+
+    asyncio.run(story())
+
+
+def test_a_caller_with_half_of_the_threads_stands_back_while_others_wait():
+    async def story():
+        work = Work(lane(threads=4))
+        for name in ("A1", "A2", "A3", "A4", "A5", "A6", "B1", "C1", "B2"):
+            await work.call(name)
+        await work.end("A1")
+        await work.end("A2")
+        assert work.begun[4:] == ["B1", "C1"]
+        await work.end("A3")
+        assert work.begun[6:] == ["A5"]
+        for name in ("A4", "A5", "A6", "B1", "C1", "B2"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_no_thread_is_left_idle_while_work_waits():
+    async def story():
+        work = Work(lane(threads=3))
+        for name in ("A1", "B1", "A2", "A3", "B2"):
+            await work.call(name)
+        await work.end("A1")
+        await work.end("B1")
+        assert len(work.begun) == 5
+        for name in ("A2", "A3", "B2"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_beside_others_a_caller_runs_few_calls_though_threads_are_free():
+    async def story():
+        threads, recent = lane_beside_others(max_busy=2)
+        work = Work(threads)
+        for name in ("A1", "A2", "A3", "B1", "A4"):
+            await work.call(name)
+        assert work.begun == ["A1", "A2", "B1"]
+        await work.end("B1")
+        await work.end("A1")
+        assert work.begun == ["A1", "A2", "B1", "A3"]
+        recent.SECONDS = 0.0
+        await work.end("A2")
+        for name in ("A3", "A4"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_a_caller_that_is_alone_again_uses_all_threads():
+    async def story():
+        threads, recent = lane_beside_others()
+        work = Work(threads)
+        for name in ("A1", "A2", "A3"):
+            await work.call(name)
+        assert work.begun == ["A1"]
+        recent.SECONDS = 0.0
+        await work.end("A1")
+        assert work.begun == ["A1", "A2", "A3"]
+        for name in ("A2", "A3"):
+            await work.end(name)
+
+    asyncio.run(story())
+
+
+def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
+    async def story():
+        threads, _ = lane_beside_others()
+        work, ended = Work(threads), threading.Event()
+
+        def wait():
+            with lanes.idle_thread():
+                assert ended.wait(10)
+
+        waiting = asyncio.create_task(threads.run("A", wait, stays))
+        await settle()
+        for name in ("A1", "A2"):
+            await work.call(name)
+        assert work.begun == ["A1"]
+        ended.set()
+        await waiting
+        assert not threads.idle_by
+        await work.end("A1")
+        await work.end("A2")
+
+    asyncio.run(story())
+
+
+def test_callers_are_recent_for_a_while_and_not_kept_longer():
+    recent = RecentCallers()
+    recent.add("A")
+    assert not recent.has_others_than("A") and recent.has_others_than("B")
+    recent.SECONDS = 0.0
+    assert not recent.has_others_than("B") and not recent._called_at
+
+
+def test_who_waits_too_long_or_too_often_is_refused_and_nothing_is_kept_of_it():
+    async def story():
+        threads = lane(threads=1, max_waiting=1, timeout=0.2)
+        work = Work(threads)
+        for name in ("A1", "A2", "A3"):
+            await work.call(name)
+        for name in ("A3", "A2"):
+            with pytest.raises(TurnRefused):
+                await work.tasks[name]
+        await work.end("A1")
+        assert work.begun == ["A1"]
+        assert (threads.free, threads.waiting, threads.running) == (1, {}, {})
+
+    asyncio.run(story())
+
+
+def test_what_nobody_waits_for_any_more_is_not_begun():
+    async def story():
+        threads, left = lane(threads=1), asyncio.Event()
+        work = Work(threads)
+        await work.call("A1")
+        await work.call("B1", gone=left.wait)
+        left.set()
+        with pytest.raises(TurnRefused):
+            await work.tasks["B1"]
+        await work.end("A1")
+        assert work.begun == ["A1"] and threads.free == 1
+
+    asyncio.run(story())
+
+
+def test_a_cancelled_wait_takes_no_thread():
+    async def story():
+        work = Work(lane(threads=1))
+        await work.call("A1")
+        await work.call("B1")
+        work.tasks["B1"].cancel()
+        await settle()
+        await work.end("A1")
+        await work.call("A2")
+        assert work.begun == ["A1", "A2"]
+        await work.end("A2")
+
+    asyncio.run(story())
+
+
+def test_a_wait_cancelled_when_its_turn_had_just_come_gives_the_thread_back():
+    async def story():
+        work = Work(lane(threads=1))
+        await work.call("A1")
+        await work.call("B1")
+        work.lane._give_back("A")  # as when A1 ends, and in the same step of the loop:
+        work.tasks["B1"].cancel()
+        await settle()
+        assert work.lane.free == 1 and not work.lane.running and not work.lane.waiting
+        work.ends["A1"].set()
+
+    asyncio.run(story())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a thread has its own priority")
+def test_threads_of_a_lane_have_its_priority():
+    def priority():
+        return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+
+    async def story():
+        usual = Lane("usual", 1, max_waiting=1, timeout=1)
+        niced = Lane("niced", 1, max_waiting=1, timeout=1, niceness=7)
+        assert await niced.run("A", priority, stays) == await usual.run("A", priority, stays) + 7
+
+    asyncio.run(story())
+
+
+async def asked(web, path, authorization):
+    async def receive():
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(event):
+        pass
+
+    headers = [(b"authorization", authorization.encode())]
+    scope = {"type": "http", "http_version": "1.1", "method": "GET", "path": path}
+    await web(scope | {"headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
+
+
+def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(monkeypatch):
+    web = Web()
+    monkeypatch.setattr(web.django, "answer", lambda *_: Answer(200, [], b"", None, close=bool))
+    callers.remember_caller("bearer of a neighbour", "neighbour")
+    assert web.heavy.max_busy == max(1, count_processors() // 2) and web.quick.max_busy is None
+    assert web.heavy.recent is web.organizations
+
+    async def story():
+        await asked(web, "/connections", "bearer of nobody")
+        assert not web.organizations.has_others_than("A")
+        await asked(web, "/connections", "bearer of a neighbour")
+        assert web.organizations.has_others_than("A")
+
+    asyncio.run(story())

@@ -1,0 +1,145 @@
+"""What log lines hold: all that any call writes, in both formats, searched for what was sent."""
+
+import io
+import json
+import logging.config
+
+import pytest
+import requests
+from celery import Celery
+from celery.app.trace import build_tracer
+from django.conf import settings as configured
+from django.db import IntegrityError, connection
+from django.test import Client
+
+from connections.api import links
+from connections.models import Connection
+from tenants import vault
+from tests.support.pages import pages
+from tests.support.processes import processes, same_server
+
+__all__ = ["pages"]
+pytestmark = pytest.mark.django_db(transaction=True)
+SECRET = "Balthazar-4711"
+
+
+@pytest.fixture(params=["json", "text"])
+def written(request, monkeypatch):
+    """All that the configured handlers write, in either format, whatever DEBUG was at start."""
+    output = io.StringIO()
+    wanted = configured.LOGGING | {"handlers": {"console": console(output, request.param)}}
+    logging.config.dictConfig(wanted)
+    yield output
+    logging.config.dictConfig(configured.LOGGING)
+
+
+def console(output, form):
+    return configured.LOGGING["handlers"]["console"] | {"stream": output, "formatter": form}
+
+
+def call(path, method="get", **options):
+    return Client(raise_request_exception=False).generic(method.upper(), path, **options)
+
+
+def lines_of(output, name):
+    lines = output.getvalue().splitlines()
+    return [line for line in lines if f" {name} " in line or f'"logger": "{name}"' in line]
+
+
+@pytest.mark.parametrize(
+    "method, path, status, route",
+    [
+        ("get", f"/credentials?X-Service-Subscription-Key={SECRET}", 401, "credentials"),
+        ("get", f"/credentials/v1/credentials/{SECRET}", 401, "credentials/<str:credentialId>"),
+        ("get", f"/nowhere/{SECRET}?key={SECRET}", 404, "-"),
+        ("get", f"/i/{SECRET}", 404, "i/<str:token>"),
+        ("get", f"/i/{SECRET}\u201d", 404, "i/<str:token>"),
+        ("post", f"/i/{SECRET}", 405, "i/<str:token>"),
+        ("get", f"/studio/organizations/{SECRET}?a={SECRET}", 404, "-"),
+        ("post", f"/accounts/login/?next=/{SECRET}", 403, "accounts/login/"),
+    ],
+)
+def test_an_error_is_logged_by_route(written, method, path, status, route):
+    client = Client(enforce_csrf_checks=status == 403, raise_request_exception=False)
+    referer = f"https://elsewhere.example/{SECRET}?key={SECRET}"
+    answer = client.generic(method.upper(), path, secure=True, headers={"Referer": referer})
+    assert answer.status_code == status
+    name = "django.security.csrf" if status == 403 else "django.request"
+    [line] = lines_of(written, name)
+    assert route in line and answer["X-Request-Id"] in line
+    assert SECRET not in written.getvalue()
+
+
+def test_what_breaks_is_logged_with_its_place_and_without_the_call(written, monkeypatch, faber):
+    def broken(token):
+        Connection.objects.create(tenant=faber.tenant, wallet_id=None, token=SECRET)
+
+    monkeypatch.setattr(links, "find", broken)
+    with pytest.raises(IntegrityError, match=SECRET):
+        broken("")
+    answer = call(f"/i/{SECRET}?key={SECRET}")
+    assert answer.status_code == 500
+    text = written.getvalue()
+    assert "Traceback" in text and "in broken" in text and "IntegrityError" in text
+    assert "null value in column" in text
+    assert "i/<str:token>" in text and answer["X-Request-Id"] in text
+    assert SECRET not in text
+
+
+def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, faber):
+    address = f"https://peer.example/{SECRET}?c_i={SECRET}"
+    key = faber.made.access_token
+
+    def broken(token):
+        raise ValueError(f"cannot call {address} with {key}")
+
+    monkeypatch.setattr(links, "find", broken)
+    assert call("/i/x").status_code == 500
+    text = written.getvalue()
+    assert "cannot call https://peer.example/... with agt_..." in text
+    assert SECRET not in text and key not in text
+
+
+def test_what_breaks_in_a_task_is_logged_without_secrets(written, faber):
+    """Celery writes the error into the message and, in JSON, once more beside it."""
+    key = faber.made.access_token
+    row = f"DETAIL:  Failing row contains ({SECRET})."
+    app = Celery("breaking", set_as_current=False)
+
+    @app.task(name="breaks")
+    def breaks():
+        raise ValueError(f"https://me:{SECRET}@peer.example/{SECRET}?a={SECRET} {key}\n{row}")
+
+    build_tracer("breaks", breaks, app=app)("an id", (), {})
+    text = written.getvalue()
+    assert "https://peer.example/... agt_..." in text and "in breaks" in text
+    assert SECRET not in text and key not in text
+
+
+def test_lines_in_json_have_the_route_as_a_member(written):
+    call(f"/i/{SECRET}")
+    for line in written.getvalue().splitlines():
+        if line.startswith("{"):
+            assert json.loads(line)["route"] == "i/<str:token>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form, debug", [("json", "0"), ("text", "1")])
+def test_no_process_prints_an_address(faber, tmp_path, capsys, form, debug):
+    vault.data_key(None)
+    servers = {
+        "DATABASE_URL": same_server(configured.DATABASE_URL, connection.settings_dict["NAME"]),
+        "REDIS_URL": same_server(configured.REDIS_URL, "9"),
+        "ALLOWED_HOSTS": "127.0.0.1",
+    }
+    with processes(tmp_path, **servers, DEBUG=debug, LOG_FORMAT=form, LOG_LEVEL="INFO") as product:
+        product.start_web()
+        paths = [f"/i/{SECRET}", f"/x/{SECRET}?k={SECRET}", f"/credentials?key={SECRET}"]
+        for path in paths:
+            answer = requests.get(
+                f"{product.url}{path}", headers={"Accept": "application/json"}, timeout=10
+            )
+            assert answer.status_code in (401, 404)
+    printed = capsys.readouterr().out
+    assert printed.count("agency.requests") == printed.count("django.request") == len(paths)
+    assert SECRET not in printed

@@ -1,0 +1,76 @@
+import json
+import re
+import stat
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.contrib.auth import authenticate
+from django.core.management import CommandError, call_command
+
+from agency.devtools.management.commands import demo
+from tenants.models import Membership
+
+
+@pytest.fixture
+def demo_file(live_server, stored_keys, settings, monkeypatch, tmp_path) -> Path:
+    """The demo plays against a live server and remembers itself in this file."""
+    settings.PUBLIC_URL = live_server.url
+    settings.DEMO_FILE = tmp_path / "var" / "demo.json"
+    return settings.DEMO_FILE
+
+
+def play() -> str:
+    output = StringIO()
+    call_command("demo", stdout=output)
+    return output.getvalue()
+
+
+def test_the_demo_goes_from_a_wallet_to_a_valid_proof(demo_file: Path, live_server) -> None:
+    lines = play().splitlines()
+    steps = [line.split(" s  ")[1].split(":")[0] for line in lines if " s  " in line]
+    assert steps == [
+        *("Organization", "Wallet", "Invitation", "Connection", "Schema", "Definition"),
+        *("Offer", "Request", "Credential", "Policy", "Verification", "Proof", "Result"),
+        "Examples",
+    ]
+    assert lines[-3].startswith("The credential is verified in ")
+    assert f"{live_server.url}/studio/" in lines[-2]
+
+
+def test_the_demos_person_owns_the_organization_and_can_sign_in(demo_file: Path) -> None:
+    play()
+    password = play().split("the password ")[1].split()[0]
+    person = authenticate(username=demo.EMAIL, password=password)
+    assert person and person.is_superuser
+    memberships = Membership.objects.filter(user=person, role=Membership.Role.OWNER)
+    tenants = {str(pk) for pk in memberships.values_list("tenant", flat=True)}
+    assert len(tenants) == 2
+    assert json.loads(demo_file.read_text())["tenant"] in tenants
+
+
+def test_the_demo_keeps_the_organizations_id_and_no_secret(demo_file: Path) -> None:
+    play()
+    kept = json.loads(demo_file.read_text())
+    assert list(kept) == ["tenant", "examples"]
+    assert not re.search("ag[tsp]_", demo_file.read_text())
+    assert stat.S_IMODE(demo_file.stat().st_mode) == 0o600
+
+
+def test_without_a_web_server_the_demo_says_so(demo_file: Path, settings) -> None:
+    settings.PUBLIC_URL = "http://127.0.0.1:1"
+    with pytest.raises(CommandError, match=r"^Wallet: .* No answer from .*web server run\?$"):
+        play()
+    assert not demo_file.exists()
+
+
+def test_a_refused_call_is_one_sentence(demo_file: Path) -> None:
+    with pytest.raises(CommandError, match=r"^GET /connections answered 401: .+\.$"):
+        demo.Api("no", "key").get("/connections")
+
+
+def test_a_state_that_is_not_reached_is_named(demo_file: Path, monkeypatch) -> None:
+    monkeypatch.setattr(demo, "SECONDS_FOR_A_STATE", 0)
+    monkeypatch.setattr(demo.Api, "get", lambda self, path: {"state": "Offered"})
+    with pytest.raises(CommandError, match="/credentials/1 is Offered and does not become Issued"):
+        demo.Api("no", "key").reach("/credentials/1", "Issued")

@@ -1,0 +1,110 @@
+"""What deploy/ holds for hosts without containers, and that docker-compose.yml uses the same."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from agency.devtools.supervisor import commands
+from tests.agency.devtools.launcher import ROOT
+from tests.agency.devtools.test_commands import COMPOSE
+from tests.agency.server.endpoints import certificate
+from tests.production.proxy import CONFIGURATION, Proxy, is_installed
+from webhooks.api.events import STREAM
+
+UNIT = (ROOT / "deploy" / "agency@.service").read_text()
+PAGE = (ROOT / "docs" / "without-containers.md").read_text()
+
+
+@pytest.mark.skipif(not is_installed(), reason="nginx is not installed")
+def test_nginx_takes_the_configuration_without_a_warning(tmp_path: Path) -> None:
+    certificate(tmp_path, "localhost")
+    tested = Proxy(tmp_path / "nginx", tmp_path, 8000, 8001).test()
+    assert tested.returncode == 0, tested.stderr
+    assert "[warn]" not in tested.stderr
+
+
+def test_the_proxy_of_compose_has_this_configuration_and_reaches_both_servers() -> None:
+    proxy = COMPOSE["services"]["proxy"]
+    [source, target, _] = proxy["volumes"][0].split(":")
+    assert (ROOT / source).resolve() == CONFIGURATION
+    assert target == "/etc/nginx/conf.d/default.conf"
+    names = re.findall(r"^ +server (\w+):(\d+);", CONFIGURATION.read_text(), re.MULTILINE)
+    assert names == [("web", "8000"), ("stream", "8001")]
+    assert set(proxy["depends_on"]) == {"web", "stream"}
+
+
+def test_the_stream_has_its_path_below_every_prefix_and_no_buffer() -> None:
+    [pattern, body] = re.findall(
+        r"location ~ (\S+) \{(.*?)\}", CONFIGURATION.read_text(), re.DOTALL
+    )[0]
+    for prefix in ("", "/agency/v1", "/credentials/v1"):
+        assert re.fullmatch(pattern, f"{prefix}/{STREAM}")
+    assert "proxy_buffering    off;" in body
+
+
+def test_the_page_makes_the_configuration_one_for_this_host() -> None:
+    [expression] = re.findall(r"sed '(s/server [^']+)' deploy/nginx.conf", PAGE)
+    made = subprocess.run(
+        ["sed", expression, CONFIGURATION], capture_output=True, text=True, check=True
+    ).stdout
+    assert "server 127.0.0.1:8000;" in made and "server 127.0.0.1:8001;" in made
+
+
+def test_commands_run_as_the_user_of_the_services() -> None:
+    """systemd gives a StateDirectory, with all files in it, to whoever it starts something for."""
+    [user] = re.findall(r"^User=(\w+)$", UNIT, re.MULTILINE)
+    [command] = re.findall(r"systemd-run (.*?)manage\.py", PAGE, re.DOTALL)
+    assert "StateDirectory=agency" in command and f"--uid={user} " in command
+
+
+@pytest.mark.parametrize("name", [name for name in commands() if name != "migrate"])
+def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> None:
+    """As systemd reads it: `%i` is the instance, `$$` a dollar. Programs print their arguments."""
+    [line] = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
+    shell = line.replace("%i", name).replace("$$", "$")
+    for program in ("granian", "celery"):
+        (tmp_path / program).write_text('#!/bin/sh\necho "${0##*/}" "$@"\n')
+        (tmp_path / program).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PORT": "8300"}
+    ran, expected = (
+        subprocess.run(
+            ["/bin/sh", "-c", command], env=environment, cwd=ROOT, capture_output=True, text=True
+        ).stdout
+        for command in (shell, commands()[name])
+    )
+    assert ran == expected != ""
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    (tmp_path / "agency@web.service").write_text(UNIT)
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "agency@web.service")]
+    ran = subprocess.run(command, capture_output=True, text=True, env=os.environ)
+    assert "agency@" not in ran.stderr, ran.stderr
+
+
+def test_the_page_enables_every_line_of_the_procfile() -> None:
+    [names] = re.findall(r"systemctl enable --now agency@\{([\w,]+)\}", PAGE)
+    assert names.split(",") == [name for name in commands() if name != "migrate"]
+
+
+def test_the_page_names_settings_that_there_are() -> None:
+    known = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
+    named = set(re.findall(r"^    ([A-Z_]+)=", PAGE, re.MULTILINE))
+    assert {"SECRET_KEY", "AGENCY_MASTER_KEY", "DATABASE_URL", "ALLOWED_HOSTS"} <= named <= known
+
+
+def test_image_and_containers_have_an_init_and_a_health_check() -> None:
+    dockerfile = (ROOT / "Dockerfile").read_text()
+    assert "--no-install-recommends tini" in dockerfile
+    assert 'ENTRYPOINT ["tini", "--"]' in dockerfile
+    [check] = re.findall(r"^HEALTHCHECK (?:.*\\\n)*.*CMD (\[.+\])$", dockerfile, re.MULTILINE)
+    assert check == '["python", "-m", "agency.ops.healthcheck"]'
+    for name in commands():
+        service = COMPOSE["services"][name]
+        assert "entrypoint" not in service and "init" not in service
+        assert service["healthcheck"].get("disable", name == "migrate") is (name == "migrate")

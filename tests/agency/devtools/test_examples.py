@@ -1,0 +1,168 @@
+"""The examples in /docs can be tried as they stand, with the keys of the demo organization."""
+
+import json
+from io import StringIO
+from urllib.parse import quote, urlencode
+
+import pytest
+from django.core.files.base import ContentFile
+from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+from drf_spectacular.generators import SchemaGenerator
+
+from agency.api.openapi import examples
+from agency.api.openapi.descriptions import PARAMETERS, PROPERTIES
+from agency.devtools.management.commands import demo
+from tests.agency.devtools.test_demo import demo_file  # noqa: F401
+from tests.tenants.test_pictures import picture, storage  # noqa: F401
+
+# What does not answer 200, by operation and example, with the reason.
+EXCEPTIONS = {
+    ("streamEvents", ""): (421, "An endless answer, which another process serves."),
+    ("offerCredentialFromProposal", "SomethingElse"): (
+        409,
+        "The first example has answered the proposal; each of the two does so where it is alone.",
+    ),
+}
+# A file is chosen by hand: no example can hold one.
+PICTURE = {"uploadedFiles": picture("PNG")}
+# A second definition would take a key of up to 15 s, so the demo's own is deleted; what ends all of
+# a kind or the organization itself leaves nothing for others.
+LAST = [
+    "purgeCredentials",
+    "deleteCredentialDefinition",
+    "deleteAllProviderTenants",
+    "deleteTenant",
+]
+
+
+@pytest.fixture
+def document():
+    return json.loads(json.dumps(SchemaGenerator().get_schema(request=None, public=True)))
+
+
+def test_each_parameter_and_property_is_described_and_those_required_have_examples(document):
+    for path, method, operation in operations(document):
+        for parameter in operation.get("parameters", []):
+            wanted = {"description", "example"} if parameter.get("required") else {"description"}
+            assert wanted <= parameter.keys(), (method, path, parameter)
+    for name, schema in document["components"]["schemas"].items():
+        for member, shape in schema.get("properties", {}).items():
+            assert shape.get("description"), f"descriptions.py lacks {name}.{member}"
+
+
+def test_no_description_is_left_over(document):
+    schemas = document["components"]["schemas"]
+    members = {member for schema in schemas.values() for member in schema.get("properties", {})}
+    paths = {
+        parameter["name"]
+        for *_, operation in operations(document)
+        for parameter in operation.get("parameters", [])
+    }
+    for name in PROPERTIES:
+        schema, _, member = name.rpartition(".")
+        assert member in (schemas[schema]["properties"] if schema else members), name
+    assert set(PARAMETERS) <= paths
+
+
+def test_each_operation_answers_200_to_its_examples(
+    demo_file,  # noqa: F811
+    storage,  # noqa: F811
+    document,
+    monkeypatch,
+):
+    command = demo.Command(stdout=StringIO())
+    command.handle()
+    client = Client()
+    ids = client.get("/docs/examples.json").json()
+    assert set(ids) == set(all_ids())
+    tried, wrong = set(), {}
+    for path, method, operation in sorted(operations(document), key=turn):
+        name = operation["operationId"]
+        api = command.provider if path.startswith("/provider/") else command.api
+        for example, body in bodies(document, operation).items():
+            answer = client.generic(
+                method.upper(),
+                filled(path, operation, ids),
+                headers=dict(api.session.headers),
+                **encoded(with_ids(body, ids)),
+            )
+            tried.add(name)
+            expected = EXCEPTIONS.get((name, example), (200, ""))[0]
+            if answer.status_code != expected:
+                wrong[f"{name} {example}"] = f"{answer.status_code} {answer.content!r:.300}"
+    assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
+    assert tried == {operation["operationId"] for *_, operation in operations(document)}
+
+
+def all_ids():
+    """Those of agency/api/openapi/examples.py, each of which the demo has to give an object."""
+    return [one for name, one in vars(examples).items() if name.isupper() and isinstance(one, str)]
+
+
+def turn(operation):
+    """Reads first, as they see what the demo left. What deletes much comes last."""
+    _, method, operation = operation
+    name = operation["operationId"]
+    if name in LAST:
+        return 4 + LAST.index(name)
+    reads = method == "get" or name.startswith("getAvailable")
+    return 0 if reads else 3 if method == "delete" else 1
+
+
+def operations(document):
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            yield path, method, operation
+
+
+def bodies(document, operation):
+    """The bodies to send, by the names of their examples; a form as in the page, field by field."""
+    content = operation.get("requestBody", {}).get("content", {})
+    if examples_of := content.get("application/json", {}).get("examples"):
+        return {name: one["value"] for name, one in examples_of.items()}
+    if "multipart/form-data" not in content:
+        assert not operation.get("requestBody", {}).get("required"), "has no example"
+        return {"": None}
+    reference = content["multipart/form-data"]["schema"]["$ref"]
+    schema = document["components"]["schemas"][reference.rpartition("/")[2]]
+    fields = schema["properties"].items()
+    return {"": Form({n: one["example"] for n, one in fields if "example" in one} or PICTURE)}
+
+
+class Form(dict):
+    """A body that is sent as multipart/form-data."""
+
+
+def encoded(body):
+    if body is None:
+        return {}
+    if isinstance(body, Form):
+        fields = {
+            name: ContentFile(value, "a.png") if isinstance(value, bytes) else value
+            for name, value in body.items()
+        }
+        return {"data": encode_multipart(BOUNDARY, fields), "content_type": MULTIPART_CONTENT}
+    return {"data": json.dumps(body), "content_type": "application/json"}
+
+
+def with_ids(value, ids):
+    """As agency/static/agency/docs.js does it."""
+    if isinstance(value, dict):
+        return type(value)({name: with_ids(item, ids) for name, item in value.items()})
+    if isinstance(value, list):
+        return [with_ids(item, ids) for item in value]
+    return ids.get(value, value) if isinstance(value, str) else value
+
+
+def filled(path, operation, ids):
+    query = {}
+    for parameter in operation.get("parameters", []):
+        name = parameter["name"]
+        if not parameter.get("required"):
+            continue
+        example = ids.get(parameter["example"], parameter["example"])
+        path = path.replace(f"{{{name}}}", quote(example, safe=""))
+        if parameter["in"] == "query":
+            query[name] = example
+    return f"{path}?{urlencode(query)}" if query else path

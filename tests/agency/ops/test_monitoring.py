@@ -1,0 +1,265 @@
+"""What Prometheus reads, who may read it, and what readiness says of the queues."""
+
+import os
+import re
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agency.core import http, metrics
+from agency.ops import monitoring, queues
+from connections.models import InboundMessage
+from credentials.models import CredentialDefinition
+from tests.agency.server.endpoints import answers, serving
+from wallets.models import SpareKey
+from webhooks.models import Delivery, Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+TOKEN = "for-prometheus-only"
+
+
+@pytest.fixture
+def scrape(settings):
+    """The lines of an answer, as {series: value}."""
+    settings.METRICS_TOKEN = TOKEN
+
+    def read():
+        answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == 200
+        lines = answer.content.decode().splitlines()
+        return {name: float(value) for name, value in (pair(line) for line in lines if pair(line))}
+
+    return read
+
+
+def pair(line):
+    return None if line.startswith("#") else line.rsplit(" ", 1)
+
+
+def messages(tenant, number, **fields):
+    rows = [
+        InboundMessage(tenant=tenant, recipient_key="key", message_id=str(n), type="x", **fields)
+        for n in range(number)
+    ]
+    InboundMessage.objects.bulk_create(rows)
+
+
+def ago(**time):
+    return timezone.now() - timedelta(**time)
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", "Bearer ü"])
+def test_only_who_bears_the_token_may_read(settings, header):
+    settings.METRICS_TOKEN = TOKEN
+    answer = Client().get("/metrics", headers={"Authorization": header})
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.parametrize("header", ["", "Bearer ", "Bearer x"])
+def test_without_a_token_there_is_no_such_page(settings, header):
+    settings.METRICS_TOKEN = ""
+    assert Client().get("/metrics", headers={"Authorization": header}).status_code == 404
+
+
+def test_every_queue_is_there():
+    assert {model._meta.label for model in queues.models()} == {
+        "connections.InboundMessage",
+        "connections.OutboundMessage",
+        "credentials.Publication",
+        "webhooks.Delivery",
+    }
+
+
+def test_a_queue_tells_what_waits_is_due_and_was_given_up(faber, scrape):
+    messages(faber.tenant, 3, due_at=ago(seconds=90))
+    InboundMessage.objects.filter(message_id="0").update(due_at=ago(seconds=-60))
+    InboundMessage.objects.filter(message_id="1").update(status="exhausted")
+    found = scrape()
+    label = '{queue="connections.InboundMessage"}'
+    assert found[f"agency_queue_waiting{label}"] == 2
+    assert found[f"agency_queue_due{label}"] == 1
+    assert found[f"agency_queue_exhausted{label}"] == 1
+    assert 90 <= found[f"agency_queue_oldest_seconds{label}"] < 100
+
+
+def test_no_more_than_the_limit_is_counted(faber, monkeypatch):
+    monkeypatch.setattr(queues, "LIMIT", 2)
+    messages(faber.tenant, 3, due_at=ago(seconds=1))
+    assert queues.queue(InboundMessage).waiting == 2
+
+
+def test_a_call_to_a_receiver_that_hangs_is_not_late(faber):
+    faber.post("/webhooks", {"url": "https://office.example"})
+    faber.hosts("Alice").known_as(faber)
+    waiting = Delivery.objects.update(due_at=ago(seconds=90))
+    assert waiting
+    assert queues.queue(Delivery).oldest > 89
+    Webhook.objects.update(strikes=5)
+    assert (queues.queue(Delivery).oldest, queues.queue(Delivery).waiting) == (0, waiting)
+
+
+def test_the_key_pool_is_told_by_number_of_attributes(settings, scrape):
+    settings.KEY_POOL_ATTRIBUTES = [1, 2]
+    SpareKey.objects.create(attributes=2, parts=b"")
+    found = scrape()
+    assert found['agency_spare_keys{attributes="1"}'] == 0
+    assert found['agency_spare_keys{attributes="2"}'] == 1
+
+
+def test_a_definition_whose_registry_is_nearly_full_wants_another(faber, scrape):
+    definition = faber.defines("name", "year", supportRevocation=True)
+    assert scrape()["agency_registries_wanted"] == 0
+    row = CredentialDefinition.objects.get(definition_id=definition["definitionId"])
+    row.registries.update(next_index=row.registries.get().size)
+    assert scrape()["agency_registries_wanted"] == 1
+
+
+def test_a_request_is_counted_without_ids(faber, scrape):
+    before = scrape()
+    connection_id = faber.invites()["connectionId"]
+    for _ in range(2):
+        faber.get(f"/connections/{connection_id}")
+    found = scrape()
+    labels = 'method="GET",route="connections/<str:connectionId>"'
+    served = f'agency_requests_total{{{labels},status="200"}}'
+    assert found[served] - before.get(served, 0) == 2
+    assert f"agency_request_seconds_count{{{labels}}}" in found
+    assert not [name for name in found if connection_id in name]
+
+
+def test_whatever_a_stranger_asks_for_is_one_series(scrape):
+    before = len(scrape())
+    for n in range(3):
+        Client().generic(f"METHOD{n}", f"/nothing/{n}")
+    found = scrape()
+    assert found['agency_requests_total{method="other",route="none",status="404"}'] >= 3
+    assert len(found) - before < 20
+
+
+def calls(scrape, outcome):
+    return scrape().get(f'agency_call_seconds_count{{outcome="{outcome}"}}', 0)
+
+
+def test_a_call_is_counted_by_the_class_of_its_status(scrape, settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    before = calls(scrape, "2xx")
+    with serving(answers(b"HTTP/1.1 204 No Content\r\n\r\n")) as here:
+        http.post(f"http://{here}/", b"", "text/plain")
+    assert calls(scrape, "2xx") - before == 1
+
+
+def test_a_call_that_failed_is_counted_by_its_code(scrape):
+    before = calls(scrape, "address_refused")
+    with pytest.raises(http.CallFailed):
+        http.post("http://10.0.0.1/", b"", "text/plain")
+    assert calls(scrape, "address_refused") - before == 1
+
+
+def test_an_answer_costs_the_same_however_many_rows_wait(faber):
+    with CaptureQueriesContext(connection) as few:
+        monitoring.tables()
+    messages(faber.tenant, 100, due_at=ago(seconds=1))
+    with CaptureQueriesContext(connection) as many:
+        monitoring.tables()
+    assert len(many) == len(few) > 0
+
+
+def test_a_query_that_takes_too_long_is_given_up(monkeypatch, settings):
+    settings.METRICS_TOKEN = TOKEN
+    monkeypatch.setattr(queues, "PATIENCE", 50)
+
+    def slow(model):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(5)")
+
+    monkeypatch.setattr(queues, "queue", slow)
+    answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 503
+
+
+def test_a_late_queue_degrades_readiness_and_breaks_nothing(faber):
+    assert Client().get("/health/ready").json()["queues"] == "ok"
+    messages(faber.tenant, 1, due_at=ago(seconds=90))
+    answer = Client().get("/health/ready")
+    assert answer.status_code == 200
+    assert answer.json()["queues"] == "degraded: connections.InboundMessage is 90 s late"
+    assert Client().get("/health").content == b"Healthy"
+
+
+COUNTING = """
+import django, sys
+django.setup()
+from agency import metrics
+metrics.served("GET", "x", 200, 0.1)
+print("counted", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def process(tmp_path):
+    """Starts a process that counts one request and lives until its input ends."""
+    started = []
+
+    def start():
+        variables = {"METRICS_TOKEN": TOKEN, "METRICS_ROOT": str(tmp_path),
+                     "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
+        one = subprocess.Popen([sys.executable, "-c", COUNTING], env=os.environ | variables,
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+        started.append(one)
+        assert one.stdout.readline() == b"counted\n"
+        return one
+
+    yield start
+    for one in started:
+        one.kill()
+        one.communicate()
+
+
+def counted(folder, settings, monkeypatch):
+    settings.METRICS_ROOT = str(folder)
+    monkeypatch.setattr(metrics, "SHARED", True)
+    registry = metrics.all_counted()
+    labels = {"method": "GET", "route": "x", "status": "200"}
+    return registry.get_sample_value("agency_requests_total", labels)
+
+
+@pytest.mark.slow
+def test_processes_count_together_and_go_on_after_a_kill(process, tmp_path, settings, monkeypatch):
+    first, _ = process(), process()
+    assert counted(tmp_path, settings, monkeypatch) == 2
+    first.kill()
+    first.wait()
+    process()
+    assert counted(tmp_path, settings, monkeypatch) == 3
+    assert sorted(path.name for path in tmp_path.glob("counter_*")) == [
+        "counter_1.db",
+        "counter_2.db",
+    ]
+
+
+@pytest.mark.slow
+def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
+    """As in a read-only folder; permissions would not stop root, who may run the tests."""
+    (tmp_path / "file").touch()
+    variables = {"METRICS_TOKEN": TOKEN, "METRICS_ROOT": str(tmp_path / "file" / "metrics"),
+                 "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
+    ran = subprocess.run([sys.executable, "-c", COUNTING], env=os.environ | variables,
+                         stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (0, "counted\n"), ran.stderr
+    [line] = [line for line in ran.stderr.splitlines() if "METRICS_ROOT" in line]
+    assert "counts for itself alone" in line and "Not a directory" in line
+
+
+def test_the_table_of_metrics_is_complete(scrape):
+    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    table = set(re.findall(r"^\| `(agency_\w+)`", page, re.MULTILINE))
+    registered = [*metrics.registry.collect(), *monitoring.Database().collect()]
+    assert {family.name for family in registered} == table

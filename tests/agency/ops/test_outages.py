@@ -1,0 +1,289 @@
+"""PostgreSQL goes away and comes back below the product's own processes. # slow"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+import psutil
+import pytest
+import requests
+
+from agency.devtools.embedded import empty_home, postgres, valkey
+from tests.support.processes import Processes, eventually, processes
+
+WITHIN = 3  # seconds for an answer during an outage
+BACK = 2  # seconds until the first success after it
+# What each route answers while all is well: the envelope is for nobody here.
+WELL = {"API": 200, "write": 200, "DIDComm": 400, "studio": 200, "admin": 200, "stream": 200}
+METRICS_TOKEN = "for-prometheus"
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: Any
+    body: bytes
+    sent: float
+    seconds: float
+
+
+class Product(NamedTuple):
+    home: Path
+    running: Processes
+    world: dict[str, Any]
+    calls: list[bytes]
+
+    @property
+    def stream(self) -> str:
+        return f"http://127.0.0.1:{self.running.supervisor.environment['STREAM_PORT']}"
+
+    def routes(self) -> dict[str, Callable[[], requests.Response]]:
+        """A request of each kind, which succeeds while all is well."""
+        headers, page = self.world["headers"], {"Accept": "text/html"}
+        cookies = {"sessionid": self.world["session"]}
+
+        def get(path: str, **given: Any) -> Callable[[], requests.Response]:
+            url = self.running.url + path
+            return lambda: requests.get(url, timeout=30, allow_redirects=False, **given)
+
+        return {
+            "API": get("/connections", headers=headers),
+            "write": lambda: requests.post(
+                f"{self.running.url}/connections",
+                json={},
+                headers=headers | {"Idempotency-Key": os.urandom(8).hex()},
+                timeout=30,
+            ),
+            "DIDComm": lambda: requests.post(
+                f"{self.running.url}/didcomm", data=self.world["envelope"], timeout=30
+            ),
+            "studio": get("/studio/organizations/new", headers=page, cookies=cookies),
+            "admin": get("/admin/", headers=page, cookies=cookies),
+            "stream": lambda: requests.get(
+                f"{self.stream}/events/stream", headers=headers, stream=True, timeout=30
+            ),
+        }
+
+
+@pytest.fixture
+def receiver():
+    """Its URL, and the bodies that it was sent."""
+    calls: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            calls.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *arguments: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/", calls
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def product(receiver, tmp_path):
+    """Web, stream, worker, deliver and beat, beside servers of their own."""
+    url, calls = receiver
+    with empty_home() as home:
+        servers = {
+            "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
+            "REDIS_URL": valkey.start(home / "valkey", durable=False),
+            "STREAM_PORT": str(free_port()),
+            "METRICS_TOKEN": METRICS_TOKEN,
+            "OUTGOING_ALLOW_LOOPBACK": "1",
+            "WEBHOOK_REQUIRE_HTTPS": "0",
+            "KEY_POOL_SIZE": "0",
+        }
+        with processes(home, **servers) as running:
+            assert running.manage("migrate --verbosity 0") == 0
+            environment = running.supervisor.environment
+            environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
+            command = [sys.executable, "-m", "tests.agency.ops.outage_world", url]
+            own = environment | {
+                "ALLOWED_HOSTS": "testserver"
+            }  # the name that Django's client asks
+            made = subprocess.run(command, env=own, check=True, capture_output=True)
+            for name in ("stream", "worker", "deliver", "beat"):
+                running.start(name)
+            running.start_web()
+            product = Product(home, running, json.loads(made.stdout), calls)
+            eventually(lambda: is_up(f"{product.stream}/health"), 60)
+            for name, ask in product.routes().items():
+                assert asked(ask).status == WELL[name], name
+            yield product
+
+
+def free_port() -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def is_up(url: str) -> bool:
+    try:
+        return requests.get(url, timeout=5).status_code == 200
+    except requests.RequestException:
+        return False
+
+
+def asked(ask: Callable[[], requests.Response]) -> Answer:
+    sent = time.monotonic()
+    with ask() as response:
+        took = time.monotonic() - sent
+        body = b"" if "event-stream" in response.headers["Content-Type"] else response.content
+        return Answer(response.status_code, response.headers, body, sent, took)
+
+
+class Callers:
+    """One for each route, which asks again and again."""
+
+    def __init__(self, product: Product) -> None:
+        self.over = Event()
+        self.answers: dict[str, list[Answer]] = {name: [] for name in product.routes()}
+        self.threads = [
+            Thread(target=self.ask, args=pair, daemon=True) for pair in product.routes().items()
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def ask(self, name: str, request: Callable[[], requests.Response]) -> None:
+        while not self.over.wait(0.1):
+            self.answers[name].append(asked(request))
+
+    def end(self) -> None:
+        self.over.set()
+        for thread in self.threads:
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+def check_answers(callers: Callers, away: float, back: float) -> None:
+    for name, answers in callers.answers.items():
+        assert {one.status for one in answers} == {503, WELL[name]}, name
+        during = [one for one in answers if away + 1 < one.sent < back - WITHIN]
+        assert during and {one.status for one in during} == {503}, name
+        assert max(one.seconds for one in answers if one.sent < back) < WITHIN, name
+        for one in answers:
+            if one.status == 503:
+                check_refusal(name, one)
+        good = [one.sent + one.seconds for one in answers if one.status != 503 and one.sent > back]
+        assert min(good) - back < BACK, name
+        late = [one for one in answers if one.sent > back + BACK]
+        assert late and 503 not in {one.status for one in late}, name
+
+
+def check_refusal(name: str, answer: Answer) -> None:
+    assert int(answer.headers["Retry-After"]) > 0, name
+    if name in ("studio", "admin"):
+        assert b"Out of service" in answer.body
+    else:
+        assert json.loads(answer.body)["code"] == "not_ready"
+
+
+@pytest.mark.parametrize("seconds", [10, 40])
+def test_after_an_outage_all_go_on_at_once_and_nothing_was_a_500(product, seconds):
+    callers = Callers(product)
+    time.sleep(2)
+    postgres.stop(product.home / "postgres", "immediate")
+    away = time.monotonic()
+    time.sleep(seconds)
+    postgres.start(product.home / "postgres", postgres.FAST)
+    back = time.monotonic()
+    time.sleep(5)
+    callers.end()
+    check_answers(callers, away, back)
+    check_that_processes_go_on(product)
+
+
+def check_that_processes_go_on(product: Product) -> None:
+    """A change is told to a stream and, by a worker, to a webhook; no process was started anew."""
+    stream = product.routes()["stream"]()
+    meet(product)
+    assert any(b"new_connection" in line for line in stream.iter_lines())
+    eventually(lambda: any(b"new_connection" in body for body in product.calls), 20)
+    for name in ("stream", "worker", "deliver", "beat", "web"):
+        assert product.running.is_alive(name), f"{name} has ended"
+
+
+def meet(product: Product) -> None:
+    url, headers = product.running.url, product.world["headers"]
+    invited = requests.post(f"{url}/connections", json={}, headers=headers, timeout=30).json()
+    path = f"/api/{product.world['wallet']}/connections/invitation"
+    form = {"invitation": (None, invited["invitation"])}
+    accepted = requests.post(url + path, files=form, headers=headers, timeout=30)
+    assert accepted.status_code == 200, accepted.text
+
+
+@pytest.fixture
+def hanging(product):
+    """PostgreSQL takes connections, and no longer answers."""
+    pid = int((product.home / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
+    server = psutil.Process(pid)
+    family = [server, *server.children(recursive=True)]
+    for one in family:
+        one.send_signal(signal.SIGSTOP)
+    yield
+    for one in family:
+        one.send_signal(signal.SIGCONT)
+
+
+def test_a_database_that_hangs_is_answered_for_in_time(product, hanging):
+    for name, ask in product.routes().items():
+        answer = asked(ask)
+        assert answer.status == 503 and answer.seconds < WITHIN, name
+        check_refusal(name, answer)
+    assert_judged_in_time(product, "database")
+    metrics = asked(lambda: scrape(product))
+    assert metrics.status == 503 and metrics.seconds < 2
+
+
+def scrape(product: Product) -> requests.Response:
+    headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    return requests.get(f"{product.running.url}/metrics", headers=headers, timeout=30)
+
+
+def assert_judged_in_time(product: Product, broken: str) -> None:
+    url = product.running.url
+    for _ in range(3):
+        ready = asked(lambda: requests.get(f"{url}/health/ready", timeout=30))
+        assert (ready.status, ready.seconds < 2) == (503, True)
+        assert broken in json.loads(ready.body)["errors"]
+        assert int(ready.headers["Retry-After"]) > 0
+    lives = asked(lambda: requests.get(f"{url}/health", timeout=30))
+    assert (lives.status, lives.body, lives.seconds < 1) == (200, b"Healthy", True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL])
+def test_a_broker_that_is_away_or_hangs_is_told_in_time(product, number):
+    pid = int((product.home / "valkey" / "pid").read_text())
+    psutil.Process(pid).send_signal(number)
+    try:
+        assert_judged_in_time(product, "broker")
+        metrics = asked(lambda: scrape(product))
+        assert metrics.status == 200 and metrics.seconds < 2
+    finally:
+        psutil.Process(pid).send_signal(signal.SIGCONT) if psutil.pid_exists(pid) else None
+
+
+def test_a_database_that_refuses_is_told_in_time(product):
+    postgres.stop(product.home / "postgres", "immediate")
+    assert_judged_in_time(product, "database")
+    metrics = asked(lambda: scrape(product))
+    assert metrics.status == 503 and metrics.seconds < 2

@@ -1,0 +1,251 @@
+"""What a process refuses to start with, and what readiness says of it. # slow"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+import requests
+
+from agency.core.database import sessions
+from agency.devtools.embedded import empty_home, environment, postgres
+from agency.devtools.embedded.home import new_master_key
+from tests.agency.ops.pooler import pooling
+from tests.support.processes import eventually, processes
+
+SERVICES = ("web", "stream", "worker", "deliver", "beat")
+WRONG_KEY = "AGENCY_MASTER_KEY is not the key this database was sealed with"
+NO_SESSIONS = "DATABASE_URL leads to a pooler that does not keep sessions"
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
+
+
+@pytest.fixture(scope="module")
+def servers():
+    """A database that was migrated, and so sealed with a key."""
+    with empty_home() as home:
+        database = postgres.start(home / "postgres", postgres.FAST)
+        servers = environment(home) | {"DATABASE_URL": database, "KEY_POOL_SIZE": "0"}
+        servers["ALLOWED_HOSTS"] = "127.0.0.1"
+        with processes(home, **servers) as running:
+            assert running.manage("migrate --verbosity 0") == 0
+            assert running.manage("create_organization Faber") == 0
+        yield servers
+
+
+@pytest.fixture
+def product(servers, tmp_path):
+    with processes(tmp_path, **servers, STREAM_PORT=str(free_port())) as running:
+        yield running
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def through(servers, port):
+    """The address of the same database through a pooler."""
+    database = urlsplit(servers["DATABASE_URL"])
+    return database._replace(
+        netloc=f"{database.username}:{database.password}@127.0.0.1:{port}"
+    ).geturl()
+
+
+def refuses(product, capsys, sentence, **given):
+    """Every process ends by itself, and says why."""
+    for name in SERVICES:
+        product.start(name, **given)
+    eventually(lambda: not any(product.is_alive(name) for name in SERVICES), 90)
+    for thread in product.supervisor.relays:
+        thread.join(5)
+    said = capsys.readouterr().out.splitlines()
+    for name in SERVICES:
+        assert product.supervisor.services[name].returncode != 0, name
+        assert any(line.startswith(name) and sentence in line for line in said), name
+
+
+def managed(product, command, **given):
+    variables = product.supervisor.environment | given
+    command = ["python", "manage.py", *command.split()]
+    return subprocess.run(command, env=variables, capture_output=True, text=True)
+
+
+def test_a_wrong_master_key_starts_nothing(product, capsys):
+    wrong = {"AGENCY_MASTER_KEY": new_master_key()}
+    refuses(product, capsys, WRONG_KEY, **wrong)
+    assert WRONG_KEY in managed(product, "migrate", **wrong).stderr
+    assert WRONG_KEY in managed(product, "deliver", **wrong).stderr
+
+
+@contextmanager
+def web_that_met_no_database(product, servers, **given):
+    """A web process that could not judge at its start, and then finds its database."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        port = door.getsockname()[1]
+    product.start_web(DATABASE_URL=through(servers, port), **given)
+    with relayed(port, urlsplit(servers["DATABASE_URL"]).port):
+        yield
+
+
+@contextmanager
+def relayed(port, target):
+    """Bytes of one port to another."""
+    command = ["python", "-c", RELAY, str(port), str(target)]
+    process = subprocess.Popen(command)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+RELAY = """
+import socket, sys, threading
+def copy(a, b):
+    while data := a.recv(65536):
+        b.sendall(data)
+    b.shutdown(socket.SHUT_WR)
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    client, _ = server.accept()
+    other = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    for pair in ((client, other), (other, client)):
+        threading.Thread(target=copy, args=pair, daemon=True).start()
+"""
+
+
+def ready(product):
+    return requests.get(f"{product.url}/health/ready", timeout=10)
+
+
+def test_a_wrong_master_key_is_not_ready(product, servers):
+    wrong = {"AGENCY_MASTER_KEY": new_master_key()}
+    with web_that_met_no_database(product, servers, **wrong):
+        eventually(lambda: "database" not in ready(product).json().get("errors", {}), 20)
+        answer = ready(product)
+    assert answer.status_code == 503 and answer.headers["Retry-After"]
+    [sentence] = answer.json()["errors"]["masterKey"]
+    assert sentence.startswith(WRONG_KEY)
+
+
+def test_a_web_process_starts_without_its_database_and_is_ready_later(product, servers):
+    with web_that_met_no_database(product, servers):
+        eventually(lambda: ready(product).status_code == 200, 20)
+
+
+def kept(url):
+    params = psycopg.conninfo.conninfo_to_dict(url)
+    with psycopg.connect(url, autocommit=True) as connection:
+        return sessions.are_kept(connection, params)
+
+
+def test_sessions_of_postgresql_itself_are_kept(servers):
+    assert kept(servers["DATABASE_URL"])
+
+
+@pytest.mark.parametrize(("mode", "keeps"), [("session", True), ("transaction", False)])
+def test_a_pooler_is_judged_by_what_it_does(servers, mode, keeps):
+    with pooling(servers["DATABASE_URL"], mode) as port:
+        assert kept(through(servers, port)) is keeps
+
+
+def test_a_busy_pooler_is_found_out_too(servers):
+    """Others take the sessions that are given back, so none is met again by chance."""
+    with pooling(servers["DATABASE_URL"], "transaction") as port:
+        url = through(servers, port)
+        with psycopg.connect(url) as busy, psycopg.connect(url) as busier:
+            busy.execute("SELECT 1")
+            busier.execute("SELECT 1")
+            assert not kept(url)
+
+
+def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers):
+    with pooling(servers["DATABASE_URL"], "transaction") as port:
+        url = through(servers, port)
+        params = psycopg.conninfo.conninfo_to_dict(url)
+        with psycopg.connect(url) as other, psycopg.connect(url, autocommit=True) as first:
+            other.execute("SELECT 1")
+            own = sessions.process_id(first)
+            other.commit()  # the session handed out next is not the one of the first
+            assert sessions.moves(first, own, params)
+
+
+def test_the_look_for_a_pooler_prepares_no_statements(servers):
+    """In another session they are unknown, which would be an error instead of a finding."""
+    params = psycopg.conninfo.conninfo_to_dict(servers["DATABASE_URL"])
+    with sessions.opened(params) as connection:
+        for _ in range(10):
+            sessions.process_id(connection)
+        prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+    assert prepared == (0,)
+
+
+def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(product, servers, capsys):
+    with pooling(servers["DATABASE_URL"], "transaction") as port:
+        given = {"DATABASE_URL": through(servers, port)}
+        refuses(product, capsys, NO_SESSIONS, **given)
+        assert NO_SESSIONS in managed(product, "migrate", **given).stderr
+
+
+PGBOUNCER = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
+
+
+@contextmanager
+def pgbouncer(servers, tmp_path, mode):
+    """The real one in front of the database; answers the address of that through it."""
+    database, port = urlsplit(servers["DATABASE_URL"]), free_port()
+    (tmp_path / "users").write_text(f'"{database.username}" "{database.password}"\n')
+    (tmp_path / "pgbouncer.ini").write_text(
+        f"[databases]\nagency = host=127.0.0.1 port={database.port} dbname=agency\n"
+        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        f"auth_type = trust\nauth_file = {tmp_path}/users\npool_mode = {mode}\n"
+        "ignore_startup_parameters = options,extra_float_digits\n"
+    )
+    options = {}
+    if os.geteuid() == 0:  # it refuses to run as root
+        options = {"user": postgres.account().pw_uid}
+        for path in (tmp_path, *tmp_path.parents[:2]):
+            path.chmod(path.stat().st_mode | 0o055)
+    process = subprocess.Popen([PGBOUNCER, "-q", tmp_path / "pgbouncer.ini"], **options)
+    try:
+        eventually(lambda: listens(port), 10)
+        yield through(servers, port)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.skipif(not PGBOUNCER, reason="PgBouncer is not installed here")
+@pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
+def test_a_real_pgbouncer_must_keep_sessions(product, servers, tmp_path, mode):
+    with pgbouncer(servers, tmp_path, mode) as url:
+        assert kept(url) is (mode == "session")
+        ran = managed(product, "migrate", DATABASE_URL=url)
+        assert (ran.returncode == 0) is (mode == "session")
+        assert (NO_SESSIONS in ran.stderr) is (mode != "session")
+        if mode == "session":
+            product.start_web(DATABASE_URL=url)
+            eventually(lambda: ready(product).status_code == 200, 20)
+
+
+def test_readiness_says_what_a_pooler_does(product, servers):
+    with pooling(servers["DATABASE_URL"], "transaction") as port:
+        with socket.create_server(("127.0.0.1", 0)) as door:
+            free = door.getsockname()[1]
+        product.start_web(DATABASE_URL=through(servers, free))
+        with relayed(free, port):
+            time.sleep(1)
+            eventually(lambda: NO_SESSIONS in json.dumps(ready(product).json()), 20)
+            assert ready(product).status_code == 503

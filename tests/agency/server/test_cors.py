@@ -1,0 +1,235 @@
+"""Pages on other origins: which of them may call what, and what a refusal looks like to them."""
+
+import asyncio
+import http.server
+import json
+import os
+import subprocess
+import threading
+from functools import partial
+
+import pytest
+import requests
+from django.test import Client, override_settings
+
+from agency.api.authentication import SUBSCRIPTION_HEADERS
+from agency.server.cors import ASGIMiddleware
+from tests.support import chromium
+from tests.webhooks.streams import free_port, serving
+
+APP, OTHER = "https://app.example", "https://other.example"
+ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}
+ALLOW = "Access-Control-Allow-Origin"
+KEY_HEADERS = ["Authorization", *SUBSCRIPTION_HEADERS, "X-Streetcred-Tenant-Id"]
+API = ("/connections", "/credentials/v1/connections", "/custodian/v1/api/wallets", "/api/nowhere")
+PUBLIC = (
+    "/health", "/health/ready", "/credentials/v1/health", "/custodian/health", "/wallet/v1/health",
+    "/provider/v1/health", "/api/health", "/i/none", "/i/none/qr.svg", "/tails/none",
+    "/ledger/local/schemas/none",
+)  # fmt: skip
+PAGES = ("/", "/docs", "/studio/", "/accounts/login/", "/admin/", "/metrics")
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def asked(path, origin=APP, method="get", **options):
+    return getattr(Client(), method)(path, headers={"Origin": origin}, **options)
+
+
+def preflight(path, origin=APP, headers=()):
+    names = ", ".join(headers).lower()
+    asks = {"Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": names}
+    return Client().options(path, headers={"Origin": origin, **asks})
+
+
+@pytest.mark.parametrize("path", API)
+def test_without_a_setting_no_page_elsewhere_may_call_the_api(path):
+    assert ALLOW not in asked(path).headers
+    assert ALLOW not in preflight(path).headers
+
+
+@pytest.mark.parametrize("path", API)
+def test_pages_of_the_listed_origins_may_call_the_api(path):
+    with override_settings(**ALLOWED):
+        assert asked(path).headers[ALLOW] == APP
+        assert "origin" in asked(path).headers["Vary"]
+        assert ALLOW not in asked(path, OTHER).headers
+        assert ALLOW not in asked(path, f"{APP}.evil.example").headers
+        allowed = preflight(path, headers=KEY_HEADERS)
+    assert (allowed.status_code, allowed.headers[ALLOW]) == (200, APP)
+    names = allowed.headers["Access-Control-Allow-Headers"].lower().split(", ")
+    assert {name.lower() for name in KEY_HEADERS} <= set(names)
+    assert "Access-Control-Allow-Credentials" not in allowed.headers
+
+
+@pytest.mark.parametrize("path", PUBLIC)
+def test_what_is_public_may_be_read_from_every_origin(path):
+    for answer in (asked(path, OTHER), Client().get(path)):
+        assert answer.headers[ALLOW] == "*", answer.content
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_no_page_of_ours_is_opened_to_another_origin(path):
+    with override_settings(CORS_ALLOW_ALL_ORIGINS=True):
+        assert ALLOW not in asked(path).headers
+        assert ALLOW not in preflight(path).headers
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "status"),
+    [
+        ("/connections", {}, 401),
+        ("/nowhere", {}, 404),
+        ("/connections", {"method": "put"}, 401),
+        ("/connections", {"method": "post", "data": "x" * 300_000}, 413),
+        ("/connections?a=%00", {}, 400),
+    ],
+)
+def test_pages_of_the_listed_origins_can_read_refusals(path, options, status):
+    options = {"content_type": "application/json"} | options if "data" in options else options
+    with override_settings(**ALLOWED):
+        refused = asked(path, **options)
+    assert refused.status_code == status
+    assert refused.headers[ALLOW] == APP
+    assert "X-Request-Id" in refused.headers["Access-Control-Expose-Headers"]
+
+
+def test_a_page_reads_429_too(settings):
+    settings.INBOX_PER_ADDRESS = 1
+    settings.CORS_ALLOWED_ORIGINS = [APP]
+    envelope = {"data": b"{}", "content_type": "application/didcomm-envelope-enc"}
+    answers = [asked("/didcomm", method="post", **envelope) for _ in range(8)]
+    assert answers[-1].status_code == 429
+    assert answers[-1].headers[ALLOW] == APP
+
+
+@pytest.mark.parametrize(
+    ("method", "origin", "status", "allowed"),
+    [("GET", APP, 413, APP), ("GET", OTHER, 413, None), ("OPTIONS", APP, 200, APP)],
+)
+def test_an_asgi_application_without_django_answers_pages_too(method, origin, status, allowed):
+    given = [(b"origin", origin.encode()), (b"access-control-request-method", b"GET")]
+    scope = {"type": "http", "method": method, "path": "/connections", "headers": given}
+    sent = []
+
+    async def refuse(scope, receive, send):
+        start = {"type": "http.response.start", "status": 413, "headers": [(b"vary", b"cookie")]}
+        await send(start)
+
+    async def keep(message):
+        sent.append(message)
+
+    with override_settings(**ALLOWED):
+        asyncio.run(ASGIMiddleware(refuse)(scope | {"query_string": b""}, None, keep))
+    headers = dict(sent[0]["headers"])
+    assert sent[0]["status"] == status
+    assert status == 200 or [v for k, v in sent[0]["headers"] if k == b"vary"] == [
+        b"cookie",
+        b"origin",
+    ]
+    assert headers.get(ALLOW.lower().encode()) == (allowed and allowed.encode())
+
+
+@pytest.mark.slow
+def test_the_stream_of_events_answers_pages_too(faber):
+    with serving("stream", free_port(), CORS_ORIGINS=APP) as url:
+        path = f"{url}/credentials/v1/events/stream"
+        asks = {"Access-Control-Request-Method": "GET"}
+        allowed = requests.options(path, headers={"Origin": APP} | asks, timeout=20)
+        refused = requests.get(path, headers={"Origin": APP}, timeout=20)
+        other = requests.get(path, headers={"Origin": OTHER}, timeout=20)
+        keys = {"Origin": APP} | faber.headers
+        opened = requests.get(path, headers=keys, stream=True, timeout=20)
+        opened.close()
+        health = requests.get(f"{url}/health", timeout=20)
+    assert (allowed.status_code, allowed.headers[ALLOW]) == (200, APP)
+    assert "Authorization" in allowed.headers["Access-Control-Allow-Headers"]
+    assert (refused.status_code, refused.headers[ALLOW]) == (401, APP)
+    assert (other.status_code, ALLOW in other.headers) == (401, False)
+    assert (opened.status_code, opened.headers[ALLOW]) == (200, APP)
+    assert health.headers[ALLOW] == "*"
+
+
+FLAGS = [*chromium.QUIET, "--virtual-time-budget=20000", "--dump-dom"]
+PAGE = """<!doctype html><meta charset="utf-8"><pre id="found"></pre><script>
+const calls = CALLS;
+(async () => {
+  const found = {};
+  for (const [name, path, options] of calls) {
+    try {
+      const answer = await fetch(path, options);
+      const seen = {status: answer.status, id: answer.headers.get("X-Request-Id")};
+      found[name] = {...seen, text: await answer.text()};
+    } catch (error) { found[name] = {blocked: String(error)}; }
+  }
+  document.querySelector("#found").textContent = JSON.stringify(found);
+})();
+</script>"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed")
+def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
+    faber, live_server, tmp_path, settings
+):
+    key, token = faber.made.subscription_key, faber.made.access_token
+    with serving_folder(tmp_path) as origin:
+        settings.CORS_ALLOWED_ORIGINS = [origin]
+        with_keys = {"Authorization": f"bearer {token}"}
+        calls = [
+            (name, f"{live_server}/connections", {"headers": with_keys | {name: key}})
+            for name in SUBSCRIPTION_HEADERS
+        ]
+        every = with_keys | dict.fromkeys(SUBSCRIPTION_HEADERS, key)
+        every |= {"X-Streetcred-Tenant-Id": "1", "Idempotency-Key": "a", "Prefer": "wait=1"}
+        every |= {"Content-Type": "application/json", "X-Ms-Command-Name": "npm"}
+        body = json.dumps({"connectionId": "from-a-page"})
+        put = {"method": "POST", "headers": every, "body": body}
+        calls += [
+            ("write", f"{live_server}/agency/v1/connections", put),
+            ("no keys", f"{live_server}/connections", {}),
+            ("strange header", f"{live_server}/connections", {"headers": {"X-Strange": "1"}}),
+            ("health", f"{live_server}/health", {}),
+        ]
+        found = seen_by_browser(origin, tmp_path, calls)
+        settings.CORS_ALLOWED_ORIGINS = [OTHER]
+        elsewhere = seen_by_browser(origin, tmp_path, calls)
+    for name in (*SUBSCRIPTION_HEADERS, "write", "health"):
+        assert found[name].get("status") == 200, (name, found[name])
+    assert found["write"]["id"] and "invitationUrl" in found["write"]["text"]
+    assert found["no keys"]["status"] == 401 and "unauthorized" in found["no keys"]["text"]
+    assert "blocked" in found["strange header"]
+    allowed = [name for name, seen in elsewhere.items() if "blocked" not in seen]
+    assert allowed == ["health"]
+
+
+class serving_folder:
+    """The files of a folder, on an origin of their own."""
+
+    def __init__(self, folder):
+        handler = partial(QuietHandler, directory=str(folder))
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def seen_by_browser(origin, folder, calls):
+    """What a page on this origin sees of each call, by name."""
+    (folder / "page.html").write_text(PAGE.replace("CALLS", json.dumps(calls)))
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [chromium.PROGRAM, *FLAGS, profile, f"{origin}/page.html"]
+    home = os.environ | {"HOME": str(folder)}
+    ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=100)
+    _, _, rest = ran.stdout.partition('<pre id="found">')
+    return json.loads(rest.partition("</pre>")[0].replace("&amp;", "&"))

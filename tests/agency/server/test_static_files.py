@@ -1,0 +1,90 @@
+"""Static files as a server has them: collected, under hashed names, and missed if they are not."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+from django.contrib.staticfiles.storage import staticfiles_storage
+from django.core.management import call_command
+from django.test import override_settings
+
+from agency.server.static_files import check_static_files
+
+# WhiteNoise warns where nothing is collected.
+pytestmark = pytest.mark.filterwarnings("ignore:No directory at:UserWarning")
+ROUTE = "/accounts/login/"
+
+
+def settings_of_a_server(static_root):
+    backend = {"BACKEND": "agency.server.static_files.CollectedFilesStorage"}
+    return {
+        "STATIC_ROOT": static_root,
+        "STORAGES": settings.STORAGES | {"staticfiles": backend},
+        "WHITENOISE_USE_FINDERS": False,
+    }
+
+
+@pytest.fixture
+def server(tmp_path):
+    """Nothing is collected yet."""
+    with override_settings(**settings_of_a_server(tmp_path / "staticfiles")):
+        yield
+
+
+@pytest.fixture(scope="module")
+def collected_files(tmp_path_factory):
+    """The folder that collectstatic fills, once for all tests: it takes seconds."""
+    folder = tmp_path_factory.mktemp("staticfiles")
+    with override_settings(**settings_of_a_server(folder)):
+        call_command("collectstatic", "--no-input", verbosity=0)
+    return folder
+
+
+@pytest.fixture
+def complete_server(collected_files):
+    with override_settings(**settings_of_a_server(collected_files)):
+        yield
+
+
+def test_a_server_without_collected_files_says_what_to_run(server, client, db):
+    [error] = check_static_files(None)
+    assert error.id == "agency.E002" and "manage.py collectstatic" in error.msg
+    with pytest.raises(ValueError, match="manage.py collectstatic"):
+        client.get(ROUTE)
+
+
+def test_the_page_of_an_error_needs_no_collected_files(server, client, db):
+    client.raise_request_exception = False
+    answer = client.get(ROUTE, headers={"Accept": "text/html"})
+    assert answer.status_code == 500
+    assert "Something broke on our side" in answer.content.decode()
+
+
+def test_a_server_serves_collected_files_under_hashed_names(complete_server, client, db):
+    assert check_static_files(None) == []
+    page = client.get(ROUTE).content.decode()
+    [file] = re.findall(r'"(/static/agency/agency\.[0-9a-f]{12}\.css)"', page)
+    answer = client.get(file)
+    answer.close()
+    assert answer.status_code == 200 and "immutable" in answer["Cache-Control"]
+
+
+def test_a_file_that_an_upgrade_brought_is_missed(complete_server):
+    del staticfiles_storage.hashed_files["agency/docs.css"]
+    [error] = check_static_files(None)
+    assert "agency/docs.css" in error.msg
+
+
+@pytest.mark.slow
+def test_migrate_refuses_where_files_are_not_collected(tmp_path):
+    """A command of a server as an operator runs it, where `staticfiles/` was never made."""
+    environment = os.environ | {"STATIC_USE_FINDERS": "0"}
+    program = (
+        f"from agency import settings; settings.STATIC_ROOT = {str(tmp_path)!r};"
+        "import sys; sys.argv = ['manage.py', 'migrate', '--plan']; import manage; manage.main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    assert ran.returncode and b"agency.E002" in ran.stderr

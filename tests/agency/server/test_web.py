@@ -1,0 +1,182 @@
+"""The web process under clients that send or read slowly, and callers that want everything."""
+
+import json
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import pytest
+import requests
+
+from tests.support.processes import eventually
+from tests.webhooks.streams import free_port, serving
+
+pytestmark = pytest.mark.slow
+ROUTES = (
+    "/didcomm",
+    "/connections",
+    "/definitions/credentials",
+    "/api/wallets",
+    "/accounts/login/",
+    "/admin/login/",
+    "/nothing/here",
+)
+
+
+@pytest.fixture
+def url(faber):
+    with serving("web", free_port()) as address:
+        yield address
+
+
+def opened(url):
+    parts = urlsplit(url)
+    return socket.create_connection((parts.hostname, parts.port), timeout=30)
+
+
+def head(path, length, **more):
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    lines += [f"Content-Length: {length}"] if length is not None else []
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+def answer_of(connection):
+    """Status and JSON of the one answer, after which the server closes."""
+    received = b""
+    while part := connection.recv(65536):
+        received += part
+    first, _, body = received.partition(b"\r\n\r\n")
+    return int(first.split()[1]), json.loads(body)
+
+
+def test_unfinished_bodies_on_all_kinds_of_routes_stop_nobody(faber, url):
+    with ExitStack() as held:
+        for number in range(200):
+            connection = held.enter_context(opened(url))
+            connection.sendall(head(ROUTES[number % len(ROUTES)], 1000) + b'{"unfinished')
+        for _ in range(5):
+            assert requests.get(f"{url}/health", timeout=5).text == "Healthy"
+            listed = requests.get(f"{url}/connections", headers=faber.headers, timeout=5)
+            assert listed.status_code == 200
+
+
+def test_a_body_of_which_nothing_comes_is_unfinished_too(url):
+    with ExitStack() as held:
+        for _ in range(32):
+            held.enter_context(opened(url)).sendall(head("/didcomm", 1000))
+        time.sleep(0.5)
+        refused = held.enter_context(opened(url))
+        refused.sendall(head("/didcomm", 1000))
+        assert answer_of(refused)[1]["code"] == "too_many_requests"
+
+    def code():
+        with opened(url) as late:
+            late.sendall(head("/didcomm", 1000))
+            return answer_of(late)[1]["code"]
+
+    eventually(lambda: code() != "too_many_requests")  # the server learns of closed ones later
+    assert code() == "body_timeout"
+
+
+def test_one_address_has_so_many_unfinished_bodies_and_no_more(url):
+    with ExitStack() as held:
+        for _ in range(32):
+            held.enter_context(opened(url)).sendall(head("/didcomm", 1000) + b"{")
+        eventually_refused = held.enter_context(opened(url))
+        time.sleep(0.5)
+        eventually_refused.sendall(head("/didcomm", 1000) + b"{")
+        status, body = answer_of(eventually_refused)
+    assert (status, body["code"]) == (429, "too_many_requests")
+
+    def is_read():
+        with opened(url) as another:
+            another.sendall(head("/didcomm", 2, Connection="close") + b"{}")
+            return answer_of(another)[0] == 400
+
+    eventually(is_read, 10)
+
+
+def test_a_body_that_does_not_come_is_given_up(url, monkeypatch):
+    started = time.monotonic()
+    with opened(url) as connection:
+        connection.sendall(head("/didcomm", 1000) + b"{")
+        status, body = answer_of(connection)
+    assert (status, body["code"]) == (408, "body_timeout")
+    assert 9 < time.monotonic() - started < 20
+
+
+def test_a_phone_with_a_slow_line_delivers(faber, url):
+    data = b" " * 20_000
+    with opened(url) as connection:
+        connection.sendall(head("/didcomm", len(data), Connection="close"))
+        for start in range(0, len(data), 2000):
+            connection.sendall(data[start : start + 2000])
+            time.sleep(0.25)
+        status, body = answer_of(connection)
+    assert (status, body["code"]) == (400, "cannot_open")
+
+
+@pytest.mark.parametrize("length", [None, 400_000])
+def test_a_body_over_the_limit_is_refused_as_it_comes(faber, url, length):
+    keys = faber.headers | {"Content-Type": "application/json"}
+    data = (b" " * 40_000 for _ in range(10))
+    if length:
+        data = b" " * length
+    answer = requests.post(f"{url}/connections", data=data, headers=keys, timeout=20)
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
+def test_a_chunked_body_is_read(faber, url):
+    data = iter([b'{"connec', b'tionId": "chunk', b'ed"}'])
+    answer = requests.post(f"{url}/connections", data=data, headers=faber.headers, timeout=20)
+    assert answer.json()["connectionId"] == "chunked"
+
+
+def test_those_who_read_their_answers_slowly_stop_nobody(faber, url):
+    path = "/openapi.json"
+    assert len(requests.get(url + path, timeout=20).content) > 300_000
+    with ExitStack() as held:
+        for _ in range(24):
+            connection = held.enter_context(opened(url))
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            assert connection.recv(100)
+        for _ in range(5):
+            assert requests.get(f"{url}/health", timeout=5).text == "Healthy"
+            listed = requests.get(f"{url}/connections", headers=faber.headers, timeout=5)
+            assert listed.status_code == 200
+
+
+ATTRIBUTES = ["name", "degree", "age"]
+
+
+def test_many_expensive_calls_of_one_organization_all_succeed_and_stop_nobody(faber, acme, url):
+    """Issues 32 credentials at once; the neighbour's calls are answered between them."""
+    definition = faber.defines(*ATTRIBUTES)
+    alice = faber.hosts()
+    values = dict.fromkeys(ATTRIBUTES, "1")
+    offers = [faber.offers(alice, definition, values) for _ in range(32)]
+    for credential in alice.get("/credentials"):
+        alice.post(f"/credentials/{credential['credentialId']}")
+    answered = []
+
+    def issue(offer):
+        path = f"{url}/credentials/{offer['credentialId']}"
+        status = requests.put(path, headers=faber.headers, timeout=120).status_code
+        answered.append("issued")
+        return status
+
+    with ThreadPoolExecutor(32) as pool:
+        issued = [pool.submit(issue, offer) for offer in offers]
+        while not answered:
+            time.sleep(0.01)
+        for _ in range(3):
+            listed = requests.get(f"{url}/connections", headers=acme.headers, timeout=30)
+            assert listed.status_code == 200
+            answered.append("neighbour")
+        statuses = [one.result() for one in issued]
+    assert set(statuses) == {200}
+    assert answered[-1] == "issued" and answered.count("issued") == len(offers)

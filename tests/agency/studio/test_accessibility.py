@@ -1,0 +1,143 @@
+"""No page fails a check of axe-core that is critical or serious, in light and dark, in Chromium."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support import chromium
+from tests.support.people import Api
+
+AXE = Path(__file__).parents[2] / "clients" / "node_modules" / "axe-core" / "axe.min.js"
+SERIOUS = ("critical", "serious")
+RUN = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
+  found.violations.map((one) => ({
+    rule: one.id,
+    impact: one.impact,
+    nodes: one.nodes.map((node) => `${node.target.join(" ")}: ${node.failureSummary}`),
+  })))"""
+IS_SHOWN = "document.querySelectorAll('.opblock-tag').length > 5"
+TRY_IT = """[...document.querySelectorAll(".opblock-tag")]
+    .filter((tag) => tag.dataset.tag === "%s").forEach((tag) => tag.click());
+setTimeout(() => document.querySelector("#%s .opblock-summary-control").click(), 300);
+setTimeout(() => document.querySelector("#%s .try-out__btn").click(), 900);"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(not chromium.PROGRAM, reason="Chromium is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def axe():
+    if not AXE.exists():
+        reason = f"{AXE} is missing: `make test-clients` installs it"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+    return AXE.read_text()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@pytest.fixture(params=["light", "dark"])
+def scheme(request, page):
+    page.prefer(request.param)
+    return request.param
+
+
+@pytest.fixture
+def failures(page, axe, scheme):
+    """A function that answers what is critical or serious on the page that is open."""
+
+    def run():
+        page.evaluate(axe)
+        assert page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches") == (
+            scheme == "dark"
+        )
+        return [one for one in page.evaluate(RUN) if one["impact"] in SERIOUS]
+
+    return run
+
+
+def test_axe_finds_what_is_wrong(page, failures, live_server):
+    page.open(f"{live_server}/health")
+    page.evaluate("document.body.innerHTML = '<img src=\"a.png\"><input>'")
+    assert {one["rule"] for one in failures()} >= {"image-alt", "label"}
+
+
+def test_the_page_of_the_api(page, failures, live_server):
+    page.open(f"{live_server}/docs", ready=IS_SHOWN)
+    assert failures() == []
+
+
+@pytest.mark.parametrize(
+    ("tag", "operation", "ready"),
+    [
+        ("Credentials", "operations-Credentials-createCredential", "select, textarea"),
+        ("Wallet connections", "operations-Wallet_connections-acceptInvitation", "input"),
+        ("Connections", "operations-Connections-listConnections", "select"),
+    ],
+)
+def test_an_operation_that_is_tried(page, failures, live_server, tag, operation, ready):
+    page.open(f"{live_server}/docs", ready=IS_SHOWN)
+    page.evaluate(TRY_IT % (tag, operation, operation))
+    page.wait_for(f"!!document.querySelector('#{operation} .opblock-body :is({ready})')")
+    page.wait_for(f"!!document.querySelector('#{operation} .btn.execute')")
+    assert failures() == []
+
+
+def test_the_pages_of_the_studio(page, failures, live_server, browser, college, url, settings):
+    api = Api(college.access_token, college.subscription_key)
+    office = {"url": "https://office.example/agency-events"}
+    webhook = api.post("/webhooks", office)["id"]
+    sent = api.post(f"/webhooks/{webhook}/example", {"messageType": "verification"})
+    api.post("/connections", {"name": "Alice"})
+    event = api.get("/events")[0]["eventId"]
+    settings.PUBLIC_URL = live_server.url
+    session = browser.cookies[settings.SESSION_COOKIE_NAME].value
+    page.set_cookie(live_server.url, settings.SESSION_COOKIE_NAME, session)
+    found = {}
+    for path in (
+        "/studio/",
+        "/studio/organizations/new",
+        url,
+        f"{url}/events",
+        f"{url}/events/{event}",
+        f"{url}/webhooks",
+        f"{url}/webhooks/{webhook}",
+        f"{url}/webhooks/{webhook}/secret",
+        f"{url}/webhooks/{webhook}/remove",
+        f"{url}/webhooks/{webhook}/deliveries/{sent['deliveryId']}",
+    ):
+        page.open(live_server.url + path)
+        assert page.evaluate("location.pathname") == path, "not signed in, or moved"
+        found[path] = failures()
+    page.call("Network.clearBrowserCookies")
+    assert {path: one for path, one in found.items() if one} == {}
+
+
+def test_the_pages_before_signing_in_and_of_a_short_link(
+    page, failures, live_server, faber, settings
+):
+    settings.PUBLIC_URL = live_server.url
+    invited = faber.get(f"/connections/{faber.invites()['connectionId']}")
+    values = {"Full Name": "Alice", "level": "7"}
+    definition = faber.defines(*values)["definitionId"]
+    offer = faber.post("/credentials", {"definitionId": definition, "credentialValues": values})
+    nowhere = "/nowhere"
+    found = {}
+    for address in (
+        "/",
+        "/accounts/login/",
+        "/accounts/signup/",
+        nowhere,
+        invited["invitationUrl"].removeprefix(live_server.url),
+        offer["offerUrl"].removeprefix(live_server.url),
+    ):
+        page.open(live_server.url + address)
+        found[address] = failures()
+    assert {path: one for path, one in found.items() if one} == {}

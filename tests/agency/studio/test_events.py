@@ -1,0 +1,282 @@
+"""Events, webhooks and deliveries in the studio."""
+
+import re
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from connections.models import Connection
+from tenants import vault
+from webhooks.delivery import call
+from webhooks.delivery.outcomes import Outcome, Result
+from webhooks.models import Delivery, Event, Webhook
+
+SECRET = re.compile(r"whsec_[A-Za-z0-9+/=]{40,}")
+ANSWER = b"<b>Out of order</b> since Monday"
+
+
+@pytest.fixture
+def office(college, settings):
+    settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
+    kinds = {"type": "Notification", "dialect": "client", "message_types": ["connection_invited"]}
+    return Webhook.register(college.tenant, "http://127.0.0.1:3000/office", **kinds)
+
+
+@pytest.fixture
+def invite(college):
+    def invite(name):
+        Connection.invite(college.tenant.wallets.get(), name)
+        return Event.objects.get(object_id=name)
+
+    return invite
+
+
+@pytest.fixture
+def delivery(office, invite):
+    """One that was called once, and refused."""
+    event = invite("lobby")
+    row = Delivery.objects.select_related("webhook", "event").get(event=event)
+    Delivery.lease_all([row])
+    outcome = Outcome(Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, ANSWER)
+    call.note(row, outcome)
+    return Delivery.objects.get(pk=row.pk)
+
+
+@pytest.fixture
+def acts(url, office, delivery):
+    """The addresses that change something."""
+    webhook = f"{url}/webhooks/{office.pk}"
+    names = ("secret", "enable", "disable", "example", "recover", "remove")
+    return [
+        f"{url}/webhooks/new",
+        *(f"{webhook}/{name}" for name in names),
+        f"{webhook}/deliveries/{delivery.pk}/resend",
+    ]
+
+
+@pytest.fixture
+def shown(url, office, delivery):
+    webhook = f"{url}/webhooks/{office.pk}"
+    return [
+        f"{url}/events",
+        f"{url}/events/{delivery.event_id}",
+        f"{url}/webhooks",
+        webhook,
+        f"{webhook}/deliveries/{delivery.pk}",
+    ]
+
+
+def text(response):
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def state():
+    rows = Webhook.objects.values("secret", "is_enabled", "recover_since")
+    return list(rows), list(Delivery.objects.values("status", "attempts", "due_at"))
+
+
+def test_events_are_listed_newest_first_with_their_deliveries(browser, url, delivery, invite):
+    invite("garden")
+    page = text(browser.get(f"{url}/events"))
+    assert page.index("garden") < page.index("lobby")
+    assert f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}" in page
+    assert "Pending" in page
+
+
+def test_events_are_chosen_by_type_and_object_and_read_page_by_page(browser, url, invite):
+    for number in range(60):
+        invite(f"room{number:02}")
+    first = text(browser.get(f"{url}/events"))
+    assert "room59" in first and "room09" not in first
+    [query] = re.findall(r'href="\?(before=[^"]+)"', first)
+    older = text(browser.get(f"{url}/events?{query}"))
+    assert "room09" in older and "room10" not in older and "Older" not in older
+    assert "room07" in text(browser.get(f"{url}/events?object_id=room07"))
+    assert "No event is like that" in text(browser.get(f"{url}/events?type=verification"))
+    assert text(browser.get(f"{url}/events?type=x&before=y"))
+
+
+def test_an_event_shows_its_body_and_who_was_told(browser, url, delivery):
+    page = text(browser.get(f"{url}/events/{delivery.event_id}"))
+    assert "&quot;message_type&quot;: &quot;connection_invited&quot;" in page
+    assert "http://127.0.0.1:3000/office" in page
+
+
+def test_a_delivery_shows_each_call_and_the_beginning_of_its_answer(browser, url, delivery):
+    page = text(browser.get(f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}"))
+    for word in ("503", "250 ms", "endpoint_refused", "&lt;b&gt;Out of order&lt;/b&gt;"):
+        assert word in page
+    assert "<b>Out" not in page
+
+
+def test_a_webhook_is_made_and_its_secret_shown_once(browser, url, office):
+    form = {"url": "http://127.0.0.1:3000/hooks", "message_types": ["verification"]}
+    [secret] = SECRET.findall(text(browser.send(f"{url}/webhooks/new", **form)))
+    made = Webhook.objects.exclude(pk=office.pk).get()
+    assert vault.unseal(made, "secret") == secret
+    assert (made.message_types, made.retry_unconfirmed) == (["verification"], None)
+    assert secret not in text(browser.get(f"{url}/webhooks/{made.pk}"))
+
+
+@pytest.mark.parametrize("chosen, kept", [("", None), ("yes", True), ("no", False)])
+def test_what_becomes_of_unanswered_calls_is_chosen(browser, url, office, chosen, kept):
+    form = {"url": "http://127.0.0.1:3000/hooks", "retry_unconfirmed": chosen}
+    browser.send(f"{url}/webhooks/new", **form)
+    assert Webhook.objects.exclude(pk=office.pk).get().retry_unconfirmed is kept
+
+
+@pytest.mark.parametrize("address", ["", "ftp://x.example", "http://u:p@x.example", "nonsense"])
+def test_an_address_that_is_never_called_is_refused_beside_its_field(browser, url, address, db):
+    page = text(browser.send(f"{url}/webhooks/new", url=address))
+    assert 'id="id_url_error"' in page
+    assert not Webhook.objects.exists()
+
+
+def test_one_webhook_too_many_is_refused(browser, url, office):
+    for _ in range(4):
+        browser.send(f"{url}/webhooks/new", url="http://127.0.0.1:3000/hooks")
+    page = text(browser.send(f"{url}/webhooks/new", url="http://127.0.0.1:3000/hooks"))
+    assert "You have 5 webhooks" in page and not SECRET.search(page)
+
+
+def test_a_rotated_secret_is_shown_once_and_the_old_one_signs_on(browser, url, office):
+    old = vault.unseal(office, "secret")
+    [new] = SECRET.findall(text(browser.send(f"{url}/webhooks/{office.pk}/secret")))
+    assert Webhook.objects.get().secrets() == [new, old]
+    page = text(browser.get(f"{url}/webhooks/{office.pk}"))
+    assert "Signs too until" in page and not SECRET.search(page)
+
+
+def test_it_is_disabled_and_enabled(browser, url, office):
+    browser.send(f"{url}/webhooks/{office.pk}/disable")
+    assert not Webhook.objects.get().is_enabled
+    page = text(browser.get(f"{url}/webhooks/{office.pk}"))
+    assert "Disabled" in page and "Send example" not in page
+    browser.send(f"{url}/webhooks/{office.pk}/enable")
+    assert Webhook.objects.get().is_enabled
+
+
+def test_an_example_is_sent(browser, url, office):
+    page = browser.send(f"{url}/webhooks/{office.pk}/example", type="verification", follow=True)
+    assert page.status_code == 302
+    [sent] = Delivery.objects.select_related("event")
+    assert (sent.event.is_example, sent.event.type) == (True, "verification")
+    assert "Example" in text(browser.get(f"{url}/webhooks/{office.pk}"))
+
+
+@pytest.mark.parametrize("since, ago", [("day", timedelta(days=1)), ("failing", timedelta(days=5))])
+def test_what_failed_is_recovered(browser, url, office, since, ago):
+    browser.send(f"{url}/webhooks/{office.pk}/recover", since=since, unconfirmed="on")
+    found = Webhook.objects.get()
+    assert abs(timezone.now() - found.recover_since - ago) < timedelta(minutes=2)
+    assert found.recover_unconfirmed
+
+
+def test_one_is_sent_again_at_once_with_the_same_event(browser, url, delivery):
+    Delivery.objects.update(status="exhausted", due_at=timezone.now() + timedelta(days=1))
+    browser.send(f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}/resend")
+    row = Delivery.objects.get()
+    assert (row.status, row.attempts, row.event_id) == ("pending", 0, delivery.event_id)
+    assert row.due_at <= timezone.now()
+
+
+def test_what_a_disabled_webhook_cannot_do_is_said(browser, url, office, delivery):
+    office.disable()
+    path = f"{url}/webhooks/{office.pk}/deliveries/{delivery.pk}"
+    browser.send(f"{path}/resend")
+    assert "Enable it, then send again" in text(browser.get(path))
+
+
+def test_a_webhook_is_deleted_after_a_question(browser, url, office):
+    assert office.url in text(browser.get(f"{url}/webhooks/{office.pk}/remove"))
+    assert Webhook.objects.exists()
+    browser.send(f"{url}/webhooks/{office.pk}/remove")
+    assert not Webhook.objects.exists()
+
+
+def test_a_form_sent_twice_counts_once(browser, url, office):
+    form = {"url": "http://127.0.0.1:3000/hooks", "form_token": "1"}
+    assert SECRET.search(text(browser.post(f"{url}/webhooks/new", form)))
+    assert not SECRET.search(text(browser.post(f"{url}/webhooks/new", form, follow=True)))
+    assert Webhook.objects.count() == 2
+
+
+def test_strangers_see_and_change_nothing(stranger, shown, acts):
+    before = state()
+    assert {stranger.get(path).status_code for path in shown} == {404}
+    assert {stranger.send(path).status_code for path in acts} == {404}
+    assert state() == before
+
+
+def test_objects_of_another_organization_are_not_there(stranger, shown, acts, college):
+    stranger.send("/studio/organizations/new", name="Acme", network_id="local")
+    acme = stranger.get("/studio/").context["memberships"][0].tenant
+    before = state()
+    for path in (*shown, *acts):
+        theirs = path.replace(str(college.tenant.pk), str(acme.pk))
+        if re.search(rf"{acme.pk}/\w+/[0-9a-f-]{{36}}", theirs):
+            assert stranger.get(theirs).status_code in (404, 405)
+            assert stranger.send(theirs).status_code in (404, 405)
+    assert "lobby" not in text(stranger.get(f"/studio/organizations/{acme.pk}/events"))
+    assert state() == before
+
+
+def test_a_delivery_of_another_webhook_is_not_there(browser, url, delivery):
+    assert browser.get(f"{url}/webhooks/{uuid4()}/deliveries/{delivery.pk}").status_code == 404
+
+
+def test_a_viewer_reads_and_changes_nothing(viewer, shown, acts):
+    before = state()
+    for path in shown:
+        page = text(viewer.get(path))
+        assert not re.search(r"Rotate|New webhook|Send again|Recover", page)
+    assert {viewer.send(path).status_code for path in acts} == {403}
+    assert state() == before
+
+
+def test_forms_from_other_sites_are_refused(fay, acts):
+    browser, before = Client(enforce_csrf_checks=True), state()
+    browser.force_login(fay)
+    assert {browser.post(path, {"form_token": "1"}).status_code for path in acts} == {403}
+    assert state() == before
+
+
+def test_reading_changes_nothing(browser, acts, shown):
+    before = state()
+    assert [browser.get(path).status_code for path in acts] == [405, 200, *[405] * 4, 200, 405]
+    assert {browser.post(path).status_code for path in shown} == {405}
+    assert state() == before
+
+
+def test_no_page_shows_a_secret_is_kept_or_runs_anything(browser, shown, acts, office):
+    secret = vault.unseal(office, "secret")
+    for path in (*shown, acts[1], acts[6]):
+        response = browser.get(path)
+        assert secret not in text(response) and not SECRET.search(text(response))
+        assert "no-store" in response["Cache-Control"]
+        assert b"<style" not in response.content and b" style=" not in response.content
+
+
+def test_without_an_account_one_is_asked_to_sign_in(client, shown, acts):
+    assert {client.get(path).status_code for path in shown} == {302}
+    assert {client.post(path).status_code for path in acts} == {302}
+
+
+def test_the_queries_of_the_list_do_not_grow(browser, url, delivery, invite):
+    before = queries(browser, f"{url}/events")
+    for number in range(20):
+        invite(f"room{number}")
+    assert queries(browser, f"{url}/events") == before
+
+
+def queries(browser, path):
+    browser.get(path)
+    with CaptureQueriesContext(connection) as captured:
+        browser.get(path)
+    return len(captured)

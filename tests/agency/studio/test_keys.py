@@ -1,0 +1,106 @@
+"""Keys of an organization: made, rotated, revoked by its people."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from agency.studio.forms import MAX_LIVE_KEYS
+from tenants.models import ApiKey, Tenant
+from tests.support.pages import secrets_on
+
+KINDS = ("access_token", "subscription_key", "provider_key")
+
+
+def key_of(tenant, kind="access_token"):
+    return tenant.keys.get(kind=kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_key_is_shown_once_and_works(browser, url, kind):
+    response = browser.send(f"{url}/keys", kind=kind, name="Production")
+    [secret] = secrets_on(response)
+    assert ApiKey.find(kind, secret).name == "Production"
+    page = browser.get(url).content.decode()
+    assert secret not in page
+    assert secret[:8] in page
+
+
+def test_a_rotated_key_works_for_another_day(browser, college, url):
+    old = key_of(college.tenant)
+    [secret] = secrets_on(browser.send(f"{url}/keys/{old.pk}/rotate"))
+    new = ApiKey.find(old.kind, secret)
+    assert (new.name, new.expires_at) == (old.name, None)
+    old.refresh_from_db()
+    assert old.is_live
+    assert abs(old.expires_at - timezone.now() - timedelta(days=1)) < timedelta(minutes=1)
+
+
+def test_a_key_is_rotated_once(browser, college, url):
+    old = key_of(college.tenant)
+    browser.send(f"{url}/keys/{old.pk}/rotate")
+    assert browser.send(f"{url}/keys/{old.pk}/rotate").status_code == 302
+    assert college.tenant.keys.filter(kind=old.kind).count() == 2
+
+
+def test_a_revoked_key_is_not_rotated(browser, college, url):
+    old = key_of(college.tenant)
+    old.revoke()
+    assert browser.send(f"{url}/keys/{old.pk}/rotate").status_code == 302
+    assert college.tenant.keys.filter(kind=old.kind).count() == 1
+
+
+@pytest.mark.parametrize("act", ["rotate", "revoke"])
+def test_looking_at_the_question_does_nothing(browser, college, url, act):
+    key = key_of(college.tenant)
+    assert key.hint in browser.get(f"{url}/keys/{key.pk}/{act}").content.decode()
+    key.refresh_from_db()
+    assert (key.expires_at, key.revoked_at) == (None, None)
+    assert ApiKey.objects.count() == len(KINDS)
+
+
+def test_revoking_again_keeps_the_first_time(browser, college, url):
+    key = key_of(college.tenant)
+    browser.send(f"{url}/keys/{key.pk}/revoke")
+    key.refresh_from_db()
+    first = key.revoked_at
+    browser.send(f"{url}/keys/{key.pk}/revoke")
+    key.refresh_from_db()
+    assert key.revoked_at == first
+
+
+def test_live_keys_of_one_kind_are_limited(browser, college, url):
+    for number in range(1, MAX_LIVE_KEYS):
+        ApiKey.issue("access_token", college.tenant, f"Key {number}")
+    response = browser.send(f"{url}/keys", kind="access_token", name="One too many")
+    assert not secrets_on(response)
+    assert f"There are {MAX_LIVE_KEYS} live keys" in response.content.decode()
+    assert secrets_on(browser.send(f"{url}/keys", kind="subscription_key", name="Another kind"))
+
+
+def test_a_key_without_a_name_is_refused_beside_its_field(browser, url):
+    page = browser.send(f"{url}/keys", kind="access_token", name=" ").content.decode()
+    assert 'id="id_name_error"' in page
+    assert 'aria-describedby="id_name_helptext id_name_error"' in page
+    assert ApiKey.objects.count() == len(KINDS)
+
+
+def test_a_form_sent_twice_makes_one_key(browser, college, url):
+    form = {"kind": "access_token", "name": "Twice", "form_token": "1"}
+    assert secrets_on(browser.post(f"{url}/keys", form))
+    assert not secrets_on(browser.post(f"{url}/keys", form, follow=True))
+    assert college.tenant.keys.filter(name="Twice").count() == 1
+
+
+def test_an_organization_that_a_provider_made_has_no_provider_keys(browser, college, fay):
+    first = college.tenant
+    second = Tenant(name="B", network=first.network, provider=first.provider)
+    second.made_by_provider = True
+    second.save(force_insert=True)
+    second.wallets.create(is_organization=True, wallet_id="b", link_secret=b"")
+    second.memberships.create(user=fay)
+    url = f"/studio/organizations/{second.pk}"
+    assert "Provider key" not in browser.get(url).content.decode()
+    assert not secrets_on(browser.send(f"{url}/keys", kind="provider_key", name="Wider"))
+    key = first.provider.keys.get()
+    assert browser.send(f"{url}/keys/{key.pk}/revoke").status_code == 404

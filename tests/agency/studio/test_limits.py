@@ -1,0 +1,322 @@
+"""How often people, and strangers, may try to sign in, sign up and set passwords."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from allauth.account.models import EmailAddress
+from allauth.core.exceptions import ImmediateHttpResponse
+from django.core import mail
+from django.core.cache import cache
+from django.test import RequestFactory
+
+from agency.core import rate_limits
+from agency.core.metrics import registry
+from agency.studio.accounts import AccountAdapter, duration_text
+from tests.support.pages import Browser
+from tests.support.races import at_once
+
+pytestmark = pytest.mark.django_db
+PASSWORD = "correct horse battery"
+HOME, STRANGE = "198.51.100.1", "203.0.113.9"
+PROXY = "10.0.0.1"
+LOGIN = "/accounts/login/"
+PAGE = {"HTTP_ACCEPT": "text/html"}
+TRIES = f"""
+import django; django.setup()
+from django.test import RequestFactory
+from agency.studio.accounts import AccountAdapter
+for _ in range(5):
+    request = RequestFactory().post("{LOGIN}", REMOTE_ADDR="{STRANGE}")
+    AccountAdapter().pre_authenticate(request, email="fay@faber.example")
+"""
+
+
+@pytest.fixture(autouse=True)
+def passwords_are_hashed_fast(settings):
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def fay_may_sign_in(passwords_are_hashed_fast, fay):
+    EmailAddress.objects.create(user=fay, email=fay.email, verified=True, primary=True)
+
+
+@pytest.fixture
+def behind_a_proxy(settings):
+    settings.TRUSTED_PROXIES = 1
+
+
+def sign_in(password, address, email="fay@faber.example", **headers):
+    fields = {"login": email, "password": password}
+    return Browser().post(LOGIN, fields, REMOTE_ADDR=address, **PAGE | headers)
+
+
+def through_the_proxy(password, address):
+    """Whatever a client writes into the header stands before what the proxy adds."""
+    return sign_in(password, PROXY, HTTP_X_FORWARDED_FOR=f"8.8.8.8, {address}")
+
+
+def statuses(number, *arguments, **options):
+    return [sign_in("wrong guess", *arguments, **options).status_code for _ in range(number)]
+
+
+def refusals(by):
+    return registry.get_sample_value("agency_rate_refusals_total", {"by": by}) or 0
+
+
+def test_the_owner_gets_in_while_a_stranger_is_held():
+    before = refusals("login_failed")
+    assert statuses(7, STRANGE) == [200] * 5 + [429] * 2
+    assert refusals("login_failed") == before + 2
+    assert sign_in(PASSWORD, STRANGE).status_code == 429
+    assert sign_in(PASSWORD, HOME).status_code == 302
+
+
+def test_behind_a_proxy_each_address_counts_for_itself(behind_a_proxy):
+    tries = [through_the_proxy("wrong guess", STRANGE).status_code for _ in range(6)]
+    assert tries == [200] * 5 + [429]
+    assert through_the_proxy(PASSWORD, HOME).status_code == 302
+
+
+def test_behind_a_proxy_the_limit_of_an_address_is_not_everybodys(behind_a_proxy, settings):
+    settings.ACCOUNT_RATE_LIMITS = {"login": "2/m/ip"}
+    tries = [through_the_proxy("wrong guess", STRANGE).status_code for _ in range(3)]
+    assert tries == [200] * 2 + [429]
+    assert through_the_proxy(PASSWORD, HOME).status_code == 302
+
+
+def test_without_a_proxy_nobody_chooses_an_address():
+    for number in range(5):
+        sign_in("wrong guess", STRANGE, HTTP_X_FORWARDED_FOR=f"198.51.100.{number}")
+    assert sign_in("wrong guess", STRANGE, HTTP_X_FORWARDED_FOR=HOME).status_code == 429
+
+
+def test_neither_another_host_nor_other_letters_give_more_tries(settings):
+    settings.ALLOWED_HOSTS = ["*"]
+    for number in range(5):
+        sign_in("wrong guess", STRANGE, HTTP_HOST=f"agency-{number}.example")
+    assert sign_in("wrong guess", STRANGE, HTTP_HOST="agency.example").status_code == 429
+    assert sign_in("wrong guess", STRANGE, email="FAY@Faber.example").status_code == 429
+
+
+def test_an_address_has_a_limit_over_all_accounts(settings):
+    answers = [sign_in("a guess", STRANGE, email=f"p{n}@x.example") for n in range(21)]
+    assert [one.status_code for one in answers] == [200] * 20 + [429]
+    assert 50 <= int(answers[-1]["Retry-After"]) <= 60
+    assert sign_in(PASSWORD, HOME).status_code == 302
+
+
+def test_refused_tries_use_up_nothing_of_an_address():
+    assert statuses(30, STRANGE)[5:] == [429] * 25
+    assert statuses(1, STRANGE, email="other@faber.example") == [200]
+
+
+def test_the_page_tells_how_long_to_wait():
+    statuses(5, STRANGE)
+    answer = sign_in("wrong guess", STRANGE)
+    page = answer.content.decode()
+    assert answer.status_code == 429 and 290 <= int(answer["Retry-After"]) <= 300
+    assert "Too many attempts" in page and "Wait <strong>5 minutes</strong>" in page
+    assert "choose a new one" in page
+
+
+def test_without_mail_the_page_offers_no_link(settings):
+    settings.EMAIL_URL = ""
+    statuses(5, STRANGE)
+    assert b"choose a new one" not in sign_in("wrong guess", STRANGE).content
+
+
+def test_a_program_gets_the_same_as_json():
+    statuses(5, STRANGE)
+    answer = sign_in("wrong guess", STRANGE, HTTP_ACCEPT="*/*")
+    assert (answer.status_code, answer.json()["code"]) == (429, "too_many_requests")
+    assert "Wait 5 minutes" in answer.json()["message"] and answer["Retry-After"]
+
+
+def test_after_the_time_that_was_told_one_may_try_again(settings):
+    settings.ACCOUNT_RATE_LIMITS = {"login_failed": "2/3s/key"}
+    statuses(2, STRANGE)
+    held = sign_in(PASSWORD, STRANGE)
+    told = int(held["Retry-After"])
+    assert held.status_code == 429 and 2 <= told <= 3
+    assert f"Wait <strong>{told} seconds</strong>" in held.content.decode()
+    time.sleep(told)
+    assert sign_in(PASSWORD, STRANGE).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "seconds, text",
+    [(1, "1 second"), (90, "90 seconds"), (91, "2 minutes"), (300, "5 minutes")],
+)
+def test_the_time_is_told_in_words(seconds, text):
+    assert duration_text(seconds) == text
+
+
+def test_signing_in_uses_up_nothing():
+    assert {sign_in(PASSWORD, HOME).status_code for _ in range(7)} == {302}
+
+
+def test_a_new_password_ends_the_wait(settings):
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    statuses(5, HOME)
+    assert sign_in(PASSWORD, HOME).status_code == 429
+    browser = Browser(REMOTE_ADDR=HOME)
+    browser.post("/accounts/password/reset/", {"email": "fay@faber.example"})
+    link = re.search(r"/accounts/password/reset/key/\S+", mail.outbox[0].body)[0]
+    form = browser.get(link)["Location"]
+    fields = {"password1": "another good password", "password2": "another good password"}
+    assert browser.post(form, fields).status_code == 302
+    assert sign_in("another good password", HOME).status_code == 302
+
+
+def test_the_admin_is_entered_by_the_same_page():
+    statuses(5, STRANGE)
+    answer = Browser().post(
+        "/admin/login/?next=/admin/",
+        {"username": "fay", "password": PASSWORD, "login": "fay@faber.example"},
+        REMOTE_ADDR=STRANGE,
+        follow=True,
+    )
+    assert answer.redirect_chain == [(f"{LOGIN}?next=%2Fadmin%2F", 302)]
+    assert "_auth_user_id" not in answer.client.session
+
+
+@pytest.mark.parametrize(
+    "path, action, per, fields",
+    [
+        (LOGIN, "login", "ip", {"login": "a@x.example", "password": PASSWORD}),
+        ("/accounts/signup/", "signup", "ip", {"email": "a@x.example"}),
+        ("/accounts/password/reset/", "reset_password", "ip", {"email": "a@x.example"}),
+        ("/accounts/password/reset/", "reset_password", "key", {"email": " A@x.example"}),
+        ("/accounts/password/reset/key/1-x/", "reset_password_from_key", "ip", {}),
+        ("/accounts/email/", "manage_email", "user", {"email": "a@x.example", "action_add": ""}),
+        ("/accounts/password/change/", "change_password", "user", {"oldpassword": "wrong"}),
+        ("/accounts/password/set/", "change_password", "user", {}),
+        ("/accounts/reauthenticate/", "reauthenticate", "user", {"password": "wrong"}),
+    ],
+)
+def test_every_limited_page_tells_how_long_to_wait(settings, fay, path, action, per, fields):
+    settings.ACCOUNT_RATE_LIMITS = {action: f"1/300s/{per}"}
+    browser = Browser(**PAGE)
+    if per == "user":
+        browser.force_login(fay)
+    assert browser.post(path, fields).status_code != 429
+    held = browser.post(path, fields)
+    assert held.status_code == 429 and 290 <= int(held["Retry-After"]) <= 300
+    assert "Wait <strong>5 minutes</strong>" in held.content.decode()
+
+
+def test_a_mailbox_gets_few_links_whoever_asks():
+    fields = {"email": "fay@faber.example"}
+    for number in range(7):
+        Browser().post("/accounts/password/reset/", fields, REMOTE_ADDR=f"198.51.100.{number}")
+    assert len(mail.outbox) == 5
+
+
+def test_a_mailbox_gets_one_link_of_confirmation_whoever_asks(settings):
+    settings.ACCOUNT_EMAIL_VERIFICATION = "mandatory"
+    EmailAddress.objects.update(verified=False)
+    answers = [sign_in(PASSWORD, address) for address in (HOME, STRANGE, HOME)]
+    assert {one["Location"] for one in answers} == {"/accounts/confirm-email/"}
+    assert len(mail.outbox) == 1
+
+
+def test_what_is_counted_lies_in_the_broker_and_is_no_pickle():
+    statuses(1, STRANGE)
+    [name] = [key for key in rate_limits.server().keys("agency:cache:*") if b"5/300.0/key" in key]
+    assert re.fullmatch(rb"\[\d+\.\d+\]", rate_limits.server().get(name))
+    assert 0 < rate_limits.server().ttl(name) <= 300
+
+
+def test_of_many_at_once_as_many_pass_as_may(transactional_db):
+    def guess():
+        request = RequestFactory().post(LOGIN, REMOTE_ADDR=STRANGE)
+        try:
+            AccountAdapter().pre_authenticate(request, email="fay@faber.example")
+        except ImmediateHttpResponse as refused:
+            return refused.response.status_code
+
+    assert sorted(at_once(*[guess] * 12), key=bool) == [None] * 5 + [429] * 7
+
+
+@pytest.mark.slow
+def test_processes_count_together():
+    for _ in range(2):
+        assert sign_in("wrong guess", STRANGE, email="other@faber.example").status_code == 200
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+    subprocess.run([sys.executable, "-c", TRIES], env=environment, check=True, timeout=60)
+    assert sign_in(PASSWORD, STRANGE).status_code == 429
+    assert sign_in(PASSWORD, HOME).status_code == 302
+
+
+@pytest.fixture
+def silent_server():
+    """Takes connections, and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield f"redis://127.0.0.1:{server.getsockname()[1]}/0"
+
+
+@pytest.fixture
+def away(settings, monkeypatch):
+    """The server goes away: calls to it lead to the URL from now on."""
+
+    def go(url):
+        settings.REDIS_URL = url
+        rate_limits.server.cache_clear()
+
+    yield go
+    rate_limits.server.cache_clear()
+
+
+@pytest.fixture(params=["refuses", "unreachable", "silent", "nonsense"])
+def no_server(request, away):
+    urls = {
+        "refuses": "redis://127.0.0.1:1/0",
+        "unreachable": "redis://192.0.2.1:6379/0",
+        "nonsense": "nonsense",
+    }
+    away(urls.get(request.param) or request.getfixturevalue("silent_server"))
+
+
+def test_without_the_server_each_process_counts_by_itself(no_server, caplog):
+    started = time.monotonic()
+    assert statuses(6, STRANGE) == [200] * 5 + [429]
+    assert sign_in(PASSWORD, HOME).status_code == 302
+    assert time.monotonic() - started < rate_limits.REST
+    assert len([one for one in caplog.records if "the broker is away" in one.message]) == 1
+
+
+def test_with_the_server_back_processes_count_together_again(away, settings, monkeypatch):
+    url = settings.REDIS_URL
+    away("redis://127.0.0.1:1/0")
+    statuses(6, STRANGE)
+    away(url)
+    monkeypatch.setattr(rate_limits, "silent_until", 0.0)
+    assert statuses(1, STRANGE) == [200]
+    assert rate_limits.server().keys("agency:cache:*")
+
+
+def test_the_cache_works_as_django_promises_with_the_server_and_without(away):
+    for _ in range(2):
+        assert cache.add("a", [1.5], 60) and not cache.add("a", [2], 60)
+        cache.set("b", {"c": None}, 60)
+        assert cache.get_many(["a", "b", "none"]) == {"a": [1.5], "b": {"c": None}}
+        assert "a" in cache and cache.touch("a", 60) and cache.delete("a")
+        assert cache.get("a", "absent") == "absent"
+        cache.set("number", 1)
+        assert cache.incr("number") == 2
+        with pytest.raises(ValueError):
+            cache.incr("absent")
+        away("redis://127.0.0.1:1/0")
+
+
+def test_clearing_leaves_the_keys_of_others_alone():
+    rate_limits.server().set("celery", "a task")
+    cache.set("ours", 1)
+    cache.clear()
+    assert rate_limits.server().get("celery") == b"a task" and cache.get("ours") is None

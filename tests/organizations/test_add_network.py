@@ -1,0 +1,100 @@
+"""`manage.py add_network` and `accept_agreement`, as far as no ledger needs to answer."""
+
+import io
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tenants import vault
+from tenants.models import Network
+from tests.agency.admin.test_networks import GENESIS
+from tests.agency.server.endpoints import HEAD, answers, serving
+from wallets import keys
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+SEED = "endorser000000000000000000000001"
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "genesis"
+    path.write_text(GENESIS)
+    return str(path)
+
+
+@pytest.fixture(autouse=True)
+def impatient(settings):
+    settings.LEDGER_TIMEOUT = 0.2
+
+
+def add_network(*arguments):
+    out = io.StringIO()
+    call_command("add_network", "--id", "candy", *arguments, stdout=out)
+    return out.getvalue()
+
+
+def test_a_network_is_added_by_a_file_while_its_ledger_is_away(file):
+    said = add_network("--name", "CANdy", "--genesis", file)
+    assert "It is kept, but: CANdy gives no answer" in said
+    network = Network.objects.get()
+    assert (network.pk, network.name, network.kind) == ("candy", "CANdy", "indy")
+    assert network.genesis == GENESIS and not network.endorser_did
+
+
+def test_a_network_is_added_by_an_address(settings):
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    body = GENESIS.encode()
+    with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
+        add_network("--genesis", f"http://{authority}/genesis")
+    assert Network.objects.get().genesis == GENESIS
+
+
+@pytest.mark.parametrize("text", ["", "x", GENESIS.replace("127.0.0.1", "localhost"), "\ud800"])
+def test_a_wrong_genesis_is_refused(tmp_path, text):
+    path = tmp_path / "genesis"
+    path.write_bytes(text.encode(errors="surrogatepass"))
+    with pytest.raises(CommandError, match="not the genesis of an Indy network"):
+        add_network("--genesis", str(path))
+    assert not Network.objects.exists()
+
+
+@pytest.mark.parametrize("place", ["/nowhere", "http://10.0.0.1/genesis", "/tmp"])
+def test_a_genesis_that_cannot_be_read_is_refused(place):
+    with pytest.raises(CommandError):
+        add_network("--genesis", place)
+    assert not Network.objects.exists()
+
+
+def test_a_network_needs_a_genesis_and_an_id(file):
+    with pytest.raises(CommandError, match="not the genesis"):
+        add_network()
+    with pytest.raises(CommandError, match="slug"):
+        call_command("add_network", "--id", "a b", "--genesis", file)
+
+
+def test_the_endorser_is_kept_sealed_and_its_seed_is_not_shown(file, monkeypatch):
+    monkeypatch.setenv("ENDORSER_SEED", SEED)
+    said = add_network("--genesis", file, "--endorser")
+    network, did = Network.objects.get(), keys.did_of(keys.verkey_of(SEED.encode()))
+    assert network.endorser_did == did and did in said and SEED not in said
+    assert vault.unseal(network, "endorser_seed") == keys.encode(SEED.encode())
+
+
+def test_a_wrong_seed_is_refused(file, monkeypatch):
+    monkeypatch.setenv("ENDORSER_SEED", "short")
+    with pytest.raises(CommandError, match="seed"):
+        add_network("--genesis", file, "--endorser")
+
+
+def test_the_local_network_is_not_changed():
+    with pytest.raises(CommandError, match="not an Indy network"):
+        call_command("create_organization", "Faber")
+        call_command("add_network", "--id", "local", "--name", "x")
+
+
+def test_an_agreement_of_no_network_cannot_be_accepted(file):
+    with pytest.raises(CommandError, match="no such network"):
+        call_command("accept_agreement", "nowhere")
+    add_network("--genesis", file)
+    with pytest.raises(CommandError, match="gives no answer"):
+        call_command("accept_agreement", "candy")

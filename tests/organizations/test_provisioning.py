@@ -1,0 +1,162 @@
+"""Making an organization: everything or nothing, from code and from the command line."""
+
+import json
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import transaction
+
+from agency.core.errors import Conflict, Invalid
+from credentials.models import PublishedObject
+from organizations import provisioning
+from tenants.models import ApiKey, DataKey, Membership, Network, Provider, Tenant
+from tests.support.people import Api, ApiError
+from tests.support.races import at_once, refused
+from wallets import keys
+from wallets.models import Key, Wallet
+
+MODELS = (ApiKey, DataKey, Membership, Network, Provider, Tenant, Wallet, Key, PublishedObject)
+SEED = b"testseed0000000000000000000000C1"
+
+
+def counted():
+    return [model.objects.count() for model in MODELS]
+
+
+def test_an_organization_has_all_that_it_needs(faber):
+    wallet = Wallet.objects.get(tenant=faber.tenant)
+    assert wallet.is_organization and wallet.name == "Faber College"
+    published = PublishedObject.objects.get(object_id=wallet.did)
+    assert published.body == {"did": wallet.did, "verkey": wallet.keys.get().verkey}
+    assert DataKey.objects.filter(tenant=faber.tenant).count() == 1
+    assert ApiKey.objects.filter(tenant=faber.tenant).count() == 2
+    assert faber.tenant.provider.keys.get().kind == ApiKey.Kind.PROVIDER_KEY
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "tenants.vault.create_data_key",
+        "organizations.provisioning.create_organization_wallet",
+        "organizations.provisioning.registry_of",
+        "tenants.models.ApiKey.issue",
+    ],
+)
+def test_an_organization_that_fails_at_any_step_leaves_nothing(transactional_db, monkeypatch, step):
+    def breaks(*arguments, **options):
+        raise ZeroDivisionError
+
+    before = counted()
+    monkeypatch.setattr(step, breaks)
+    with pytest.raises(ZeroDivisionError):
+        provisioning.create_organization("Faber College")
+    assert counted() == before
+
+
+def test_a_seed_makes_the_did_of_the_issuer(transactional_db):
+    made = provisioning.create_organization("Faber", seed=SEED)
+    did = keys.did_of(keys.verkey_of(SEED))
+    assert Wallet.objects.get(tenant=made.tenant).did == did
+
+
+def test_a_seed_whose_did_is_taken_is_409_and_leaves_nothing(transactional_db):
+    provisioning.create_organization("Faber", seed=SEED)
+    before = counted()
+    with pytest.raises(Conflict) as taken:
+        provisioning.create_organization("Acme", seed=SEED)
+    assert taken.value.code == "did_taken"
+    assert counted() == before
+
+
+def test_a_did_stays_taken_when_its_organization_is_gone(transactional_db):
+    made = provisioning.create_organization("Faber", seed=SEED)
+    with transaction.atomic():
+        Wallet.objects.filter(tenant=made.tenant).delete()
+        Key.objects.filter(tenant=made.tenant).delete()
+        made.tenant.delete()
+    with pytest.raises(Conflict):
+        provisioning.create_organization("Acme", seed=SEED)
+
+
+def test_of_many_organizations_with_one_seed_one_is_made(transactional_db):
+    provisioning.find_network("local")
+    make = [lambda: provisioning.create_organization("Faber", seed=SEED)] * 4
+    assert refused(at_once(*make)) == ["did_taken"] * 3
+    assert Tenant.objects.count() == 1
+
+
+def test_the_first_organizations_make_the_local_network_together(transactional_db):
+    made = at_once(*[lambda: provisioning.create_organization("Faber")] * 4)
+    assert refused(made) == [] and Tenant.objects.count() == 4
+    assert Network.objects.get().sequence == 4
+
+
+def test_an_unknown_network_is_400_and_leaves_nothing(faber):
+    before = counted()
+    with pytest.raises(Invalid) as unknown:
+        provisioning.create_organization("Acme", network_id="sovrin")
+    assert unknown.value.code == "unknown_network" and "local" in unknown.value.message
+    assert counted() == before
+
+
+def test_a_foreign_network_stands_for_one_here(faber, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local", "sovrin-builder": "gone"}
+    made = provisioning.create_organization("Acme", network_id="sovrin-staging")
+    assert made.tenant.network_id == "local"
+    with pytest.raises(Invalid) as unknown:
+        provisioning.create_organization("Acme", network_id="sovrin-builder")
+    assert unknown.value.code == "unknown_network"
+
+
+def test_the_first_organization_may_name_the_local_network_by_another_id(
+    transactional_db, settings
+):
+    settings.NETWORK_ALIASES = {"bcovrin-test": "local"}
+    made = provisioning.create_organization("Acme", network_id="bcovrin-test")
+    assert made.tenant.network_id == "local"
+
+
+def test_a_network_of_our_own_is_not_taken_for_another(faber, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
+    own = Network.objects.create(pk="sovrin-staging", kind="indy", genesis="{}")
+    assert provisioning.find_network("sovrin-staging") == own
+
+
+def test_the_agreement_of_a_foreign_network_is_that_of_ours(faber, settings):
+    settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
+    path = "/common/networks/sovrin-staging/txnAuthorAgreement"
+    assert faber.get(path) == {} and faber.put(path) is None
+    with pytest.raises(ApiError):
+        faber.get(path.replace("staging", "builder"))
+
+
+def test_the_owner_becomes_a_member(transactional_db, django_user_model):
+    person = django_user_model.objects.create_user("ann", "ann@example.org", "x" * 20)
+    made = provisioning.create_organization("Faber", owner=person)
+    membership = Membership.objects.get(tenant=made.tenant)
+    assert (membership.user, membership.role) == (person, Membership.Role.OWNER)
+
+
+def test_the_command_prints_keys_that_work(transactional_db, capsys):
+    call_command("create_organization", "Faber", "--json")
+    made = json.loads(capsys.readouterr().out)
+    assert list(made) == ["tenantId", "accessToken", "subscriptionKey", "providerKey"]
+    assert Api(made["accessToken"], made["subscriptionKey"]).get("/connections") == []
+    assert str(Tenant.objects.get().pk) == made["tenantId"]
+
+
+def test_the_command_for_people_prints_each_key_on_a_line(transactional_db, capsys):
+    call_command("create_organization", "Faber")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[:4]] == [
+        "tenantId", "accessToken", "subscriptionKey", "providerKey"
+    ]  # fmt: skip
+    assert "cannot be read again" in lines[4]
+
+
+@pytest.mark.parametrize("arguments", [["  "], ["x" * 201], ["Faber", "--network", "sovrin"]])
+def test_the_command_refuses_with_a_sentence_and_makes_nothing(transactional_db, arguments):
+    with pytest.raises(CommandError):
+        call_command("create_organization", *arguments)
+    assert Tenant.objects.count() == 0

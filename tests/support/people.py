@@ -1,0 +1,155 @@
+"""Organizations and holders as tests see them: through the API only."""
+
+import json
+from itertools import count
+
+from django.test import Client
+from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
+
+from organizations.provisioning import create_organization
+
+numbers = count(1)
+
+
+class ApiError(AssertionError):
+    """An answer other than 200."""
+
+    def __init__(self, response):
+        super().__init__(f"{response.status_code} {response.content.decode()}")
+        self.status, self.body = response.status_code, response.json()
+        self.code = self.body["code"]
+
+
+class Api:
+    """Calls with one organization's keys. `call` raises ApiError unless the answer is 200."""
+
+    def __init__(self, token, subscription, prefix=""):
+        self.client, self.prefix = Client(raise_request_exception=False), prefix
+        self.headers = {
+            "Authorization": f"bearer {token}",
+            "X-Streetcred-Subscription-Key": subscription,
+        }
+
+    def send(self, method, path, body=None, form=None, **headers):
+        given = {"headers": self.headers | headers}
+        if form is not None:
+            body = encode_multipart(BOUNDARY, form)
+            path = self.prefix + path
+            return self.client.generic(method.upper(), path, body, MULTIPART_CONTENT, **given)
+        if method != "get":
+            data = "" if body is None else json.dumps(body)
+            given |= {"data": data, "content_type": "application/json"}
+        return getattr(self.client, method)(self.prefix + path, **given)
+
+    def call(self, method, path, body=None, form=None, **headers):
+        response = self.send(method, path, body, form, **headers)
+        if response.status_code != 200:
+            raise ApiError(response)
+        return response.json() if response.content else None
+
+    def get(self, path, **query):
+        asked = "&".join(f"{name}={value}" for name, value in query.items())
+        return self.call("get", f"{path}?{asked}" if asked else path)
+
+    def post(self, path, body=None, form=None):
+        return self.call("post", path, body, form)
+
+    def put(self, path, body=None, form=None):
+        return self.call("put", path, body, form)
+
+    def put_form(self, path, **form):
+        return self.call("put", path, form=form)
+
+    def delete(self, path):
+        return self.call("delete", path)
+
+
+class Organization(Api):
+    """Faber, Acme: issues and verifies."""
+
+    def __init__(self, name, **options):
+        made = create_organization(name, **options)
+        super().__init__(made.access_token, made.subscription_key)
+        self.made, self.tenant = made, made.tenant
+
+    def hosts(self, owner="Alice"):
+        wallet = self.post("/api/wallets", {"ownerName": owner})
+        return Holder(self, wallet["walletId"])
+
+    def invites(self, **body):
+        return self.post("/connections", body)
+
+    def defines(self, *attributes, **body):
+        name = f"Schema {next(numbers)}"
+        body = {"name": name, "version": "1.0", "attributes": list(attributes)} | body
+        return self.post("/definitions/credentials", body)
+
+    def offers(self, holder, definition, values=None, **body):
+        body |= {
+            "definitionId": definition["definitionId"],
+            "connectionId": holder.known_as(self),
+        }
+        if values is not None:
+            body["credentialValues"] = values
+        return self.post("/credentials", body)
+
+    def asks(self, holder, **policy):
+        policy = {"name": "Policy", "version": "1.0"} | policy
+        return self.post(f"/verifications/policy/connections/{holder.known_as(self)}", policy)
+
+
+class Provider(Api):
+    """The provider account that came with an organization, by its key."""
+
+    def __init__(self, organization):
+        super().__init__(organization.made.provider_key, "", "/provider/v1")
+        self.account = organization.tenant.provider
+
+    def makes(self, name="Branch", **body):
+        return self.post("/tenants", {"name": name} | body)
+
+    def opens(self, made):
+        """The API of an organization that was made."""
+        keys = self.get(f"/tenants/{made['tenantId']}/keys")
+        return Api(keys["accessToken"], keys["subscriptionKey"])
+
+
+class Holder(Api):
+    """Alice: a hosted wallet, acting through the wallet API."""
+
+    def __init__(self, host, wallet_id):
+        self.client, self.headers = host.client, host.headers
+        self.prefix, self.wallet_id = f"/api/{wallet_id}", wallet_id
+        self.known = {}
+
+    def accepts_invitation(self, invitation):
+        return self.post("/connections/invitation", form={"invitation": invitation})
+
+    def meets(self, organization):
+        invited = organization.invites()
+        mine = self.accepts_invitation(invited["invitation"])
+        self.known[organization] = (invited["connectionId"], mine["connectionId"])
+        return mine
+
+    def known_as(self, organization):
+        if organization not in self.known:
+            self.meets(organization)
+        return self.known[organization][0]
+
+    def newest(self, kind):
+        return self.get(f"/{kind}")[0]
+
+    def accepts_offer(self):
+        credential = self.newest("credentials")
+        self.post(f"/credentials/{credential['credentialId']}")
+        return credential["credentialId"]
+
+    def receives(self, organization, definition, values):
+        """A credential, issued automatically."""
+        organization.offers(self, definition, values, automaticIssuance=True)
+        return self.accepts_offer()
+
+    def auto_selects(self):
+        asked = self.newest("verifications")
+        self.put(f"/verifications/{asked['verificationId']}/autoSelect")
+        return asked["verificationId"]

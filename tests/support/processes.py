@@ -1,0 +1,101 @@
+"""The product's own processes, as the Procfile starts them, for tests that kill them."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+
+from agency.devtools.embedded.home import free_port
+from agency.devtools.run import DEVELOPER_SETTINGS
+from agency.devtools.supervisor import Supervisor, commands
+from agency.ops.healthcheck import is_well
+
+PATIENCE = 60  # seconds
+
+
+class Processes:
+    """Processes by their names in the Procfile, with what they share below `folder`.
+
+    given: variables of their environment beside ours, `DATABASE_URL` and `REDIS_URL` at least.
+    """
+
+    def __init__(self, folder: Path, **given: str) -> None:
+        self.folder, self.port = folder, free_port(folder / "port")
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.supervisor = Supervisor(mark=str(folder))
+        self.supervisor.environment |= DEVELOPER_SETTINGS | {
+            "ALLOWED_HOSTS": "127.0.0.1,testserver",
+            "FAULT_INJECTION": "1",
+            "LOG_LEVEL": "WARNING",
+            "PORT": str(self.port),
+            "PUBLIC_URL": self.url,
+            "STORAGE_ROOT": str(folder / "storage"),
+            "METRICS_ROOT": str(folder / "metrics"),
+            "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
+        } | given  # fmt: skip
+
+    def start(self, name: str, options: str = "", **given: str) -> int:
+        """Answers the process's id. given: variables for this one alone."""
+        before = self.supervisor.environment
+        self.supervisor.environment = before | given
+        self.supervisor.start(name, f"{commands()[name]} {options}")
+        self.supervisor.environment = before
+        return self.supervisor.services[name].pid
+
+    def start_web(self, options: str = "", **given: str) -> None:
+        """Returns when it answers."""
+        self.start("web", options, **given)
+        eventually(lambda: is_well(self.port, self.url), PATIENCE)
+
+    def manage(self, arguments: str, **given: str) -> int:
+        """Runs a command of manage.py to its end; answers its exit code, -9 if it was killed."""
+        before = self.supervisor.environment
+        self.supervisor.environment = before | given
+        try:
+            process = self.supervisor.popen(f"python manage.py {arguments}")
+            return process.wait(PATIENCE)
+        finally:
+            self.supervisor.environment = before
+
+    def is_alive(self, name: str) -> bool:
+        return self.supervisor.services[name].poll() is None
+
+    def kill(self, name: str) -> None:
+        """The process and all that it started, at once."""
+        process = self.supervisor.services[name]
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait(PATIENCE)
+
+    def children(self, name: str) -> list[psutil.Process]:
+        return psutil.Process(self.supervisor.services[name].pid).children(recursive=True)
+
+
+@contextmanager
+def processes(folder: Path, **given: str) -> Iterator[Processes]:
+    """All that were started end with the block."""
+    found = Processes(folder, **given)
+    try:
+        yield found
+    finally:
+        found.supervisor.stop(grace=5)
+
+
+def same_server(url: str, name: str) -> str:
+    """The address of another database of the server: `/7`, `/test_agency`."""
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def eventually(what: Callable[[], object], seconds: float = 30) -> None:
+    """Returns when it is true."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it does not come to this"
+        time.sleep(0.1)

@@ -1,0 +1,64 @@
+"""Threads that start together, each with a database connection of its own."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+from django.db import connections, transaction
+from django.db.models import Model
+
+from agency.core.errors import AgencyError
+from tests.support.people import ApiError
+
+PATIENCE = 20  # seconds for all to arrive at the barrier
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """What each call answered: its result, or the error it was refused with."""
+    start = Barrier(len(calls))
+
+    def run(call: Callable[[], Any]) -> Any:
+        start.wait(PATIENCE)
+        return call()
+
+    return threads([lambda call=call: run(call) for call in calls])
+
+
+def transitions(row: Model, *names: str) -> list[Any]:
+    """Each named method on a copy of `row` of its own, loaded before any of them begins."""
+    start = Barrier(len(names))
+
+    def run(name: str) -> Any:
+        copy = type(row).objects.get(pk=row.pk)
+        start.wait(PATIENCE)
+        with transaction.atomic():
+            return getattr(copy, name)()
+
+    return threads([lambda name=name: run(name) for name in names])
+
+
+def elsewhere(call: Callable[[], Any]) -> Any:
+    """Runs one call in another thread, outside the caller's transaction."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(in_thread, call).result()
+
+
+def threads(calls: list[Callable[[], Any]]) -> list[Any]:
+    connections.close_all()
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return list(pool.map(in_thread, calls))
+
+
+def in_thread(call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except (AgencyError, ApiError) as error:
+        return error
+    finally:
+        connections.close_all()
+
+
+def refused(answers: list[Any]) -> list[str]:
+    """The codes of those that were refused."""
+    return [one.code for one in answers if isinstance(one, AgencyError | ApiError)]

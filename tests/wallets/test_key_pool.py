@@ -1,0 +1,227 @@
+"""The key pool: keys made ahead, each used once, as good as new ones."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from agency.core import lanes
+from agency.core.errors import Unavailable
+from credentials.models import CredentialDefinition
+from tenants import vault
+from tests.fixtures import stored
+from tests.support.people import ApiError, Organization
+from tests.support.processes import eventually
+from tests.support.races import at_once, in_thread
+from wallets import anoncreds, key_pool, tasks
+from wallets.models import KeyDemand, SpareKey
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"Full Name": "Alice", "level": "7"}
+
+
+@pytest.fixture
+def faber():
+    return Organization("Faber")
+
+
+@pytest.fixture
+def acme():
+    return Organization("Acme")
+
+
+@pytest.fixture
+def no_new_keys(monkeypatch):
+    """Whoever makes a key instead of taking one fails."""
+
+    def refuse(*args):
+        raise AssertionError("a new key was made")
+
+    monkeypatch.setattr("wallets.anoncreds.create_definition", refuse)
+
+
+def put_in(count=1):
+    """Spare keys for two attributes, made before."""
+    one = stored("badge")
+    for _ in range(count):
+        spare = SpareKey(attributes=2)
+        parts = {"public": one.public, "private": one.private, "key_proof": one.key_proof}
+        vault.seal(spare, "parts", parts)
+        spare.save(force_insert=True)
+
+
+@pytest.mark.parametrize("revocable", [True, False])
+def test_a_definition_takes_a_key_and_its_credentials_verify(faber, no_new_keys, revocable):
+    put_in()
+    definition = faber.defines("Full Name", "level", supportRevocation=revocable)
+    assert SpareKey.objects.count() == 0
+    alice = faber.hosts()
+    if not revocable:
+        alice.receives(faber, definition, VALUES)
+        asked = faber.asks(alice, attributes=[{"policyName": "Full Name"}])
+        alice.auto_selects()
+        assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+    [row] = CredentialDefinition.objects.all()
+    assert row.supports_revocation is revocable
+
+
+def test_each_key_is_taken_once(faber, no_new_keys):
+    put_in(2)
+    answers = at_once(*[lambda: faber.defines("a", "b") for _ in range(2)])
+    [one, other] = [
+        CredentialDefinition.objects.get(definition_id=a["definitionId"]) for a in answers
+    ]
+    assert SpareKey.objects.count() == 0
+    assert vault.unseal(one, "private_key") and vault.unseal(other, "private_key")
+
+
+def test_a_definition_that_fails_leaves_the_key_in_the_pool(faber, no_new_keys, monkeypatch):
+    put_in()
+    monkeypatch.setattr(CredentialDefinition, "publish", lambda *args: 1 / 0)
+    assert (
+        faber.send(
+            "post",
+            "/definitions/credentials",
+            {"name": "a", "version": "1", "attributes": ["a", "b"]},
+        ).status_code
+        == 500
+    )
+    assert SpareKey.objects.count() == 1
+
+
+def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(faber, no_new_keys):
+    def define():
+        return faber.defines("a", "b")
+
+    with ThreadPoolExecutor(1) as threads:
+        defined = threads.submit(in_thread, define)
+        eventually(lambda: KeyDemand.objects.filter(pk=2).exists())
+        assert not defined.done()
+        put_in()
+        assert defined.result(20)["definitionId"]
+    assert key_pool.wanted().count(2) == 1
+
+
+def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
+    faber, no_new_keys, monkeypatch
+):
+    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
+    with pytest.raises(ApiError) as refused:
+        faber.defines("a", "b")
+    assert (refused.value.status, refused.value.code) == (503, "key_not_ready")
+    put_in()
+    assert faber.defines("a", "b")["definitionId"]
+    assert CredentialDefinition.objects.count() == 1
+
+
+def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, settings):
+    assert settings.WEB_THREADS // 4 == 1
+    with key_pool.waiters.admit(acme.tenant.pk), pytest.raises(ApiError) as refused:
+        faber.defines("a", "b")
+    assert refused.value.code == "key_not_ready"
+    assert key_pool.wanted()[0] == 2
+
+
+def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(faber, monkeypatch):
+    called = []
+    monkeypatch.setattr(key_pool, "notify_worker", called.append)
+    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
+    for _ in range(3):
+        with key_pool.waiters.admit(faber.tenant.pk), pytest.raises(Unavailable):
+            key_pool.await_key(2, faber.tenant.pk)
+    assert called == []
+    with pytest.raises(Unavailable):
+        key_pool.await_key(2, faber.tenant.pk)
+    assert called == ["wallets.tasks.fill_key_pool"]
+
+
+def test_a_thread_that_waits_for_a_key_is_idle(faber, monkeypatch):
+    counted = []
+    monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(lanes._thread, "count_idle", counted.append, raising=False)
+    with pytest.raises(Unavailable):
+        key_pool.await_key(2, faber.tenant.pk)
+    assert counted == [+1, -1]
+
+
+def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
+    one = stored("badge")
+    made = anoncreds.Definition(one.public, one.private, one.key_proof)
+    monkeypatch.setattr("wallets.anoncreds.create_definition", lambda *args: made)
+    settings.KEY_POOL_SIZE, settings.KEY_POOL_ATTRIBUTES = 2, [1, 2]
+    put_in()
+    assert key_pool.wanted() == [1, 1, 2]
+    assert key_pool.fill(report=str) == 3
+    assert key_pool.wanted() == [] and key_pool.fill(report=str) == 0
+
+
+def test_only_one_process_makes_keys(settings):
+    settings.KEY_POOL_SIZE = 1
+    from tests.support.races import elsewhere
+
+    assert key_pool.claim()
+    try:
+        assert elsewhere(lambda: key_pool.fill(report=str)) == 0
+    finally:
+        key_pool.release()
+
+
+@pytest.mark.slow
+def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library():
+    one, names = stored("badge"), ["Größe", "with space and Capitals"]
+    schema = one.schema | {"name": "Other", "attrNames": names}
+    schema_id = f"{one.schema['issuerId']}:2:Other:1.0"
+    parts = json.loads(json.dumps([one.public, one.private, one.key_proof]))
+    made = key_pool.relabel(
+        anoncreds.Definition(*parts), schema_id, schema, one.schema["issuerId"], "x", False
+    )
+    definition_id = f"{one.schema['issuerId']}:3:CL:9:x"
+    presentation, request = shown(made, schema_id, definition_id, schema, names)
+    script = (
+        "import anoncreds, json, sys\n"
+        "p, r, s, d = json.load(sys.stdin)\n"
+        "load = anoncreds.Presentation.load(p)\n"
+        "print(load.verify(anoncreds.PresentationRequest.load(r), s, d))"
+    )
+    given = json.dumps([presentation, request, {schema_id: schema}, {definition_id: made.public}])
+    ran = subprocess.run(
+        [sys.executable, "-c", script], input=given, capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.strip() == "True", ran.stderr
+
+
+def test_no_process_is_started_while_another_makes_keys(monkeypatch):
+    key_pool.ask_for(2)
+    started = []
+    monkeypatch.setattr(tasks.subprocess, "run", lambda command, **options: started.append(command))
+    with ThreadPoolExecutor(1) as another:
+        assert another.submit(key_pool.claim).result()
+        tasks.fill_key_pool()
+        assert started == []
+        another.submit(key_pool.release).result()
+        another.submit(lambda: connection.close()).result()  # its own
+    tasks.fill_key_pool()
+    assert [command[-1] for command in started] == ["fill_key_pool"]
+
+
+def shown(made, schema_id, definition_id, schema, names):
+    """A presentation that reveals the first name of a fresh credential, and what it answers."""
+    secret = anoncreds.create_link_secret()
+    offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
+    asked, metadata = anoncreds.create_request(offer, made.public, secret, schema["issuerId"])
+    values = dict.fromkeys(names, "7")
+    signed = anoncreds.create_credential(made.public, made.private, offer, asked, values)
+    held = anoncreds.process_credential(signed, metadata, secret, made.public)
+    request = {
+        "name": "r",
+        "version": "1.0",
+        "nonce": anoncreds.generate_nonce(),
+        "requested_attributes": {"x": {"name": names[0]}},
+        "requested_predicates": {},
+    }
+    entries = [anoncreds.Entry(held, {"x": True}, [])]
+    known = ({schema_id: schema}, {definition_id: made.public})
+    return anoncreds.create_presentation(request, entries, {}, secret, *known), request

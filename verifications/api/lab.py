@@ -1,0 +1,188 @@
+"""Trying a policy on sample credentials: shapes and view. The rules stand in trial.py, lint.py."""
+
+import time
+from typing import Any
+
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agency.api.views import Contract, Parameters, View, find
+from credentials.api.serializers import values_field
+from credentials.ledgers import registry_of
+from verifications.api.policies import POLICY
+from verifications.api.serializers import VerificationPolicyParameters
+from verifications.models import VerificationPolicy, integers_of
+from verifications.policy_lab.lint import Finding, lint
+from verifications.policy_lab.trial import REASONS, Trial, try_on
+from verifications.proofs import policy
+
+MAX_SAMPLES = 20
+MANUAL = "Revoked: a holder may choose it, autoSelect does not."
+
+
+def known(**options: Any) -> serializers.CharField:
+    return serializers.CharField(required=False, max_length=300, **options)
+
+
+class SampleCredential(Parameters):
+    """A credential as `GET /credentials/{id}` shows it will do, or one that nobody has yet."""
+
+    aliases = {"credentialDefinitionId": "definitionId"}
+
+    definitionId = known(help_text="The network then knows the rest.")
+    schemaId = known()
+    schemaIssuerDid = known()
+    schemaName = known()
+    schemaVersion = known()
+    issuerDid = known()
+    values = values_field()
+    revoked = serializers.BooleanField(required=False)
+
+
+class PolicyTrialParameters(VerificationPolicyParameters):
+    name = serializers.CharField(required=False, max_length=200)
+    version = serializers.CharField(required=False, max_length=64)
+    policyId = serializers.CharField(
+        required=False, max_length=128, help_text="Of a stored policy, instead of one given here."
+    )
+    credentials = SampleCredential(many=True, required=False, max_length=MAX_SAMPLES)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "policyId" in given and given.keys() - {"policyId", "credentials"}:
+            message = {"policyId": ["Give the id of a stored policy or a policy, not both."]}
+            raise serializers.ValidationError(message)
+        return given
+
+
+class PolicyTrialSelection(serializers.Serializer):
+    policyName = serializers.CharField()
+    credential = serializers.IntegerField(help_text="Its place in the list, from 0.")
+
+
+class PolicyTrialCredential(serializers.Serializer):
+    credential = serializers.IntegerField(help_text="Its place in the list, from 0.")
+    satisfies = serializers.BooleanField()
+    code = serializers.ChoiceField([(code, code) for code in REASONS], required=False)
+    message = serializers.CharField(required=False)
+
+
+class PolicyTrialItem(serializers.Serializer):
+    policyName = serializers.CharField()
+    credentials = PolicyTrialCredential(many=True)
+
+
+class PolicyLint(serializers.Serializer):
+    code = serializers.CharField(help_text="Stable: docs/verification.md.")
+    path = serializers.CharField()
+    message = serializers.CharField()
+
+
+class PolicyTrialContract(Contract):
+    satisfied = serializers.BooleanField(help_text="Whether autoSelect finds one for each item.")
+    selections = PolicyTrialSelection(many=True, help_text="What autoSelect would choose.")
+    items = PolicyTrialItem(many=True)
+    lint = PolicyLint(many=True)
+
+    def to_representation(self, tried: tuple[Trial, list[Finding]]) -> dict[str, Any]:
+        trial, findings = tried
+        return {
+            "satisfied": trial.is_satisfied,
+            "selections": [
+                {"policyName": one.policy_name, "credential": int(one.credential_id)}
+                for one in trial.selections
+            ],
+            "items": [
+                {"policyName": item.policy_name, "credentials": shown(trial, refusals)}
+                for item, refusals in zip(trial.items, trial.refusals, strict=True)
+            ],
+            "lint": [one._asdict() for one in findings],
+        }
+
+
+def shown(trial: Trial, refusals: list[str | None]) -> list[dict[str, Any]]:
+    """How each sample did with one item."""
+    return [
+        {"credential": number} | outcome(refusal, bool(candidate and candidate.is_revoked))
+        for number, (refusal, candidate) in enumerate(zip(refusals, trial.candidates, strict=True))
+    ]
+
+
+def outcome(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
+    if refusal:
+        return {"satisfies": False, "code": refusal, "message": REASONS[refusal]}
+    return {"satisfies": True} | ({"message": MANUAL} if is_revoked else {})
+
+
+SAMPLES = [
+    {"schemaName": "Dog licence", "values": {"name": "Rex", "year": "2021"}},
+    {"schemaName": "Cat licence", "values": {"name": "Tom"}, "revoked": False},
+]
+ANSWER = {
+    "satisfied": True,
+    "selections": [
+        {"policyName": "Name of the dog", "credential": 0},
+        {"policyName": "Born before 2023", "credential": 0},
+    ],
+    "items": [
+        {
+            "policyName": "Name of the dog",
+            "credentials": [
+                {"credential": 0, "satisfies": True},
+                {"credential": 1, "satisfies": True},
+            ],
+        },
+        {
+            "policyName": "Born before 2023",
+            "credentials": [
+                {"credential": 0, "satisfies": True},
+                {
+                    "credential": 1,
+                    "satisfies": False,
+                    "code": "attribute_not_in_schema",
+                    "message": REASONS["attribute_not_in_schema"],
+                },
+            ],
+        },
+    ],
+    "lint": [
+        {
+            "code": "no_restriction",
+            "path": path,
+            "message": "Anybody's credential passes: restrict the issuer or the definition.",
+        }
+        for path in ("attributes[0]", "predicates[0]")
+    ],
+}
+
+
+@extend_schema(tags=["Policies"])
+class PolicyTrials(View):
+    @extend_schema(
+        operation_id="tryVerificationPolicy",
+        summary="Try a policy on sample credentials, without a holder",
+        description="Nothing is sent or kept. The samples are judged as a wallet judges what it "
+        "holds; `lint` names what the policy's author may not have meant.",
+        request=PolicyTrialParameters,
+        responses=PolicyTrialContract,
+        examples=[
+            OpenApiExample(
+                "A policy and two samples", POLICY | {"credentials": SAMPLES}, request_only=True
+            ),
+            OpenApiExample("What would happen", ANSWER, response_only=True),
+        ],
+    )
+    def create(self, request: Request) -> Response:
+        body = self.parsed(PolicyTrialParameters)
+        wanted, samples = self.policy(body), body.get("credentials", [])
+        registry, now = registry_of(self.tenant.network), int(time.time())
+        integers = integers_of(wanted, self.tenant.pk)
+        tried = try_on(wanted, samples, registry, now, integers)
+        return self.shown(PolicyTrialContract, (tried, lint(wanted, tried, registry, now)))
+
+    def policy(self, body: dict[str, Any]) -> dict[str, Any]:
+        if "policyId" in body:
+            rows = VerificationPolicy.objects.filter(tenant=self.tenant)
+            return find(rows, body["policyId"]).shown()
+        return policy.normalise(self.parsed(VerificationPolicyParameters))

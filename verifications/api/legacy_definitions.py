@@ -1,0 +1,215 @@
+"""Verification definitions: what the oldest clients call a policy, and how they send it."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agency.api.pagination import parameters
+from agency.api.views import Contract, Parameters, View, find
+from verifications.api import legacy_requests
+from verifications.api.legacy_requests import NON_REVOKED, PREDICATE, REQUEST
+from verifications.api.serializers import PREDICATES, VerificationContract, VerificationPolicyQuery
+from verifications.api.verifier import VERIFICATION, Verifications
+from verifications.models import VerificationPolicy
+from verifications.proofs.request import MAX_NAMES, MAX_RESTRICTIONS, MAX_TIME, RESTRICTION_FIELDS
+
+BOTH = "Members are read, and answered, in both spellings, as `requested_attributes` too."
+
+
+def from_old(*spellings: dict[str, str]) -> dict[str, str]:
+    return {old: name for one in spellings for name, old in one.items()}
+
+
+def text(limit: int = 300, **options: Any) -> serializers.CharField:
+    return serializers.CharField(required=False, max_length=limit, **options)
+
+
+def time() -> serializers.IntegerField:
+    return serializers.IntegerField(required=False, min_value=0, max_value=MAX_TIME)
+
+
+class AttributeValue(Parameters):
+    name = serializers.CharField(max_length=256, trim_whitespace=False)
+    value = serializers.CharField(max_length=10_000, allow_blank=True, trim_whitespace=False)
+
+
+class AttributeFilter(Parameters):
+    """One alternative of what is allowed; all of its members must hold."""
+
+    aliases = from_old(RESTRICTION_FIELDS, {"attributeValue": "attribute_value"})
+
+    schemaId = text()
+    schemaIssuerDid = text()
+    schemaName = text()
+    schemaVersion = text()
+    issuerDid = text()
+    credentialDefinitionId = text()
+    attributeValue = AttributeValue(required=False)
+
+    def to_internal_value(self, data: Any) -> Any:
+        """Dropping what is not known here would demand less than was meant."""
+        if isinstance(data, dict) and any(str(name).startswith("attr::") for name in data):
+            message = "Write attr::<name>::value as attributeValue: {name, value}."
+            raise serializers.ValidationError(message)
+        return super().to_internal_value(data)
+
+
+RevocationInterval = type("RevocationInterval", (Parameters,), {"from": time(), "to": time()})
+
+
+class ProofAttributeInfo(Parameters):
+    aliases = from_old(NON_REVOKED)
+
+    name = text(256, trim_whitespace=False)
+    names = serializers.ListField(
+        child=serializers.CharField(max_length=256, trim_whitespace=False),
+        required=False,
+        max_length=MAX_NAMES,
+    )
+    restrictions = AttributeFilter(many=True, required=False, max_length=MAX_RESTRICTIONS)
+    nonRevoked = RevocationInterval(required=False)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("name") and given.get("names"):
+            raise serializers.ValidationError("Give name or names, not both.")
+        return given
+
+
+class ProofPredicateInfo(ProofAttributeInfo):
+    aliases = from_old(NON_REVOKED, PREDICATE)
+
+    names = serializers.ListField(
+        child=serializers.CharField(max_length=256, trim_whitespace=False),
+        required=False,
+        max_length=1,
+    )
+    predicateType = serializers.ChoiceField(PREDICATES)
+    predicateValue = serializers.IntegerField(min_value=-(2**31), max_value=2**31 - 1)
+    allowText = serializers.BooleanField(required=False)
+
+
+class ProofRequest(Parameters):
+    aliases = from_old(REQUEST, NON_REVOKED)
+
+    name = serializers.CharField(max_length=200)
+    version = serializers.CharField(max_length=64)
+    nonce = serializers.CharField(required=False, help_text="Ignored: each request gets its own.")
+    requestedAttributes = serializers.DictField(child=ProofAttributeInfo(), required=False)
+    requestedPredicates = serializers.DictField(child=ProofPredicateInfo(), required=False)
+    nonRevoked = RevocationInterval(required=False)
+
+
+class VerificationDefinitionContract(Contract):
+    columns = ("body", "tenant")
+
+    id = serializers.CharField()
+    proofRequest = ProofRequest(help_text=BOTH)
+
+    def to_representation(self, policy: VerificationPolicy) -> dict[str, Any]:
+        shown = legacy_requests.from_policy(policy.shown())
+        return {"id": str(policy.pk), "proofRequest": shown}
+
+
+class VerificationParameters(Parameters):
+    verificationDefinitionId = serializers.CharField(max_length=128)
+    connectionId = serializers.CharField(
+        required=False, max_length=128, help_text="Without it the request is a link."
+    )
+
+
+REQUESTED: dict[str, Any] = {
+    "name": "Old enough",
+    "version": "1.0.0",
+    "requestedAttributes": {"Name of the dog": {"name": "name"}},
+    "requestedPredicates": {
+        "Born before 2023": {"name": "year", "predicateType": "<", "predicateValue": 2023}
+    },
+}
+WANTED = OpenApiExample("A proof request", REQUESTED, request_only=True)
+STORED = OpenApiExample(
+    "A definition",
+    {"id": "0196f3a3-3333-7000-8000-000000000001", "proofRequest": REQUESTED},
+    response_only=True,
+)
+
+
+@extend_schema(tags=["Policies"], deprecated=True)
+class VerificationDefinitions(View):
+    @property
+    def rows(self) -> QuerySet[VerificationPolicy]:
+        return VerificationPolicy.objects.filter(tenant=self.tenant)
+
+    @extend_schema(
+        operation_id="createVerificationDefinition",
+        summary="Keep a policy, given as a proof request",
+        description=BOTH,
+        request=ProofRequest,
+        responses=VerificationDefinitionContract,
+        examples=[WANTED, STORED],
+    )
+    def create(self, request: Request) -> Response:
+        policy = legacy_requests.to_policy(self.parsed(ProofRequest))
+        created = self.act(VerificationPolicy.create, self.tenant, policy)
+        return self.shown(VerificationDefinitionContract, created)
+
+    @extend_schema(
+        operation_id="listVerificationDefinitions",
+        summary="List policies as proof requests, newest first",
+        parameters=parameters(VerificationPolicyQuery),
+        responses=VerificationDefinitionContract(many=True),
+        examples=[STORED],
+    )
+    def list(self, request: Request) -> Response:
+        return self.listed(VerificationDefinitionContract, self.rows, VerificationPolicyQuery)
+
+    @extend_schema(
+        operation_id="getVerificationDefinition",
+        summary="Read a policy as a proof request",
+        responses=VerificationDefinitionContract,
+        examples=[STORED],
+    )
+    def retrieve(self, request: Request, verificationDefinitionId: str) -> Response:
+        return self.shown(VerificationDefinitionContract, find(self.rows, verificationDefinitionId))
+
+    @extend_schema(
+        operation_id="deleteVerificationDefinition",
+        summary="Delete a policy",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request: Request, verificationDefinitionId: str) -> Response:
+        find(self.rows, verificationDefinitionId).delete()
+        return Response()
+
+
+@extend_schema(tags=["Verifications"])
+class OldVerifications(Verifications):
+    @extend_schema(
+        operation_id="createVerification",
+        summary="Ask for a stored policy, of a connection or by a link",
+        deprecated=True,
+        request=VerificationParameters,
+        responses=VerificationContract,
+        examples=[
+            VERIFICATION,
+            OpenApiExample(
+                "Of a connection",
+                {
+                    "verificationDefinitionId": "0196f3a3-3333-7000-8000-000000000001",
+                    "connectionId": "0196f3a1-1111-7000-8000-000000000001",
+                },
+                request_only=True,
+            ),
+        ],
+    )
+    def create(self, request: Request) -> Response:
+        body = self.parsed(VerificationParameters)
+        policies = VerificationPolicy.objects.filter(tenant=self.tenant)
+        policy = find(policies, body["verificationDefinitionId"])
+        if "connectionId" in body:
+            return self.sent(body["connectionId"], policy.shown(), policy.pk)
+        return self.shared(policy.shown(), policy.pk)

@@ -1,0 +1,268 @@
+"""Shapes of policies and verifications in the API. The rules of a policy stand in policy.py."""
+
+import uuid
+
+from rest_framework import serializers
+
+from agency.api.pagination import ChangingQuery, NamedQuery
+from agency.api.views import Contract, Parameters, compact, utc
+from connections.api.serializers import ExchangeLinkParameters
+from credentials.api.serializers import LINK_COLUMNS, CredentialContract, listed_id, shares
+from verifications.models import Verification
+from verifications.proofs.selection import Selection
+
+STATES = [(str(state), str(state)) for state in Verification.State]
+ROLES = [(str(role), str(role)) for role in Verification.Role]
+NOT_COMPARED = (
+    "Give a whole number: predicates compare whole numbers only. A date compares as one, as "
+    "20260131; a text is asked for by a restriction on its value."
+)
+PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
+
+
+class RestrictedAttribute(Parameters):
+    attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
+    attributeValue = serializers.CharField(
+        max_length=10_000, allow_blank=True, trim_whitespace=False
+    )
+
+
+class VerificationPolicyRestriction(Parameters):
+    """All of what is given must hold (AND); several restrictions are alternatives (OR)."""
+
+    schemaId = serializers.CharField(required=False, max_length=300)
+    schemaIssuerDid = serializers.CharField(required=False, max_length=300)
+    schemaName = serializers.CharField(required=False, max_length=300)
+    schemaVersion = serializers.CharField(required=False, max_length=300)
+    issuerDid = serializers.CharField(required=False, max_length=300)
+    credentialDefinitionId = serializers.CharField(required=False, max_length=300)
+    value = RestrictedAttribute(required=False)
+
+
+class AttributePolicy(Parameters):
+    policyName = serializers.CharField(max_length=256, trim_whitespace=False)
+    attributeNames = serializers.ListField(
+        child=serializers.CharField(max_length=256, trim_whitespace=False),
+        required=False,
+        max_length=125,
+    )
+    restrictions = VerificationPolicyRestriction(many=True, required=False)
+
+
+class PredicatePolicy(Parameters):
+    policyName = serializers.CharField(required=False, max_length=256, trim_whitespace=False)
+    attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
+    predicateType = serializers.ChoiceField(PREDICATES)
+    predicateValue = serializers.IntegerField(
+        min_value=-(2**31),
+        max_value=2**31 - 1,
+        error_messages={"invalid": NOT_COMPARED},
+    )
+    allowText = serializers.BooleanField(
+        required=False,
+        help_text="Of `>=` and `>`: asks for no upper bound, so that any text meets it too.",
+    )
+    restrictions = VerificationPolicyRestriction(many=True, required=False)
+
+
+class RevocationRequirement(Parameters):
+    validAt = serializers.DateTimeField(required=False)
+    validNow = serializers.BooleanField(required=False)
+
+
+class VerificationPolicyParameters(Parameters):
+    name = serializers.CharField(max_length=200)
+    version = serializers.CharField(max_length=64)
+    attributes = AttributePolicy(many=True, required=False)
+    predicates = PredicatePolicy(many=True, required=False)
+    revocationRequirement = RevocationRequirement(required=False)
+
+
+class SharedPolicyParameters(VerificationPolicyParameters, ExchangeLinkParameters):
+    """A policy that is asked for by a link."""
+
+
+class VerificationPolicyQuery(NamedQuery):
+    version = serializers.CharField(required=False, max_length=64)
+
+
+class VerificationPolicyContract(VerificationPolicyParameters):
+    columns = ("body", "tenant")
+
+    policyId = serializers.CharField()
+
+    def to_representation(self, policy):
+        return {"policyId": str(policy.pk), **policy.shown()}
+
+
+class ProofAttribute(serializers.Serializer):
+    name = serializers.CharField(required=False)
+    value = serializers.CharField(required=False)
+    attributes = serializers.DictField(child=serializers.CharField(), required=False)
+    revealed = serializers.BooleanField()
+    selfAttested = serializers.BooleanField()
+    conditional = serializers.BooleanField()
+
+
+class Check(serializers.Serializer):
+    """One line of the verifier's checklist: docs/verification.md."""
+
+    policyName = serializers.CharField(required=False, help_text="None: the whole answer.")
+    rule = serializers.CharField()
+    status = serializers.ChoiceField([(word, word) for word in ("pass", "fail", "skipped")])
+    code = serializers.CharField(required=False, help_text="Of a failure; stable.")
+    message = serializers.CharField(required=False)
+
+
+class ProposedAttribute(serializers.Serializer):
+    name = serializers.CharField()
+    credentialDefinitionId = serializers.CharField(required=False)
+    schemaId = serializers.CharField(required=False)
+    issuerDid = serializers.CharField(required=False)
+    mimeType = serializers.CharField(required=False)
+    value = serializers.CharField(required=False)
+    referent = serializers.CharField(required=False)
+
+
+class ProposedPredicate(serializers.Serializer):
+    name = serializers.CharField()
+    credentialDefinitionId = serializers.CharField(required=False)
+    schemaId = serializers.CharField(required=False)
+    issuerDid = serializers.CharField(required=False)
+    predicate = serializers.CharField()
+    threshold = serializers.IntegerField()
+    referent = serializers.CharField(required=False)
+
+
+class ProofProposal(serializers.Serializer):
+    comment = serializers.CharField(required=False)
+    proposedAttributes = ProposedAttribute(many=True)
+    proposedPredicates = ProposedPredicate(many=True)
+
+
+class VerificationContract(Contract):
+    columns = (
+        "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at", "policy",
+        "proposal", "proof", "checks", "tenant", *LINK_COLUMNS,
+    )  # fmt: skip
+
+    verificationId = serializers.CharField()
+    connectionId = serializers.CharField(required=False)
+    definitionId = serializers.CharField(required=False, help_text="The id of the stored policy.")
+    state = serializers.ChoiceField(STATES)
+    createdAtUtc = serializers.DateTimeField()
+    updatedAtUtc = serializers.DateTimeField()
+    isValid = serializers.BooleanField(required=False)
+    verifiedAtUtc = serializers.DateTimeField(required=False)
+    proof = serializers.DictField(child=ProofAttribute(), required=False)
+    checks = Check(many=True, required=False, help_text="Why the proof is valid or not.")
+    policy = VerificationPolicyParameters()
+    proposal = ProofProposal(required=False)
+    verificationRequestData = serializers.CharField(required=False, help_text="Of one by link.")
+    verificationRequestUrl = serializers.CharField(required=False)
+    verificationUrl = serializers.CharField(required=False)
+
+    def to_representation(self, verification):
+        connection, policy_id = verification.connection, verification.policy_id
+        url = connection.invitation_url if shares(connection) else None
+        return compact(
+            verificationId=str(verification.pk),
+            connectionId=listed_id(connection),
+            definitionId=str(policy_id) if policy_id else None,
+            state=verification.state,
+            createdAtUtc=utc(verification.created_at),
+            updatedAtUtc=utc(verification.updated_at),
+            isValid=verification.is_valid,
+            verifiedAtUtc=utc(verification.verified_at),
+            proof=verification.shown_proof(),
+            checks=verification.shown_checks(),
+            policy=verification.shown_policy(),
+            proposal=verification.shown_proposal(),
+            verificationRequestData=connection.invitation_data if url else None,
+            verificationRequestUrl=url,
+            verificationUrl=url,
+        )
+
+
+class VerificationResult(Contract):
+    valid = serializers.BooleanField()
+    proof = serializers.DictField(child=ProofAttribute(), required=False)
+
+    def to_representation(self, verification):
+        return compact(valid=bool(verification.is_valid), proof=verification.shown_proof())
+
+
+class PolicyIdField(serializers.CharField):
+    """The id of a stored policy; any other text finds nothing."""
+
+    def run_validation(self, data=serializers.empty):
+        return as_uuid(super().run_validation(data))
+
+
+def as_uuid(text):
+    """The UUID, or one that nothing has."""
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return uuid.UUID(int=0)
+
+
+class ConnectionVerificationQuery(ChangingQuery):
+    """Of one connection's verifications."""
+
+    state = serializers.ChoiceField(STATES, required=False)
+    isValid = serializers.BooleanField(source="is_valid", required=False)
+    role = serializers.ChoiceField(ROLES, required=False)
+
+
+class WalletVerificationQuery(ConnectionVerificationQuery):
+    connectionId = serializers.CharField(
+        source="connection__connection_id", required=False, max_length=128
+    )
+
+
+class VerificationQuery(WalletVerificationQuery):
+    definitionId = PolicyIdField(
+        source="policy_id", required=False, max_length=128, help_text="The id of the policy."
+    )
+
+
+class VerificationDataParameters(Parameters):
+    verificationData = serializers.CharField(
+        max_length=200_000, help_text="The request as its link, as base64 or as JSON."
+    )
+
+
+class SelectionParameters(Parameters):
+    policyName = serializers.CharField(max_length=256, trim_whitespace=False)
+    credentialId = serializers.CharField(max_length=128)
+    hidden = serializers.BooleanField(required=False)
+
+    def to_internal_value(self, data):
+        value = super().to_internal_value(data)
+        return Selection(value["policyName"], value["credentialId"], value.get("hidden", False))
+
+
+class VerificationDataSelections(VerificationDataParameters):
+    parameters = SelectionParameters(many=True, required=False)
+
+
+class VerificationPolicyCredentialContract(Contract):
+    """One item that is asked for, with the credentials that fit it."""
+
+    policyName = serializers.CharField()
+    attributeNames = serializers.ListField(child=serializers.CharField())
+    availableCredentials = CredentialContract(many=True)
+    restrictions = VerificationPolicyRestriction(
+        many=True, required=False, help_text="In the interface's dialect."
+    )
+
+    def to_representation(self, offered):
+        item, credentials = offered
+        shown = CredentialContract(credentials, many=True, context=self.context)
+        return {
+            "policyName": item.policy_name,
+            "attributeNames": list(item.attribute_names),
+            "availableCredentials": shown.data,
+            "restrictions": item.restrictions,
+        }

@@ -1,0 +1,72 @@
+"""present-proof 1.0 and 2.0 on the wire (RFCs 0037, 0454)."""
+
+from typing import Any
+
+from agency.core.errors import PeerError
+from connections.didcomm import formats
+from connections.didcomm.formats import Wire, enclose, enclosed
+from connections.didcomm.message import Message, build
+from connections.protocols.connections_1_0 import read_service
+from verifications.proofs import request as wire_request
+from wallets import anoncreds
+
+PRESENT_PROOF = "present-proof"
+ABANDONED = "abandoned"
+NOT_VALID = "proof-not-valid"
+
+
+def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
+    """In 1.0 the preview, in 2.0 the request that the verifier may send back."""
+    message = _build("propose-presentation", wire, comment=policy["name"])
+    if wire.version == "1.0":
+        kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
+        return message | {"presentation_proposal": {"@type": kind} | preview}
+    asked = wire_request.build(policy, anoncreds.generate_nonce())
+    return message | enclose(wire, formats.PROOF_PROPOSAL, asked)
+
+
+def request(request: dict, wire: Wire, thread_id: str | None = None) -> dict:
+    """thread_id: of the proposal that it answers."""
+    message = _build("request-presentation", wire, thread_id, comment="")
+    if wire.version != "1.0":
+        message["will_confirm"] = True
+    return message | enclose(wire, formats.PROOF_REQUEST, request)
+
+
+def check_shared(message: Message) -> None:
+    """PeerError unless this is a request that can be answered without a connection."""
+    protocol, _, name = message.family.split("/")
+    if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
+        raise PeerError("bad_request", f"{message.type} is not a proof request")
+    read_service(message)
+    wire_request.items(enclosed(message, formats.PROOF_REQUEST))
+
+
+def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:
+    message = _build("presentation", wire, thread_id, comment="")
+    return message | enclose(wire, formats.PRESENTATION, presentation)
+
+
+def ack(thread_id: str, wire: Wire) -> dict:
+    """verification_result: as ACA-Py has it; a proof that is not valid gets a problem report."""
+    return _build("ack", wire, thread_id, status="OK", verification_result="true")
+
+
+def is_found_valid(ack: Message) -> bool:
+    """What a verifier's ack says of the proof.
+
+    ACA-Py acknowledges a proof that it found false too, and says so in `verification_result`, the
+    text "true" or "false" (acapy_agent 1.7.0, present_proof/v2_0/messages/pres_ack.py). The RFCs do
+    not have that member: absent, the ack means a valid proof.
+    """
+    result = ack.body.get("verification_result")
+    return result is None or str(result).lower() == "true"
+
+
+def problem(code: str, explanation: str, thread_id: str, wire: Wire) -> dict:
+    description = {"code": code, "en": explanation}
+    return _build("problem-report", wire, thread_id, description=description)
+
+
+def _build(name: str, wire: Wire, thread_id: str | None = None, **members: Any) -> dict:
+    return build(wire.type(PRESENT_PROOF, name), wire.prefix, thread_id, **members)

@@ -1,0 +1,105 @@
+"""The wallet API: wallets themselves, and the base of all views inside one wallet."""
+
+from django.db import IntegrityError, transaction
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agency.api.pagination import NamedQuery, parameters
+from agency.api.views import Contract, IdentifierField, Parameters, View, compact, found
+from agency.core.errors import Conflict, Invalid
+from wallets.models import Wallet
+
+
+class WalletParameters(Parameters):
+    walletId = IdentifierField(required=False)
+    ownerName = serializers.CharField(required=False, max_length=200, allow_blank=True)
+
+
+class WalletQuery(NamedQuery):
+    named = "owner_name"
+
+
+class WalletContract(Contract):
+    walletId = serializers.CharField()
+    name = serializers.CharField(required=False)
+    ownerName = serializers.CharField(required=False)
+
+    def to_representation(self, wallet):
+        name = wallet.owner_name or None
+        return compact(walletId=wallet.wallet_id, name=name, ownerName=name)
+
+
+class WalletView(View):
+    """A view inside the wallet that the path names."""
+
+    @property
+    def wallet(self):
+        wallets = Wallet.custodial(self.tenant).select_related("tenant")
+        return found(wallets.filter(wallet_id=self.kwargs["walletId"]).first(), Wallet)
+
+
+def create_wallet(tenant, body):
+    wallet_id, owner = body.get("walletId"), body.get("ownerName", "")
+    try:
+        with transaction.atomic():
+            return Wallet.create(tenant, wallet_id, owner_name=owner)
+    except IntegrityError:
+        raise Conflict("wallet_id_taken", f"The walletId {wallet_id} is taken.") from None
+
+
+EXAMPLE = OpenApiExample(
+    "A dog's wallet",
+    {"walletId": "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f", "name": "Rex", "ownerName": "Rex"},
+    response_only=True,
+)
+
+
+@extend_schema(tags=["Wallets"])
+class Wallets(WalletView):
+    @extend_schema(
+        operation_id="createWallet",
+        summary="Create a wallet",
+        request=WalletParameters,
+        responses=WalletContract,
+        examples=[EXAMPLE, OpenApiExample("Rex", {"ownerName": "Rex"}, request_only=True)],
+    )
+    def create(self, request):
+        body = self.parsed(WalletParameters)
+        return self.shown(WalletContract, self.act(create_wallet, self.tenant, body))
+
+    @extend_schema(
+        operation_id="listWallets",
+        summary="List wallets, newest first",
+        parameters=parameters(WalletQuery),
+        responses=WalletContract(many=True),
+        examples=[EXAMPLE],
+    )
+    def list(self, request):
+        return self.listed(WalletContract, Wallet.custodial(self.tenant), WalletQuery)
+
+    @extend_schema(
+        operation_id="deleteWallet",
+        summary="Delete a wallet with all that is in it",
+        request=None,
+        responses=None,
+    )
+    def destroy(self, request, walletId):
+        self.wallet.remove()
+        return Response()
+
+    @extend_schema(
+        operation_id="deleteWalletByQuery",
+        summary="Delete a wallet (old form)",
+        deprecated=True,
+        request=None,
+        responses=None,
+        parameters=[OpenApiParameter("walletId", str, required=True)],
+    )
+    def destroy_by_query(self, request):
+        wallet_id = request.query_params.get("walletId")
+        if not wallet_id:
+            message = "Name the wallet in the query: ?walletId=…"
+            raise Invalid("invalid_request", message, {"walletId": [message]})
+        self.kwargs["walletId"] = wallet_id
+        return self.destroy(request, wallet_id)

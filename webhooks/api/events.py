@@ -1,0 +1,152 @@
+"""Events in the credentials API: a list that is read on and on."""
+
+import json
+
+from django.conf import settings
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+)
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from agency.api import hints
+from agency.api.pagination import LINK, MAX_LIST, next_link
+from agency.api.views import Contract, View, problem, utc
+from webhooks.api.serializers import MESSAGE_TYPES
+from webhooks.api.webhooks import BODY, CALLED
+from webhooks.events import feed
+
+STREAM = "events/stream"  # its path below each prefix
+EVENT = OpenApiExample(
+    "An event",
+    {
+        "eventId": CALLED["eventId"],
+        "messageType": "new_connection",
+        "objectType": "connection",
+        "objectId": CALLED["objectId"],
+        "sequence": 3,
+        "createdAtUtc": CALLED["createdAtUtc"],
+        "cursor": "q0pJ7vUO2c1mUwIcw1vJ6QmYk4JX0Hk",
+        "body": BODY,
+    },
+    response_only=True,
+)
+
+
+STREAMED = OpenApiExample(
+    "An event",
+    f"id: {EVENT.value['cursor']}\ndata: {json.dumps(BODY)}\n\n",
+    media_type="text/event-stream",
+    status_codes=["200"],
+    response_only=True,
+)
+LAST_EVENT_ID = OpenApiParameter(
+    "Last-Event-ID",
+    location=OpenApiParameter.HEADER,
+    description="The cursor of the last message that arrived; it goes before `after`.",
+)
+
+
+class Filters(serializers.Serializer):
+    """Which events. The `source` of a filter is the lookup that it sets."""
+
+    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
+    objectId = serializers.CharField(source="object_id", max_length=128, required=False)
+
+    def get_fields(self):
+        fields = super().get_fields()
+        hints.explain(fields.values(), hints.OF_ADDRESSES)
+        return fields
+
+
+class FeedQuery(Filters):
+    after = serializers.CharField(
+        default=feed.BEGINNING,
+        max_length=500,
+        help_text="A cursor; `start`: the oldest event that is kept; `now`: what comes from now.",
+    )
+    limit = serializers.IntegerField(default=MAX_LIST, min_value=1, max_value=MAX_LIST)
+
+
+class StreamQuery(Filters):
+    """`Last-Event-ID`, which a client sends that comes again, goes before `after`."""
+
+    after = serializers.CharField(default=feed.END, max_length=500)
+
+
+class EventContract(Contract):
+    """What happened. `body` is what webhooks are sent; `cursor` is the place behind it."""
+
+    eventId = serializers.CharField()
+    messageType = serializers.ChoiceField(MESSAGE_TYPES)
+    objectType = serializers.CharField()
+    objectId = serializers.CharField()
+    sequence = serializers.IntegerField(help_text="Counts the events of the object, from 1.")
+    createdAtUtc = serializers.DateTimeField()
+    cursor = serializers.CharField()
+    body = serializers.JSONField()
+
+    def to_representation(self, event):
+        return {
+            "eventId": str(event.pk),
+            "messageType": event.type,
+            "objectType": event.object_type,
+            "objectId": event.object_id,
+            "sequence": event.sequence,
+            "createdAtUtc": utc(event.created_at),
+            "cursor": feed.cursor_at(feed.position_of(event)),
+            "body": json.loads(event.body),
+        }
+
+
+@extend_schema(tags=["Webhooks"])
+class Events(View):
+    """All that happened in the organization, whether a webhook wants it or not."""
+
+    @extend_schema(
+        operation_id="listEvents",
+        summary="List events, oldest first, from a cursor on",
+        parameters=[FeedQuery, LINK],
+        responses=EventContract(many=True),
+        examples=[EVENT],
+    )
+    def list(self, request):
+        """`Link` says where it goes on, also at the end: ask there again for what comes later.
+        Nothing is missed, however late a transaction commits. An answer with fewer events than
+        `limit` holds all there are. `/events/stream` sends the same as it happens."""
+        wanted = dict(self.query(FeedQuery).validated_data)
+        start, limit = feed.position_at(wanted.pop("after")), wanted.pop("limit")
+        page = feed.page(feed.of(self.tenant).filter(**wanted), start, limit)
+        answer = Response(EventContract(page.events, many=True).data)
+        answer["Link"] = next_link(request, feed.cursor_at(page.position), "after")
+        return answer
+
+    @extend_schema(
+        operation_id="streamEvents",
+        summary="Events as they happen, as server-sent events",
+        parameters=[StreamQuery, LAST_EVENT_ID],
+        responses={
+            (200, "text/event-stream"): OpenApiResponse(str, "Open until either side ends it."),
+            **dict.fromkeys((421, 429, 503)),
+        },
+        examples=[STREAMED],
+    )
+    def stream(self, request):
+        """Streams stay open, so a process of its own serves them: at the web server's own port
+        this is 421 `stream_elsewhere`, and `Link` says where. `id` of a message is the cursor
+        behind it, `data` is what webhooks are sent. Every ten seconds a message without `data`
+        moves the cursor on. A client that lost the stream comes again with `Last-Event-ID` and
+        misses nothing. `event: end` says that the key was revoked."""
+        place = settings.STREAM_URL + request.path_info
+        message = f"The stream of events is served at {place}, by a process of its own."
+        if settings.STREAM_URL == settings.PUBLIC_URL:
+            message = (
+                "The proxy must lead this path to the process that serves streams, "
+                "see docs/operations.md. Meanwhile GET /events tells the same."
+            )
+        answer = problem(421, "stream_elsewhere", message)
+        answer["Link"] = f'<{place}>; rel="alternate"; type="text/event-stream"'
+        return answer

@@ -1,0 +1,236 @@
+"""Shapes of webhooks in the API."""
+
+import json
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from rest_framework import serializers
+
+from agency.api.pagination import ChangingQuery, ListQuery
+from agency.api.views import Contract, Parameters, compact, utc
+from agency.core import addresses
+from tenants import vault
+from webhooks.events.types import Type
+from webhooks.models import Delivery, Webhook
+
+TYPES = [(str(kind), str(kind)) for kind in Webhook.Type]
+OLD_TYPES = dict.fromkeys(("Endorser", "DelegatedSigning"), str(Webhook.Type.DELEGATED_ENDORSER))
+MAX_URL = 2000
+MESSAGE_TYPES = [(str(kind), str(kind)) for kind in Type]
+REASONS = [(str(reason), str(reason)) for reason in Webhook.Reason]
+SHOWN_STATUS = {
+    Delivery.Status.PENDING: "Pending",
+    Delivery.Status.DONE: "Delivered",
+    Delivery.Status.EXHAUSTED: "Exhausted",
+    Delivery.Status.UNCONFIRMED: "Unconfirmed",
+}
+STATUSES = [(name, name) for name in SHOWN_STATUS.values()]
+
+
+class StatusField(serializers.ChoiceField):
+    """A status of deliveries in the API's words."""
+
+    def __init__(self, **options):
+        super().__init__(STATUSES, **options)
+
+    def to_internal_value(self, data):
+        shown = super().to_internal_value(data)
+        return next(status for status, name in SHOWN_STATUS.items() if name == shown)
+
+
+class WebAddressField(serializers.CharField):
+    """An absolute http or https address of at most 2000 printable characters, without a login."""
+
+    def __init__(self, **options):
+        super().__init__(max_length=MAX_URL, **options)
+
+    def to_internal_value(self, data):
+        url = super().to_internal_value(data)
+        try:
+            addresses.parse(url)
+        except ValueError as error:
+            message = f"Give an absolute http or https address: {error}."
+            raise serializers.ValidationError(message) from None
+        return url
+
+
+class WebhookTypeField(serializers.ChoiceField):
+    """`Endorser` and `DelegatedSigning` are older names of DelegatedEndorser."""
+
+    def to_internal_value(self, data):
+        known = isinstance(data, str) and data in OLD_TYPES
+        return super().to_internal_value(OLD_TYPES[data] if known else data)
+
+
+class MessageTypesField(serializers.ListField):
+    """An empty list, or none, stands for the usual ones: of the interface, or of the clients."""
+
+    def __init__(self, **options):
+        child = serializers.ChoiceField(MESSAGE_TYPES)
+        super().__init__(child=child, required=False, max_length=len(MESSAGE_TYPES), **options)
+
+    def to_internal_value(self, data):
+        return list(dict.fromkeys(super().to_internal_value(data)))
+
+
+class WebhookOptions(Parameters):
+    """What may be chosen, and changed later."""
+
+    url = WebAddressField(required=False)
+    messageTypes = MessageTypesField(source="message_types")
+    retryUnconfirmed = serializers.BooleanField(
+        source="retry_unconfirmed",
+        required=False,
+        allow_null=True,
+        help_text="Whether a call that was sent in full and not answered is sent again. Without "
+        "it, or with null: unless the time was up and the address has never answered with 2xx.",
+    )
+
+    def validate_url(self, url):
+        if settings.WEBHOOK_REQUIRE_HTTPS and urlsplit(url).scheme != "https":
+            raise serializers.ValidationError("Give an https address: plain http is not taken.")
+        addresses.check(url, "url")
+        return url
+
+
+class WebhookParameters(WebhookOptions):
+    url = WebAddressField()
+    type = WebhookTypeField(TYPES, default=str(Webhook.Type.NOTIFICATION))
+    parameters = serializers.CharField(required=False, max_length=2000, allow_blank=True)
+
+
+class WebhookQuery(ChangingQuery):
+    type = WebhookTypeField(TYPES, required=False)
+    enabled = serializers.BooleanField(source="is_enabled", required=False)
+
+
+class WebhookContract(Contract):
+    id = serializers.CharField()
+    url = serializers.CharField()
+    type = serializers.ChoiceField(TYPES)
+    enabled = serializers.BooleanField()
+    messageTypes = serializers.ListField(child=serializers.ChoiceField(MESSAGE_TYPES))
+    retryUnconfirmed = serializers.BooleanField(required=False, help_text="If it was chosen.")
+    failingSinceUtc = serializers.DateTimeField(required=False)
+    disabledReason = serializers.ChoiceField(REASONS, required=False)
+    lostSinceUtc = serializers.DateTimeField(
+        required=False, help_text="It was disabled for its failures: recover from then on."
+    )
+    recoveringSinceUtc = serializers.DateTimeField(required=False)
+
+    def to_representation(self, webhook):
+        return compact(
+            id=str(webhook.pk),
+            url=webhook.url,
+            type=webhook.type,
+            enabled=webhook.is_enabled,
+            messageTypes=webhook.message_types,
+            retryUnconfirmed=webhook.retry_unconfirmed,
+            failingSinceUtc=utc(webhook.failing_since),
+            disabledReason=webhook.disabled_reason or None,
+            lostSinceUtc=utc(webhook.lost_since),
+            recoveringSinceUtc=utc(webhook.recover_since),
+        )
+
+
+class NewWebhookContract(WebhookContract):
+    """A webhook that was just made, with the secret that signs its calls: it is shown once."""
+
+    secret = serializers.CharField()
+
+    def to_representation(self, webhook):
+        return super().to_representation(webhook) | {"secret": vault.unseal(webhook, "secret")}
+
+
+class WebhookSecretContract(Contract):
+    """The new secret, shown once, and until when the one before signs too."""
+
+    secret = serializers.CharField()
+    previousExpiresAtUtc = serializers.DateTimeField()
+
+    def to_representation(self, rotated):
+        secret, until = rotated
+        return {"secret": secret, "previousExpiresAtUtc": utc(until)}
+
+
+class ExampleParameters(Parameters):
+    messageType = serializers.ChoiceField(MESSAGE_TYPES)
+
+
+class RecoveryParameters(Parameters):
+    since = serializers.DateTimeField(
+        required=False, help_text="Without it, since its calls began to fail."
+    )
+    unconfirmed = serializers.BooleanField(
+        default=False, help_text="Also what was sent in full and never answered."
+    )
+
+
+class DeliveryQuery(ListQuery):
+    status = StatusField(required=False)
+    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="event__type", required=False)
+    objectId = serializers.CharField(source="event__object_id", max_length=128, required=False)
+
+
+class DeliveryContract(Contract):
+    deliveryId = serializers.CharField()
+    webhookId = serializers.CharField()
+    eventId = serializers.CharField()
+    messageType = serializers.ChoiceField(MESSAGE_TYPES)
+    objectId = serializers.CharField()
+    status = serializers.ChoiceField(STATUSES)
+    calls = serializers.IntegerField()
+    error = serializers.CharField(required=False)
+    nextCallAtUtc = serializers.DateTimeField(required=False)
+    finishedAtUtc = serializers.DateTimeField(required=False)
+    createdAtUtc = serializers.DateTimeField()
+
+    def to_representation(self, delivery):
+        event, waits = delivery.event, delivery.status == Delivery.Status.PENDING
+        is_done = delivery.status == Delivery.Status.DONE
+        return compact(
+            deliveryId=str(delivery.pk),
+            webhookId=str(delivery.webhook_id),
+            eventId=str(event.pk),
+            messageType=event.type,
+            objectId=event.object_id,
+            status=SHOWN_STATUS[delivery.status],
+            calls=delivery.calls,
+            error=None if is_done else delivery.last_error or None,
+            nextCallAtUtc=utc(delivery.due_at) if waits else None,
+            finishedAtUtc=utc(delivery.finished_at),
+            createdAtUtc=utc(delivery.created_at),
+        )
+
+
+class AttemptContract(Contract):
+    """One call: `answer` is the beginning of what the address answered."""
+
+    number = serializers.IntegerField()
+    startedAtUtc = serializers.DateTimeField()
+    durationMs = serializers.IntegerField()
+    statusCode = serializers.IntegerField(required=False)
+    error = serializers.CharField(required=False)
+    answer = serializers.CharField(required=False)
+
+    def to_representation(self, attempt):
+        return compact(
+            number=attempt.number,
+            startedAtUtc=utc(attempt.started_at),
+            durationMs=attempt.duration_ms,
+            statusCode=attempt.status_code,
+            error=attempt.error or None,
+            answer=vault.unseal(attempt, "answer"),
+        )
+
+
+class DeliveryWithAttemptsContract(DeliveryContract):
+    """A delivery with what is sent, and its last 100 calls, the newest first."""
+
+    body = serializers.JSONField()
+    attempts = AttemptContract(many=True)
+
+    def to_representation(self, delivery):
+        attempts = AttemptContract(delivery.attempts_made(), many=True).data
+        body = json.loads(delivery.event.body)
+        return super().to_representation(delivery) | {"body": body, "attempts": attempts}
