@@ -12,7 +12,11 @@ from psycopg.errors import LockNotAvailable
 from agency.core.database.base import is_outage
 from agency.devtools.var import remembered_environment
 
-SERVICES = {"deliver", "runserver", "testserver"}  # all other commands end by themselves
+SERVICES = {
+    "deliver",
+    "runserver",
+    "testserver",
+}  # all other commands end by themselves
 
 
 def main() -> None:

@@ -12,7 +12,9 @@ from agency.devtools import listen
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m agency")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    listen.add_arguments(commands.add_parser("listen", help=listen.HELP, description=listen.LONG))
+    listen.add_arguments(
+        commands.add_parser("listen", help=listen.HELP, description=listen.LONG)
+    )
     given = parser.parse_args(arguments)
     return given.run(given)
 

@@ -48,10 +48,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+    def has_change_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+    def has_delete_permission(
+        self, request: HttpRequest, obj: Model | None = None
+    ) -> bool:
         return False
 
     def get_search_results(
@@ -76,7 +80,11 @@ class MadeOnceAdmin(ReadOnlyAdmin):
         return self.fields if obj else self.form_fields
 
     def get_form(
-        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **kwargs: Any
+        self,
+        request: HttpRequest,
+        obj: Model | None = None,
+        change: bool = False,
+        **kwargs: Any,
     ) -> type[ModelForm]:
         """The form is for new rows; the page of a row has none."""
         if obj:
@@ -91,20 +99,27 @@ class MadeOnceAdmin(ReadOnlyAdmin):
         return admin.ModelAdmin.has_add_permission(self, request)
 
     def add_view(
-        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         if request.method == "POST" and is_sent_again(request):
             self.message_user(request, SENT_BEFORE, messages.WARNING)
             return redirect("admin:index")
         buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
-        return never_cache(super().add_view)(request, form_url, (extra_context or {}) | buttons)
+        return never_cache(super().add_view)(
+            request, form_url, (extra_context or {}) | buttons
+        )
 
     def save_form(self, request: HttpRequest, form: ModelForm, change: bool) -> Model:
         made, made_secrets = self.make(form)
         made.secrets = made_secrets
         return made
 
-    def save_model(self, request: HttpRequest, obj: Model, form: ModelForm, change: bool) -> None:
+    def save_model(
+        self, request: HttpRequest, obj: Model, form: ModelForm, change: bool
+    ) -> None:
         """make() has saved it."""
 
     def save_related(
@@ -129,7 +144,14 @@ class MadeOnceAdmin(ReadOnlyAdmin):
 class LogEntryAdmin(ReadOnlyAdmin):
     """Who did what in the admin."""
 
-    list_display = ["action_time", "user", "content_type", "object_repr", "action_flag", "what"]
+    list_display = [
+        "action_time",
+        "user",
+        "content_type",
+        "object_repr",
+        "action_flag",
+        "what",
+    ]
     list_filter = ["action_flag", "content_type"]
     list_select_related = ["user", "content_type"]
     search_fields = ["object_repr", "object_id", "user__email"]

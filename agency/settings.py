@@ -77,12 +77,16 @@ STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
 # Prefixes of paths below which the subscription key may be absent, by comma.
 SUBSCRIPTION_KEY_OPTIONAL = tuple(
     f"/{prefix.strip('/')}/".replace("//", "/")
-    for prefix in env.list("SUBSCRIPTION_KEY_OPTIONAL", default=["/credentials/v1", "/wallet/v1"])
+    for prefix in env.list(
+        "SUBSCRIPTION_KEY_OPTIONAL", default=["/credentials/v1", "/wallet/v1"]
+    )
 )
 # Foreign ids of networks, and the network here that each stands for: id=network, by comma.
 NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
 # For which numbers of attributes definition keys are made ahead of need, and how many of each.
-KEY_POOL_ATTRIBUTES = env.list("KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8])
+KEY_POOL_ATTRIBUTES = env.list(
+    "KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8]
+)
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
 # Places of the first revocation registry of a definition, made in the call, and of later ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
@@ -91,7 +95,9 @@ REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
 # Bytes of one tails file of another issuer's registry: 10 MiB are enough for 40,000 places.
 MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
-MAX_PLACES = MAX_TAILS_BYTES // 256  # of a registry: so many bytes of its tails file for each
+MAX_PLACES = (
+    MAX_TAILS_BYTES // 256
+)  # of a registry: so many bytes of its tails file for each
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 # Bytes of one uploaded picture.
@@ -101,7 +107,9 @@ MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine itself.
 OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
 # Networks that outgoing calls may reach although they are not public, as 10.1.0.0/16, by comma.
-OUTGOING_ALLOWED_NETWORKS = env.list("OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[])
+OUTGOING_ALLOWED_NETWORKS = env.list(
+    "OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[]
+)
 # PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list (certifi).
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
@@ -163,7 +171,9 @@ if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_PLACES:
         "REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."
     )
 if STUDIO_VERIFY_EMAIL and not EMAIL_URL:
-    raise ImproperlyConfigured("STUDIO_VERIFY_EMAIL needs EMAIL_URL: nobody could sign in.")
+    raise ImproperlyConfigured(
+        "STUDIO_VERIFY_EMAIL needs EMAIL_URL: nobody could sign in."
+    )
 if not SECRET_KEY:
     raise ImproperlyConfigured(
         "SECRET_KEY is not set. Make one with: python -c 'import secrets; "
@@ -228,7 +238,9 @@ MIDDLEWARE = [
 # Pages on other origins: agency/server/cors.py. The API knows callers by the keys in their headers,
 # never by cookies, so credentials in the sense of CORS are not allowed (the default).
 CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
-CORS_ALLOWED_ORIGINS = [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
+CORS_ALLOWED_ORIGINS = (
+    [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
+)
 CORS_URLS_REGEX = r"^/(?!$|(studio|accounts|admin|static|docs|metrics)(/|$))"
 CORS_ALLOW_HEADERS = [
     "Authorization",
@@ -281,7 +293,9 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db_url_config(DATABASE_URL)}
 if DATABASES["default"]["ENGINE"] != "django.db.backends.postgresql":
-    raise ImproperlyConfigured("DATABASE_URL must name a PostgreSQL database (postgres://…).")
+    raise ImproperlyConfigured(
+        "DATABASE_URL must name a PostgreSQL database (postgres://…)."
+    )
 DATABASES["default"]["ENGINE"] = "agency.core.database"
 try:
     DATABASES["default"]["OPTIONS"] = connection_options(
@@ -289,8 +303,12 @@ try:
         lock_timeout=round(DATABASE_LOCK_TIMEOUT * 1000) if ONE_OFF_COMMAND else None,
     )
 except ValueError as error:
-    raise ImproperlyConfigured(f"DATABASE_URL: {error}. See the options of libpq.") from None
-if not ONE_OFF_COMMAND:  # it has one connection, and says at once why that cannot be opened
+    raise ImproperlyConfigured(
+        f"DATABASE_URL: {error}. See the options of libpq."
+    ) from None
+if (
+    not ONE_OFF_COMMAND
+):  # it has one connection, and says at once why that cannot be opened
     DATABASES["default"]["OPTIONS"]["pool"] = {
         "min_size": 1,
         "max_size": DATABASE_POOL_SIZE,
@@ -332,7 +350,9 @@ CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
 }
 CELERY_BEAT_SCHEDULER = "agency.ops.beat:Scheduler"
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = True  # answers `celery inspect ping` while it sends
-CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds; silent for 60 of them, it answers no more
+CELERY_BEAT_MAX_LOOP_INTERVAL = (
+    5.0  # seconds; silent for 60 of them, it answers no more
+)
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",
@@ -402,13 +422,15 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["agency.api.authentication.TenantAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "agency.api.authentication.TenantAuthentication"
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["agency.api.negotiation.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["agency.api.negotiation.JSONParser"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "agency.api.negotiation.AlwaysJSON",
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "EXCEPTION_HANDLER": "agency.api.views.exception_handler",
+    "EXCEPTION_HANDLER": "agency.api.exceptions.exception_handler",
     "UNAUTHENTICATED_USER": None,
 }
 
@@ -474,8 +496,14 @@ SPECTACULAR_SETTINGS = {
         {"name": "Credentials", "description": "Offer, issue, read."},
         {"name": "Policies", "description": "What a verification asks for."},
         {"name": "Verifications", "description": "Proof requests and their results."},
-        {"name": "Messages", "description": "Texts between the organization and a connection."},
-        {"name": "Webhooks", "description": "Where the organization is told what happened."},
+        {
+            "name": "Messages",
+            "description": "Texts between the organization and a connection.",
+        },
+        {
+            "name": "Webhooks",
+            "description": "Where the organization is told what happened.",
+        },
         {
             "name": "Organizations",
             "description": "The organization itself, the networks, public pictures.",
@@ -498,7 +526,9 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 AUTH_PASSWORD_VALIDATORS = [
-    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"
+    },
     {
         "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
         "OPTIONS": {"min_length": 12},
@@ -525,7 +555,9 @@ ACCOUNT_RATE_LIMITS = {
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
-EMAIL_TIMEOUT = 15  # seconds, in which a mail server that hangs holds a thread of the worker
+EMAIL_TIMEOUT = (
+    15  # seconds, in which a mail server that hangs holds a thread of the worker
+)
 vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
@@ -553,7 +585,7 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_SAVE_EVERY_REQUEST = True
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
-CSRF_FAILURE_VIEW = "agency.api.views.csrf_failure"
+CSRF_FAILURE_VIEW = "agency.api.exceptions.csrf_failure"
 SECURE_HSTS_SECONDS = 31536000 if SECURE else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE
 SECURE_REFERRER_POLICY = "same-origin"
@@ -565,7 +597,11 @@ if TRUST_PROXY:
 SECURE_SSL_REDIRECT = SECURE and TRUST_PROXY
 SECURE_SSL_HOST = urlsplit(PUBLIC_URL).netloc
 # What this machine asks without TLS: load balancers, Prometheus.
-SECURE_REDIRECT_EXEMPT = [r"^([a-z]+/v1/|custodian/)?health$", r"^health/ready$", r"^metrics$"]
+SECURE_REDIRECT_EXEMPT = [
+    r"^([a-z]+/v1/|custodian/)?health$",
+    r"^health/ready$",
+    r"^metrics$",
+]
 SILENCED_SYSTEM_CHECKS = [
     "security.W008",  # no SECURE_SSL_REDIRECT: agency.W011 says when that is wrong
     "security.W021",  # no SECURE_HSTS_PRELOAD: it is for the owner of the whole domain to decide
@@ -591,7 +627,9 @@ LOGGING = {
             },
             "static_fields": {"version": __version__},
         },
-        "text": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"},
+        "text": {
+            "format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"
+        },
     },
     "handlers": {
         "console": {
@@ -604,7 +642,9 @@ LOGGING = {
     "loggers": {
         # Without the handlers that Django adds: they print each line a second time, unfiltered.
         "django": {"handlers": [], "level": "WARNING"},
-        "django.server": {"level": "CRITICAL"},  # its lines are the addresses that were called
+        "django.server": {
+            "level": "CRITICAL"
+        },  # its lines are the addresses that were called
     }
     | {
         name: {"level": LOG_LEVEL}

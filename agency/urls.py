@@ -4,7 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-from agency.api import views
+from agency.api import exceptions
 from agency.api.openapi import document, page
 from agency.ops import health, monitoring
 from agency.studio import accounts
@@ -66,8 +66,8 @@ urlpatterns = [
     path("provider/v1/", include(provider_api)),
 ]
 
-handler400 = views.bad_request
-handler403 = views.forbidden
-handler404 = views.not_found
+handler400 = exceptions.bad_request
+handler403 = exceptions.forbidden
+handler404 = exceptions.not_found
 handler429 = accounts.handler429  # looked up here by allauth
-handler500 = views.server_error
+handler500 = exceptions.server_error

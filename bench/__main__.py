@@ -25,7 +25,9 @@ def main(names):
     with throw_away() as environment:
         quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
         quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
-        os.environ |= environment | quiet | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+        os.environ |= (
+            environment | quiet | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+        )
         import django
         from django.core.management import call_command
 

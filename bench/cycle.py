@@ -39,7 +39,9 @@ def compare(name, over_http, alone):
     print(name)
     print(f"cycles over HTTP       {http:6.2f} per second")
     print(f"the cryptography alone {crypto:6.2f} per second")
-    print(f"ratio                  {ratio:6.2f}   (median of {ROUNDS} rounds, {THREADS} threads)")
+    print(
+        f"ratio                  {ratio:6.2f}   (median of {ROUNDS} rounds, {THREADS} threads)"
+    )
 
 
 def rate(functions, cycles):
@@ -47,7 +49,8 @@ def rate(functions, cycles):
     started = time.perf_counter()
     with ThreadPoolExecutor(len(functions)) as pool:
         done = [
-            pool.submit(lambda f=function: [f() for _ in range(cycles)]) for function in functions
+            pool.submit(lambda f=function: [f() for _ in range(cycles)])
+            for function in functions
         ]
         for future in done:
             future.result()
@@ -60,7 +63,10 @@ def direct(caller, body):
         definition_id=caller.definition
     )
     registry = registry_of(row.tenant.network)
-    public, schema = registry.definition(row.definition_id), registry.schema(row.schema.schema_id)
+    public, schema = (
+        registry.definition(row.definition_id),
+        registry.schema(row.schema.schema_id),
+    )
     private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
     secret = anoncreds.create_link_secret()
     known = Known({row.schema.schema_id: schema}, {row.definition_id: public})
@@ -68,7 +74,9 @@ def direct(caller, body):
 
     def cycle():
         offer = anoncreds.create_offer(row.schema.schema_id, row.definition_id, proof)
-        asked, metadata = anoncreds.create_request(offer, public, secret, public["issuerId"])
+        asked, metadata = anoncreds.create_request(
+            offer, public, secret, public["issuerId"]
+        )
         signed = anoncreds.create_credential(public, private, offer, asked, VALUES)
         stored = anoncreds.process_credential(signed, metadata, secret, public)
         proof_request = request.build(wanted, anoncreds.generate_nonce())

@@ -60,7 +60,9 @@ def forget():
 def happen(tenant):
     """An event of which every webhook is told."""
     key = uuid7()
-    event = Event(tenant=tenant, type="verification", object_type="verification", sequence=1)
+    event = Event(
+        tenant=tenant, type="verification", object_type="verification", sequence=1
+    )
     event.object_key, event.object_id = key, str(key)
     with transaction.atomic():
         announce(event, {})
@@ -96,7 +98,9 @@ def compare_rates(webhooks):
     rates = []
     for _ in range(ROUNDS):
         send_examples(webhooks, CALLS)
-        rates.append((per_second(new_dispatcher().run), per_second(lambda: call_bare(webhooks))))
+        rates.append(
+            (per_second(new_dispatcher().run), per_second(lambda: call_bare(webhooks)))
+        )
         if Delivery.objects.filter(status="done").count() != CALLS:
             raise RuntimeError("calls failed")
         forget()
@@ -117,7 +121,9 @@ def call_bare(webhooks):
     body = Event.objects.earliest("pk").body.encode()
     urls = [webhooks[number % len(webhooks)].url for number in range(CALLS)]
     with ThreadPoolExecutor(settings.WEBHOOK_THREADS) as threads:
-        for answer in threads.map(lambda url: http.post(url, body, "application/json"), urls):
+        for answer in threads.map(
+            lambda url: http.post(url, body, "application/json"), urls
+        ):
             if answer.status != 200:
                 raise RuntimeError(answer)
 
@@ -131,17 +137,25 @@ def compare_delays(webhooks, hanging, notify):
     last, well = webhooks[-1], webhooks[-1].url
     rounds = []
     for _ in range(ROUNDS):
-        Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0, has_answered=True)
+        Webhook.objects.filter(pk=last.pk).update(
+            url=well, strikes=0, has_answered=True
+        )
         normal = delays(webhooks, notify)
         Webhook.objects.filter(pk=last.pk).update(url=hanging)
         rounds.append((normal, delays(webhooks, notify)))
     Webhook.objects.filter(pk=last.pk).update(url=well, strikes=0)
     for name, number in (("median", 50), ("99th percentile", 99)):
         pairs = [[percentile(one, number) for one in both] for both in rounds]
-        normal, beside = (statistics.median(column) for column in zip(*pairs, strict=True))
+        normal, beside = (
+            statistics.median(column) for column in zip(*pairs, strict=True)
+        )
         ratio = statistics.median(two / one for one, two in pairs)
-        print(f"{name:15} of the delay   {normal:6.1f} ms, beside one that hangs {beside:6.1f} ms")
-        print(f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)")
+        print(
+            f"{name:15} of the delay   {normal:6.1f} ms, beside one that hangs {beside:6.1f} ms"
+        )
+        print(
+            f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)"
+        )
 
 
 def delays(webhooks, notify):
@@ -179,7 +193,9 @@ def compare_claims(webhooks):
     execute("SET statement_timeout = 0")
     execute(FILL.format(count=NOT_DUE, webhooks=[str(one.pk) for one in webhooks]))
     execute("ANALYZE full_one, webhooks_delivery")
-    rounds = [(claim_time(webhooks), swapped(claim_time, webhooks)) for _ in range(CLAIMS)]
+    rounds = [
+        (claim_time(webhooks), swapped(claim_time, webhooks)) for _ in range(CLAIMS)
+    ]
     alone, beside = (statistics.median(column) for column in zip(*rounds, strict=True))
     ratio = statistics.median(two / one for one, two in rounds)
     print(f"a claim of 16 calls          {alone:6.1f} ms")

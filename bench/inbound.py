@@ -59,13 +59,17 @@ def seed(side, number):
 
 
 def sealed_key(wallet, own_seed):
-    key = Key(tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(own_seed))
+    key = Key(
+        tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(own_seed)
+    )
     vault.seal(key, "seed", keys.encode(own_seed))
     return key
 
 
 def connected(wallet, key, their_key):
-    row = Connection(tenant=wallet.tenant, wallet=wallet, role="inviter", state="Connected")
+    row = Connection(
+        tenant=wallet.tenant, wallet=wallet, role="inviter", state="Connected"
+    )
     row.connection_id, row.my_key, row.their_key = str(row.pk), key, their_key
     return row
 
@@ -87,7 +91,9 @@ def packed(body, sender_seed, recipient):
 
 def report(size, name, measure, invited):
     rounds = [measure(size, invited) for _ in range(ROUNDS)]
-    seconds, alone, queries = (sorted(column)[ROUNDS // 2] for column in zip(*rounds, strict=True))
+    seconds, alone, queries = (
+        sorted(column)[ROUNDS // 2] for column in zip(*rounds, strict=True)
+    )
     print(
         f"{size:7} connections  {name:24} {MESSAGES / seconds:7.0f} per second  "
         f"{seconds / alone:6.1f} x opening alone  {queries / MESSAGES:5.1f} queries"
@@ -146,7 +152,9 @@ def posted(data, status):
 
     def post():
         for one, _ in data:
-            answer = client.post("/didcomm", data=one, content_type="application/ssi-agent-wire")
+            answer = client.post(
+                "/didcomm", data=one, content_type="application/ssi-agent-wire"
+            )
             if answer.status_code != status:
                 raise RuntimeError(f"{answer.status_code} {answer.content}")
 

@@ -56,12 +56,18 @@ class PlainConnection(serializers.ModelSerializer):
     def get_endpoint(self, row):
         if not row.their_key:
             return None
-        return {"did": row.their_did, "verkey": [row.their_key], "uri": row.their_endpoint}
+        return {
+            "did": row.their_did,
+            "verkey": [row.their_key],
+            "uri": row.their_endpoint,
+        }
 
 
 class PlainCredential(serializers.ModelSerializer):
     credentialId = serializers.UUIDField(source="id")
-    connectionId = serializers.CharField(source="connection.connection_id", default=None)
+    connectionId = serializers.CharField(
+        source="connection.connection_id", default=None
+    )
     definitionId = serializers.CharField(source="definition_id")
     schemaId = serializers.CharField(source="schema_id")
     issuedAtUtc = moment("issued_at")
@@ -82,7 +88,9 @@ class PlainCredential(serializers.ModelSerializer):
 
 class PlainVerification(serializers.ModelSerializer):
     verificationId = serializers.UUIDField(source="id")
-    connectionId = serializers.CharField(source="connection.connection_id", default=None)
+    connectionId = serializers.CharField(
+        source="connection.connection_id", default=None
+    )
     createdAtUtc = moment("created_at")
     updatedAtUtc = moment("updated_at")
     isValid = serializers.BooleanField(source="is_valid")
@@ -167,8 +175,12 @@ def fill(met, issued, verified):
 
 def copy(row, **changes):
     """A new row with the same contents, its sealed columns sealed again for their new place."""
-    fields = {field.name: getattr(row, field.name) for field in row._meta.concrete_fields}
-    made = type(row)(**{name: value for name, value in fields.items() if name != "id"} | changes)
+    fields = {
+        field.name: getattr(row, field.name) for field in row._meta.concrete_fields
+    }
+    made = type(row)(
+        **{name: value for name, value in fields.items() if name != "id"} | changes
+    )
     for name, value in fields.items():
         if isinstance(value, bytes | memoryview):
             vault.seal(made, name, vault.unseal(row, name))
@@ -182,10 +194,13 @@ def compare(client, name):
     ours = f"/{name}?limit={ROWS}"
     addresses = {"ours": ours, "plain": f"/plain/{name}", "joined": f"/joined/{name}"}
     expected = get(client, ours)
-    if len(expected) != ROWS or any(get(client, one) != expected for one in addresses.values()):
+    if len(expected) != ROWS or any(
+        get(client, one) != expected for one in addresses.values()
+    ):
         raise RuntimeError(f"the answers differ: {name}")
     rounds = [
-        {kind: seconds(client, one) for kind, one in addresses.items()} for _ in range(ROUNDS)
+        {kind: seconds(client, one) for kind, one in addresses.items()}
+        for _ in range(ROUNDS)
     ]
     for kind, address in addresses.items():
         median = statistics.median(one[kind] for one in rounds) * 1000
@@ -206,7 +221,11 @@ def with_values(value):
     if isinstance(value, list):
         return [with_values(one) for one in value]
     if isinstance(value, dict):
-        return {name: with_values(one) for name, one in value.items() if one not in (None, "")}
+        return {
+            name: with_values(one)
+            for name, one in value.items()
+            if one not in (None, "")
+        }
     return value
 
 

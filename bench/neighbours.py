@@ -63,8 +63,12 @@ def run():
             time.sleep(10)
             after = late(neighbour(world))
             name = f"{attack.__name__.replace('_', ' ')}: {neighbour.__name__}"
-            print(f"{name:44} before {before:7.1f} ms   during {during:7.1f} ms", end="")
-            print(f"   ratio {during / before:5.2f}   after {after:7.1f} ms", flush=True)
+            print(
+                f"{name:44} before {before:7.1f} ms   during {during:7.1f} ms", end=""
+            )
+            print(
+                f"   ratio {during / before:5.2f}   after {after:7.1f} ms", flush=True
+            )
 
 
 def late(milliseconds):
@@ -140,7 +144,9 @@ class World:
     def register(self, caller, url):
         kind, dialect = Webhook.Type.ZAPIER, Webhook.Dialect.CLIENT
         types = ["connection_invited"]
-        return Webhook.register(tenant_of(caller), url, kind, dialect, message_types=types)
+        return Webhook.register(
+            tenant_of(caller), url, kind, dialect, message_types=types
+        )
 
     # What the neighbour does; each answers milliseconds.
 
@@ -152,12 +158,16 @@ class World:
         """A text, until it arrives at the other agent."""
         text = {"connectionId": self.peer, "text": "Hello"}
         return timed(
-            lambda: self.arrives(partial(self.neighbour.call, "post", "/messages", json=text))
+            lambda: self.arrives(
+                partial(self.neighbour.call, "post", "/messages", json=text)
+            )
         )
 
     def webhooks(self):
         """An event, until it arrives at the webhook."""
-        return timed(lambda: self.arrives(partial(self.neighbour.call, "post", "/connections")))
+        return timed(
+            lambda: self.arrives(partial(self.neighbour.call, "post", "/connections"))
+        )
 
     def arrivals(self):
         """A message of the other agent, until it is taken."""
@@ -176,9 +186,13 @@ class World:
     def post(self, data, address, status=None):
         """An envelope from this address of ours."""
         parts = urlsplit(self.url)
-        client = HTTPConnection(parts.hostname, parts.port, 60, source_address=(address, 0))
+        client = HTTPConnection(
+            parts.hostname, parts.port, 60, source_address=(address, 0)
+        )
         try:
-            client.request("POST", "/didcomm", data, {"Content-Type": "application/json"})
+            client.request(
+                "POST", "/didcomm", data, {"Content-Type": "application/json"}
+            )
             answer = client.getresponse()
             answer.read()
             if status and answer.status != status:
@@ -329,7 +343,9 @@ def offer_and_accept(caller):
 
 
 def prove(caller):
-    caller.call("post", f"/verifications/policy/connections/{caller.connection}", json=HEAVY)
+    caller.call(
+        "post", f"/verifications/policy/connections/{caller.connection}", json=HEAVY
+    )
     path = f"{caller.wallet}/verifications"
     [asked] = caller.call("get", f"{path}?state=Requested&limit=1")
     caller.call("put", f"{path}/{asked['verificationId']}/autoSelect")

@@ -23,7 +23,11 @@ def running(*names, **environment):
     url = f"http://127.0.0.1:{port}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     product = Supervisor(mark=f"bench {port}")
-    product.environment |= {"PORT": str(port), "PUBLIC_URL": url, "PATH": path} | environment
+    product.environment |= {
+        "PORT": str(port),
+        "PUBLIC_URL": url,
+        "PATH": path,
+    } | environment
     try:
         for name in names:
             product.start(name, commands()[name])

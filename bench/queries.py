@@ -15,10 +15,16 @@ class InProcess(Caller):
 
     def __init__(self):
         super().__init__("")
-        self.client = Client(headers=dict(self.session.headers), SERVER_NAME="127.0.0.1")
+        self.client = Client(
+            headers=dict(self.session.headers), SERVER_NAME="127.0.0.1"
+        )
 
     def call(self, method, path, json=None, data=None):
-        given = {"data": data} if data else {"data": json or {}, "content_type": "application/json"}
+        given = (
+            {"data": data}
+            if data
+            else {"data": json or {}, "content_type": "application/json"}
+        )
         if method == "get":
             given = {}
         response = getattr(self.client, method)(path, **given)

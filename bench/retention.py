@@ -62,10 +62,16 @@ def run():
     rounds = [measure(made.tenant, webhook, row) for _ in range(ROUNDS)]
     for name, number in (("median", 50), ("99th percentile", 99)):
         pairs = [[percentile(one, number) for one in both] for both in rounds]
-        quiet, beside = (statistics.median(column) for column in zip(*pairs, strict=True))
+        quiet, beside = (
+            statistics.median(column) for column in zip(*pairs, strict=True)
+        )
         ratio = statistics.median(two / one for one, two in pairs)
-        print(f"{name:15} of a transition {quiet:6.1f} ms, beside forgetting {beside:6.1f} ms")
-        print(f"ratio                           {ratio:6.2f}   (median of {ROUNDS} rounds)")
+        print(
+            f"{name:15} of a transition {quiet:6.1f} ms, beside forgetting {beside:6.1f} ms"
+        )
+        print(
+            f"ratio                           {ratio:6.2f}   (median of {ROUNDS} rounds)"
+        )
     print(
         f"longest insert while a partition is dropped and read for {READS} s: {dropping():.0f} ms"
     )

@@ -50,7 +50,9 @@ def seconds(function, *given, **named):
 
 
 def show(what, ours, bare, unit="ms"):
-    print(f"{what:48} {ours:9.1f} {unit}   beside {bare:9.1f} {unit}   ratio {ours / bare:6.3f}")
+    print(
+        f"{what:48} {ours:9.1f} {unit}   beside {bare:9.1f} {unit}   ratio {ours / bare:6.3f}"
+    )
 
 
 def definitions(caller):
@@ -70,14 +72,22 @@ def one_of_each(caller, is_revocable):
         "version": "1",
         "attrNames": list(VALUES),
     }
-    given = (f"{key_pool.ISSUER}:2:bare:1", schema, key_pool.ISSUER, "bare", is_revocable)
+    given = (
+        f"{key_pool.ISSUER}:2:bare:1",
+        schema,
+        key_pool.ISSUER,
+        "bare",
+        is_revocable,
+    )
     bare = seconds(anoncreds.create_definition, *given)
     key_pool.make(len(VALUES))
     return bare, define(caller, is_revocable)
 
 
 def define(caller, is_revocable):
-    return seconds(caller.call, "post", "/definitions/credentials", json=form(is_revocable))
+    return seconds(
+        caller.call, "post", "/definitions/credentials", json=form(is_revocable)
+    )
 
 
 def issue(caller, row):
@@ -87,7 +97,10 @@ def issue(caller, row):
     for _ in range(ISSUED):
         ours.append(seconds(issue_one, caller))
         alone.append(seconds(bare))
-    show("issue a revocable credential", *(statistics.median(t) * 1000 for t in (ours, alone)))
+    show(
+        "issue a revocable credential",
+        *(statistics.median(t) * 1000 for t in (ours, alone)),
+    )
 
 
 def issue_one(caller):
@@ -110,13 +123,20 @@ def bare_issue(row):
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
     secret = anoncreds.create_link_secret()
     place = anoncreds.RevocationInfo(
-        registry_public, vault.unseal(registry, "private_key"), newest, registry.size - 1
+        registry_public,
+        vault.unseal(registry, "private_key"),
+        newest,
+        registry.size - 1,
     )
 
     def once():
         offer = anoncreds.create_offer(row.schema.schema_id, row.definition_id, proof)
-        asked, metadata = anoncreds.create_request(offer, public, secret, public["issuerId"])
-        signed = anoncreds.create_credential(public, private, offer, asked, VALUES, place)
+        asked, metadata = anoncreds.create_request(
+            offer, public, secret, public["issuerId"]
+        )
+        signed = anoncreds.create_credential(
+            public, private, offer, asked, VALUES, place
+        )
         anoncreds.process_credential(signed, metadata, secret, public, registry_public)
 
     return once
@@ -125,14 +145,18 @@ def bare_issue(row):
 def revoke(caller, row):
     """Alone, a revocation waits for the next second's list; those of one second share a list."""
     issued = [issue_one(caller) for _ in range(4 + 3 * AT_ONCE)]
-    alone = [seconds(caller.call, "delete", f"/credentials/{issued.pop()}") for _ in range(4)]
+    alone = [
+        seconds(caller.call, "delete", f"/credentials/{issued.pop()}") for _ in range(4)
+    ]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         started = time.perf_counter()
         paths = [f"/credentials/{one}" for one in issued]
         list(threads.map(lambda path: caller.call("delete", path), paths))
         rate = len(paths) / (time.perf_counter() - started)
     bare = statistics.median(bare_lists(row)) * 1000
-    show("revoke one, and the library's next list", statistics.median(alone) * 1000, bare)
+    show(
+        "revoke one, and the library's next list", statistics.median(alone) * 1000, bare
+    )
     print(f"{'revoke, eight at a time':48} {rate:9.1f} per second")
 
 
@@ -141,9 +165,18 @@ def bare_lists(row):
     public, definition = registry.published(), public_part(row)
     private = vault.unseal(registry, "private_key")
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
-    free = [place for place, gone in enumerate(newest["revocationList"]) if not gone][1:6]
+    free = [place for place, gone in enumerate(newest["revocationList"]) if not gone][
+        1:6
+    ]
     for number, place in enumerate(free):
-        given = (definition, public, private, newest, [place], newest["timestamp"] + number + 1)
+        given = (
+            definition,
+            public,
+            private,
+            newest,
+            [place],
+            newest["timestamp"] + number + 1,
+        )
         yield seconds(anoncreds.update_status_list, *given)
 
 
@@ -153,6 +186,13 @@ def build(row):
     for size in SIZES:
         ours = seconds(RevocationRegistry.build, row, public, size) * 1000
         with tempfile.TemporaryDirectory() as folder:
-            given = (row.definition_id, public, public["issuerId"], "bare", size, folder)
+            given = (
+                row.definition_id,
+                public,
+                public["issuerId"],
+                "bare",
+                size,
+                folder,
+            )
             bare = seconds(anoncreds.create_registry, *given) * 1000
         show(f"registry of {size} places", ours, bare)

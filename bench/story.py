@@ -35,14 +35,20 @@ class Caller:
     def call(self, method, path, **body):
         response = self.session.request(method, self.url + path, **body)
         if response.status_code != 200:
-            raise RuntimeError(f"{method} {path}: {response.status_code} {response.text}")
+            raise RuntimeError(
+                f"{method} {path}: {response.status_code} {response.text}"
+            )
         return response.json() if response.content else None
 
     def prepare(self, definition=None):
         self.wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
         for _ in self.connection_steps():
             pass
-        body = {"name": os.urandom(8).hex(), "version": "1.0", "attributes": list(VALUES)}
+        body = {
+            "name": os.urandom(8).hex(),
+            "version": "1.0",
+            "attributes": list(VALUES),
+        }
         if not definition:
             key_pool.make(len(VALUES))
         made = definition or self.call("post", "/definitions/credentials", json=body)
@@ -62,7 +68,9 @@ class Caller:
         invited = self.call("post", "/connections")
         yield "invite", invited
         form = {"invitation": invited["invitation"]}
-        self.mine = self.call("post", f"{self.wallet}/connections/invitation", data=form)
+        self.mine = self.call(
+            "post", f"{self.wallet}/connections/invitation", data=form
+        )
         self.connection = invited["connectionId"]
         yield "connect", self.mine
 
@@ -83,7 +91,10 @@ class Caller:
         mine = f"{self.wallet}/credentials"
         listed = self.call("get", f"{mine}?state=Offered")
         yield "list offers", listed
-        yield "accept and issue", self.call("post", f"{mine}/{listed[0]['credentialId']}")
+        yield (
+            "accept and issue",
+            self.call("post", f"{mine}/{listed[0]['credentialId']}"),
+        )
         path = f"/verifications/policy/connections/{self.connection}"
         asked = self.call("post", path, json=policy)
         yield "ask", asked

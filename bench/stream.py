@@ -36,7 +36,9 @@ SEEN = re.compile(rb'data: ({.*"sequence": 1.*})\n')
 
 
 def run():
-    organizations = [create_organization(f"Organization {n}") for n in range(ORGANIZATIONS)]
+    organizations = [
+        create_organization(f"Organization {n}") for n in range(ORGANIZATIONS)
+    ]
     for count in LISTENERS:
         with serving() as (port, process):
             measure(organizations, count, port, process)
@@ -132,7 +134,9 @@ class Crowd:
             data = key.fileobj.recv(65536)
             if not data:
                 raise RuntimeError("a stream has ended")
-            whole, end, rest = (self.begun.pop(key.fileobj, b"") + data).rpartition(b"\n")
+            whole, end, rest = (self.begun.pop(key.fileobj, b"") + data).rpartition(
+                b"\n"
+            )
             self.begun[key.fileobj] = rest
             yield key.fileobj, whole + end
 
@@ -149,7 +153,9 @@ class Crowd:
                 due = time.perf_counter() + PAUSE
             for _, data in self.read(0.01):
                 now = time.perf_counter()
-                waits += [now - committed[name] for name in names(data) if name in committed]
+                waits += [
+                    now - committed[name] for name in names(data) if name in committed
+                ]
         return waits
 
     def expected(self, organizations):

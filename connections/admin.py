@@ -30,7 +30,15 @@ class BasicMessageAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant", "connection"]
     search_fields = ["connection__connection_id", "tenant__name"]
     date_hierarchy = "created_at"
-    fields = ["id", "tenant", "wallet", "connection", "direction", "sent_at", "created_at"]
+    fields = [
+        "id",
+        "tenant",
+        "wallet",
+        "connection",
+        "direction",
+        "sent_at",
+        "created_at",
+    ]
 
 
 DELIVERY = ["status", "attempts", "due_at", "lease_until", "last_error", "created_at"]
@@ -38,12 +46,28 @@ DELIVERY = ["status", "attempts", "due_at", "lease_until", "last_error", "create
 
 @admin.register(InboundMessage)
 class InboundMessageAdmin(ReadOnlyAdmin):
-    list_display = ["type", "tenant", "status", "attempts", "due_at", "last_error", "created_at"]
+    list_display = [
+        "type",
+        "tenant",
+        "status",
+        "attempts",
+        "due_at",
+        "last_error",
+        "created_at",
+    ]
     list_filter = ["status", "type"]
     list_select_related = ["tenant"]
     search_fields = ["message_id", "recipient_key", "sender_key"]
     date_hierarchy = "created_at"
-    fields = ["id", "tenant", "type", "message_id", "recipient_key", "sender_key", *DELIVERY]
+    fields = [
+        "id",
+        "tenant",
+        "type",
+        "message_id",
+        "recipient_key",
+        "sender_key",
+        *DELIVERY,
+    ]
 
 
 @admin.register(OutboundMessage)

@@ -43,15 +43,21 @@ class Exchange(Announced):
     @classmethod
     def answered(cls, connection: Connection, message: Message, *roles: str) -> Self:
         """The exchange that a message goes on with, in one of these roles."""
-        rows = cls.objects.select_related("connection__my_key", "wallet", "tenant__network")
+        rows = cls.objects.select_related(
+            "connection__my_key", "wallet", "tenant__network"
+        )
         place = {"connection": connection, "thread_id": message.thread_id}
         found = rows.filter(**place, role__in=roles).first()
         if not found:
-            raise PeerError(cls.ABANDONED, "there is no such exchange on this connection")
+            raise PeerError(
+                cls.ABANDONED, "there is no such exchange on this connection"
+            )
         return found
 
     @classmethod
-    def _in_thread(cls, connection: Connection, role: str, thread_id: str) -> Self | None:
+    def _in_thread(
+        cls, connection: Connection, role: str, thread_id: str
+    ) -> Self | None:
         """The row of this thread, if any. PeerError if we have another part in it."""
         row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
         if row and row.role != role:

@@ -11,7 +11,12 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.formats import Wire
 from connections.messaging import router, transport
-from connections.messaging.models import BasicMessage, InboundMessage, OutboundMessage, SeenMessage
+from connections.messaging.models import (
+    BasicMessage,
+    InboundMessage,
+    OutboundMessage,
+    SeenMessage,
+)
 from connections.protocols.did_rotate import Rotating
 from connections.protocols.handshakes import CONNECTIONS, Handshaking
 from connections.protocols.sharing import Sharing, taken
@@ -57,8 +62,14 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         CONNECTED = "Connected"
 
     steps = {
-        (State.INVITED, State.CONNECTED): "First the other side accepts the invitation.",
-        (State.NEGOTIATING, State.CONNECTED): "First the two agents finish; read it again soon.",
+        (
+            State.INVITED,
+            State.CONNECTED,
+        ): "First the other side accepts the invitation.",
+        (
+            State.NEGOTIATING,
+            State.CONNECTED,
+        ): "First the two agents finish; read it again soon.",
     }
 
     class Role(models.TextChoices):
@@ -82,10 +93,14 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
     }
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="connections")
+    wallet = models.ForeignKey(
+        Wallet, on_delete=models.CASCADE, related_name="connections"
+    )
     connection_id = models.CharField(max_length=128)
     role = models.CharField(max_length=8, choices=Role.choices)
-    state = models.CharField(max_length=12, choices=State.choices, default=State.INVITED)
+    state = models.CharField(
+        max_length=12, choices=State.choices, default=State.INVITED
+    )
     multi_party = models.BooleanField(default=False)
     name = models.CharField(max_length=200, blank=True)
     image_url = models.CharField(max_length=2000, blank=True)
@@ -99,10 +114,14 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
     their_key = models.CharField(max_length=44, blank=True)
     their_endpoint = models.CharField(max_length=2000, blank=True)
     their_routing_keys = models.JSONField(default=list)
-    answering_endpoint = models.CharField(max_length=2000, blank=True, default="", db_default="")
+    answering_endpoint = models.CharField(
+        max_length=2000, blank=True, default="", db_default=""
+    )
     thread_id = models.CharField(max_length=128, blank=True)
     message_prefix = models.CharField(max_length=40, default=didcomm.PREFIX)
-    exchange_version = models.CharField(max_length=3, choices=Version.choices, blank=True)
+    exchange_version = models.CharField(
+        max_length=3, choices=Version.choices, blank=True
+    )
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
     problem = models.CharField(max_length=100, blank=True)
@@ -113,7 +132,9 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
                 fields=["connection_id", "tenant"], name="one_connection_per_id"
             ),
             models.UniqueConstraint(
-                fields=["token"], condition=~Q(token=""), name="one_invitation_per_token"
+                fields=["token"],
+                condition=~Q(token=""),
+                name="one_invitation_per_token",
             ),
             models.CheckConstraint(
                 condition=Q(state="Invited")
@@ -148,7 +169,9 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
                 name="connection_multi_party",
             ),
             models.Index(
-                fields=["tenant"], condition=Q(connectionless=False), name="connection_counted"
+                fields=["tenant"],
+                condition=Q(connectionless=False),
+                name="connection_counted",
             ),
         ]
 
@@ -166,7 +189,8 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
         """Moves on, now knowing the peer."""
         changes |= {
             "name": self.name or str(message.body.get("label") or "")[:200],
-            "image_url": self.image_url or str(message.body.get("imageUrl") or "")[:2000],
+            "image_url": self.image_url
+            or str(message.body.get("imageUrl") or "")[:2000],
             "their_did": party.did,
             "their_key": party.verkey,
             "their_endpoint": party.endpoint,
@@ -205,14 +229,18 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
 
     def _format_of(self, protocol):
         """What the peer wrote last in this protocol, else in the other one: a wallet has one."""
-        known = self.spoken.get(protocol) or next(iter(self.spoken.values()), ("", formats.HLINDY))
+        known = self.spoken.get(protocol) or next(
+            iter(self.spoken.values()), ("", formats.HLINDY)
+        )
         return known[1]
 
     def wire_for(self, protocol):
         """How a new exchange of `issue-credential` or `present-proof` is written to the peer: in
         the version set for this connection, else the one it spoke last, else the newest that it
         says it speaks, else the one that goes with how the connection was made."""
-        told = [one for one in formats.VERSIONS if f"{protocol}/{one}" in self.disclosed]
+        told = [
+            one for one in formats.VERSIONS if f"{protocol}/{one}" in self.disclosed
+        ]
         by_age = "1.0" if self.handshake == CONNECTIONS else "2.0"
         version, _ = self.spoken.get(protocol, (max(told, default=by_age), ""))
         form = self._format_of(protocol)
@@ -229,7 +257,9 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
     @property
     def awaits_peer(self):
         """Whether the next step is the other side's."""
-        return self.state != self.State.CONNECTED and not (self.multi_party or self.problem)
+        return self.state != self.State.CONNECTED and not (
+            self.multi_party or self.problem
+        )
 
     def hold(self):
         """Whether it is still there; then nobody else changes, ends or deletes it before this
@@ -257,7 +287,9 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
             return
         router.close_exchanges(self)
         self.hang_up()
-        retired = [key for key in (self.my_key, self.other_key, self.invitation_key) if key]
+        retired = [
+            key for key in (self.my_key, self.other_key, self.invitation_key) if key
+        ]
         transport.freeze(retired)
         self.delete()
         for key in retired:

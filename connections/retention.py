@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 
 from agency.api.pagination import first_id, milliseconds
-from agency.core.queued_jobs import Delivery
+from agency.core.queued_jobs import QueuedJob
 from agency.core.retention import Budget, days_ago, delete_in_batches
 from connections.models import InboundMessage, OutboundMessage, SeenMessage
 
@@ -23,4 +23,4 @@ def forget_messages() -> int:
 def old(rows: QuerySet) -> QuerySet:
     """Given up or done, and older than what is kept."""
     before = first_id(milliseconds(days_ago(settings.MESSAGE_RETENTION_DAYS)))
-    return rows.exclude(status=Delivery.Status.PENDING).filter(pk__lt=before)
+    return rows.exclude(status=QueuedJob.Status.PENDING).filter(pk__lt=before)

@@ -16,7 +16,9 @@ credentials_api = [
         "connections/<str:connectionId>/protocols",
         Protocols.as_view({"get": "retrieve", "put": "update"}),
     ),
-    path("connections/<str:connectionId>/rotate", Protocols.as_view({"post": "rotate"})),
+    path(
+        "connections/<str:connectionId>/rotate", Protocols.as_view({"post": "rotate"})
+    ),
     path("connections/<str:connectionId>/hangup", Protocols.as_view({"post": "end"})),
     path("messages", Messages.as_view({"post": "create"})),
     path("messages/connection/<str:connectionId>", Messages.as_view({"get": "list"})),
@@ -24,9 +26,13 @@ credentials_api = [
 ]
 wallet_api = [
     path("<str:walletId>/connections", WalletConnections.as_view({"get": "list"})),
-    path("<str:walletId>/connections/invitation", WalletConnections.as_view({"post": "accept"})),
     path(
-        "<str:walletId>/connections/invitations", WalletConnections.as_view({"get": "invitations"})
+        "<str:walletId>/connections/invitation",
+        WalletConnections.as_view({"post": "accept"}),
+    ),
+    path(
+        "<str:walletId>/connections/invitations",
+        WalletConnections.as_view({"get": "invitations"}),
     ),
     path(
         "<str:walletId>/connections/<str:connectionId>",
@@ -36,5 +42,7 @@ wallet_api = [
 public = [
     path("didcomm", didcomm.receive),
     path("i/<str:token>", links.invitation, name="invitation"),
-    re_path(r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$", links.qr, name="invitation_qr"),
+    re_path(
+        r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$", links.qr, name="invitation_qr"
+    ),
 ]

@@ -41,7 +41,15 @@ class SchemaAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant"]
     search_fields = ["name", "schema_id", "tenant__name"]
     date_hierarchy = "created_at"
-    fields = ["id", "tenant", "schema_id", "name", "version", "attribute_names", "created_at"]
+    fields = [
+        "id",
+        "tenant",
+        "schema_id",
+        "name",
+        "version",
+        "attribute_names",
+        "created_at",
+    ]
 
 
 @admin.register(CredentialDefinition)
@@ -81,7 +89,15 @@ class RevocationRegistryAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant"]
     search_fields = ["registry_id", "tenant__name"]
     date_hierarchy = "created_at"
-    fields = ["id", "tenant", "definition", "registry_id", "size", "next_index", "created_at"]
+    fields = [
+        "id",
+        "tenant",
+        "definition",
+        "registry_id",
+        "size",
+        "next_index",
+        "created_at",
+    ]
 
 
 @admin.register(StatusList)

@@ -37,8 +37,12 @@ class PublishedObject(Record):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["network", "object_id"], name="one_object_per_id"),
-            models.UniqueConstraint(fields=["network", "sequence"], name="one_object_per_write"),
+            models.UniqueConstraint(
+                fields=["network", "object_id"], name="one_object_per_id"
+            ),
+            models.UniqueConstraint(
+                fields=["network", "sequence"], name="one_object_per_write"
+            ),
         ]
 
     def __str__(self):
@@ -56,7 +60,9 @@ class Schema(Record):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "schema_id"], name="one_schema_per_id")
+            models.UniqueConstraint(
+                fields=["tenant", "schema_id"], name="one_schema_per_id"
+            )
         ]
 
     def __str__(self):
@@ -67,7 +73,9 @@ class Schema(Record):
         """For create(), outside of any transaction: on a remote ledger, the published schema."""
         if not ledgers.registry_of(tenant.network).is_remote:
             return None
-        return publishing.schema(tenant, schema_body(tenant, name, version, attribute_names))
+        return publishing.schema(
+            tenant, schema_body(tenant, name, version, attribute_names)
+        )
 
     @classmethod
     @transaction.atomic
@@ -83,7 +91,9 @@ class Schema(Record):
     def noted(cls, tenant, schema_id, body):
         defaults = {"name": body["name"], "version": body["version"]}
         defaults["attribute_names"] = body["attrNames"]
-        return cls.objects.get_or_create(tenant=tenant, schema_id=schema_id, defaults=defaults)[0]
+        return cls.objects.get_or_create(
+            tenant=tenant, schema_id=schema_id, defaults=defaults
+        )[0]
 
 
 def schema_body(tenant, name, version, attribute_names):
@@ -129,7 +139,9 @@ class CredentialDefinition(Record):
     @classmethod
     def offered(cls, tenant):
         """The definitions that are not deleted."""
-        return cls.objects.filter(tenant=tenant, deleted_at=None).select_related("schema")
+        return cls.objects.filter(tenant=tenant, deleted_at=None).select_related(
+            "schema"
+        )
 
     @classmethod
     def nearly_full(cls):
@@ -137,7 +149,9 @@ class CredentialDefinition(Record):
         rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
         free = Sum(F("registries__size") - F("registries__next_index"))
         rows = rows.alias(free=free, newest=Max("registries__size"))
-        return rows.filter(Q(free=None) | Q(free__lte=F("newest") * (1 - NEXT_IS_BUILT_AT)))
+        return rows.filter(
+            Q(free=None) | Q(free__lte=F("newest") * (1 - NEXT_IS_BUILT_AT))
+        )
 
     @classmethod
     def integers(cls, tenant_id, definition_ids):
@@ -152,7 +166,9 @@ class CredentialDefinition(Record):
 
     @classmethod
     @transaction.atomic
-    def create(cls, tenant, schema, schema_id, tag, supports_revocation, claims, prepared):
+    def create(
+        cls, tenant, schema, schema_id, tag, supports_revocation, claims, prepared
+    ):
         """Publishes a definition under the key that prepare() took, in one transaction.
 
         schema: `{"issuerId", "name", "version", "attrNames"}`, published if it is not there yet.
@@ -162,7 +178,9 @@ class CredentialDefinition(Record):
         return cls.publish(tenant, schema, prepared.definition, tag, claims)
 
     @classmethod
-    def prepare(cls, tenant, schema, schema_id, tag=None, supports_revocation=False, claims=None):
+    def prepare(
+        cls, tenant, schema, schema_id, tag=None, supports_revocation=False, claims=None
+    ):
         """For create(), outside of any transaction: a key of the pool or, on a remote ledger, the
         published definition. 400 `invalid_request` for claims about what the schema does not have,
         409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`."""
@@ -176,7 +194,12 @@ class CredentialDefinition(Record):
         if tag and registry.has_tag(did, schema_id, tag):
             raise tag_taken(tag)
         return key_pool.reserve(
-            schema_id, schema, did, tag or "default", supports_revocation, caller=tenant.pk
+            schema_id,
+            schema,
+            did,
+            tag or "default",
+            supports_revocation,
+            caller=tenant.pk,
         )
 
     @classmethod
@@ -188,7 +211,9 @@ class CredentialDefinition(Record):
         definition_id = registry.publish_definition(made.public, tag)
         row = cls.noted(tenant, schema, made, definition_id, claims)
         if row.supports_revocation:
-            RevocationRegistry.build(row, made.public, settings.REVOCATION_FIRST_REGISTRY_SIZE)
+            RevocationRegistry.build(
+                row, made.public, settings.REVOCATION_FIRST_REGISTRY_SIZE
+            )
         return row
 
     @classmethod
@@ -214,10 +239,16 @@ class CredentialDefinition(Record):
             problems.append(f"the schema has {', '.join(names)}")
             message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
-        texts = [name for name in self.claims if anoncreds.integer(values[name]) is None]
+        texts = [
+            name for name in self.claims if anoncreds.integer(values[name]) is None
+        ]
         if texts:
-            sentence = "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
-            message = f"The definition declares a number: {', '.join(texts)}. {sentence}"
+            sentence = (
+                "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
+            )
+            message = (
+                f"The definition declares a number: {', '.join(texts)}. {sentence}"
+            )
             errors = {f"credentialValues.{name}": [sentence] for name in texts}
             raise Invalid("not_an_integer", message, errors)
 
@@ -238,7 +269,9 @@ class CredentialDefinition(Record):
         """place: where a revocable credential stands in its registry."""
         public = ledgers.registry_of(self.tenant.network).definition(self.definition_id)
         private = vault.unseal(self, "private_key")
-        return anoncreds.create_credential(public, private, offer, request, values, place)
+        return anoncreds.create_credential(
+            public, private, offer, request, values, place
+        )
 
     def credentials_of_registry(self, registry_id):
         """The revoked ones."""
@@ -249,7 +282,9 @@ class CredentialDefinition(Record):
     def remove(self):
         """Hides it and refuses new offers; what is published and open stays."""
         now = timezone.now()
-        CredentialDefinition.objects.filter(pk=self.pk).update(deleted_at=now, updated_at=now)
+        CredentialDefinition.objects.filter(pk=self.pk).update(
+            deleted_at=now, updated_at=now
+        )
 
 
 def check_claims(claims, names):

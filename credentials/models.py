@@ -66,10 +66,19 @@ class Credential(Proposing, Exchange):
         REVOKED = "Revoked"
 
     steps = {
-        (State.PROPOSED, State.OFFERED): "First the issuer answers the proposal with an offer.",
-        (State.PROPOSED, State.REQUESTED): "First the issuer offers it and the holder accepts.",
+        (
+            State.PROPOSED,
+            State.OFFERED,
+        ): "First the issuer answers the proposal with an offer.",
+        (
+            State.PROPOSED,
+            State.REQUESTED,
+        ): "First the issuer offers it and the holder accepts.",
         (State.OFFERED, State.REQUESTED): "First the holder accepts the offer.",
-        (State.OFFERED, State.ISSUED): "First the holder accepts the offer, then issue it.",
+        (
+            State.OFFERED,
+            State.ISSUED,
+        ): "First the holder accepts the offer, then issue it.",
         (State.REQUESTED, State.ISSUED): "First issue it.",
     }
 
@@ -97,12 +106,16 @@ class Credential(Proposing, Exchange):
     FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="credentials")
+    wallet = models.ForeignKey(
+        Wallet, on_delete=models.CASCADE, related_name="credentials"
+    )
     role = models.CharField(max_length=6, choices=Role.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
     schema_id = models.CharField(max_length=300, blank=True)
     definition_id = models.CharField(max_length=300, blank=True)
-    attribute_names = ArrayField(models.CharField(max_length=256))  # as proofs compare them
+    attribute_names = ArrayField(
+        models.CharField(max_length=256)
+    )  # as proofs compare them
     automatic_issuance = models.BooleanField(default=False)
     values = models.BinaryField(null=True)
     offer_body = models.BinaryField(null=True)
@@ -119,7 +132,8 @@ class Credential(Proposing, Exchange):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["connection", "thread_id", "role"], name="one_credential_per_thread"
+                fields=["connection", "thread_id", "role"],
+                name="one_credential_per_thread",
             ),
             models.UniqueConstraint(
                 fields=["revocation_registry_id", "revocation_index"],
@@ -150,11 +164,13 @@ class Credential(Proposing, Exchange):
                 name="proposed_has_its_proposal",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["Proposed", "Rejected"]) | Q(offer_body__isnull=False),
+                condition=Q(state__in=["Proposed", "Rejected"])
+                | Q(offer_body__isnull=False),
                 name="past_proposed_has_its_offer",
             ),
             models.CheckConstraint(
-                condition=~Q(role="holder", state="Issued") | Q(credential__isnull=False),
+                condition=~Q(role="holder", state="Issued")
+                | Q(credential__isnull=False),
                 name="holder_has_what_was_issued",
             ),
         ]
@@ -211,7 +227,9 @@ class Credential(Proposing, Exchange):
 
     @classmethod
     @transaction.atomic
-    def offer_by_link(cls, wallet, definition, values, automatic_issuance=False, terms=None):
+    def offer_by_link(
+        cls, wallet, definition, values, automatic_issuance=False, terms=None
+    ):
         """Issuer: offers to whoever opens the link first; with terms, of an out-of-band
         invitation."""
         if values is None:
@@ -221,7 +239,7 @@ class Credential(Proposing, Exchange):
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @classmethod
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def take(cls, wallet, message):
         """Holder: accepts a shared offer; the same one again gives the same credential. Whether
         another wallet was faster is known when this has committed: Connection.require_mine."""
@@ -238,9 +256,15 @@ class Credential(Proposing, Exchange):
         offer replaces it. The same one again changes nothing, unless the holder has proposed
         something else meanwhile: then the issuer insists."""
         offer, values = enclosed(message, formats.OFFER), messages.read_preview(message)
-        place = {"connection": connection, "thread_id": message.thread_id, "role": cls.Role.HOLDER}
+        place = {
+            "connection": connection,
+            "thread_id": message.thread_id,
+            "role": cls.Role.HOLDER,
+        }
         answerable = [cls.State.PROPOSED, cls.State.OFFERED]
-        known = cls._in_thread(**place) or cls._answered_elsewhere(connection, message, offer)
+        known = cls._in_thread(**place) or cls._answered_elsewhere(
+            connection, message, offer
+        )
         if known and known._has_offer(offer, values):
             return known
         party = {"tenant_id": connection.tenant_id, "wallet_id": connection.wallet_id}
@@ -254,7 +278,13 @@ class Credential(Proposing, Exchange):
             **as_written(message),
         }
         if known:
-            move(known, answerable, cls.State.OFFERED, thread_id=message.thread_id, **changes)
+            move(
+                known,
+                answerable,
+                cls.State.OFFERED,
+                thread_id=message.thread_id,
+                **changes,
+            )
             return known
         for column, value in changes.items():
             setattr(credential, column, value)
@@ -267,13 +297,15 @@ class Credential(Proposing, Exchange):
             return False
         return self.state != self.State.OFFERED or self.is_same("values", values)
 
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def accept(self):
         """Holder: asks for what was offered."""
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
         definition = self.public_definition()
-        move(self, [self.State.OFFERED], self.State.REQUESTED, accepted_at=timezone.now())
+        move(
+            self, [self.State.OFFERED], self.State.REQUESTED, accepted_at=timezone.now()
+        )
         request, metadata = anoncreds.create_request(
             vault.unseal(self, "offer_body"),
             definition,
@@ -314,7 +346,9 @@ class Credential(Proposing, Exchange):
     @cached_property
     def definition(self):
         """Issuer: what it is issued from."""
-        definitions = CredentialDefinition.objects.select_related("schema", "tenant__network")
+        definitions = CredentialDefinition.objects.select_related(
+            "schema", "tenant__network"
+        )
         return definitions.get(tenant=self.tenant, definition_id=self.definition_id)
 
     def reserve_place(self):
@@ -326,7 +360,7 @@ class Credential(Proposing, Exchange):
             return RevocationRegistry.allocate(self.definition)
         return None
 
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def issue(self, values=None, place=None):
         """Issuer: signs and sends the credential; `values` replace those of the offer.
 
@@ -367,7 +401,9 @@ class Credential(Proposing, Exchange):
         503 `ledger_unavailable`: the list follows when the ledger takes it, or with the next call.
         """
         if self.revocation_index is None:
-            message = "The credential cannot be revoked: its definition does not support it."
+            message = (
+                "The credential cannot be revoked: its definition does not support it."
+            )
             raise (
                 WrongState(self, [self.State.ISSUED])
                 if self.state != self.State.ISSUED
@@ -424,7 +460,9 @@ class Credential(Proposing, Exchange):
         acknowledged."""
         credential = enclosed(message, formats.CREDENTIAL)
         if credential.get("cred_def_id") != self.definition_id:
-            raise PeerError(messages.ABANDONED, "the credential is of another definition")
+            raise PeerError(
+                messages.ABANDONED, "the credential is of another definition"
+            )
         if self.state == self.State.ISSUED and self._is_held(credential):
             self._send(messages.ack(self.thread_id, self.wire))
             return
@@ -450,7 +488,9 @@ class Credential(Proposing, Exchange):
             credential=vault.sealed(self, "credential", stored),
             request_metadata=None,
             revocation_registry_id=registry_id,
-            revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
+            revocation_index=anoncreds.revocation_index(stored)
+            if registry_id
+            else None,
         )
         self._send(messages.ack(self.thread_id, self.wire))
 
@@ -461,7 +501,9 @@ class Credential(Proposing, Exchange):
     def _is_held(self, credential):
         """Whether it is the stored one: processing changes the signature only."""
         stored, proof = vault.unseal(self, "credential"), "signature_correctness_proof"
-        return all(stored.get(name) == credential.get(name) for name in ("values", proof))
+        return all(
+            stored.get(name) == credential.get(name) for name in ("values", proof)
+        )
 
     @transaction.atomic
     def decline(self):
@@ -478,7 +520,10 @@ class Credential(Proposing, Exchange):
             return cls.answered(connection, message, *cls.Role)
         except PeerError:
             names_thread = message.thread_id != message.id
-            if names_thread or formats.wire_of(message).version != Connection.Version.FIRST:
+            if (
+                names_thread
+                or formats.wire_of(message).version != Connection.Version.FIRST
+            ):
                 raise
             offered = {"role": cls.Role.ISSUER, "state": cls.State.OFFERED}
             rows = cls.objects.filter(connection=connection, **offered)
@@ -516,7 +561,9 @@ class Credential(Proposing, Exchange):
         listed = cls.publish_waiting(rows)
         rows = rows.filter(~Q(state=cls.State.REVOKED) | Q(pk__in=listed))
         with transaction.atomic():
-            for connection in Connection.objects.filter(connectionless=True, credential__in=rows):
+            for connection in Connection.objects.filter(
+                connectionless=True, credential__in=rows
+            ):
                 connection.remove()
             rows.delete()
 
@@ -525,7 +572,11 @@ class Credential(Proposing, Exchange):
         """Before revoked rows go, their registries list them. The ids of those that are listed."""
         revoked = rows.filter(role=cls.Role.ISSUER, state=cls.State.REVOKED)
         listed = list(revoked.values_list("pk", flat=True))
-        names = cls.objects.filter(pk__in=listed).values("revocation_registry_id").distinct()
+        names = (
+            cls.objects.filter(pk__in=listed)
+            .values("revocation_registry_id")
+            .distinct()
+        )
         waiting = RevocationRegistry.objects.filter(registry_id__in=names)
         for registry in waiting.select_related("tenant__network", "definition"):
             registry.publish_revocations()

@@ -18,7 +18,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agency.core.errors import AgencyError, Conflict, Unavailable
-from agency.core.queued_jobs import LEASE, Delivery
+from agency.core.queued_jobs import LEASE, QueuedJob
 from credentials import ledgers
 from tenants import vault
 from tenants.models import Record, Tenant
@@ -34,7 +34,7 @@ class LostLease(Unavailable):
         super().__init__("ledger_unavailable", "Another process is at it.")
 
 
-class Publication(Record, Delivery):
+class Publication(Record, QueuedJob):
     """A DID, schema, definition or registry on its way to a ledger.
 
     prepared → submitted → published | refused. A definition takes its schema and its first registry
@@ -51,7 +51,10 @@ class Publication(Record, Delivery):
         REGISTRY = "registry"
 
     SCHEDULE = (2, 5, 10, 30, 60) + (300,) * 2016  # seconds: a week
-    FOR_A_CALL = (Kind.SCHEMA, Kind.DEFINITION)  # what is refused is its caller's to change
+    FOR_A_CALL = (
+        Kind.SCHEMA,
+        Kind.DEFINITION,
+    )  # what is refused is its caller's to change
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     kind = models.CharField(max_length=12, choices=Kind.choices)
@@ -77,7 +80,9 @@ class Publication(Record, Delivery):
             ),
         ]
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(status="pending"), name="publication_due")
+            models.Index(
+                fields=["due_at"], condition=Q(status="pending"), name="publication_due"
+            )
         ]
 
     def __str__(self):
@@ -86,7 +91,9 @@ class Publication(Record, Delivery):
     @classmethod
     def prepare(cls, tenant, kind, subject, material, wanted=None, **fields):
         """A new job, leased to the caller. IntegrityError if the subject has one."""
-        job = cls(tenant=tenant, kind=kind, subject=subject, wanted=digest(wanted), **fields)
+        job = cls(
+            tenant=tenant, kind=kind, subject=subject, wanted=digest(wanted), **fields
+        )
         vault.seal(job, "material", material)
         with transaction.atomic():
             job.lease().save(force_insert=True)
@@ -95,7 +102,9 @@ class Publication(Record, Delivery):
     @classmethod
     def live(cls, kind, **where):
         """Of this kind those that are not refused."""
-        return cls.objects.filter(kind=kind, **where).exclude(status=cls.Status.EXHAUSTED)
+        return cls.objects.filter(kind=kind, **where).exclude(
+            status=cls.Status.EXHAUSTED
+        )
 
     @property
     def step(self):
@@ -182,7 +191,9 @@ def attend(job, is_ours):
         code, is_refused, message = job.last_error.partition(": ")
         if is_refused:
             raise Conflict(code, message)
-        raise Unavailable("ledger_unavailable", f"{job.tenant.network} took nothing for days.")
+        raise Unavailable(
+            "ledger_unavailable", f"{job.tenant.network} took nothing for days."
+        )
     Publication.objects.filter(pk=job.pk).update(attended_until=None)
     return job
 

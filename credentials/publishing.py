@@ -25,7 +25,9 @@ def did(tenant, did, verkey):
     try:
         job = Publication.prepare(tenant, Kind.DID, did, {"verkey": verkey})
     except IntegrityError:
-        raise Conflict("did_taken", f"The DID {did} is on the network already.") from None
+        raise Conflict(
+            "did_taken", f"The DID {did} is on the network already."
+        ) from None
     transaction.on_commit(lambda: publications.attempt(job), robust=True)
 
 
@@ -76,7 +78,11 @@ def definition(tenant, schema, schema_id, tag, supports_revocation, claims=None)
 
     409 `tag_taken`, 503 `ledger_unavailable`: it goes on by itself, the next equal call finds it.
     """
-    material = {"schema": schema, "schema_id": schema_id, "revocation": supports_revocation}
+    material = {
+        "schema": schema,
+        "schema_id": schema_id,
+        "revocation": supports_revocation,
+    }
     material |= {"claims": claims} if claims else {}
     wanted = [material | {"schema": sorted(schema["attrNames"])}, tag]
     job = unanswered(tenant, wanted)
@@ -135,8 +141,12 @@ def publish_definition(job, material):
         job.registry.publish_schema(schema)
     job.submits(job.subject)
     definition_id = job.registry.publish_definition(made.public, material["tag"])
-    first = material["revocation"] and first_registry(job, material, made.public, definition_id)
-    registry_id = first and revocation.publish_registry(job.registry, made.public, first)
+    first = material["revocation"] and first_registry(
+        job, material, made.public, definition_id
+    )
+    registry_id = first and revocation.publish_registry(
+        job.registry, made.public, first
+    )
     with transaction.atomic():
         wanted = (definition_id, material.get("claims"))
         row = models.CredentialDefinition.noted(job.tenant, schema, made, *wanted)
@@ -184,9 +194,13 @@ def registry_job(definition, public, size):
         return waiting, False
     number = 1 + jobs.count()  # the first came with the definition
     subject = f"{public['issuerId']}:4:{definition.definition_id}:CL_ACCUM:{number}"
-    made = revocation.make_registry(definition.definition_id, public, number, size)._asdict()
+    made = revocation.make_registry(
+        definition.definition_id, public, number, size
+    )._asdict()
     tenant = definition.tenant
-    return Publication.prepare(tenant, Kind.REGISTRY, subject, made, definition=definition), True
+    return Publication.prepare(
+        tenant, Kind.REGISTRY, subject, made, definition=definition
+    ), True
 
 
 @publications.work(Kind.REGISTRY)

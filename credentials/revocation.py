@@ -30,7 +30,9 @@ class RevocationRegistry(Record):
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     definition = models.ForeignKey(
-        "credentials.CredentialDefinition", on_delete=models.CASCADE, related_name="registries"
+        "credentials.CredentialDefinition",
+        on_delete=models.CASCADE,
+        related_name="registries",
     )
     registry_id = models.CharField(max_length=500, unique=True)
     size = models.PositiveIntegerField()
@@ -65,7 +67,9 @@ class RevocationRegistry(Record):
     @classmethod
     def noted(cls, definition, registry_id, made):
         """The row of a registry that is published."""
-        row = cls(tenant=definition.tenant, definition=definition, registry_id=registry_id)
+        row = cls(
+            tenant=definition.tenant, definition=definition, registry_id=registry_id
+        )
         row.size = made.public["value"]["maxCredNum"]
         vault.seal(row, "private_key", made.private)
         row.save(force_insert=True)
@@ -77,7 +81,9 @@ class RevocationRegistry(Record):
         so the counter is locked for a moment only, and a place is never given out again."""
         while True:
             with transaction.atomic():
-                open_ones = cls.objects.filter(definition=definition, next_index__lt=F("size"))
+                open_ones = cls.objects.filter(
+                    definition=definition, next_index__lt=F("size")
+                )
                 row = open_ones.select_for_update().order_by("pk").first()
                 if row:
                     index = row.next_index
@@ -98,7 +104,9 @@ class RevocationRegistry(Record):
         registry = ledgers.registry_of(definition.tenant.network)
         public = registry.definition(definition.definition_id)
         with transaction.atomic():
-            type(definition).objects.select_for_update(no_key=True).get(pk=definition.pk)
+            type(definition).objects.select_for_update(no_key=True).get(
+                pk=definition.pk
+            )
             if cls.has_room(definition):
                 return None
             if registry.is_remote:
@@ -109,7 +117,9 @@ class RevocationRegistry(Record):
     @classmethod
     def has_room(cls, definition):
         """Whether the registries of a definition will do for a while."""
-        rows = cls.objects.filter(definition=definition).values_list("size", "next_index")
+        rows = cls.objects.filter(definition=definition).values_list(
+            "size", "next_index"
+        )
         free = sum(size - index for size, index in rows)
         newest = max((size for size, _ in rows), default=0)
         return free > newest * (1 - NEXT_IS_BUILT_AT)
@@ -151,7 +161,9 @@ class RevocationRegistry(Record):
     def _publish_revocations(self, registry):
         newest = registry.status_list(self.registry_id, int(time.time()) + 60)
         if newest is None:
-            raise Unavailable("ledger_unavailable", "The list of the registry cannot be read.")
+            raise Unavailable(
+                "ledger_unavailable", "The list of the registry cannot be read."
+            )
         if not self.unlisted(newest):
             return
         now = second_after(newest["timestamp"])
@@ -159,7 +171,9 @@ class RevocationRegistry(Record):
         definition = registry.definition(public["credDefId"])
         revoked = self.unlisted(newest)
         registry.publish_status_list(
-            anoncreds.update_status_list(definition, public, private, newest, revoked, now)
+            anoncreds.update_status_list(
+                definition, public, private, newest, revoked, now
+            )
         )
 
     def unlisted(self, status_list):
@@ -180,7 +194,8 @@ class StatusList(Record):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["network", "registry_id", "timestamp"], name="one_list_per_second"
+                fields=["network", "registry_id", "timestamp"],
+                name="one_list_per_second",
             )
         ]
 
@@ -216,7 +231,10 @@ def make_registry(definition_id, public, number, size):
 
 def publish_registry(registry, definition, made):
     """The id of the registry, published with its first list. definition: its public part."""
-    registry_id, issuer = registry.publish_registry(made.public), made.public["issuerId"]
+    registry_id, issuer = (
+        registry.publish_registry(made.public),
+        made.public["issuerId"],
+    )
     now = int(time.time())
     registry.publish_status_list(
         anoncreds.create_status_list(
@@ -251,7 +269,7 @@ def tails_path(public):
         raise Unavailable("tails_unavailable", "The registry names no tails file.")
     if not default_storage.exists(tails_name(name)):
         location = public["value"]["tailsLocation"]
-        network_reads.answer(location, lambda: fetch_tails(location, name))
+        network_reads.read_once(location, lambda: fetch_tails(location, name))
     return default_storage.path(tails_name(name))
 
 

@@ -20,14 +20,20 @@ AT_ONCE = 100  # rows of one run
 @shared_task
 def finish_what_was_left_behind():
     """Automatic issues and publications of revocations whose process ended in the middle."""
-    for credential in left_behind(state=Credential.State.REQUESTED, automatic_issuance=True):
+    for credential in left_behind(
+        state=Credential.State.REQUESTED, automatic_issuance=True
+    ):
         finish(credential, credential.issue_automatically)
-    for credential in left_behind(state=Credential.State.REVOKED, revocation_published_at=None):
+    for credential in left_behind(
+        state=Credential.State.REVOKED, revocation_published_at=None
+    ):
         finish(credential, credential.publish_revocation)
 
 
 def left_behind(**where):
-    rows = Credential.objects.select_related("connection__my_key", "wallet", "tenant__network")
+    rows = Credential.objects.select_related(
+        "connection__my_key", "wallet", "tenant__network"
+    )
     before = timezone.now() - LEFT_BEHIND
     left = rows.filter(role=Credential.Role.ISSUER, updated_at__lt=before, **where)
     return left.order_by("updated_at")[:AT_ONCE]
@@ -39,7 +45,9 @@ def finish(credential, step):
         step()
         return
     except AgencyError as error:
-        logger.warning("credential %s is still left behind: %s", credential.pk, error.code)
+        logger.warning(
+            "credential %s is still left behind: %s", credential.pk, error.code
+        )
     except Exception:  # a bug of ours does not keep the others from being finished
         logger.exception("credential %s is still left behind", credential.pk)
     Credential.objects.filter(pk=credential.pk).update(updated_at=timezone.now())
@@ -50,7 +58,9 @@ def build_registries():
     """One for each definition whose registries are nearly full, one after the other."""
     definitions = CredentialDefinition.nearly_full().select_related("tenant__network")
     for definition in definitions.defer("private_key", "key_proof"):
-        job = RevocationRegistry.begin_next(definition, settings.REVOCATION_REGISTRY_SIZE)
+        job = RevocationRegistry.begin_next(
+            definition, settings.REVOCATION_REGISTRY_SIZE
+        )
         job, is_ours = job or (None, False)
         if is_ours:
             attempt(job)

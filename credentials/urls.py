@@ -11,7 +11,8 @@ credentials_api = [
     path("definitions/schemas", Schemas.as_view({"get": "list", "post": "create"})),
     path("definition/schemas", Schemas.as_view({"get": "list", "post": "create"})),
     path(
-        "definitions/credentials", CredentialDefinitions.as_view({"get": "list", "post": "create"})
+        "definitions/credentials",
+        CredentialDefinitions.as_view({"get": "list", "post": "create"}),
     ),
     path(
         "definitions/credentials/<str:definitionId>",
@@ -20,13 +21,21 @@ credentials_api = [
         ),
     ),
     path("credentials", Credentials.as_view({"get": "list", "post": "create"})),
-    path("credentials/delete/<str:credentialId>", Credentials.as_view({"delete": "destroy"})),
-    path("credentials/purge/<str:definitionId>", Credentials.as_view({"delete": "purge"})),
+    path(
+        "credentials/delete/<str:credentialId>",
+        Credentials.as_view({"delete": "destroy"}),
+    ),
+    path(
+        "credentials/purge/<str:definitionId>", Credentials.as_view({"delete": "purge"})
+    ),
     path(
         "credentials/<str:credentialId>",
         Credentials.as_view({"get": "retrieve", "put": "issue", "delete": "revoke"}),
     ),
-    path("credentials/<str:credentialId>/offer", Credentials.as_view({"put": "answer_proposal"})),
+    path(
+        "credentials/<str:credentialId>/offer",
+        Credentials.as_view({"put": "answer_proposal"}),
+    ),
 ]
 wallet_api = [
     path("<str:walletId>/credentials", WalletCredentials.as_view({"get": "list"})),
@@ -44,7 +53,9 @@ wallet_api = [
     ),
     path(
         "<str:walletId>/credentials/<str:credentialId>",
-        WalletCredentials.as_view({"get": "retrieve", "post": "accept", "delete": "destroy"}),
+        WalletCredentials.as_view(
+            {"get": "retrieve", "post": "accept", "delete": "destroy"}
+        ),
     ),
     path(
         "<str:walletId>/credentials/<str:credentialId>/decline",
@@ -65,7 +76,10 @@ public = [
         "ledger/<str:networkId>/revocation-registries/<str:objectId>/status-list",
         Ledger.as_view({"get": "read_status_list"}),
     ),
-    path("ledger/<str:networkId>/schemas/<str:objectId>", Ledger.as_view({"get": "read_schema"})),
+    path(
+        "ledger/<str:networkId>/schemas/<str:objectId>",
+        Ledger.as_view({"get": "read_schema"}),
+    ),
     path(
         "ledger/<str:networkId>/credential-definitions/<str:objectId>",
         Ledger.as_view({"get": "read_definition"}),

@@ -74,12 +74,16 @@ class TenantAdmin(MadeOnceAdmin):
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "form_token"]
 
-    def get_inlines(self, request: HttpRequest, obj: Tenant | None) -> list[type[Inline]]:
+    def get_inlines(
+        self, request: HttpRequest, obj: Tenant | None
+    ) -> list[type[Inline]]:
         return [Members, Keys] if obj else []
 
     @admin.display(description="public DID")
     def did(self, tenant: Tenant) -> str:
-        return tenant.wallets.filter(is_organization=True).values_list("did", flat=True)[0]
+        return tenant.wallets.filter(is_organization=True).values_list(
+            "did", flat=True
+        )[0]
 
     def make(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
         given = form.cleaned_data
@@ -111,7 +115,9 @@ class IssueKeyForm(CountsOnce, forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         is_provider_key = given.get("kind") == ApiKey.Kind.PROVIDER_KEY
-        wanted, other = ("provider", "tenant") if is_provider_key else ("tenant", "provider")
+        wanted, other = (
+            ("provider", "tenant") if is_provider_key else ("tenant", "provider")
+        )
         if not given.get(wanted) and wanted not in self.errors:
             self.add_error(wanted, "This kind of key needs it.")
         if given.get(other):
@@ -122,7 +128,15 @@ class IssueKeyForm(CountsOnce, forms.ModelForm):
 @admin.register(ApiKey)
 class ApiKeyAdmin(MadeOnceAdmin):
     form = IssueKeyForm
-    list_display = ["hint", "kind", "name", "owner", "state", "last_used_at", "created_at"]
+    list_display = [
+        "hint",
+        "kind",
+        "name",
+        "owner",
+        "state",
+        "last_used_at",
+        "created_at",
+    ]
     list_filter = ["kind", ("revoked_at", admin.EmptyFieldListFilter)]
     list_select_related = ["tenant", "provider"]
     search_fields = ["hint", "name", "tenant__name", "provider__name"]
@@ -151,9 +165,13 @@ class ApiKeyAdmin(MadeOnceAdmin):
         return key, {key.get_kind_display(): secret}
 
     @admin.action(description="Revoke selected keys", permissions=["revoke"])
-    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> HttpResponse | None:
+    def revoke(
+        self, request: HttpRequest, keys: QuerySet[ApiKey]
+    ) -> HttpResponse | None:
         """Asks first, then revokes the live ones among the selected."""
-        live = keys.filter(pk__in=ApiKey.live().values("pk")).select_related("tenant", "provider")
+        live = keys.filter(pk__in=ApiKey.live().values("pk")).select_related(
+            "tenant", "provider"
+        )
         if live and "confirmed" not in request.POST:
             context = self.admin_site.each_context(request)
             context |= {"title": "Revoke keys", "keys": live, "opts": self.opts}
@@ -179,7 +197,9 @@ class ProviderAdmin(ReadOnlyAdmin):
     readonly_fields = ["id", "name", "person", "created_at", "updated_at"]
     inlines = [Keys]
 
-    def has_change_permission(self, request: HttpRequest, obj: Provider | None = None) -> bool:
+    def has_change_permission(
+        self, request: HttpRequest, obj: Provider | None = None
+    ) -> bool:
         return admin.ModelAdmin.has_change_permission(self, request, obj)
 
 
@@ -197,13 +217,17 @@ class NetworkForm(forms.ModelForm):
 
     file = forms.FileField(required=False, help_text="Or a file with them.")
     address = forms.URLField(
-        required=False, assume_scheme="https", help_text="Or the address of such a file."
+        required=False,
+        assume_scheme="https",
+        help_text="Or the address of such a file.",
     )
 
     class Meta:
         model = Network
         fields = ["id", "name", "genesis"]
-        help_texts = {"genesis": "Pool transactions of an Indy ledger, one on each line."}
+        help_texts = {
+            "genesis": "Pool transactions of an Indy ledger, one on each line."
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -254,11 +278,17 @@ class NetworkAdmin(ReadOnlyAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return admin.ModelAdmin.has_add_permission(self, request)
 
-    def has_change_permission(self, request: HttpRequest, obj: Network | None = None) -> bool:
+    def has_change_permission(
+        self, request: HttpRequest, obj: Network | None = None
+    ) -> bool:
         is_local = obj is not None and obj.kind == Network.Kind.LOCAL
-        return not is_local and admin.ModelAdmin.has_change_permission(self, request, obj)
+        return not is_local and admin.ModelAdmin.has_change_permission(
+            self, request, obj
+        )
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+    def get_readonly_fields(
+        self, request: HttpRequest, obj: Network | None = None
+    ) -> list[str]:
         return ["id", "kind", "endorser_did", "sequence"] if obj else []
 
 

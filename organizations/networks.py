@@ -16,7 +16,10 @@ from tenants.models import AgreementAcceptance, Network, Tenant
 from wallets import keys
 from wallets.models import Wallet
 
-MECHANISMS = ("service_agreement", "on_file")  # how organizations accept, if the ledger knows it
+MECHANISMS = (
+    "service_agreement",
+    "on_file",
+)  # how organizations accept, if the ledger knows it
 
 
 class IssuerStatus(NamedTuple):
@@ -61,19 +64,29 @@ def genesis_at(address: str) -> str:
     """The text there, whatever it is. Raises Invalid `bad_genesis`, and what http.get() raises."""
     answer = http.get(address, accept="text/plain, */*", answer_bytes=GENESIS_BYTES)
     if answer.status != 200 or not answer.is_complete:
-        raise Invalid("bad_genesis", f"{address} answered {answer.status}, or too much.")
+        raise Invalid(
+            "bad_genesis", f"{address} answered {answer.status}, or too much."
+        )
     return answer.body.decode(errors="replace")
 
 
-def accept(network: Network, tenant: Tenant | None, agreement: Agreement | None) -> None:
+def accept(
+    network: Network, tenant: Tenant | None, agreement: Agreement | None
+) -> None:
     """Notes that the organization, or the agency itself, accepts the agreement in force."""
     if agreement is None:
         return
     known = [name for name in MECHANISMS if name in agreement.mechanisms]
     mechanism = (known + sorted(agreement.mechanisms))[0]
-    noted = {"version": agreement.version, "digest": agreement.digest, "mechanism": mechanism}
+    noted = {
+        "version": agreement.version,
+        "digest": agreement.digest,
+        "mechanism": mechanism,
+    }
     noted |= {"accepted_at": timezone.now(), "updated_at": timezone.now()}
-    AgreementAcceptance.objects.update_or_create(network=network, tenant=tenant, defaults=noted)
+    AgreementAcceptance.objects.update_or_create(
+        network=network, tenant=tenant, defaults=noted
+    )
 
 
 def issuer_status(tenant: Tenant) -> IssuerStatus:
@@ -94,4 +107,6 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
         rows = AgreementAcceptance.objects.filter(network=tenant.network, tenant=tenant)
         acceptance = rows.filter(digest=agreement.digest).first()
     problem = "" if standing.is_registered else problem or "It is not registered yet."
-    return IssuerStatus(standing.is_registered, standing.may_write, agreement, acceptance, problem)
+    return IssuerStatus(
+        standing.is_registered, standing.may_write, agreement, acceptance, problem
+    )

@@ -47,7 +47,9 @@ def create_organization(name, *, owner=None, image_url="", network_id=None, seed
 
 
 @transaction.atomic
-def create_organization_of(provider, name, *, network_id=None, seed=None, public_id=None, **fields):
+def create_organization_of(
+    provider, name, *, network_id=None, seed=None, public_id=None, **fields
+):
     """A further organization of a provider account, which reaches it; everything or nothing.
 
     409 `tenant_id_taken` for a chosen `public_id` that another organization has, and
@@ -56,7 +58,9 @@ def create_organization_of(provider, name, *, network_id=None, seed=None, public
     quotas.require_room_for_organization(provider)
     if public_id:
         fields["public_id"] = public_id
-    tenant = create_tenant(provider, name, network_id, seed, made_by_provider=True, **fields)
+    tenant = create_tenant(
+        provider, name, network_id, seed, made_by_provider=True, **fields
+    )
     for kind in TENANT_KINDS:
         ApiKey.issue(kind, tenant, FIRST)
     return tenant
@@ -114,7 +118,9 @@ def create_organization_wallet(tenant, seed=None):
 
 def known_network(network_id):
     """The network of this id, else the one that it stands for (NETWORK_ALIASES), else None."""
-    named = Network.objects.filter(pk__in=[network_id, settings.NETWORK_ALIASES.get(network_id)])
+    named = Network.objects.filter(
+        pk__in=[network_id, settings.NETWORK_ALIASES.get(network_id)]
+    )
     return min(named, key=lambda network: network.pk != network_id, default=None)
 
 

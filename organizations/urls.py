@@ -3,13 +3,21 @@
 from django.urls import path, re_path
 
 from organizations.api.organizations import Configuration, Networks, Pictures, Tenants
-from organizations.api.providers import Analytics, ProviderAssets, ProviderNetworks, ProviderTenants
+from organizations.api.providers import (
+    Analytics,
+    ProviderAssets,
+    ProviderNetworks,
+    ProviderTenants,
+)
 from tenants import assets
 
 credentials_api = [
     path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
     path("tenants/issuerStatus", Tenants.as_view({"get": "status"})),
-    path("tenants/<str:tenantId>", Tenants.as_view({"get": "retrieve", "delete": "destroy"})),
+    path(
+        "tenants/<str:tenantId>",
+        Tenants.as_view({"get": "retrieve", "delete": "destroy"}),
+    ),
     path("common/upload", Pictures.as_view({"post": "create"})),
     path("common/networks", Networks.as_view({"get": "list"})),
     path(
@@ -21,11 +29,15 @@ wallet_api = [path("config", Configuration.as_view({"get": "retrieve"}))]
 provider_api = [
     path(
         "tenants",
-        ProviderTenants.as_view({"get": "list", "post": "create", "delete": "destroy_all"}),
+        ProviderTenants.as_view(
+            {"get": "list", "post": "create", "delete": "destroy_all"}
+        ),
     ),
     path(
         "tenants/<str:tenantId>",
-        ProviderTenants.as_view({"get": "retrieve", "put": "update", "delete": "destroy"}),
+        ProviderTenants.as_view(
+            {"get": "retrieve", "put": "update", "delete": "destroy"}
+        ),
     ),
     path(
         "tenants/<str:tenantId>/keys",
@@ -39,5 +51,7 @@ provider_api = [
     path("regions", ProviderNetworks.as_view({"get": "regions"})),
 ]
 public = [
-    re_path(r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$", assets.serve),
+    re_path(
+        r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$", assets.serve
+    ),
 ]

@@ -29,13 +29,17 @@ def tenants_of(provider: Provider) -> QuerySet[Tenant]:
 
 
 def count_cloud_wallets(provider: Provider) -> int:
-    return Wallet.objects.filter(tenant__in=tenants_of(provider), is_organization=False).count()
+    return Wallet.objects.filter(
+        tenant__in=tenants_of(provider), is_organization=False
+    ).count()
 
 
 def by_month(provider: Provider, now: datetime, months: int = MONTHS) -> list[Usage]:
     """This month first, back to the month in which the account began."""
     wanted = [month_before(now, number) for number in range(months)]
-    wanted = [start for start in wanted if start >= month_before(provider.created_at, 0)]
+    wanted = [
+        start for start in wanted if start >= month_before(provider.created_at, 0)
+    ]
     wanted = wanted or [month_before(now, 0)]
     of = {"tenant__in": tenants_of(provider), "wallet__is_organization": True}
     issued = Credential.objects.filter(role=Credential.Role.ISSUER, **of)
@@ -44,7 +48,10 @@ def by_month(provider: Provider, now: datetime, months: int = MONTHS) -> list[Us
     verifications = counts(verified, "verified_at", wanted[-1])
     return [
         Usage(
-            start, month_before(start, -1), credentials.get(start, 0), verifications.get(start, 0)
+            start,
+            month_before(start, -1),
+            credentials.get(start, 0),
+            verifications.get(start, 0),
         )
         for start in wanted
     ]

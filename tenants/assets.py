@@ -16,7 +16,12 @@ from tenants import images, quotas
 from tenants.models import Asset, Provider
 
 FOLDER = "assets"
-CONTENT_TYPES = {"png": "image/png", "jpg": "image/jpeg", "webp": "image/webp", "gif": "image/gif"}
+CONTENT_TYPES = {
+    "png": "image/png",
+    "jpg": "image/jpeg",
+    "webp": "image/webp",
+    "gif": "image/gif",
+}
 HEADERS = {
     "Cache-Control": "public, max-age=31536000, immutable",
     "Content-Security-Policy": "default-src 'none'; sandbox",
@@ -34,7 +39,9 @@ class PictureFormParser(MultiPartParser):
         media_type: str | None = None,
         parser_context: dict[str, Any] | None = None,
     ) -> Any:
-        return super().parse(stream, media_type, (parser_context or {}) | {"encoding": "latin-1"})
+        return super().parse(
+            stream, media_type, (parser_context or {}) | {"encoding": "latin-1"}
+        )
 
 
 def uploaded(data: Any) -> bytes:
@@ -55,7 +62,9 @@ def store(provider: Provider, data: bytes) -> Asset:
     written, ending = images.rewrite(data)
     provider = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
     if provider.assets.count() >= Asset.LIMIT:
-        raise Conflict("asset_limit", f"You have {Asset.LIMIT} pictures; no more are kept.")
+        raise Conflict(
+            "asset_limit", f"You have {Asset.LIMIT} pictures; no more are kept."
+        )
     quotas.require_room_for_picture(provider, len(written))
     name = f"{secrets.token_urlsafe(16)}.{ending}"
     default_storage.save(place(name), ContentFile(written))
@@ -71,6 +80,8 @@ def serve(request: HttpRequest, name: str, ending: str) -> HttpResponse:
     """A picture, which never changes."""
     try:
         with default_storage.open(place(name)) as file:
-            return HttpResponse(file.read(), content_type=CONTENT_TYPES[ending], headers=HEADERS)
+            return HttpResponse(
+                file.read(), content_type=CONTENT_TYPES[ending], headers=HEADERS
+            )
     except FileNotFoundError:
         raise Http404 from None

@@ -1,10 +1,11 @@
-"""`Idempotency-Key`: a write that is sent again with its key has one effect and one answer.
+"""`Idempotency-Key`: a write that is sent again with its key has one effect and one response.
 
-The row of the key commits in the transaction of the effect (`Once.act`). The sealed answer follows
-after the drain, as it shows what the hosted parties did. Where a killed process left a key without
-its answer, the write runs again around its effect, so that the answer is made of the object. Errors
-leave no row: their key may be used again. While a write runs, its process holds an advisory lock,
-which the database drops when the process dies.
+The row of the key commits in the transaction of the effect (`IdempotentRequest.perform`). The
+sealed response is stored after messages to hosted parties were delivered, as it shows what they
+did. Where a killed process left a key without a response, the handler runs again without its
+effect, and the response is rebuilt from the object. Errors leave no row: their key may be used
+again. While a write runs, its process holds an advisory lock, which the database drops when the
+process dies.
 """
 
 import hashlib
@@ -27,13 +28,13 @@ from tenants.models import IdempotencyKey
 
 HEADER = "Idempotency-Key"
 METHODS = ("POST", "PUT", "PATCH")
-LONGEST = 255
+MAX_KEY_LENGTH = 255
 PRINTABLE = re.compile(r"[\x20-\x7e]+")
-KEPT = timedelta(hours=24)
+RETENTION = timedelta(hours=24)
 BATCH = 1000
 
 
-class Once:
+class IdempotentRequest:
     """One write with a key.
 
     owner: `{"tenant": …}` or `{"provider": …}`, whose keys these are. operation: for support.
@@ -41,95 +42,105 @@ class Once:
     """
 
     def __init__(
-        self, owner: dict[str, models.Model], key: str, operation: str, fingerprint: bytes
+        self,
+        owner: dict[str, models.Model],
+        key: str,
+        operation: str,
+        fingerprint: bytes,
     ) -> None:
-        self.owner, self.key = owner, check_key(key)
-        self.operation, self.fingerprint = operation, fingerprint
+        self.owner = owner
+        self.key = check_key(key)
+        self.operation = operation
+        self.fingerprint = fingerprint
         self.row: IdempotencyKey | None = None
-        self.has_acted = False
+        self.has_performed = False
 
-    def answer(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
-        """What `handle` answers, and whether its effect is of an earlier request.
+    def respond(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
+        """The body of the response, and whether its effect is of an earlier request.
 
         409 `idempotency_in_progress`, `already_created`; 422 `idempotency_key_reused`.
         """
-        with self._held():
+        with self._advisory_lock():
             self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
             is_known = self.row is not None
             if self.row:
-                self._require_same(self.row)
+                self._require_same_request(self.row)
             if self.row and self.row.answer:
                 return vault.unseal(self.row, "answer")["body"], True
-            body = self._handled(handle)
-            self._keep(self.row or self._claim(None, False), body)
+            body = self._run_handler(handle)
+            self._store_response(self.row or self._claim_key(None, False), body)
             return body, is_known
 
-    def act(
+    def perform(
         self,
         function: Callable[..., Any],
         *arguments: Any,
-        before: Callable[[], Any] | None = None,
+        prepare: Callable[[], Any] | None = None,
         shown_once: bool = False,
     ) -> Any:
-        """Runs the effect and notes the key, in one transaction; or finds what it made before.
+        """Run the effect and store the key, in one transaction; or find the object it made before.
 
-        before: what takes long or commits by itself; its result becomes the last argument.
+        prepare: does what takes long or commits by itself; its result becomes the last argument.
         """
-        assert not self.has_acted, "a write has one effect"
+        assert not self.has_performed, "a handler calls perform() once"
         if self.row:
-            result = self._made(self.row)
+            result = self._object_made_by(self.row)
         else:
-            prepared = [before()] if before else []
+            prepared = [prepare()] if prepare else []
 
-            def transact() -> tuple[Any, IdempotencyKey]:
+            def run() -> tuple[Any, IdempotencyKey]:
                 with transaction.atomic(durable=True):
                     result = function(*arguments, *prepared)
-                    return result, self._claim(result, shown_once)
+                    return result, self._claim_key(result, shown_once)
 
-            result, self.row = network_reads.rounds(transact)
-        self.has_acted = True
+            result, self.row = network_reads.retry_transaction(run)
+        self.has_performed = True
         return result
 
     @contextmanager
-    def _held(self) -> Iterator[None]:
+    def _advisory_lock(self) -> Iterator[None]:
         [owner] = self.owner.values()
         name = f"{owner.pk} {self.key}"
-        if not locks("pg_try_advisory_lock", name):
+        if not call_lock_function("pg_try_advisory_lock", name):
             raise in_progress()
         try:
             yield
         finally:
-            locks("pg_advisory_unlock", name)
+            call_lock_function("pg_advisory_unlock", name)
 
-    def _require_same(self, row: IdempotencyKey) -> None:
+    def _require_same_request(self, row: IdempotencyKey) -> None:
         if bytes(row.fingerprint) != self.fingerprint:
             message = "This Idempotency-Key came with another request. Take a new key for this one."
             raise Unprocessable("idempotency_key_reused", message)
         if row.shown_once:
             raise already_created()
 
-    def _handled(self, handle: Callable[[], Any]) -> Any:
+    def _run_handler(self, handle: Callable[[], Any]) -> Any:
         """An error after the effect says that it was undone: then the key is free again."""
         try:
             return handle()
         except AgencyError as error:
-            if self.row and self.has_acted and error.status < 500:
+            if self.row and self.has_performed and error.status < 500:
                 self.row.delete()
             raise
 
-    def _claim(self, result: Any, shown_once: bool) -> IdempotencyKey:
+    def _claim_key(self, result: Any, shown_once: bool) -> IdempotencyKey:
         row = IdempotencyKey(key=self.key, operation=self.operation, **self.owner)
-        row.fingerprint, row.shown_once = self.fingerprint, shown_once
+        row.fingerprint = self.fingerprint
+        row.shown_once = shown_once
         if isinstance(result, models.Model):
-            row.object_model, row.object_id = result._meta.label_lower, str(result.pk)
+            row.object_model = result._meta.label_lower
+            row.object_id = str(result.pk)
         try:
             with transaction.atomic():
                 row.save(force_insert=True)
-        except IntegrityError:  # the lock was lost, or a proxy in between does not keep sessions
+        except (
+            IntegrityError
+        ):  # the lock was lost, or a proxy in between does not keep sessions
             raise in_progress() from None
         return row
 
-    def _made(self, row: IdempotencyKey) -> models.Model | None:
+    def _object_made_by(self, row: IdempotencyKey) -> models.Model | None:
         if not row.object_model:
             return None
         made = apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
@@ -137,7 +148,7 @@ class Once:
             raise already_created()
         return made
 
-    def _keep(self, row: IdempotencyKey, body: Any) -> None:
+    def _store_response(self, row: IdempotencyKey, body: Any) -> None:
         if not row.shown_once:
             answer = vault.sealed(row, "answer", {"body": body})
             rows = IdempotencyKey.objects.filter(pk=row.pk)
@@ -145,8 +156,10 @@ class Once:
 
 
 def check_key(key: str) -> str:
-    if len(key) > LONGEST or not PRINTABLE.fullmatch(key):
-        message = f"Give 1 to {LONGEST} printable ASCII characters, best a new UUID."
+    if len(key) > MAX_KEY_LENGTH or not PRINTABLE.fullmatch(key):
+        message = (
+            f"Give 1 to {MAX_KEY_LENGTH} printable ASCII characters, best a new UUID."
+        )
         raise Invalid("invalid_idempotency_key", message, {HEADER: [message]})
     return key
 
@@ -157,13 +170,18 @@ def fingerprint(method: str, address: str, is_literal: bool, data: Any) -> bytes
     data: the parsed body. A form counts by its fields: its boundary is new in each request.
     """
     if hasattr(data, "lists"):
-        data = [[name, [digestible(one) for one in values]] for name, values in data.lists()]
+        data = [
+            [name, [digest_of_field(one) for one in values]]
+            for name, values in data.lists()
+        ]
         data.sort()
     dialect = "literal" if is_literal else "client"
-    return vault.digest("\n".join([method, address, dialect, json.dumps(data, sort_keys=True)]))
+    return vault.digest(
+        "\n".join([method, address, dialect, json.dumps(data, sort_keys=True)])
+    )
 
 
-def digestible(value: Any) -> Any:
+def digest_of_field(value: Any) -> Any:
     """A field of a form; of a file, the digest of its content."""
     if not isinstance(value, UploadedFile):
         return value
@@ -174,7 +192,7 @@ def digestible(value: Any) -> Any:
     return {"sha256": content.hexdigest()}
 
 
-def locks(function: str, name: str) -> bool:
+def call_lock_function(function: str, name: str) -> bool:
     """Whether the advisory lock of the session is taken (or given back)."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [name])
@@ -193,14 +211,14 @@ def already_created() -> Conflict:
     )
 
 
-def forget() -> int:
-    """Deletes the keys that were kept long enough, in bounded steps; answers how many."""
-    forgotten = 0
+def delete_old_keys() -> int:
+    """Delete keys past their retention, in bounded steps. How many."""
+    deleted = 0
     while ids := old_ids():
-        forgotten += IdempotencyKey.objects.filter(pk__in=ids).delete()[0]
-    return forgotten
+        deleted += IdempotencyKey.objects.filter(pk__in=ids).delete()[0]
+    return deleted
 
 
 def old_ids() -> list[Any]:
-    old = IdempotencyKey.objects.filter(created_at__lt=timezone.now() - KEPT)
+    old = IdempotencyKey.objects.filter(created_at__lt=timezone.now() - RETENTION)
     return list(old.order_by("created_at").values_list("pk", flat=True)[:BATCH])

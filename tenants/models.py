@@ -102,10 +102,14 @@ class Tenant(Record):
     name = models.CharField(max_length=200)
     image_url = models.URLField(max_length=2000, blank=True)
     network = models.ForeignKey(Network, on_delete=models.PROTECT)
-    provider = models.ForeignKey(Provider, on_delete=models.PROTECT, related_name="tenants")
+    provider = models.ForeignKey(
+        Provider, on_delete=models.PROTECT, related_name="tenants"
+    )
     made_by_provider = models.BooleanField(default=False)
     region = models.CharField(max_length=100, blank=True)
-    endorser = models.CharField(max_length=9, choices=Endorser.choices, default=Endorser.SHARED)
+    endorser = models.CharField(
+        max_length=9, choices=Endorser.choices, default=Endorser.SHARED
+    )
     short_qr_codes = models.BooleanField(default=False, db_default=False)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
 
@@ -121,12 +125,16 @@ class Membership(Record):
         DEVELOPER = "developer", "Developer: keys"
         VIEWER = "viewer", "Viewer: reads"
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, related_name="memberships"
+    )
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE)
     role = models.CharField(max_length=16, choices=Role.choices, default=Role.OWNER)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["tenant", "user"], name="one_membership")]
+        constraints = [
+            models.UniqueConstraint(fields=["tenant", "user"], name="one_membership")
+        ]
 
     def __str__(self):
         return f"{self.user} in {self.tenant}"
@@ -173,8 +181,12 @@ class ApiKey(Record):
         PROVIDER_KEY = "provider_key", "Provider key"
 
     kind = models.CharField(max_length=16, choices=Kind.choices)
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, null=True, related_name="keys")
-    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, null=True, related_name="keys")
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, null=True, related_name="keys"
+    )
+    provider = models.ForeignKey(
+        Provider, on_delete=models.CASCADE, null=True, related_name="keys"
+    )
     name = models.CharField(max_length=100)
     digest = models.BinaryField(unique=True)
     sealed = models.BinaryField(null=True)
@@ -201,9 +213,15 @@ class ApiKey(Record):
         """Returns (row, secret)."""
         secret = tokens.generate(tokens.PREFIXES[kind])
         of_provider = kind == cls.Kind.PROVIDER_KEY
-        row = cls(kind=kind, name=name, digest=vault.digest(secret), hint=tokens.hint(secret))
+        row = cls(
+            kind=kind, name=name, digest=vault.digest(secret), hint=tokens.hint(secret)
+        )
         row.tenant, row.provider = (None, owner) if of_provider else (owner, None)
-        if not of_provider and owner.made_by_provider and settings.PROVIDER_KEYS_READABLE:
+        if (
+            not of_provider
+            and owner.made_by_provider
+            and settings.PROVIDER_KEYS_READABLE
+        ):
             vault.seal(row, "sealed", secret)
         row.save(force_insert=True)
         return row, secret
@@ -211,7 +229,9 @@ class ApiKey(Record):
     @classmethod
     def live(cls):
         now = timezone.now()
-        return cls.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+        return cls.objects.filter(
+            Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None
+        )
 
     @classmethod
     def find(cls, kind, secret):
@@ -233,7 +253,9 @@ class ApiKey(Record):
 
     @property
     def is_live(self):
-        return not self.revoked_at and (not self.expires_at or self.expires_at > timezone.now())
+        return not self.revoked_at and (
+            not self.expires_at or self.expires_at > timezone.now()
+        )
 
     @property
     def owner(self):
@@ -247,7 +269,9 @@ class ApiKey(Record):
 
     def revoke(self):
         now = timezone.now()
-        ApiKey.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=now, updated_at=now)
+        ApiKey.objects.filter(pk=self.pk, revoked_at=None).update(
+            revoked_at=now, updated_at=now
+        )
 
     def rotate(self, overlap=timedelta(hours=24)):
         """Returns (successor, secret); this key lives on for `overlap`, no longer than before."""
@@ -276,13 +300,19 @@ class IdempotencyKey(Record):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "key"], name="one_write_per_tenant_key"),
-            models.UniqueConstraint(fields=["provider", "key"], name="one_write_per_provider_key"),
-            models.CheckConstraint(
-                condition=Q(tenant=None) ^ Q(provider=None), name="idempotency_key_has_one_owner"
+            models.UniqueConstraint(
+                fields=["tenant", "key"], name="one_write_per_tenant_key"
+            ),
+            models.UniqueConstraint(
+                fields=["provider", "key"], name="one_write_per_provider_key"
             ),
             models.CheckConstraint(
-                condition=Q(shown_once=False) | Q(answer=None), name="secrets_are_not_kept"
+                condition=Q(tenant=None) ^ Q(provider=None),
+                name="idempotency_key_has_one_owner",
+            ),
+            models.CheckConstraint(
+                condition=Q(shown_once=False) | Q(answer=None),
+                name="secrets_are_not_kept",
             ),
         ]
         indexes = [models.Index(fields=["created_at"])]
@@ -305,7 +335,9 @@ class AgreementAcceptance(Record):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["network", "tenant"], nulls_distinct=False, name="one_acceptance_each"
+                fields=["network", "tenant"],
+                nulls_distinct=False,
+                name="one_acceptance_each",
             )
         ]
 
@@ -318,7 +350,9 @@ class Asset(Record):
 
     LIMIT = 1000
 
-    provider = models.ForeignKey(Provider, on_delete=models.CASCADE, related_name="assets")
+    provider = models.ForeignKey(
+        Provider, on_delete=models.CASCADE, related_name="assets"
+    )
     name = models.CharField(max_length=40, unique=True)
     size = models.PositiveIntegerField()
 

@@ -52,9 +52,14 @@ class Quota(NamedTuple):
     def count(self, owner: Any, limit: int) -> int:
         """How much there is of this owner. Of rows no more than `limit` are counted."""
         if self.size:
-            sums = (self.rows_of(label, owner).aggregate(sum=Sum(self.size)) for label in self.rows)
+            sums = (
+                self.rows_of(label, owner).aggregate(sum=Sum(self.size))
+                for label in self.rows
+            )
             return sum(one["sum"] or 0 for one in sums)
-        return sum(self.rows_of(label, owner).order_by()[:limit].count() for label in self.rows)
+        return sum(
+            self.rows_of(label, owner).order_by()[:limit].count() for label in self.rows
+        )
 
 
 WALLETS = Quota(
@@ -84,7 +89,9 @@ DEFINITIONS = Quota(
     rows={
         "credentials.CredentialDefinition": Q(),
         # on their way to a remote ledger
-        "credentials.Publication": Q(kind="definition", status="pending", definition=None),
+        "credentials.Publication": Q(
+            kind="definition", status="pending", definition=None
+        ),
     },
 )
 PICTURES = Quota(

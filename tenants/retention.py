@@ -19,7 +19,9 @@ def forget_sessions() -> int:
     """Like `manage.py clearsessions`, in batches: that deletes all in one statement, which the
     time limit of the worker's statements would end again and again once they are many."""
     expired = Session.objects.filter(expire_date__lt=timezone.now())
-    return delete_in_batches(expired.only("pk", "expire_date"), Budget(), by="expire_date")
+    return delete_in_batches(
+        expired.only("pk", "expire_date"), Budget(), by="expire_date"
+    )
 
 
 def forget_pictures() -> int:
@@ -38,7 +40,10 @@ def forget_files() -> int:
         _, names = default_storage.listdir(FOLDER)
     except FileNotFoundError:  # before the first upload
         return 0
-    return sum(_forget_files(names[start : start + BATCH]) for start in range(0, len(names), BATCH))
+    return sum(
+        _forget_files(names[start : start + BATCH])
+        for start in range(0, len(names), BATCH)
+    )
 
 
 def _forget_files(names: list[str]) -> int:

@@ -7,7 +7,7 @@ from tenants import idempotency, retention
 
 @shared_task
 def forget_idempotency_keys() -> None:
-    idempotency.forget()
+    idempotency.delete_old_keys()
 
 
 @shared_task

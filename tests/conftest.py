@@ -35,7 +35,9 @@ def only_slow_tests_start_processes(request, monkeypatch):
     """The rule of `make test`: what starts a process, ours or another, is for `make test-slow`."""
 
     def refuse(self, arguments, *_, **__):
-        pytest.fail(f"A test that starts a process ({arguments}) needs the marker `slow`.")
+        pytest.fail(
+            f"A test that starts a process ({arguments}) needs the marker `slow`."
+        )
 
     if not request.node.get_closest_marker("slow"):
         monkeypatch.setattr(subprocess.Popen, "__init__", refuse)

@@ -22,8 +22,15 @@ LAYERS = (
     "agency",
 )
 PACKAGES = sorted({name.partition(".")[0] for name in LAYERS})
-WIRING = {"admin", "apps", "urls"}  # found by Django or the root's routes, imported by nobody else
-ROOF = {"agency", "organizations"}  # the packages whose modules may use the APIs of the others
+WIRING = {
+    "admin",
+    "apps",
+    "urls",
+}  # found by Django or the root's routes, imported by nobody else
+ROOF = {
+    "agency",
+    "organizations",
+}  # the packages whose modules may use the APIs of the others
 WHEELS = {
     "nacl": {"wallets/keys.py"},
     "base58": {"wallets/keys.py"},
@@ -48,7 +55,9 @@ WHEELS = {
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 CATCH_ALL = {
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
-    "agency/core/workers.py": {"notify_worker"},  # whatever the broker does, the rows are safe
+    "agency/core/workers.py": {
+        "notify_worker"
+    },  # whatever the broker does, the rows are safe
     "connections/messaging/inbound.py": {"process"},  # the worker's loop
     "connections/messaging/transport.py": {"deliver"},  # the worker's loop
     "credentials/publications.py": {"attempt"},  # the worker's loop
@@ -59,7 +68,9 @@ CATCH_ALL = {
 
 
 def modules() -> dict[str, ast.Module]:
-    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    paths = [
+        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+    ]
     return {
         name_of(path): ast.parse(path.read_text())
         for path in paths
@@ -74,7 +85,9 @@ def name_of(path: Path) -> str:
 
 def file_of(module: str) -> str:
     path = Path(*module.split("."))
-    return str(path / "__init__.py" if (ROOT / path).is_dir() else path.with_suffix(".py"))
+    return str(
+        path / "__init__.py" if (ROOT / path).is_dir() else path.with_suffix(".py")
+    )
 
 
 MODULES = modules()
@@ -85,7 +98,11 @@ def layer_of(module: str) -> int:
     if module.rpartition(".")[2] in WIRING:
         return len(LAYERS)
     return max(
-        (number for number, name in enumerate(LAYERS) if f"{module}.".startswith(f"{name}.")),
+        (
+            number
+            for number, name in enumerate(LAYERS)
+            if f"{module}.".startswith(f"{name}.")
+        ),
         key=lambda number: len(LAYERS[number]),
     )
 
@@ -111,7 +128,9 @@ def functions_with(tree: ast.Module, found) -> set[str]:
     """The functions that hold a node for which `found` is true; `` for the module itself."""
     names = set()
     for function in ast.walk(tree):
-        if isinstance(function, FUNCTIONS) and any(found(n) for n in ast.walk(function)):
+        if isinstance(function, FUNCTIONS) and any(
+            found(n) for n in ast.walk(function)
+        ):
             names.add(function.name)
     return names or ({""} if any(found(node) for node in ast.walk(tree)) else set())
 
@@ -164,13 +183,17 @@ def test_an_api_is_used_by_apis_and_routes_only():
 def test_production_imports_nothing_of_a_developers_tools():
     tools = "agency.devtools"
     found = {module for module, name in arrows() if name.startswith(tools)}
-    assert {module for module in found if not module.startswith(tools)} == {"agency.__main__"}
+    assert {module for module in found if not module.startswith(tools)} == {
+        "agency.__main__"
+    }
 
 
 def test_every_boundary_is_where_it_is_said_to_be():
     found = {file_of(module): heads(tree) for module, tree in MODULES.items()}
     for wheel, files in WHEELS.items():
-        assert {file for file, wheels in found.items() if wheel in wheels} == files, wheel
+        assert {file for file, wheels in found.items() if wheel in wheels} == files, (
+            wheel
+        )
 
 
 def heads(tree):
@@ -178,13 +201,17 @@ def heads(tree):
 
 
 def test_nothing_but_move_assigns_a_state():
-    found = {module: functions_with(tree, assigns_state) for module, tree in MODULES.items()}
+    found = {
+        module: functions_with(tree, assigns_state) for module, tree in MODULES.items()
+    }
     del found["agency.core.states"]
     assert {module: names for module, names in found.items() if names} == {}
 
 
 def test_only_the_worker_loop_and_the_health_check_catch_everything():
-    found = {file_of(m): functions_with(tree, catches_all) for m, tree in MODULES.items()}
+    found = {
+        file_of(m): functions_with(tree, catches_all) for m, tree in MODULES.items()
+    }
     assert {file: names for file, names in found.items() if names} == CATCH_ALL
 
 
@@ -203,6 +230,8 @@ def test_the_search_for_assignments_finds_each_kind(code):
     assert functions_with(ast.parse(code), assigns_state) == {""}
 
 
-@pytest.mark.parametrize("code", ["a = b.state", "rows.filter(state=1).update(problem=2)"])
+@pytest.mark.parametrize(
+    "code", ["a = b.state", "rows.filter(state=1).update(problem=2)"]
+)
 def test_the_search_for_assignments_leaves_reading_alone(code):
     assert functions_with(ast.parse(code), assigns_state) == set()

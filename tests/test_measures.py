@@ -30,7 +30,10 @@ def test_imports_inside_functions_count_too():
         wallets__high="import agency.core.low",
     )
     graph = import_graph(found)
-    assert graph == {"agency.core.low": {"wallets.high"}, "wallets.high": {"agency.core.low"}}
+    assert graph == {
+        "agency.core.low": {"wallets.high"},
+        "wallets.high": {"agency.core.low"},
+    }
     assert upward_imports(graph) == [("agency.core.low", "wallets.high")]
 
 

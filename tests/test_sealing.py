@@ -87,7 +87,9 @@ def from_outside(faber):
     invited = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     agent = Agent()
     request = {"@type": agent.prefix + "connections/1.0/request", "label": OTHER_NAME}
-    data = agent.pack(request | {"@id": "12345678"}, to=invited.invitation["recipientKeys"][0])
+    data = agent.pack(
+        request | {"@id": "12345678"}, to=invited.invitation["recipientKeys"][0]
+    )
     assert agent.post(data).status_code == 202
 
 
@@ -101,7 +103,12 @@ def secrets(faber):
     texts += [wallet.secret() for wallet in Wallet.objects.all()]
     texts += [number for number in numbers(private) if len(number) > 30]
     data_keys = [vault.unwrap(row) for row in DataKey.objects.all()]
-    return [text.encode() for text in texts] + seeds + data_keys + [django_settings.MASTER_KEY]
+    return (
+        [text.encode() for text in texts]
+        + seeds
+        + data_keys
+        + [django_settings.MASTER_KEY]
+    )
 
 
 def numbers(value):
@@ -119,20 +126,26 @@ def forms(secret):
     for offset in range(3):
         text = base64.b64encode(bytes(offset) + secret + bytes(3))
         end = offset + len(secret)
-        inner = text[-(-offset * 8 // 6) : end * 8 // 6]  # what the secret alone determines
+        inner = text[
+            -(-offset * 8 // 6) : end * 8 // 6
+        ]  # what the secret alone determines
         yield inner
         yield inner.translate(bytes.maketrans(b"+/", b"-_"))
 
 
 def found(faber, haystack):
     """The secrets that stand in `haystack` in any form."""
-    return {one for one in secrets(faber) if any(form in haystack for form in forms(one))}
+    return {
+        one for one in secrets(faber) if any(form in haystack for form in forms(one))
+    }
 
 
 def as_bytes(value):
     if isinstance(value, bytes | memoryview):
         return bytes(value)
-    return (value if isinstance(value, str) else json.dumps(value, default=str)).encode()
+    return (
+        value if isinstance(value, str) else json.dumps(value, default=str)
+    ).encode()
 
 
 def everything_stored():
@@ -146,7 +159,9 @@ def everything_stored():
         stored = {}
         for table, column in columns:
             cursor.execute(f'SELECT "{column}" FROM "{table}"')
-            stored[f"{table}.{column}"] = b"\n".join(as_bytes(row[0]) for row in cursor.fetchall())
+            stored[f"{table}.{column}"] = b"\n".join(
+                as_bytes(row[0]) for row in cursor.fetchall()
+            )
     return stored
 
 
@@ -159,12 +174,21 @@ def test_the_search_does_see_what_is_there(story):
     stored = everything_stored()
     assert b"Alice" in stored["wallets_wallet.owner_name"]
     assert len(stored["credentials_credential.values"]) > 200
-    assert OutboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
-    assert InboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
+    assert (
+        OutboundMessage.objects.filter(status="pending", body__isnull=False).count()
+        == 1
+    )
+    assert (
+        InboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
+    )
     assert Connection.objects.exclude(shared=None).count() == 1
     assert len(stored["tenants_idempotencykey.answer"]) > 1000
     for secret in secrets(story):
-        for form in (secret, secret.hex().encode(), base64.b64encode(b"xx" + secret + b"yy")):
+        for form in (
+            secret,
+            secret.hex().encode(),
+            base64.b64encode(b"xx" + secret + b"yy"),
+        ):
             assert secret in found(story, b"<" + form + b">")
 
 
@@ -183,13 +207,21 @@ def test_no_envelope_shows_what_is_in_it(envelopes, story):
 
 
 def test_no_log_line_says_a_secret_even_at_the_lowest_level(caplog, faber, request):
-    for name in ("", "agency", "connections", "credentials", "verifications", "django.db.backends"):
+    for name in (
+        "",
+        "agency",
+        "connections",
+        "credentials",
+        "verifications",
+        "django.db.backends",
+    ):
         caplog.set_level(logging.DEBUG, logger=name)
     with CaptureQueriesContext(database):
         request.getfixturevalue("story")
         queues.worker_catches_up()
     lines = "\n".join(
-        f"{record.getMessage()} {record.args} {record.__dict__}" for record in caplog.records
+        f"{record.getMessage()} {record.args} {record.__dict__}"
+        for record in caplog.records
     )
     assert "INSERT INTO" in lines and "POST" in lines
     assert found(faber, lines.encode()) == set()
@@ -206,7 +238,9 @@ def test_the_broker_sees_the_bell_and_nothing_else(broker, faber, request):
 
 
 def test_a_sealed_value_opens_in_its_own_place_only(faber, acme):
-    alice, bob = (Wallet.objects.get(wallet_id=faber.hosts(n).wallet_id) for n in ("A", "B"))
+    alice, bob = (
+        Wallet.objects.get(wallet_id=faber.hosts(n).wallet_id) for n in ("A", "B")
+    )
     elsewhere = Wallet.objects.get(tenant=acme.tenant)
     for row in (bob, elsewhere):
         row.link_secret = alice.link_secret
@@ -219,7 +253,9 @@ def test_a_sealed_value_opens_in_its_own_place_only(faber, acme):
 
 def test_a_sealed_value_of_another_table_does_not_open(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant)
-    policy = VerificationPolicy(id=wallet.pk, tenant=faber.tenant, body=wallet.link_secret)
+    policy = VerificationPolicy(
+        id=wallet.pk, tenant=faber.tenant, body=wallet.link_secret
+    )
     policy.link_secret = wallet.link_secret
     with pytest.raises(InvalidTag):
         vault.unseal(policy, "link_secret")
@@ -237,7 +273,9 @@ def test_a_sealed_value_with_one_changed_byte_does_not_open(faber, place):
 
 def test_a_sealed_value_looks_different_each_time(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant)
-    assert vault.sealed(wallet, "link_secret", "7") != vault.sealed(wallet, "link_secret", "7")
+    assert vault.sealed(wallet, "link_secret", "7") != vault.sealed(
+        wallet, "link_secret", "7"
+    )
 
 
 @pytest.fixture
@@ -253,7 +291,9 @@ def clear_caches():
     vault.data_key.cache_clear()
 
 
-def test_the_systems_data_key_is_made_once_whoever_needs_it_first(transactional_db, monkeypatch):
+def test_the_systems_data_key_is_made_once_whoever_needs_it_first(
+    transactional_db, monkeypatch
+):
     """As on the first start, when several processes seal at once."""
     DataKey.objects.filter(tenant=None).delete()
     clear_caches()
@@ -274,7 +314,9 @@ def test_the_wrong_master_key_gives_one_clear_sentence(faber, request):
     request.getfixturevalue("another_master_key")
     with pytest.raises(ImproperlyConfigured) as refused:
         vault.check_master_key()
-    assert str(refused.value).startswith("AGENCY_MASTER_KEY is not the key this database was")
+    assert str(refused.value).startswith(
+        "AGENCY_MASTER_KEY is not the key this database was"
+    )
     assert refused.value.__cause__ is None, "without a traceback of the cipher"
 
 
@@ -285,7 +327,9 @@ def test_the_check_at_start_reports_the_wrong_master_key(faber, request):
     assert [error.id for error in found] == ["agency.E001"]
 
 
-def test_the_wrong_master_key_opens_nothing_and_knows_no_token(faber, another_master_key):
+def test_the_wrong_master_key_opens_nothing_and_knows_no_token(
+    faber, another_master_key
+):
     with pytest.raises(ImproperlyConfigured):
         Wallet.objects.get(tenant=faber.tenant).secret()
     assert faber.send("get", "/connections").status_code == 401

@@ -40,7 +40,9 @@ def test_a_credential_goes_all_the_way(faber):
 
 def test_a_proof_that_is_not_valid_says_why(faber):
     alice = faber.hosts()
-    alice.receives(faber, faber.defines("Full Name", "level"), {"Full Name": "A", "level": "7"})
+    alice.receives(
+        faber, faber.defines("Full Name", "level"), {"Full Name": "A", "level": "7"}
+    )
     low = {
         "policyName": "High",
         "attributeName": "level",
@@ -51,5 +53,7 @@ def test_a_proof_that_is_not_valid_says_why(faber):
     alice.auto_selects()
     result = faber.get(f"/verifications/{asked['verificationId']}")
     failed = [check for check in result["checks"] if check["status"] == "fail"]
-    assert [(check["policyName"], check["code"]) for check in failed] == [("High", "unanswered")]
+    assert [(check["policyName"], check["code"]) for check in failed] == [
+        ("High", "unanswered")
+    ]
     assert failed[0]["message"]

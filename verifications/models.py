@@ -94,9 +94,13 @@ class Verification(Exchange):
     ABANDONED = messages.ABANDONED
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE, related_name="verifications")
+    wallet = models.ForeignKey(
+        Wallet, on_delete=models.CASCADE, related_name="verifications"
+    )
     role = models.CharField(max_length=8, choices=Role.choices)
-    state = models.CharField(max_length=9, choices=State.choices, default=State.REQUESTED)
+    state = models.CharField(
+        max_length=9, choices=State.choices, default=State.REQUESTED
+    )
     policy_id = models.UUIDField(null=True)
     policy = models.BinaryField()
     proposal = models.BinaryField(null=True)
@@ -111,19 +115,24 @@ class Verification(Exchange):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["connection", "thread_id", "role"], name="one_verification_per_thread"
+                fields=["connection", "thread_id", "role"],
+                name="one_verification_per_thread",
             ),
             models.CheckConstraint(
                 condition=Q(is_valid=None, verified_at=None)
-                | Q(is_valid__isnull=False, verified_at__isnull=False, state="Accepted"),
+                | Q(
+                    is_valid__isnull=False, verified_at__isnull=False, state="Accepted"
+                ),
                 name="verdict_has_its_time",
             ),
             models.CheckConstraint(
-                condition=~Q(role="verifier", state="Accepted") | Q(is_valid__isnull=False),
+                condition=~Q(role="verifier", state="Accepted")
+                | Q(is_valid__isnull=False),
                 name="accepted_proof_has_a_verdict",
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["Proposed", "Rejected"]) | Q(request_body__isnull=False),
+                condition=Q(state__in=["Proposed", "Rejected"])
+                | Q(request_body__isnull=False),
                 name="past_proposed_has_its_request",
             ),
         ]
@@ -133,7 +142,9 @@ class Verification(Exchange):
             models.Index(fields=["wallet", "updated_at", "id"]),
             models.Index(fields=["wallet", "policy_id", "id"]),
             models.Index(
-                fields=["wallet", "id"], condition=Q(is_valid=False), name="verification_not_valid"
+                fields=["wallet", "id"],
+                condition=Q(is_valid=False),
+                name="verification_not_valid",
             ),
             models.Index(
                 fields=["tenant"],
@@ -146,7 +157,7 @@ class Verification(Exchange):
         return str(self.pk)
 
     @classmethod
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def send(cls, connection, body, policy_id=None):
         """Verifier: asks for a proof of a (normalised) policy."""
         connection.require_connected()
@@ -162,7 +173,7 @@ class Verification(Exchange):
         return verification
 
     @classmethod
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def send_by_link(cls, wallet, body, policy_id=None, terms=None):
         """Verifier: asks whoever opens the link first; with terms, of an out-of-band invitation."""
         return cls.send(Connection.for_exchange(wallet, terms), body, policy_id)
@@ -176,7 +187,7 @@ class Verification(Exchange):
         return rows.first() or cls.receive_request(connection, message)
 
     @classmethod
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def answer_shared(cls, wallet, message, selections=None):
         """Prover: answers a shared request with what was chosen or, without, with what fits first.
         Whether another wallet was faster is known when this has committed: require_mine()."""
@@ -193,7 +204,12 @@ class Verification(Exchange):
         connection = Connection(tenant=wallet.tenant, wallet=wallet)
         asked = enclosed(message, formats.PROOF_REQUEST)
         body = request.to_policy(asked)
-        place = (connection, cls.Role.PROVER, message.thread_id, formats.wire_of(message))
+        place = (
+            connection,
+            cls.Role.PROVER,
+            message.thread_id,
+            formats.wire_of(message),
+        )
         return cls._noted(*place, body, asked)
 
     @classmethod
@@ -205,18 +221,26 @@ class Verification(Exchange):
         if known:
             known._receive_answer(body, asked, as_written(message))
             return known
-        place = (connection, cls.Role.PROVER, message.thread_id, formats.wire_of(message))
+        place = (
+            connection,
+            cls.Role.PROVER,
+            message.thread_id,
+            formats.wire_of(message),
+        )
         row = cls._noted(*place, body, asked)
         row.insert_within_quota()
         return row
 
     @classmethod
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def propose(cls, connection, body):
         """Prover: offers to prove a (normalised) policy, if the verifier asks for it."""
         connection.require_connected()
         offered = readings.resolved(body, lazy_registry(connection))
-        preview, wire = proposals.build(offered), connection.wire_for(messages.PRESENT_PROOF)
+        preview, wire = (
+            proposals.build(offered),
+            connection.wire_for(messages.PRESENT_PROOF),
+        )
         message = messages.proposal(preview, offered, wire)
         place = (connection, cls.Role.PROVER, message["@id"], wire)
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
@@ -230,19 +254,30 @@ class Verification(Exchange):
         """Verifier: notes what the prover offers; until it is answered, a later one replaces it.
         The same one again changes nothing."""
         if connection.connectionless:
-            raise PeerError(messages.ABANDONED, "a connectionless exchange takes no proposals")
+            raise PeerError(
+                messages.ABANDONED, "a connectionless exchange takes no proposals"
+            )
         preview, body = proposals.read(message)
         preview["comment"] = str(message.body.get("comment") or "")[:200]
         known = cls._in_thread(connection, cls.Role.VERIFIER, message.thread_id)
         if known and known._is_proposed(preview, body):
             return
-        place = (connection, cls.Role.VERIFIER, message.thread_id, formats.wire_of(message))
+        place = (
+            connection,
+            cls.Role.VERIFIER,
+            message.thread_id,
+            formats.wire_of(message),
+        )
         row = known or cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "policy", body)
         vault.seal(row, "proposal", preview)
         if known:
             proposed = cls.State.PROPOSED
-            changes = {"policy": row.policy, "proposal": row.proposal, **as_written(message)}
+            changes = {
+                "policy": row.policy,
+                "proposal": row.proposal,
+                **as_written(message),
+            }
             move(row, [proposed], proposed, **changes)
         else:
             row.insert_within_quota()
@@ -252,7 +287,7 @@ class Verification(Exchange):
         known = vault.unseal(self, "proposal"), vault.unseal(self, "policy")
         return self.state == self.State.PROPOSED and known == (preview, body)
 
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def answer(self, body=None, policy_id=None):
         """Verifier: asks for what was proposed, or for a (normalised) policy instead."""
         if body is None:
@@ -266,7 +301,10 @@ class Verification(Exchange):
     def _receive_answer(self, body, asked, written):
         """Prover: the verifier asks, maybe for something else than was proposed. The same request
         again changes nothing."""
-        if self.state != self.State.PROPOSED and vault.unseal(self, "request_body") == asked:
+        if (
+            self.state != self.State.PROPOSED
+            and vault.unseal(self, "request_body") == asked
+        ):
             return
         if self.state != self.State.PROPOSED:
             raise PeerError(messages.ABANDONED, "this exchange has its request already")
@@ -283,8 +321,12 @@ class Verification(Exchange):
         )
 
     @classmethod
-    def _noted(cls, connection, role, thread_id, wire, body, asked, state=State.REQUESTED):
-        row = cls(tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, state=state)
+    def _noted(
+        cls, connection, role, thread_id, wire, body, asked, state=State.REQUESTED
+    ):
+        row = cls(
+            tenant_id=connection.tenant_id, wallet_id=connection.wallet_id, state=state
+        )
         row.connection, row.role, row.thread_id = connection, role, thread_id
         row.wire_version, row.wire_format = wire.version, wire.format
         vault.seal(row, "policy", body)
@@ -330,7 +372,9 @@ class Verification(Exchange):
             "presentation": presentation,
             "proof": checks.proof_of(self.asked(), presentation, self._registry),
         }
-        sealed = {column: vault.sealed(self, column, value) for column, value in sent.items()}
+        sealed = {
+            column: vault.sealed(self, column, value) for column, value in sent.items()
+        }
         with transaction.atomic():
             move(self, [self.State.REQUESTED], self.State.ACCEPTED, **sealed)
             self._send(messages.presentation(presentation, self.thread_id, self.wire))
@@ -355,19 +399,27 @@ class Verification(Exchange):
             **as_written(message),
             presentation=vault.sealed(self, "presentation", presentation),
             proof=vault.sealed(self, "proof", outcome.proof),
-            checks=vault.sealed(self, "checks", [check._asdict() for check in outcome.checks]),
+            checks=vault.sealed(
+                self, "checks", [check._asdict() for check in outcome.checks]
+            ),
         )
         self._send(self._verdict())
 
     def _judged_at(self):
         """`validNow` means now, when the proof is here; any other time stands in the request."""
-        return network_reads.now() if policy.is_judged_at_receipt(self.shown_policy()) else None
+        return (
+            network_reads.now()
+            if policy.is_judged_at_receipt(self.shown_policy())
+            else None
+        )
 
     def _verdict(self):
         if self.is_valid:
             return messages.ack(self.thread_id, self.wire)
         explanation = "The proof is not valid."
-        return messages.problem(messages.NOT_VALID, explanation, self.thread_id, self.wire)
+        return messages.problem(
+            messages.NOT_VALID, explanation, self.thread_id, self.wire
+        )
 
     def receive_ack(self, is_valid):
         """Prover: the verifier says what it found."""
@@ -391,7 +443,9 @@ class Verification(Exchange):
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             explanation = "The proof is not wanted."
-            report = messages.problem(messages.ABANDONED, explanation, self.thread_id, self.wire)
+            report = messages.problem(
+                messages.ABANDONED, explanation, self.thread_id, self.wire
+            )
             transport.tell(self.connection, report)
 
     @transaction.atomic
@@ -437,19 +491,29 @@ class Verification(Exchange):
     def _held(self):
         """The wallet's credentials that have any attribute asked for, oldest first, by id."""
         items = request.items(self.asked())
-        names = {anoncreds.common_view(name) for item in items for name in item.attribute_names}
-        rows = Credential.held(self.wallet).filter(attribute_names__overlap=sorted(names))
+        names = {
+            anoncreds.common_view(name)
+            for item in items
+            for name in item.attribute_names
+        }
+        rows = Credential.held(self.wallet).filter(
+            attribute_names__overlap=sorted(names)
+        )
         return {str(row.pk): row for row in rows.order_by("pk")}
 
     def _candidates(self, held):
-        schemas = {row.schema_id: self._registry.schema(row.schema_id) for row in held.values()}
+        schemas = {
+            row.schema_id: self._registry.schema(row.schema_id) for row in held.values()
+        }
         definitions = {row.definition_id for row in held.values()}
         issuers = {name: self._registry.definition(name) for name in definitions}
         now, registry_ids = (
             network_reads.now(),
             {row.revocation_registry_id for row in held.values()},
         )
-        newest = {name: self._registry.status_list(name, now) for name in registry_ids if name}
+        newest = {
+            name: self._registry.status_list(name, now) for name in registry_ids if name
+        }
         return [
             candidate(
                 row,
@@ -511,12 +575,18 @@ def with_attributes(shown):
 
 def shown_check(policy_name, rule, status, code, message):
     shown = {"policyName": policy_name, "rule": rule, "status": status, "code": code}
-    return {name: value for name, value in (shown | {"message": message}).items() if value}
+    return {
+        name: value for name, value in (shown | {"message": message}).items() if value
+    }
 
 
 def revocation_of(row, newest_list):
     """A credential's place, and what the newest list of its registry says of it."""
     if row.revocation_index is None:
         return None
-    is_revoked = bool(newest_list and newest_list["revocationList"][row.revocation_index])
-    return selection.Revocation(row.revocation_registry_id, row.revocation_index, is_revoked)
+    is_revoked = bool(
+        newest_list and newest_list["revocationList"][row.revocation_index]
+    )
+    return selection.Revocation(
+        row.revocation_registry_id, row.revocation_index, is_revoked
+    )

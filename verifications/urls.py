@@ -3,13 +3,19 @@
 from django.urls import path
 
 from verifications.api.lab import PolicyTrials
-from verifications.api.legacy_definitions import OldVerifications, VerificationDefinitions
+from verifications.api.legacy_definitions import (
+    OldVerifications,
+    VerificationDefinitions,
+)
 from verifications.api.policies import VerificationPolicies
 from verifications.api.prover import WalletVerifications
 from verifications.api.verifier import Verifications
 
 credentials_api = [
-    path("verificationPolicies", VerificationPolicies.as_view({"get": "list", "post": "create"})),
+    path(
+        "verificationPolicies",
+        VerificationPolicies.as_view({"get": "list", "post": "create"}),
+    ),
     path("verificationPolicies/try", PolicyTrials.as_view({"post": "create"})),
     path(
         "verificationPolicies/<str:policyId>",
@@ -29,7 +35,10 @@ credentials_api = [
         Verifications.as_view({"put": "answer_proposal"}),
     ),
     path("verifications/policy", Verifications.as_view({"post": "share_parameters"})),
-    path("verifications/policy/<str:policyId>", Verifications.as_view({"put": "share_policy"})),
+    path(
+        "verifications/policy/<str:policyId>",
+        Verifications.as_view({"put": "share_policy"}),
+    ),
     path(
         "verifications/policy/connections/<str:connectionId>",
         Verifications.as_view({"post": "send_parameters", "put": "put_parameters"}),
@@ -42,7 +51,10 @@ credentials_api = [
         "verifications/<str:verificationId>",
         Verifications.as_view({"get": "retrieve", "delete": "destroy"}),
     ),
-    path("verifications/<str:verificationId>/verify", Verifications.as_view({"get": "verify"})),
+    path(
+        "verifications/<str:verificationId>/verify",
+        Verifications.as_view({"get": "verify"}),
+    ),
 ]
 one = {"get": "retrieve", "put": "submit", "delete": "destroy"}
 wallet_api = [
@@ -71,7 +83,10 @@ wallet_api = [
         "<str:walletId>/verifications/fromData/availableCredentials",
         WalletVerifications.as_view({"post": "available_for_data"}),
     ),
-    path("<str:walletId>/verifications/<str:verificationId>", WalletVerifications.as_view(one)),
+    path(
+        "<str:walletId>/verifications/<str:verificationId>",
+        WalletVerifications.as_view(one),
+    ),
     path(
         "<str:walletId>/verification/<str:verificationId>",
         WalletVerifications.as_view({"get": "retrieve"}),

@@ -8,7 +8,14 @@ from wallets.models import Key, KeyDemand, SpareKey, Wallet
 
 @admin.register(Wallet)
 class WalletAdmin(ReadOnlyAdmin):
-    list_display = ["wallet_id", "owner_name", "tenant", "is_organization", "did", "created_at"]
+    list_display = [
+        "wallet_id",
+        "owner_name",
+        "tenant",
+        "is_organization",
+        "did",
+        "created_at",
+    ]
     list_filter = ["is_organization"]
     list_select_related = ["tenant"]
     search_fields = ["wallet_id", "owner_name", "did", "tenant__name"]

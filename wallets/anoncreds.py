@@ -87,9 +87,16 @@ def create_definition(
 
     Raises Invalid("invalid_definition").
     """
-    with _refused_as(Invalid, "invalid_definition", "The schema cannot be used for a definition."):
+    with _refused_as(
+        Invalid, "invalid_definition", "The schema cannot be used for a definition."
+    ):
         parts = anoncreds.CredentialDefinition.create(
-            schema_id, schema, issuer_id, tag, "CL", support_revocation=support_revocation
+            schema_id,
+            schema,
+            issuer_id,
+            tag,
+            "CL",
+            support_revocation=support_revocation,
         )
         return Definition(*(part.to_dict() for part in parts))
 
@@ -111,7 +118,9 @@ def create_registry(
     """
     if size < 2 or not definition_public["value"].get("revocation"):
         raise Invalid("invalid_registry", "The definition cannot have such a registry.")
-    with _refused_as(Unavailable, "tails_unavailable", "The tails file cannot be written."):
+    with _refused_as(
+        Unavailable, "tails_unavailable", "The tails file cannot be written."
+    ):
         public, private = anoncreds.RevocationRegistryDefinition.create(
             definition_id,
             anoncreds.CredentialDefinition.load(definition_public),
@@ -137,7 +146,9 @@ def create_status_list(
     {"revRegDefId", "issuerId", "revocationList": [0 or 1, …], "currentAccumulator", "timestamp"}.
     Raises Invalid("invalid_status_list").
     """
-    with _refused_as(Invalid, "invalid_status_list", "The registry cannot have a list."):
+    with _refused_as(
+        Invalid, "invalid_status_list", "The registry cannot have a list."
+    ):
         return anoncreds.RevocationStatusList.create(
             anoncreds.CredentialDefinition.load(definition_public),
             registry_id,
@@ -162,7 +173,9 @@ def update_status_list(
     or "timestamp_not_later": the library would leave such an index out, or take the time.
     """
     _check_update(status_list, revoked, timestamp)
-    with _refused_as(Invalid, "invalid_status_list", "The list does not fit the registry."):
+    with _refused_as(
+        Invalid, "invalid_status_list", "The list does not fit the registry."
+    ):
         loaded = anoncreds.RevocationStatusList.load(status_list)
         return loaded.update(
             anoncreds.CredentialDefinition.load(definition_public),
@@ -181,7 +194,9 @@ def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
     """
     with _refused_as(Invalid, "invalid_offer", "The definition cannot be offered."):
         proof = anoncreds.KeyCorrectnessProof.load(key_proof)
-        return anoncreds.CredentialOffer.create(schema_id, definition_id, proof).to_dict()
+        return anoncreds.CredentialOffer.create(
+            schema_id, definition_id, proof
+        ).to_dict()
 
 
 def create_request(
@@ -226,7 +241,9 @@ def create_credential(
     encoded = _encode_all(values)
     if revocation:
         _check_place(revocation.status_list, revocation.index)
-    with _refused_as(PeerError, "request_refused", "The credential request is not valid."):
+    with _refused_as(
+        PeerError, "request_refused", "The credential request is not valid."
+    ):
         return anoncreds.Credential.create(
             anoncreds.CredentialDefinition.load(definition),
             anoncreds.CredentialDefinitionPrivate.load(private),
@@ -279,7 +296,9 @@ def create_revocation_state(
     index = revocation_index(credential)
     if index is None:
         raise Invalid("not_revocable", "The credential has no place in a registry.")
-    with _refused_as(Unavailable, "tails_unavailable", "The tails file cannot be read."):
+    with _refused_as(
+        Unavailable, "tails_unavailable", "The tails file cannot be read."
+    ):
         return anoncreds.CredentialRevocationState.create(
             anoncreds.RevocationRegistryDefinition.load(registry_public),
             anoncreds.RevocationStatusList.load(status_list),
@@ -373,7 +392,9 @@ def common_view(name: str) -> str:
 
 
 def _encode_all(values: Mapping[str, str]) -> dict[str, str]:
-    with _refused_as(Invalid, "invalid_values", "A name or a value cannot be written as text."):
+    with _refused_as(
+        Invalid, "invalid_values", "A name or a value cannot be written as text."
+    ):
         if any("\0" in text for pair in values.items() for text in pair):
             raise ValueError("NUL ends a C string")
         return {name: encode(raw) for name, raw in values.items()}

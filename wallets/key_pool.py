@@ -47,7 +47,9 @@ class Reserved(NamedTuple):
 
     def give_back(self) -> None:
         """Into the pool again, as nothing came of it."""
-        count = len(self.parts["public"]["value"]["primary"]["r"]) - 1  # less the link secret
+        count = (
+            len(self.parts["public"]["value"]["primary"]["r"]) - 1
+        )  # less the link secret
         _store(count, self.parts)
 
 
@@ -70,7 +72,9 @@ def reserve(
         if parts is None:
             return None
         own = Definition(**copy.deepcopy(parts))
-        return Reserved(parts, relabel(own, schema_id, schema, issuer_id, tag, support_revocation))
+        return Reserved(
+            parts, relabel(own, schema_id, schema, issuer_id, tag, support_revocation)
+        )
 
     return _await(len(schema["attrNames"]), taken, caller)
 
@@ -106,7 +110,9 @@ def _await(count: int, look: Callable[[], T | None], caller: object) -> T:
 def ask_for(count: int) -> None:
     """Has the pool hold a key for so many attributes from now on. Written once a day at most."""
     now = timezone.now()
-    if KeyDemand.objects.filter(pk=count, asked_at__gt=now - timedelta(days=1)).exists():
+    if KeyDemand.objects.filter(
+        pk=count, asked_at__gt=now - timedelta(days=1)
+    ).exists():
         return
     KeyDemand.objects.update_or_create(pk=count, defaults={"asked_at": now})
 
@@ -146,11 +152,17 @@ def take(
     parts = _take(len(schema["attrNames"]))
     if parts is None:
         return None
-    return relabel(Definition(**parts), schema_id, schema, issuer_id, tag, support_revocation)
+    return relabel(
+        Definition(**parts), schema_id, schema, issuer_id, tag, support_revocation
+    )
 
 
 def _take(count: int) -> dict | None:
-    spare = SpareKey.objects.select_for_update(skip_locked=True).filter(attributes=count).first()
+    spare = (
+        SpareKey.objects.select_for_update(skip_locked=True)
+        .filter(attributes=count)
+        .first()
+    )
     if spare is None:
         return None
     parts = vault.unseal(spare, "parts")
@@ -186,8 +198,13 @@ def wanted() -> list[int]:
     asked for first, the latest of them before all."""
     since = timezone.now() - REMEMBERED
     asked = KeyDemand.objects.filter(asked_at__gt=since).order_by("-asked_at")
-    each = {number: max(1, settings.KEY_POOL_SIZE) for number in asked.values_list("pk", flat=True)}
-    each |= {n: settings.KEY_POOL_SIZE for n in settings.KEY_POOL_ATTRIBUTES if n not in each}
+    each = {
+        number: max(1, settings.KEY_POOL_SIZE)
+        for number in asked.values_list("pk", flat=True)
+    }
+    each |= {
+        n: settings.KEY_POOL_SIZE for n in settings.KEY_POOL_ATTRIBUTES if n not in each
+    }
     have = list(SpareKey.objects.values_list("attributes", flat=True))
     return [n for n, size in each.items() for _ in range(size - have.count(n))]
 
@@ -210,7 +227,9 @@ def fill(report: Any = print) -> int:
 def make(count: int) -> SpareKey:
     names = [f"a{number}" for number in range(count)]
     schema = {"issuerId": ISSUER, "name": "spare", "version": "1", "attrNames": names}
-    made = anoncreds.create_definition(f"{ISSUER}:2:spare:1", schema, ISSUER, "spare", True)
+    made = anoncreds.create_definition(
+        f"{ISSUER}:2:spare:1", schema, ISSUER, "spare", True
+    )
     return _store(count, made._asdict())
 
 

@@ -100,7 +100,9 @@ def open_seal(ciphertext: bytes, seed: bytes) -> bytes:
 
 def encrypt(message: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
     """ChaCha20-Poly1305 (IETF, 12-byte nonce): ciphertext with the 16-byte tag at its end."""
-    return bindings.crypto_aead_chacha20poly1305_ietf_encrypt(message, additional, nonce, key)
+    return bindings.crypto_aead_chacha20poly1305_ietf_encrypt(
+        message, additional, nonce, key
+    )
 
 
 def decrypt(ciphertext: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:

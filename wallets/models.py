@@ -29,7 +29,9 @@ class Wallet(Record):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["tenant", "wallet_id"], name="one_wallet_per_id"),
+            models.UniqueConstraint(
+                fields=["tenant", "wallet_id"], name="one_wallet_per_id"
+            ),
             models.UniqueConstraint(
                 fields=["tenant"],
                 condition=Q(is_organization=True),
@@ -45,7 +47,9 @@ class Wallet(Record):
         return self.wallet_id
 
     @classmethod
-    def create(cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any) -> "Wallet":
+    def create(
+        cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any
+    ) -> "Wallet":
         """409 `quota_exceeded` for a custodial wallet more than the organization may have."""
         wallet = cls(tenant=tenant, **fields)
         if not wallet.is_organization:
@@ -83,7 +87,9 @@ class Wallet(Record):
     def hold(self) -> bool:
         """Whether it is still there; then nobody else connects or deletes it before this
         transaction is over. Held before any connection of it."""
-        return bool(Wallet.objects.select_for_update(no_key=True).filter(pk=self.pk).first())
+        return bool(
+            Wallet.objects.select_for_update(no_key=True).filter(pk=self.pk).first()
+        )
 
     def require(self) -> None:
         """404 unless it can be held."""
@@ -110,7 +116,9 @@ class Key(Record):
     TOMBSTONE = {"wallet": None, "seed": None}
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
-    wallet = models.ForeignKey(Wallet, on_delete=models.SET_NULL, null=True, related_name="keys")
+    wallet = models.ForeignKey(
+        Wallet, on_delete=models.SET_NULL, null=True, related_name="keys"
+    )
     verkey = models.CharField(max_length=44, unique=True)
     seed = models.BinaryField(null=True)
     retired_at = models.DateTimeField(null=True)
@@ -129,7 +137,9 @@ class Key(Record):
 
     @classmethod
     def create(cls, wallet: Wallet, seed: bytes) -> "Key":
-        key = cls(tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(seed))
+        key = cls(
+            tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(seed)
+        )
         vault.seal(key, "seed", keys.encode(seed))
         key.save(force_insert=True)
         return key
@@ -143,7 +153,9 @@ class Key(Record):
         return keys.decode(vault.unseal(self, "seed"))
 
     def retire(self) -> None:
-        Key.objects.filter(pk=self.pk).update(**self.TOMBSTONE, retired_at=timezone.now())
+        Key.objects.filter(pk=self.pk).update(
+            **self.TOMBSTONE, retired_at=timezone.now()
+        )
 
 
 class SpareKey(Record):

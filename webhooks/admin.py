@@ -25,7 +25,14 @@ class WebhookAdmin(ReadOnlyAdmin):
 
 @admin.register(Event)
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ["type", "tenant", "object_type", "object_id", "sequence", "created_at"]
+    list_display = [
+        "type",
+        "tenant",
+        "object_type",
+        "object_id",
+        "sequence",
+        "created_at",
+    ]
     list_filter = ["type", "is_example"]
     list_select_related = ["tenant"]
     search_fields = ["object_id", "tenant__name"]
@@ -51,7 +58,22 @@ class DeliveryAdmin(ReadOnlyAdmin):
 
 @admin.register(Attempt)
 class AttemptAdmin(ReadOnlyAdmin):
-    list_display = ["delivery", "number", "started_at", "duration_ms", "status_code", "error"]
+    list_display = [
+        "delivery",
+        "number",
+        "started_at",
+        "duration_ms",
+        "status_code",
+        "error",
+    ]
     list_filter = ["status_code"]
     search_fields = ["error"]
-    fields = ["id", "delivery", "number", "started_at", "duration_ms", "status_code", "error"]
+    fields = [
+        "id",
+        "delivery",
+        "number",
+        "started_at",
+        "duration_ms",
+        "status_code",
+        "error",
+    ]

@@ -22,6 +22,13 @@ def forget() -> int:
     enabled = Webhook.objects.filter(pk=OuterRef("webhook"), is_enabled=True)
     waits = Q(status=Delivery.Status.PENDING) & Exists(enabled)
     wanted = Exists(Delivery.objects.filter(waits, event=OuterRef("pk")))
-    tables = Attempt.objects.all(), Delivery.objects.exclude(waits), Event.objects.exclude(wanted)
+    tables = (
+        Attempt.objects.all(),
+        Delivery.objects.exclude(waits),
+        Event.objects.exclude(wanted),
+    )
     budget = Budget()
-    return sum(delete_in_batches(rows.filter(pk__lt=before).only("pk"), budget) for rows in tables)
+    return sum(
+        delete_in_batches(rows.filter(pk__lt=before).only("pk"), budget)
+        for rows in tables
+    )

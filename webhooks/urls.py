@@ -13,8 +13,12 @@ credentials_api = [
     path("webhooks/<str:webhookId>", Webhooks.as_view(ONE)),
     path("webhooks/<str:webhookId>/enable", Webhooks.as_view({"put": "enable"})),
     path("webhooks/<str:webhookId>/disable", Webhooks.as_view({"put": "disable"})),
-    path("webhooks/<str:webhookId>/secret", Webhooks.as_view({"post": "rotate_secret"})),
-    path("webhooks/<str:webhookId>/example", Webhooks.as_view({"post": "send_example"})),
+    path(
+        "webhooks/<str:webhookId>/secret", Webhooks.as_view({"post": "rotate_secret"})
+    ),
+    path(
+        "webhooks/<str:webhookId>/example", Webhooks.as_view({"post": "send_example"})
+    ),
     path("webhooks/<str:webhookId>/recover", Webhooks.as_view({"post": "recover"})),
     path("webhooks/<str:webhookId>/deliveries", Deliveries.as_view({"get": "list"})),
     path(

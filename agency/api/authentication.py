@@ -76,8 +76,13 @@ class TenantAuthentication(BaseAuthentication):
         elif not request.path_info.startswith(settings.SUBSCRIPTION_KEY_OPTIONAL):
             raise exceptions.AuthenticationFailed(mistake(bearer(request), ""))
         keys = ApiKey.find_each(secrets)
-        if set(keys) != set(secrets) or len({key.tenant_id for key in keys.values()}) > 1:
-            raise exceptions.AuthenticationFailed(mistake(bearer(request), subscription or None))
+        if (
+            set(keys) != set(secrets)
+            or len({key.tenant_id for key in keys.values()}) > 1
+        ):
+            raise exceptions.AuthenticationFailed(
+                mistake(bearer(request), subscription or None)
+            )
         for key in keys.values():
             key.used()
         token = keys[ApiKey.Kind.ACCESS_TOKEN]
@@ -96,7 +101,9 @@ def mistake(token, subscription):
     kinds = PREFIXES[ApiKey.Kind.ACCESS_TOKEN], PREFIXES[ApiKey.Kind.SUBSCRIPTION_KEY]
     if not token and not subscription:
         return NO_TOKEN if subscription is None else NO_KEY
-    if token.startswith(f"{kinds[1]}_") or (subscription or "").startswith(f"{kinds[0]}_"):
+    if token.startswith(f"{kinds[1]}_") or (subscription or "").startswith(
+        f"{kinds[0]}_"
+    ):
         return SWAPPED
     if token.startswith(f"{PREFIXES[ApiKey.Kind.PROVIDER_KEY]}_"):
         return PROVIDER_KEY

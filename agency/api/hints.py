@@ -8,10 +8,14 @@ from rest_framework import serializers
 DATE = "Give a date and time, as 2026-01-31T08:00:00Z."
 DATE_IN_ADDRESS = f"{DATE} In an address a + is written %2B."
 SENTENCES = {
-    serializers.CharField: {"invalid": "Give a text, not an object, a list, true or false."},
+    serializers.CharField: {
+        "invalid": "Give a text, not an object, a list, true or false."
+    },
     serializers.DateTimeField: {"invalid": DATE, "date": DATE},
 }
-OF_ADDRESSES = {serializers.DateTimeField: {"invalid": DATE_IN_ADDRESS, "date": DATE_IN_ADDRESS}}
+OF_ADDRESSES = {
+    serializers.DateTimeField: {"invalid": DATE_IN_ADDRESS, "date": DATE_IN_ADDRESS}
+}
 
 
 def explain(fields: Iterable[serializers.Field], more: dict | None = None) -> None:
@@ -33,11 +37,15 @@ def explain(fields: Iterable[serializers.Field], more: dict | None = None) -> No
 
 
 def of_class(field: serializers.Field, sentences: dict) -> dict:
-    return next((said for kind, said in sentences.items() if isinstance(field, kind)), {})
+    return next(
+        (said for kind, said in sentences.items() if isinstance(field, kind)), {}
+    )
 
 
 def framework_sentence(field: serializers.Field, code: str) -> object:
-    classes = (vars(kind).get("default_error_messages", {}) for kind in type(field).__mro__)
+    classes = (
+        vars(kind).get("default_error_messages", {}) for kind in type(field).__mro__
+    )
     return next((messages[code] for messages in classes if code in messages), None)
 
 

@@ -49,7 +49,9 @@ class ListQuery(serializers.Serializer):
 
     limit = serializers.IntegerField(default=MAX_LIST, min_value=1, max_value=MAX_LIST)
     cursor = serializers.CharField(
-        required=False, max_length=2000, help_text="Where to go on: from `Link`, with its `sort`."
+        required=False,
+        max_length=2000,
+        help_text="Where to go on: from `Link`, with its `sort`.",
     )
     createdAfter = serializers.DateTimeField(source="created_at__gt", required=False)
     createdBefore = serializers.DateTimeField(source="created_at__lt", required=False)
@@ -57,7 +59,9 @@ class ListQuery(serializers.Serializer):
     def get_fields(self) -> dict[str, serializers.Field]:
         names = [sign + name for name in self.sorts for sign in ("-", "")]
         wrong = {"invalid_choice": f"Choose from {', '.join(names)}."}
-        sort = serializers.ChoiceField(names, default="-createdAt", error_messages=wrong)
+        sort = serializers.ChoiceField(
+            names, default="-createdAt", error_messages=wrong
+        )
         fields = super().get_fields() | {"sort": sort}
         hints.explain(fields.values(), hints.OF_ADDRESSES)
         return fields
@@ -83,7 +87,9 @@ class NamedQuery(ListQuery):
 
     sorts = CREATED | NAMED
     named = "name"
-    name = PrefixField(source="folded_name__startswith", help_text="Its beginning, in any case.")
+    name = PrefixField(
+        source="folded_name__startswith", help_text="Its beginning, in any case."
+    )
 
 
 def milliseconds(moment: Any) -> int:
@@ -104,7 +110,10 @@ def page(rows: QuerySet, query: ListQuery) -> Page:
     """What a valid query asks for of these rows. Invalid `invalid_cursor`."""
     lookups = dict(query.validated_data)
     limit, sort = lookups.pop("limit"), lookups.pop("sort")
-    purpose, cursor = f"cursor|{type(query).__name__}|{sort}", lookups.pop("cursor", None)
+    purpose, cursor = (
+        f"cursor|{type(query).__name__}|{sort}",
+        lookups.pop("cursor", None),
+    )
     sign, name = ("-", sort[1:]) if sort.startswith("-") else ("", sort)
     if query.named:
         rows = rows.alias(folded_name=folded(query.named))
@@ -131,7 +140,9 @@ def cursor_after(row: Any, purpose: str) -> str:
 def position(cursor: str, purpose: str) -> tuple[str, str]:
     found = vault.unseal_text(cursor, purpose)
     if found is None:
-        message = "The cursor is not one of this list in this order. Follow the Link header."
+        message = (
+            "The cursor is not one of this list in this order. Follow the Link header."
+        )
         raise Invalid("invalid_cursor", message, {"cursor": [message]})
     return found[0], found[1]
 
@@ -145,7 +156,9 @@ def narrowed(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
 
 def sealed_columns(model: type[Model], joined: dict) -> list[str]:
     """joined: as `select_related` keeps it, `{field: {field of that model: {}}}`."""
-    names = [field.name for field in model._meta.fields if isinstance(field, BinaryField)]
+    names = [
+        field.name for field in model._meta.fields if isinstance(field, BinaryField)
+    ]
     for name, inner in joined.items():
         related = model._meta.get_field(name).related_model
         names += [f"{name}__{column}" for column in sealed_columns(related, inner)]

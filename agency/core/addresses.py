@@ -17,7 +17,9 @@ PORTS = {"http": 80, "https": 443}
 HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]{0,252}|[0-9a-f:.]*:[0-9a-f:.]*")
 AS_IT_IS = "!$%&'()*+,/:;=?@[]~"  # in paths and queries
 
-GLOBAL_UNICAST = ip_network("2000::/3")  # so neither mapped, NAT64, site-local nor multicast
+GLOBAL_UNICAST = ip_network(
+    "2000::/3"
+)  # so neither mapped, NAT64, site-local nor multicast
 NOT_PUBLIC = [
     ip_network(network)
     for network in (
@@ -31,7 +33,9 @@ NOT_PUBLIC = [
         "3fff::/20",  # documentation
     )
 ]
-LOOKUPS = ThreadPoolExecutor(64, "lookup")  # one that hangs keeps its thread until it gives up
+LOOKUPS = ThreadPoolExecutor(
+    64, "lookup"
+)  # one that hangs keeps its thread until it gives up
 
 Place = tuple[int, tuple]  # address family and socket address
 
@@ -85,7 +89,9 @@ def parse(url: str) -> Target:
     if port < 1024 and port not in PORTS.values():
         raise ValueError("the port is 80, 443 or one from 1024 on")
     query = f"?{parts.query}" if parts.query else ""
-    return Target(parts.scheme, host, port, quote((parts.path or "/") + query, safe=AS_IT_IS))
+    return Target(
+        parts.scheme, host, port, quote((parts.path or "/") + query, safe=AS_IT_IS)
+    )
 
 
 def allowed(host: str, port: int, seconds: float) -> list[Place]:
@@ -113,7 +119,9 @@ def resolve(host: str, port: int, seconds: float) -> list[Place]:
 
 def look_up(host: str, port: int, flags: int = 0) -> list[Place]:
     """In the resolver's order. As bytes, for Python would map a text to IDNA 2003 first."""
-    found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM, flags=flags)
+    found = socket.getaddrinfo(
+        host.encode("ascii"), port, type=socket.SOCK_STREAM, flags=flags
+    )
     return [(family, place) for family, _, _, _, place in found]
 
 

@@ -19,7 +19,9 @@ def loads(data: bytes | str, unique_keys: bool = False):
     numbers = {"parse_constant": _refuse, "parse_int": _integer, "parse_float": _float}
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        value = json.loads(text, object_pairs_hook=_unique if unique_keys else None, **numbers)
+        value = json.loads(
+            text, object_pairs_hook=_unique if unique_keys else None, **numbers
+        )
     except RecursionError:
         raise BadJSON(f"nested more than {MAX_DEPTH} levels deep") from None
     except UnicodeDecodeError:

@@ -15,7 +15,9 @@ from redis import Redis
 
 from agency.core import rate_limits
 
-LOCAL_ENTRIES = 10_000  # with Django's 300, tries from a few hundred addresses push out the others
+LOCAL_ENTRIES = (
+    10_000  # with Django's 300, tries from a few hundred addresses push out the others
+)
 
 
 class JSONSerializer:
@@ -45,7 +47,9 @@ class SharedCache(RedisCache):
     def __init__(self, server: str, params: dict[str, Any]):
         super().__init__(server, params)
         self._class = BrokerClient
-        self.local = LocMemCache("fallback", params | {"OPTIONS": {"MAX_ENTRIES": LOCAL_ENTRIES}})
+        self.local = LocMemCache(
+            "fallback", params | {"OPTIONS": {"MAX_ENTRIES": LOCAL_ENTRIES}}
+        )
 
     def clear(self) -> None:
         """Forgets our own keys only: Django's would empty the database, which is the broker's.

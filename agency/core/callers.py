@@ -32,7 +32,9 @@ def client_address(meta: Mapping[str, object]) -> str:
     except ValueError:
         return peer
     address = getattr(address, "ipv4_mapped", None) or address
-    return str(address if address.version == 4 else ip_network((address, 64), strict=False))
+    return str(
+        address if address.version == 4 else ip_network((address, 64), strict=False)
+    )
 
 
 def remember_caller(authorization: str, caller: str) -> None:

@@ -8,12 +8,12 @@ from typing import Generic, TypeVar
 
 from django.db import connection
 
-from agency.core.queued_jobs import Delivery
+from agency.core.queued_jobs import QueuedJob
 
 logger = logging.getLogger(__name__)
 POLL_SECONDS = 1.0  # between claims while calls are at work and nobody asks for one
 
-Row = TypeVar("Row", bound=Delivery)
+Row = TypeVar("Row", bound=QueuedJob)
 
 
 class Dispatcher(Generic[Row]):
@@ -39,7 +39,9 @@ class Dispatcher(Generic[Row]):
     def run(self) -> None:
         """Makes the calls that are due: by this thread, unless another one runs the loop."""
         self.wanted.set()
-        while self.wanted.is_set() and not self.ends and self.turn.acquire(blocking=False):
+        while (
+            self.wanted.is_set() and not self.ends and self.turn.acquire(blocking=False)
+        ):
             try:
                 self._work()
             finally:

@@ -9,7 +9,9 @@ class AgencyError(Exception):
 
     status = 500
 
-    def __init__(self, code: str, message: str, errors: dict[str, list[str]] | None = None):
+    def __init__(
+        self, code: str, message: str, errors: dict[str, list[str]] | None = None
+    ):
         super().__init__(message)
         self.code = code
         self.message = message
@@ -44,8 +46,12 @@ class WrongState(Conflict):
         name, state = type(obj).__name__.lower(), state or obj.state
         expected = " or ".join(str(source) for source in sources)
         steps = getattr(obj, "steps", {})
-        step = next((steps[state, one] for one in sources if (state, one) in steps), None)
-        message = f"The {name} is {state}; this needs {expected}. {step or 'Read it again.'}"
+        step = next(
+            (steps[state, one] for one in sources if (state, one) in steps), None
+        )
+        message = (
+            f"The {name} is {state}; this needs {expected}. {step or 'Read it again.'}"
+        )
         super().__init__("wrong_state", message)
 
 

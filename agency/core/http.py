@@ -45,7 +45,9 @@ class CallFailed(Unavailable):
     processed. endpoint_bad_answer: what came back is not HTTP.
     """
 
-    def __init__(self, code: str, message: str, seconds: float, timed_out: bool = False):
+    def __init__(
+        self, code: str, message: str, seconds: float, timed_out: bool = False
+    ):
         super().__init__(code, message)
         self.seconds = seconds
         self.timed_out = timed_out
@@ -106,7 +108,9 @@ def post(
     answer_bytes: int = ANSWER_BYTES,
 ) -> Answer:
     """Any status is an answer, also a redirect. Without one: CallFailed."""
-    sent = {"Content-Type": content_type, "Content-Length": str(len(body))} | (headers or {})
+    sent = {"Content-Type": content_type, "Content-Length": str(len(body))} | (
+        headers or {}
+    )
     return call("POST", url, sent, body, Clock(deadline), answer_bytes)
 
 
@@ -128,10 +132,15 @@ def get(
 
 
 def call(
-    method: str, url: str, headers: dict[str, str], body: bytes, clock: Clock, answer_bytes: int
+    method: str,
+    url: str,
+    headers: dict[str, str],
+    body: bytes,
+    clock: Clock,
+    answer_bytes: int,
 ) -> Answer:
     """Counted by what came of it. Never inside a transaction of the database."""
-    network_reads.require()
+    network_reads.forbid_in_transaction()
     before = clock.elapsed
     try:
         answer = exchange(method, url, headers, body, clock, answer_bytes)
@@ -143,7 +152,12 @@ def call(
 
 
 def exchange(
-    method: str, url: str, headers: dict[str, str], body: bytes, clock: Clock, answer_bytes: int
+    method: str,
+    url: str,
+    headers: dict[str, str],
+    body: bytes,
+    clock: Clock,
+    answer_bytes: int,
 ) -> Answer:
     with failing("address_refused", clock):
         target = addresses.parse(url)
@@ -158,13 +172,17 @@ def exchange(
             response = read_head(connection, protocol, clock)
         content, is_complete = read_body(connection, protocol, clock, answer_bytes)
     fields = joined(response.headers)
-    return Answer(response.status_code, fields, content, is_complete, clock.elapsed, address)
+    return Answer(
+        response.status_code, fields, content, is_complete, clock.elapsed, address
+    )
 
 
 def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """One text for each name: several of one name are one list (RFC 9110, section 5.2)."""
     fields: dict[str, str] = {}
-    for name, value in ((name.decode(), value.decode("latin-1")) for name, value in headers):
+    for name, value in (
+        (name.decode(), value.decode("latin-1")) for name, value in headers
+    ):
         fields[name] = f"{fields[name]}, {value}" if name in fields else value
     return fields
 
@@ -206,7 +224,9 @@ def connect(target: Target, clock: Clock) -> socket.socket:
     try:
         connection.settimeout(clock.left())
         name = target.host.removesuffix(".")
-        return trust(settings.OUTGOING_CA_FILE).wrap_socket(connection, server_hostname=name)
+        return trust(settings.OUTGOING_CA_FILE).wrap_socket(
+            connection, server_hostname=name
+        )
     except BaseException:
         connection.close()
         raise
@@ -234,17 +254,29 @@ def trust(authorities: str) -> ssl.SSLContext:
 
 
 def written(
-    protocol: h11.Connection, method: str, target: Target, headers: dict[str, str], body: bytes
+    protocol: h11.Connection,
+    method: str,
+    target: Target,
+    headers: dict[str, str],
+    body: bytes,
 ) -> bytes:
     """The request as bytes. ValueError for a header that cannot be sent."""
-    always = {"Host": target.authority, "User-Agent": "agency", "Accept-Encoding": "identity"}
+    always = {
+        "Host": target.authority,
+        "User-Agent": "agency",
+        "Accept-Encoding": "identity",
+    }
     all_headers = always | headers | {"Connection": "close"}
     try:
-        request = h11.Request(method=method, target=target.path, headers=list(all_headers.items()))
+        request = h11.Request(
+            method=method, target=target.path, headers=list(all_headers.items())
+        )
         head = protocol.send(request)
     except h11.LocalProtocolError as error:
         raise ValueError(str(error)) from error
-    return b"".join((head, protocol.send(h11.Data(body)), protocol.send(h11.EndOfMessage())))
+    return b"".join(
+        (head, protocol.send(h11.Data(body)), protocol.send(h11.EndOfMessage()))
+    )
 
 
 def send(connection: socket.socket, data: bytes, clock: Clock) -> None:
@@ -255,7 +287,9 @@ def send(connection: socket.socket, data: bytes, clock: Clock) -> None:
         left = left[connection.send(left) :]
 
 
-def read_head(connection: socket.socket, protocol: h11.Connection, clock: Clock) -> h11.Response:
+def read_head(
+    connection: socket.socket, protocol: h11.Connection, clock: Clock
+) -> h11.Response:
     for event in events(connection, protocol, clock, HEAD_BYTES):
         if isinstance(event, h11.Response):
             return event
@@ -268,7 +302,9 @@ def read_body(
     """The body, and whether that is all of it. It never fails: what the status says is known."""
     body = bytearray()
     try:
-        for event in events(connection, protocol, clock, HEAD_BYTES + at_most + at_most // 4):
+        for event in events(
+            connection, protocol, clock, HEAD_BYTES + at_most + at_most // 4
+        ):
             if isinstance(event, h11.EndOfMessage):
                 return bytes(body), True
             if isinstance(event, h11.Data):

@@ -110,7 +110,10 @@ class Lane:
         self.waiting_by: Counter[str] = Counter()
 
     async def run(
-        self, caller: str, work: Callable[[], T], gone: Callable[[], Coroutine[Any, Any, None]]
+        self,
+        caller: str,
+        work: Callable[[], T],
+        gone: Callable[[], Coroutine[Any, Any, None]],
     ) -> T:
         """The result of `work`, called in a thread.
 
@@ -149,7 +152,9 @@ class Lane:
         self._admit()
         leaving = asyncio.create_task(gone())
         try:
-            await asyncio.wait({turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED")
+            await asyncio.wait(
+                {turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED"
+            )
         except asyncio.CancelledError:
             if turn.done():
                 self._give_back(caller)
@@ -201,6 +206,8 @@ class Lane:
         already, else the first."""
         ready = {caller for caller in self.waiting_by if self._may_start(caller)}
         turns = [turn for turn, caller in self.waiting.items() if caller in ready]
-        within_share = (turn for turn in turns if self.running[self.waiting[turn]] < self.share)
+        within_share = (
+            turn for turn in turns if self.running[self.waiting[turn]] < self.share
+        )
         first = next(iter(turns), None)
         return next(within_share, first) if len(ready) > 1 else first

@@ -16,7 +16,9 @@ USER = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
 BEYOND_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
 API_KEY = re.compile(r"\b(ag[tsp]_)[0-9A-Za-z]{38}\b")
 ROW_OF_DATABASE = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")  # on one line, as repr() writes the error
+ROW_IN_REPR = re.compile(
+    r"(?<=\\n)DETAIL:[^\n]*"
+)  # on one line, as repr() writes the error
 
 
 class RequestIdFilter(logging.Filter):
@@ -35,7 +37,9 @@ class RouteFilter(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = record.__dict__.pop("request", None)
-        record.__dict__.pop("data", None)  # Celery's copy of an error and of the arguments
+        record.__dict__.pop(
+            "data", None
+        )  # Celery's copy of an error and of the arguments
         if isinstance(request, HttpRequest):
             record.__dict__ |= {"method": request.method, "route": route_of(request)}
         record.msg, record.args = without_secrets(record.getMessage(), request), None
@@ -58,9 +62,13 @@ def without_secrets(text: str, request: object = None) -> str:
         for address in (request.get_full_path(), request.path):
             # Django writes it with what is not ASCII escaped.
             for written in (address, address.encode("unicode_escape").decode()):
-                text = text.replace(written, route_of(request)) if address != "/" else text
+                text = (
+                    text.replace(written, route_of(request)) if address != "/" else text
+                )
     text = BEYOND_HOST.sub(r"\1/...", USER.sub("", text))
-    text = ROW_IN_REPR.sub("DETAIL: left out", ROW_OF_DATABASE.sub("DETAIL: left out", text))
+    text = ROW_IN_REPR.sub(
+        "DETAIL: left out", ROW_OF_DATABASE.sub("DETAIL: left out", text)
+    )
     return API_KEY.sub(r"\1...", text)
 
 

@@ -27,7 +27,9 @@ SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 def slot(process: int) -> int:
     """The first number that no living process holds; this one holds it until it ends."""
     for number in count(1):
-        lock = os.open(Path(settings.METRICS_ROOT, f"{number}.lock"), os.O_CREAT | os.O_RDWR)
+        lock = os.open(
+            Path(settings.METRICS_ROOT, f"{number}.lock"), os.O_CREAT | os.O_RDWR
+        )
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return number

@@ -1,8 +1,8 @@
 """Reads over the network, kept out of the database's transactions.
 
-A transaction that reads a ledger would hold its row locks for as long as that takes. So what is
-asked for inside one and not at hand ends the attempt (`NotAtHand`); it is read outside, and the
-whole transaction is tried again with it at hand.
+A transaction that reads a ledger would hold its row locks for as long as that takes. So a read
+inside a transaction whose value is not cached raises ReadNeeded: the transaction rolls back, the
+read is made outside of it, and the transaction runs again with the value cached.
 """
 
 import threading
@@ -15,85 +15,97 @@ from django.db import connection, transaction
 
 from agency.core.errors import Unavailable
 
-PATIENCE = 25.0  # seconds for all reads of one attempt: with the last of them less than a lease
-Answer = TypeVar("Answer")
+# For all reads of one transaction: with the last of them still less than a lease.
+TIMEOUT_SECONDS = 25.0
+Result = TypeVar("Result")
 Given = ParamSpec("Given")
 _local = threading.local()
 
 
-class NotAtHand(Exception):
+class ReadNeeded(Exception):
     """Asked inside a transaction for what only `read`, called outside of any, can tell."""
 
     def __init__(self, name: Hashable, read: Callable[[], Any]) -> None:
-        super().__init__(f"{name} is read outside of transactions (agency/core/network_reads.py)")
+        super().__init__(
+            f"{name} is read outside of transactions (agency/core/network_reads.py)"
+        )
         self.name, self.read = name, read
 
 
-class Attempt:
-    """What was read for one transaction, by name, and the second in which it began."""
+class ReadCache:
+    """The values that were read for one transaction, by name, and the second in which it began."""
 
     def __init__(self) -> None:
-        self.answers: dict[Hashable, Any] = {}
+        self.values: dict[Hashable, Any] = {}
         self.began = int(time.time())
 
 
-def answer(name: Hashable, read: Callable[[], Answer]) -> Answer:
-    """What `read` answers, which goes over the network. Inside a transaction: what it answered for
-    this attempt before, else NotAtHand. name: of that answer, unique in the process."""
+def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
+    """The value of `read`, which goes over the network.
+
+    Inside a transaction: the value that was read for it before, else ReadNeeded.
+    name: of the value, unique in the process.
+    """
     if not connection.in_atomic_block:
         return read()
-    attempt = _running()
-    if attempt and name in attempt.answers:
-        return attempt.answers[name]
-    raise NotAtHand(name, read)
+    cache = _current_cache()
+    if cache and name in cache.values:
+        return cache.values[name]
+    raise ReadNeeded(name, read)
 
 
-def require() -> None:
+def forbid_in_transaction() -> None:
     """Before every call over the network: a transaction's locks would last as long as the call."""
     if connection.in_atomic_block:
-        raise RuntimeError("no call inside a transaction: see agency/core/network_reads.py")
+        raise RuntimeError(
+            "no call inside a transaction: see agency/core/network_reads.py"
+        )
 
 
 def now() -> int:
-    """Unix seconds; while an attempt runs, those at its begin: what is asked about this moment is
-    the same in each round."""
-    attempt = _running()
-    return attempt.began if attempt else int(time.time())
+    """Unix seconds. While a transaction is retried: those of its first try, so that a question
+    about this moment stays the same question."""
+    cache = _current_cache()
+    return cache.began if cache else int(time.time())
 
 
-def rounds(transact: Callable[[], Answer]) -> Answer:
-    """Calls a function that is one transaction until nothing that it asks for is missing.
+def retry_transaction(run: Callable[[], Result]) -> Result:
+    """Run a function that is one transaction, and again after each network read that it needs.
 
-    It must not change what it was given before it asks. 503 `too_many_reads` after PATIENCE.
+    It must not change its arguments before the last read. 503 `too_many_reads` after
+    TIMEOUT_SECONDS. Inside a transaction the function runs once: the outermost one is retried.
     """
     if connection.in_atomic_block:
-        return transact()
-    former, end = _running(), time.monotonic() + PATIENCE
-    _local.attempt = attempt = Attempt()
+        return run()
+    outer_cache = _current_cache()
+    end = time.monotonic() + TIMEOUT_SECONDS
+    _local.cache = cache = ReadCache()
     try:
         while time.monotonic() < end:
             try:
-                return transact()
-            except NotAtHand as missing:
-                attempt.answers[missing.name] = missing.read()
+                return run()
+            except ReadNeeded as needed:
+                cache.values[needed.name] = needed.read()
     finally:
-        _local.attempt = former
-    raise Unavailable("too_many_reads", "What this needs of ledgers takes too long to read.")
+        _local.cache = outer_cache
+    raise Unavailable(
+        "too_many_reads", "What this needs of ledgers takes too long to read."
+    )
 
 
-def atomic(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """Like transaction.atomic, for what may ask a ledger; see `rounds`."""
+def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Like transaction.atomic, for a function that may read a ledger; see `retry_transaction`."""
 
     @wraps(function)
-    def tried(*arguments: Given.args, **named: Given.kwargs) -> Answer:
-        def transact() -> Answer:
+    def retried(*arguments: Given.args, **named: Given.kwargs) -> Result:
+        def run() -> Result:
             with transaction.atomic():
                 return function(*arguments, **named)
 
-        return rounds(transact)
+        return retry_transaction(run)
 
-    return tried
+    return retried
 
 
-def _running() -> Attempt | None:
-    return getattr(_local, "attempt", None)
+def _current_cache() -> ReadCache | None:
+    return getattr(_local, "cache", None)

@@ -1,4 +1,7 @@
-"""Rows as a queue: due, claim under a lease, finish or retry. Celery only rings the bell."""
+"""Rows as a queue: due, claimed under a lease, then finished or retried.
+
+Celery only tells a worker to look (agency/core/workers.py).
+"""
 
 import random
 from datetime import timedelta
@@ -11,11 +14,11 @@ from uuid_utils.compat import uuid7
 LEASE = timedelta(seconds=60)
 
 
-class Delivery(models.Model):
-    """Something that must reach a place at least once.
+class QueuedJob(models.Model):
+    """Something to do at least once, such as sending a message.
 
-    A claimer owns the row until `lease_until`; every later write is fenced on `lease_owner`, so a
-    paused worker cannot overwrite what its successor did.
+    Whoever claims the row owns it until `lease_until`. Every later write is fenced on
+    `lease_owner`, so a paused worker cannot overwrite what its successor did.
     """
 
     class Status(models.TextChoices):
@@ -26,7 +29,9 @@ class Delivery(models.Model):
 
     SCHEDULE = (5, 60, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)  # seconds
 
-    status = models.CharField(max_length=11, choices=Status.choices, default=Status.PENDING)
+    status = models.CharField(
+        max_length=11, choices=Status.choices, default=Status.PENDING
+    )
     attempts = models.PositiveIntegerField(default=0)
     due_at = models.DateTimeField(default=timezone.now)
     lease_until = models.DateTimeField(null=True)
@@ -37,13 +42,13 @@ class Delivery(models.Model):
         abstract = True
 
     def lease(self, duration=LEASE):
-        """Marks an unsaved row as already claimed by its maker."""
+        """Claim an unsaved row for the process that creates it."""
         self.lease_owner, self.lease_until = uuid7(), timezone.now() + duration
         return self
 
     @property
     def is_leased(self):
-        """Whether the claimer's time still runs; of a batch it may be over before a row's turn."""
+        """Whether the lease still runs. Of a batch it may end before a row's turn comes."""
         return bool(self.lease_until and self.lease_until > timezone.now())
 
     @classmethod
@@ -53,10 +58,10 @@ class Delivery(models.Model):
         return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
 
     @classmethod
-    def claim(cls, limit=10, duration=LEASE, **wanted):
+    def claim(cls, limit=10, duration=LEASE, **filters):
         """Up to `limit` due rows, oldest first, now leased to the caller."""
         with transaction.atomic():
-            due = cls.due().filter(**wanted).select_for_update(skip_locked=True)
+            due = cls.due().filter(**filters).select_for_update(skip_locked=True)
             rows = list(due.order_by("pk")[:limit])
             for row in rows:
                 row.lease(duration)
@@ -65,17 +70,20 @@ class Delivery(models.Model):
 
     def finish(self, **changes):
         """True if the row was still ours and is now done."""
-        return self._fenced(status=self.Status.DONE, lease_owner=None, lease_until=None, **changes)
+        return self._fenced(
+            status=self.Status.DONE, lease_owner=None, lease_until=None, **changes
+        )
 
-    def retry(self, error, asked=None, at_least=0, **changes):
+    def retry(self, error, retry_after=None, at_least=0, **changes):
         """Puts the row back for its next attempt, or ends it when the schedule is used up.
 
-        asked: seconds that the place asks to wait; it gets them up to twice the schedule's.
+        retry_after: seconds that the other side asked for; used up to twice the schedule's delay.
+        at_least: seconds.
         """
         if self.attempts >= len(self.SCHEDULE):
             return self.exhaust(error, **changes)
         delay = max(at_least, self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2))
-        delay = min(max(delay, asked or 0), 2 * delay)
+        delay = min(max(delay, retry_after or 0), 2 * delay)
         return self._fenced(
             attempts=self.attempts + 1,
             due_at=timezone.now() + timedelta(seconds=delay),
@@ -86,7 +94,7 @@ class Delivery(models.Model):
         )
 
     def release(self):
-        """Gives the lease back: due for whoever comes next."""
+        """Give the lease back: the row is due for any worker."""
         return self._fenced(lease_owner=None, lease_until=None)
 
     def exhaust(self, error, **changes):

@@ -64,7 +64,9 @@ def delete_in_batches(
 
 
 @transaction.atomic
-def _delete_batch(rows: QuerySet, before_delete: Callable[[list[Any]], None] | None) -> list[Any]:
+def _delete_batch(
+    rows: QuerySet, before_delete: Callable[[list[Any]], None] | None
+) -> list[Any]:
     batch = list(rows.select_for_update(skip_locked=True, of=["self"])[:BATCH])
     if batch and before_delete:
         before_delete(batch)

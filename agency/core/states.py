@@ -9,17 +9,25 @@ from agency.core.errors import WrongState
 def move(obj, sources, target, **changes):
     """One guarded UPDATE from any of `sources` to `target`, plus `changes`, inside atomic().
 
-    `sequence` counts the moves, and the object announces each. Raises WrongState when the row is
-    elsewhere or gone, or is another one in the same state, as an offer that was replaced after it
-    was read; after any exception discard `obj`.
+    `sequence` counts the moves, and the object emits an event for each. Raises WrongState when the
+    row has another state or is gone, or when it has changed since it was read (same state, newer
+    sequence), such as an offer that was replaced. After any exception discard `obj`.
     """
     if not connection.in_atomic_block:
-        raise RuntimeError("move() belongs into transaction.atomic(), with its effects")
+        raise RuntimeError("move() needs transaction.atomic(), around its effects too")
     if obj.state not in sources:
-        raise WrongState(obj, sources, current(obj)[0])
-    changes |= {"state": target, "updated_at": timezone.now(), "sequence": obj.sequence + 1}
-    while not at(obj, changes["sequence"] - 1).filter(state__in=sources).update(**changes):
-        state, sequence = current(obj)
+        raise WrongState(obj, sources, read_state(obj)[0])
+    changes |= {
+        "state": target,
+        "updated_at": timezone.now(),
+        "sequence": obj.sequence + 1,
+    }
+    while (
+        not rows_at(obj, changes["sequence"] - 1)
+        .filter(state__in=sources)
+        .update(**changes)
+    ):
+        state, sequence = read_state(obj)
         if state not in sources:
             raise WrongState(obj, sources, state)
         if state == obj.state:
@@ -30,11 +38,11 @@ def move(obj, sources, target, **changes):
     obj.announce()
 
 
-def at(obj, sequence):
+def rows_at(obj, sequence):
     return type(obj).objects.filter(pk=obj.pk, sequence=sequence)
 
 
-def current(obj):
+def read_state(obj):
     """(state, sequence) as committed, or as this transaction left it; ("gone", 0) without a row."""
     rows = type(obj).objects.filter(pk=obj.pk)
     return rows.values_list("state", "sequence").first() or ("gone", 0)

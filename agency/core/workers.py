@@ -26,4 +26,6 @@ def notify_worker(task_name: str) -> None:
     except Exception as error:  # kombu, redis and sockets raise errors of their own
         paused_until = time.monotonic() + PAUSE_SECONDS
         name = type(error).__name__
-        logger.warning("the broker is out of reach (%s); beat will find what is due", name)
+        logger.warning(
+            "the broker is out of reach (%s); beat will find what is due", name
+        )

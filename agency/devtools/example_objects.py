@@ -55,8 +55,12 @@ def make(api: Api, provider: Api, story: Story) -> Ids:
 
 def read_story(api: Api, story: Story) -> Ids:
     """Reads what the story left, so it comes before everything that makes more of the kind."""
-    api.post("/messages", {"connectionId": story.connection_id, "text": "Congratulations!"})
-    registries = RevocationRegistry.objects.filter(definition__definition_id=story.definition_id)
+    api.post(
+        "/messages", {"connectionId": story.connection_id, "text": "Congratulations!"}
+    )
+    registries = RevocationRegistry.objects.filter(
+        definition__definition_id=story.definition_id
+    )
 
     def newest(path: str, name: str) -> str:
         return api.get(path)[0][name]
@@ -69,11 +73,17 @@ def read_story(api: Api, story: Story) -> Ids:
         examples.DEFINITION: story.definition_id,
         examples.REGISTRY: registries.order_by("pk")[0].registry_id,
         examples.CREDENTIAL: newest("/credentials", "credentialId"),
-        examples.CREDENTIAL_OF_WALLET: newest(f"{story.wallet}/credentials", "credentialId"),
+        examples.CREDENTIAL_OF_WALLET: newest(
+            f"{story.wallet}/credentials", "credentialId"
+        ),
         examples.POLICY: story.policy_id,
         examples.VERIFICATION: newest("/verifications", "verificationId"),
-        examples.VERIFICATION_OF_WALLET: newest(f"{story.wallet}/verifications", "verificationId"),
-        examples.MESSAGE: newest(f"/messages/connection/{quote(story.connection_id)}", "id"),
+        examples.VERIFICATION_OF_WALLET: newest(
+            f"{story.wallet}/verifications", "verificationId"
+        ),
+        examples.MESSAGE: newest(
+            f"/messages/connection/{quote(story.connection_id)}", "id"
+        ),
     }
 
 
@@ -83,10 +93,15 @@ def make_connections(api: Api, story: Story) -> Ids:
 
     def accept(invited: dict[str, str]) -> str:
         form = {"invitation": (None, invited["invitation"])}
-        accepted = api.call("POST", f"{story.wallet}/connections/invitation", files=form)
+        accepted = api.call(
+            "POST", f"{story.wallet}/connections/invitation", files=form
+        )
         return accepted["connectionId"]
 
-    to_end, to_leave = invite("Alice, to be ended"), invite("Alice, to be deleted by her")
+    to_end, to_leave = (
+        invite("Alice, to be ended"),
+        invite("Alice, to be deleted by her"),
+    )
     accept(to_end)
     return {
         examples.INVITATION_LINK: invite("Anybody", multiParty=True)["invitationUrl"],
@@ -114,9 +129,14 @@ def make_credentials(api: Api, story: Story) -> Ids:
     *four, _ = offered()  # the last one is that of `to_delete`
     to_accept, to_decline, to_counter, to_be_deleted = four
     wanted = {"definitionId": story.definition_id, "credentialValues": story.values}
-    api.put(f"{story.wallet}/credentials/propose/{quote(story.connection_of_wallet_id)}", wanted)
+    api.put(
+        f"{story.wallet}/credentials/propose/{quote(story.connection_of_wallet_id)}",
+        wanted,
+    )
     return {
-        examples.CREDENTIAL_PROPOSED: api.get("/credentials?state=Proposed")[0]["credentialId"],
+        examples.CREDENTIAL_PROPOSED: api.get("/credentials?state=Proposed")[0][
+            "credentialId"
+        ],
         examples.CREDENTIAL_REQUESTED: requested["credentialId"],
         examples.CREDENTIAL_TO_DELETE: to_delete["credentialId"],
         examples.OFFER_TO_ACCEPT: to_accept,
@@ -129,17 +149,23 @@ def make_credentials(api: Api, story: Story) -> Ids:
 
 def make_policies(api: Api, story: Story) -> Ids:
     def keep(name: str) -> str:
-        return api.post("/verificationPolicies", story.policy | {"name": name})["policyId"]
+        return api.post("/verificationPolicies", story.policy | {"name": name})[
+            "policyId"
+        ]
 
     return {
         examples.POLICY_TO_DELETE: keep("To be deleted"),
-        examples.POLICY_TO_DELETE_AS_DEFINITION: keep("To be deleted by its old address"),
+        examples.POLICY_TO_DELETE_AS_DEFINITION: keep(
+            "To be deleted by its old address"
+        ),
     }
 
 
 def make_verifications(api: Api, story: Story) -> Ids:
     policy = f"/verifications/policy/{quote(story.policy_id)}"
-    one_item = {name: value for name, value in story.policy.items() if name != "predicates"}
+    one_item = {
+        name: value for name, value in story.policy.items() if name != "predicates"
+    }
     connection = f"connections/{quote(story.connection_id)}"
 
     def ask() -> str:
@@ -148,7 +174,9 @@ def make_verifications(api: Api, story: Story) -> Ids:
     to_delete, *_ = [ask() for _ in range(4)]
     api.post(f"/verifications/policy/{connection}", one_item)
     rows = api.get(f"{story.wallet}/verifications?state=Requested")  # newest first
-    *four, _ = [row["verificationId"] for row in rows]  # the last one is that of `to_delete`
+    *four, _ = [
+        row["verificationId"] for row in rows
+    ]  # the last one is that of `to_delete`
     to_choose, to_answer, to_decline, to_be_deleted = four
     for_a_choice = api.post("/verifications/policy", one_item)
     return {
@@ -194,7 +222,9 @@ def make_organizations(api: Api, provider: Api) -> Ids:
     return {
         examples.TENANT: api.get("/tenants")[0]["tenantId"],
         examples.TENANT_OF_PROVIDER: make_one("Faber Evening School"),
-        examples.TENANT_OF_PROVIDER_TO_DELETE: make_one("Faber Night School, to be deleted"),
+        examples.TENANT_OF_PROVIDER_TO_DELETE: make_one(
+            "Faber Night School, to be deleted"
+        ),
     }
 
 

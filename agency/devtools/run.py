@@ -144,7 +144,9 @@ def free_port(first: int) -> int:
         with contextlib.suppress(OSError):
             try_port(port)
             return port
-    raise Failed("No port is left for the stream of events. Choose a lower one: make run PORT=8000")
+    raise Failed(
+        "No port is left for the stream of events. Choose a lower one: make run PORT=8000"
+    )
 
 
 def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
@@ -158,7 +160,9 @@ def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
         "STORAGE_ROOT": str(VAR / "storage"),
         "LOG_LEVEL": "WARNING",
         "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
-        "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
+        "PATH": os.pathsep.join(
+            (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
+        ),
     }
     if not given("SECRET_KEY"):
         values["SECRET_KEY_FILE"] = key_file("secret.key", secrets.token_urlsafe(50))
@@ -168,7 +172,11 @@ def environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
         values["DATABASE_URL"] = own_postgres(cleanup)
     if not given("REDIS_URL"):
         values["REDIS_URL"] = own_valkey(cleanup)
-    return {name: value for name, value in values.items() if name == "PATH" or not given(name)}
+    return {
+        name: value
+        for name, value in values.items()
+        if name == "PATH" or not given(name)
+    }
 
 
 def allowed_hosts(public_url: str) -> str:
@@ -247,7 +255,9 @@ def start_services(supervisor: Supervisor, port: int) -> None:
         supervisor.start(name, commands()[name])
     while not is_well(port, supervisor.environment["PUBLIC_URL"]):
         if time.monotonic() - started > SECONDS_TO_START:
-            raise Failed(f"The web server did not answer within {SECONDS_TO_START} seconds.")
+            raise Failed(
+                f"The web server did not answer within {SECONDS_TO_START} seconds."
+            )
         supervisor.check()
         time.sleep(0.2)
     say(f"Ready after {time.monotonic() - started:.1f} s.")
@@ -258,7 +268,9 @@ def welcome(supervisor: Supervisor) -> None:
     if DEMO.exists():
         say(f"Studio: {supervisor.environment['PUBLIC_URL']}/studio/")
     elif supervisor.run("python manage.py demo"):
-        say("The demo did not finish; the agency runs. Try again: .venv/bin/python manage.py demo")
+        say(
+            "The demo did not finish; the agency runs. Try again: .venv/bin/python manage.py demo"
+        )
     say("Ctrl-C stops everything. Data and keys are kept in var/.")
 
 

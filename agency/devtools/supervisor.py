@@ -47,7 +47,9 @@ class Supervisor:
     def start(self, name: str, command: str) -> None:
         process = self.popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.services[name] = process
-        self.relays.append(threading.Thread(target=relay, args=(name, process), daemon=True))
+        self.relays.append(
+            threading.Thread(target=relay, args=(name, process), daemon=True)
+        )
         self.relays[-1].start()
 
     def popen(
@@ -68,7 +70,9 @@ class Supervisor:
         """Raises Ended when a service has."""
         for name, process in self.services.items():
             if process.poll() is not None:
-                raise Ended(f"{name} ended unexpectedly (exit code {process.returncode})")
+                raise Ended(
+                    f"{name} ended unexpectedly (exit code {process.returncode})"
+                )
 
     def watch(self) -> NoReturn:
         """Returns only by raising Ended."""

@@ -60,7 +60,9 @@ Schema = dict[str, dict[str, dict[str, str]]]  # {table: {kind: {name: descripti
 def actual() -> Schema:
     """Our tables as the database has them. One query."""
     names = [
-        model._meta.db_table for app in APPS for model in apps.get_app_config(app).get_models()
+        model._meta.db_table
+        for app in APPS
+        for model in apps.get_app_config(app).get_models()
     ]
     found: Schema = {}
     with connection.cursor() as cursor:
@@ -76,7 +78,9 @@ def expected() -> Schema:
 
 
 def write(schema: Schema) -> None:
-    FILE.write_text(json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    FILE.write_text(
+        json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    )
 
 
 def differences(wanted: Schema, found: Schema) -> list[str]:

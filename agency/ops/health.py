@@ -121,7 +121,9 @@ def wrong_schema():
     global has_found_its_schema
     if has_found_its_schema:
         return None
-    lines = database_schema.differences(database_schema.expected(), database_schema.actual())
+    lines = database_schema.differences(
+        database_schema.expected(), database_schema.actual()
+    )
     has_found_its_schema = not lines
     if not lines:
         return None
@@ -139,7 +141,11 @@ def broker():
 
 def lateness():
     """What is late is the workers' fault: this process can serve nevertheless."""
-    late = [f"{queue.name} is {queue.oldest:.0f} s late" for queue in queues() if queue.is_late]
+    late = [
+        f"{queue.name} is {queue.oldest:.0f} s late"
+        for queue in queues()
+        if queue.is_late
+    ]
     return f"degraded: {', '.join(late)}" if late else None
 
 

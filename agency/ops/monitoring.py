@@ -24,7 +24,9 @@ class Database(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
         pool = GaugeMetricFamily(
-            "agency_spare_keys", "Definition keys made ahead of need.", labels=["attributes"]
+            "agency_spare_keys",
+            "Definition keys made ahead of need.",
+            labels=["attributes"],
         )
         for attributes, number in sorted(queues.spare_keys().items()):
             pool.add_metric([str(attributes)], number)
@@ -75,7 +77,9 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     try:
         text = generate_latest(metrics.all_counted()) + TABLES.start().result(PATIENCE)
     except (DatabaseError, InterfaceError, TimeoutError):
-        return HttpResponse("The database does not answer.", status=503, content_type="text/plain")
+        return HttpResponse(
+            "The database does not answer.", status=503, content_type="text/plain"
+        )
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 
 

@@ -33,7 +33,9 @@ class Probe(Generic[T]):
     def run(self, future: Future[T]) -> None:
         try:
             answer = self.ask()
-        except Exception as error:  # whatever it is, those who wait for the answer get it
+        except (
+            Exception
+        ) as error:  # whatever it is, those who wait for the answer get it
             connection.close()
             future.set_exception(error)
         else:

@@ -14,7 +14,7 @@ from django.db import connection, transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.utils import timezone
 
-from agency.core.queued_jobs import Delivery
+from agency.core.queued_jobs import QueuedJob
 from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
 from wallets.models import SpareKey
@@ -45,11 +45,11 @@ def queues() -> list[Queue]:
         return [queue(model) for model in models()]
 
 
-def models() -> list[type[Delivery]]:
-    return [model for model in apps.get_models() if issubclass(model, Delivery)]
+def models() -> list[type[QueuedJob]]:
+    return [model for model in apps.get_models() if issubclass(model, QueuedJob)]
 
 
-def queue(model: type[Delivery]) -> Queue:
+def queue(model: type[QueuedJob]) -> Queue:
     rows, Status = model.objects.order_by(), model.Status
     now = timezone.now()
     first = due(model).order_by("due_at").values_list("due_at", flat=True).first()
@@ -62,7 +62,7 @@ def queue(model: type[Delivery]) -> Queue:
     )
 
 
-def due(model: type[Delivery]) -> QuerySet:
+def due(model: type[QueuedJob]) -> QuerySet:
     """What a worker would take now. What is kept back because its receiver hangs is not late."""
     rows = model.due()
     if model is Call:

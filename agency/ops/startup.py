@@ -26,7 +26,9 @@ def check_sessions() -> None:
     """A pooler in between must keep sessions."""
     connection.ensure_connection()
     with connection.wrap_database_errors:
-        if not sessions.are_kept(connection.connection, connection.get_connection_params()):
+        if not sessions.are_kept(
+            connection.connection, connection.get_connection_params()
+        ):
             raise ImproperlyConfigured(sessions.REFUSED)
 
 

@@ -39,7 +39,9 @@ async def send_problem(
     errors: dict[str, list[str]] | None = None,
 ) -> None:
     """The one shape of errors: `{"code", "message"}`, with `errors` by field."""
-    problem = {"code": code, "message": message} | ({"errors": errors} if errors else {})
+    problem = {"code": code, "message": message} | (
+        {"errors": errors} if errors else {}
+    )
     body = json.dumps(problem).encode()
     await send_answer(send, status, body, b"application/json", *headers)
 

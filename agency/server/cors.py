@@ -56,7 +56,9 @@ class ASGIMiddleware:
     adds to each answer the headers that are not there yet.
     """
 
-    def __init__(self, application: Callable[[Scope, Receive, Send], Awaitable[None]]) -> None:
+    def __init__(
+        self, application: Callable[[Scope, Receive, Send], Awaitable[None]]
+    ) -> None:
         self.application = application
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,7 +88,9 @@ def judged(scope: Scope) -> tuple[bool, Headers]:
     response = preflight or HttpResponse()
     del response["Content-Type"]
     middleware.add_response_headers(request, response)
-    headers = [(name.lower().encode(), value.encode()) for name, value in response.items()]
+    headers = [
+        (name.lower().encode(), value.encode()) for name, value in response.items()
+    ]
     return preflight is not None, headers
 
 

@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError
 from django.http import JsonResponse
 from uuid_utils.compat import uuid7
 
-from agency.api.views import database_away
+from agency.api.exceptions import database_away
 from agency.core import logs, metrics
 from agency.core.database.base import is_caused_by_outage, is_outage
 
@@ -57,7 +57,9 @@ def note(request, response, seconds):
         "status": response.status_code,
         "milliseconds": round(seconds * 1000),
     }
-    logger.info("%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields)
+    logger.info(
+        "%(method)s %(route)s %(status)s %(milliseconds)sms", fields, extra=fields
+    )
 
 
 def no_store(get_response):
@@ -81,7 +83,9 @@ def bounded_body(get_response):
             return too_large(limit)
         if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
             message = "The address holds the character U+0000."
-            return JsonResponse({"code": "invalid_request", "message": message}, status=400)
+            return JsonResponse(
+                {"code": "invalid_request", "message": message}, status=400
+            )
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             body = request.META["wsgi.input"].read(limit + 1)
             if len(body) > limit:

@@ -6,7 +6,9 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core import checks
 from whitenoise.storage import CompressedManifestStaticFilesStorage
 
-COLLECT = "Run `python manage.py collectstatic --no-input`, then start the web server again."
+COLLECT = (
+    "Run `python manage.py collectstatic --no-input`, then start the web server again."
+)
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
@@ -19,10 +21,14 @@ class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
         try:
             return super().stored_name(name)
         except ValueError as error:
-            raise ValueError(f"The static file {name} is not collected. {COLLECT}") from error
+            raise ValueError(
+                f"The static file {name} is not collected. {COLLECT}"
+            ) from error
 
 
-def check_static_files(app_configs: object, **options: object) -> list[checks.CheckMessage]:
+def check_static_files(
+    app_configs: object, **options: object
+) -> list[checks.CheckMessage]:
     """agency.E002: collectstatic was not run, or not since the last upgrade."""
     if not isinstance(staticfiles_storage, CollectedFilesStorage):
         return []
@@ -32,7 +38,8 @@ def check_static_files(app_configs: object, **options: object) -> list[checks.Ch
             if name not in staticfiles_storage.hashed_files:
                 return [
                     checks.Error(
-                        f"The static file {name} is not collected. {COLLECT}", id="agency.E002"
+                        f"The static file {name} is not collected. {COLLECT}",
+                        id="agency.E002",
                     )
                 ]
     return []

@@ -12,7 +12,7 @@ from django.db import DatabaseError, InterfaceError
 from rest_framework.exceptions import AuthenticationFailed, ValidationError
 
 from agency.api.authentication import TenantAuthentication
-from agency.api.views import flatten, sentence
+from agency.api.exceptions import errors_as_text, flatten_errors
 from agency.core.database.base import is_outage
 from agency.core.errors import AgencyError, DatabaseAway, Invalid, NotReady
 from agency.server.asgi_responses import (
@@ -50,9 +50,13 @@ class Application:
         elif scope["path"] == "/health":
             await send_answer(send, 200, b"Healthy", b"text/plain")
         elif scope["path"] not in PATHS:
-            await send_refusal(send, 404, "not_found", "Only the stream of events is served here.")
+            await send_refusal(
+                send, 404, "not_found", "Only the stream of events is served here."
+            )
         elif scope["method"] != "GET":
-            await send_refusal(send, 405, "method_not_allowed", "A stream is read by GET.")
+            await send_refusal(
+                send, 405, "method_not_allowed", "A stream is read by GET."
+            )
         else:
             await self.stream(scope, receive, send)
 
@@ -77,11 +81,15 @@ class Application:
             await send_refusal(send, 401, "unauthorized", str(error.detail))
             return
         except ValidationError as error:
-            errors = flatten(error.detail)
-            await send_refusal(send, 400, "invalid_request", sentence(errors), errors)
+            errors = flatten_errors(error.detail)
+            await send_refusal(
+                send, 400, "invalid_request", errors_as_text(errors), errors
+            )
             return
         except AgencyError as error:
-            await send_refusal(send, error.status, error.code, error.message, error.errors)
+            await send_refusal(
+                send, error.status, error.code, error.message, error.errors
+            )
             return
         sending = asyncio.create_task(pump(hub, listener, send))
         leaving = asyncio.create_task(wait_for_disconnect(receive))
@@ -134,11 +142,17 @@ async def pump(hub: Hub, listener: Listener, send: Send) -> None:
 
 
 async def send_refusal(
-    send: Send, status: int, code: str, message: str, errors: dict[str, list[str]] | None = None
+    send: Send,
+    status: int,
+    code: str,
+    message: str,
+    errors: dict[str, list[str]] | None = None,
 ) -> None:
     headers = {
         401: [(b"www-authenticate", b"Bearer")],
         429: [(b"retry-after", b"30")],
         503: [(b"retry-after", str(NotReady.retry_after).encode())],
     }
-    await send_problem(send, status, code, message, *headers.get(status, []), errors=errors)
+    await send_problem(
+        send, status, code, message, *headers.get(status, []), errors=errors
+    )

@@ -52,12 +52,16 @@ class ClientGone(Exception):
 class Refusal(Exception):
     """An answer that needs neither Django nor a thread."""
 
-    def __init__(self, status: int, code: str, message: str, retry_after: int | None = None):
+    def __init__(
+        self, status: int, code: str, message: str, retry_after: int | None = None
+    ):
         super().__init__(message)
         self.status = status
         self.code = code
         self.message = message
-        self.headers: list[Header] = [(b"connection", b"close")]  # the rest of the body is not read
+        self.headers: list[Header] = [
+            (b"connection", b"close")
+        ]  # the rest of the body is not read
         if retry_after is not None:
             self.headers.append((b"retry-after", str(retry_after).encode()))
 
@@ -93,7 +97,9 @@ class DjangoHandler(BaseHandler):
             response.close()  # sends request_finished, which gives the database connection back
             return Answer(response.status_code, headers, content, None, lambda: None)
         close_old_connections()
-        return Answer(response.status_code, headers, b"", iter(response), response.close)
+        return Answer(
+            response.status_code, headers, b"", iter(response), response.close
+        )
 
 
 def encoded_headers(response: HttpResponseBase) -> list[Header]:
@@ -171,7 +177,9 @@ def checked(message: dict[str, Any], limit: int, before: int) -> bytes:
 
 
 def too_large(limit: int) -> Refusal:
-    return Refusal(413, "body_too_large", f"The body is larger than {limit} bytes. Send less.")
+    return Refusal(
+        413, "body_too_large", f"The body is larger than {limit} bytes. Send less."
+    )
 
 
 def announced_length(scope: Scope) -> int:
@@ -181,7 +189,9 @@ def announced_length(scope: Scope) -> int:
 
 
 def header_value(scope: Scope, name: bytes) -> str:
-    return next((value.decode("latin1") for key, value in scope["headers"] if key == name), "")
+    return next(
+        (value.decode("latin1") for key, value in scope["headers"] if key == name), ""
+    )
 
 
 class Web:
@@ -208,7 +218,9 @@ class Web:
         except Refusal as refusal:
             # As Django does for its own answers, so that pages on other origins can read these too
             headers = cors.added(refusal.headers, cors.judged(scope)[1])
-            await send_problem(send, refusal.status, refusal.code, refusal.message, *headers)
+            await send_problem(
+                send, refusal.status, refusal.code, refusal.message, *headers
+            )
         except ClientGone:
             pass
 
@@ -225,7 +237,9 @@ class Web:
         try:
             answer = await used.run(caller, work, partial(wait_for_disconnect, receive))
         except TurnRefused:
-            message = "Too many of your calls are at work already. Send this one again later."
+            message = (
+                "Too many of your calls are at work already. Send this one again later."
+            )
             raise Refusal(429, "too_many_at_once", message, retry_after=5) from None
         await self._send(answer, send)
 
@@ -236,8 +250,12 @@ class Web:
             return
         loop = asyncio.get_running_loop()
         try:
-            while chunk := await loop.run_in_executor(self.quick.pool, next, answer.chunks, b""):
-                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            while chunk := await loop.run_in_executor(
+                self.quick.pool, next, answer.chunks, b""
+            ):
+                await send(
+                    {"type": "http.response.body", "body": chunk, "more_body": True}
+                )
             await send({"type": "http.response.body", "body": b""})
         finally:
             await loop.run_in_executor(self.quick.pool, answer.close)

@@ -20,7 +20,7 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.api.views import browses, plain_problem
+from agency.api.exceptions import plain_error_response, wants_html
 from agency.core import metrics
 from agency.core.callers import client_address
 
@@ -64,14 +64,14 @@ def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
     metrics.refused(action)
     seconds = seconds_to_wait(request, action, key)
     wait = duration_text(seconds)
-    if browses(request):
+    if wants_html(request):
         # A new password ends the wait (allauth, `_delete_login_attempts_cached_email`).
         may_reset = action == "login_failed" and settings.EMAIL_URL
         shown = {"wait": wait, "may_reset": may_reset}
         answer = render(request, "429.html", shown, status=429)
     else:
         message = f"There were too many attempts. Wait {wait}, then try again."
-        answer = plain_problem(429, "too_many_requests", message)
+        answer = plain_error_response(429, "too_many_requests", message)
     answer["Retry-After"] = str(seconds)
     return answer
 
@@ -91,7 +91,9 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
 
 def duration_text(seconds: int) -> str:
     """`1 second`, `90 seconds`, `2 minutes`: never less than it is."""
-    number, unit = (seconds, "second") if seconds <= 90 else (math.ceil(seconds / 60), "minute")
+    number, unit = (
+        (seconds, "second") if seconds <= 90 else (math.ceil(seconds / 60), "minute")
+    )
     return f"{number} {unit}{'' if number == 1 else 's'}"
 
 
@@ -100,7 +102,9 @@ class AccountAdapter(DefaultAccountAdapter):
         """What allauth's rates with `ip` count by."""
         return client_address(request.META)
 
-    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+    def _get_login_attempts_cache_key(
+        self, request: HttpRequest, **credentials: Any
+    ) -> str:
         """What the rates of login_failed with `key` count by: account and address together.
 
         allauth's is account and Host: a stranger would lock the owner out, and get more tries by
@@ -124,7 +128,9 @@ class AccountAdapter(DefaultAccountAdapter):
     def format_email_subject(self, subject: str) -> str:
         return f"{SITE.name}: {subject}"
 
-    def send_mail(self, template_prefix: str, email: str, context: dict[str, Any]) -> None:
+    def send_mail(
+        self, template_prefix: str, email: str, context: dict[str, Any]
+    ) -> None:
         """Links begin with PUBLIC_URL, whatever host the request named."""
         asked = current.request.build_absolute_uri("/")
         links = {
@@ -132,4 +138,6 @@ class AccountAdapter(DefaultAccountAdapter):
             for name, value in context.items()
             if isinstance(value, str) and value.startswith(asked)
         }
-        super().send_mail(template_prefix, email, context | links | {"current_site": SITE})
+        super().send_mail(
+            template_prefix, email, context | links | {"current_site": SITE}
+        )

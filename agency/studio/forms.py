@@ -86,14 +86,19 @@ class SettingsForm(forms.ModelForm):
 class KeyForm(CountsOnce):
     kind = forms.ChoiceField(label="Kind of key")
     name = forms.CharField(
-        max_length=100, help_text="Where it will be used, for example “Production server”."
+        max_length=100,
+        help_text="Where it will be used, for example “Production server”.",
     )
 
-    def __init__(self, *args: Any, kinds: list[str], live: dict[str, int], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, kinds: list[str], live: dict[str, int], **kwargs: Any
+    ) -> None:
         """kinds: the kinds to choose from. live: how many live keys of each kind there are."""
         super().__init__(*args, **kwargs)
         self.live = live
-        self.fields["kind"].choices = [(kind, ApiKey.Kind(kind).label) for kind in kinds]
+        self.fields["kind"].choices = [
+            (kind, ApiKey.Kind(kind).label) for kind in kinds
+        ]
 
     def clean_kind(self) -> str:
         kind = self.cleaned_data["kind"]

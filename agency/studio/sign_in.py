@@ -7,7 +7,9 @@ from django.contrib.auth.base_user import AbstractBaseUser
 
 
 class Backend(AuthenticationBackend):
-    def _authenticate_by_email(self, email: str, password: str) -> AbstractBaseUser | None:
+    def _authenticate_by_email(
+        self, email: str, password: str
+    ) -> AbstractBaseUser | None:
         """The one whose password it is. Where sign-up makes a second account of an address, that of
         a verified one must not go first: the second could not sign in, which tells of the first."""
         if settings.ACCOUNT_EMAIL_VERIFICATION != "none":

@@ -102,7 +102,9 @@ def new_organization(request: HttpRequest) -> HttpResponse:
         )
     except QuotaExceeded as error:
         form.add_error(None, error.message)
-        return render(request, "studio/new_organization.html", {"form": form}, status=error.status)
+        return render(
+            request, "studio/new_organization.html", {"form": form}, status=error.status
+        )
     Kind = ApiKey.Kind
     context = {
         "tenant": made.tenant,
@@ -182,7 +184,12 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     if request.method == "POST":
         successor, secret = key.rotate(OVERLAP)
         return key_page(request, tenant, successor, secret, replaced=key)
-    context = {"tenant": tenant, "key": key, "end": timezone.now() + OVERLAP, "form": CountsOnce()}
+    context = {
+        "tenant": tenant,
+        "key": key,
+        "end": timezone.now() + OVERLAP,
+        "form": CountsOnce(),
+    }
     return render(request, "studio/rotate_key.html", context)
 
 
@@ -194,7 +201,9 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
         return render(request, "studio/revoke_key.html", {"tenant": tenant, "key": key})
     if key.is_live:
         key.revoke()
-        messages.success(request, f"{key} is revoked. Calls that use it are refused from now on.")
+        messages.success(
+            request, f"{key} is revoked. Calls that use it are refused from now on."
+        )
     return redirect("studio:organization", tenant_id=tenant_id)
 
 
@@ -228,7 +237,11 @@ def keys_of(tenant: Tenant) -> QuerySet[ApiKey]:
     owners = Q(tenant=tenant)
     if not tenant.made_by_provider:
         owners |= Q(provider=tenant.provider)
-    return ApiKey.objects.filter(owners).select_related("tenant", "provider").order_by("-pk")
+    return (
+        ApiKey.objects.filter(owners)
+        .select_related("tenant", "provider")
+        .order_by("-pk")
+    )
 
 
 def key_form(membership: Membership, data: Any = None) -> KeyForm:
@@ -242,7 +255,11 @@ def key_form(membership: Membership, data: Any = None) -> KeyForm:
 
 
 def key_page(
-    request: HttpRequest, tenant: Tenant, key: ApiKey, secret: str, replaced: ApiKey | None = None
+    request: HttpRequest,
+    tenant: Tenant,
+    key: ApiKey,
+    secret: str,
+    replaced: ApiKey | None = None,
 ) -> HttpResponse:
     if replaced:
         replaced.refresh_from_db(fields=["expires_at"])

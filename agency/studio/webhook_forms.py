@@ -50,7 +50,11 @@ class WebhookForm(CountsOnce):
     )
     retry_unconfirmed = forms.TypedChoiceField(
         label="Send again what was sent in full and not answered",
-        choices=[("", "If the address has answered before"), ("yes", "Always"), ("no", "Never")],
+        choices=[
+            ("", "If the address has answered before"),
+            ("yes", "Always"),
+            ("no", "Never"),
+        ],
         coerce=lambda chosen: chosen == "yes",
         empty_value=None,
         required=False,
@@ -60,7 +64,9 @@ class WebhookForm(CountsOnce):
         """As the API judges it."""
         judge = WebhookOptions()
         try:
-            return judge.validate_url(judge.fields["url"].run_validation(self.cleaned_data["url"]))
+            return judge.validate_url(
+                judge.fields["url"].run_validation(self.cleaned_data["url"])
+            )
         except serializers.ValidationError as error:
             raise forms.ValidationError([str(one) for one in error.detail]) from None
         except Invalid as error:
@@ -76,7 +82,9 @@ class RecoveryForm(CountsOnce):
         label="What failed since",
         choices=[(name, label) for name, (label, _) in SINCE.items()],
     )
-    unconfirmed = forms.BooleanField(label="Also what was never answered", required=False)
+    unconfirmed = forms.BooleanField(
+        label="Also what was never answered", required=False
+    )
 
     def wanted(self) -> dict[str, datetime | bool | None]:
         _, ago = SINCE[self.cleaned_data["since"]]

@@ -47,7 +47,9 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     form = WebhookForm(request.POST)
     if not form.is_valid():
         return webhooks_page(request, membership, form)
-    wanted = {name: form.cleaned_data[name] for name in form.fields if name != "form_token"}
+    wanted = {
+        name: form.cleaned_data[name] for name in form.fields if name != "form_token"
+    }
     kind, dialect = Webhook.Type.NOTIFICATION, Webhook.Dialect.CLIENT
     try:
         made = Webhook.register(membership.tenant, type=kind, dialect=dialect, **wanted)
@@ -70,7 +72,9 @@ def secret_page(
 
 
 def webhook_of(membership: Membership, webhook_id: UUID) -> Webhook:
-    return get_object_or_404(Webhook.of(membership.tenant).select_related("tenant"), pk=webhook_id)
+    return get_object_or_404(
+        Webhook.of(membership.tenant).select_related("tenant"), pk=webhook_id
+    )
 
 
 @page("GET", "HEAD")
@@ -103,7 +107,9 @@ def uuid_of(text: str) -> UUID | None:
 
 @page("GET", "HEAD", "POST")
 @counts_once(back="studio:webhooks")
-def rotate_secret(request: HttpRequest, tenant_id: UUID, webhook_id: UUID) -> HttpResponse:
+def rotate_secret(
+    request: HttpRequest, tenant_id: UUID, webhook_id: UUID
+) -> HttpResponse:
     found = webhook_of(manager_of(request, tenant_id), webhook_id)
     if request.method == "POST":
         secret, until = found.rotate_secret()
@@ -118,7 +124,9 @@ def acts(done: str, form_class: Any = CountsOnce) -> Callable[..., Any]:
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
         @page("POST")
         @counts_once(back="studio:webhooks")
-        def button(request: HttpRequest, tenant_id: UUID, webhook_id: UUID) -> HttpResponse:
+        def button(
+            request: HttpRequest, tenant_id: UUID, webhook_id: UUID
+        ) -> HttpResponse:
             found = webhook_of(manager_of(request, tenant_id), webhook_id)
             form = form_class(request.POST)
             try:
@@ -127,7 +135,9 @@ def acts(done: str, form_class: Any = CountsOnce) -> Callable[..., Any]:
                     messages.success(request, done)
             except AgencyError as error:
                 messages.error(request, error.message)
-            return redirect("studio:webhook", tenant_id=tenant_id, webhook_id=webhook_id)
+            return redirect(
+                "studio:webhook", tenant_id=tenant_id, webhook_id=webhook_id
+            )
 
         return button
 
@@ -155,7 +165,9 @@ def recover(found: Webhook, form: RecoveryForm) -> None:
 
 
 @page("GET", "HEAD", "POST")
-def remove_webhook(request: HttpRequest, tenant_id: UUID, webhook_id: UUID) -> HttpResponse:
+def remove_webhook(
+    request: HttpRequest, tenant_id: UUID, webhook_id: UUID
+) -> HttpResponse:
     found = webhook_of(manager_of(request, tenant_id), webhook_id)
     if request.method != "POST":
         context = {"tenant": found.tenant, "webhook": found}
@@ -207,8 +219,14 @@ def resend(
     found = delivery_of(manager_of(request, tenant_id).tenant, webhook_id, delivery_id)
     try:
         found.resend()
-        messages.success(request, "It is sent again, with the same webhook-id and body.")
+        messages.success(
+            request, "It is sent again, with the same webhook-id and body."
+        )
     except AgencyError as error:
         messages.error(request, error.message)
-    place = {"tenant_id": tenant_id, "webhook_id": webhook_id, "delivery_id": delivery_id}
+    place = {
+        "tenant_id": tenant_id,
+        "webhook_id": webhook_id,
+        "delivery_id": delivery_id,
+    }
     return redirect("studio:delivery", **place)

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.pagination import parameters
-from agency.api.views import View, find, found
+from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api import links
 from connections.api.serializers import (
@@ -82,7 +82,7 @@ def of(wallet):
 
 
 def one(wallet, connection_id):
-    return found(of(wallet).filter(connection_id=connection_id).first(), Connection)
+    return or_404(of(wallet).filter(connection_id=connection_id).first(), Connection)
 
 
 def invite(wallet, body):
@@ -98,7 +98,9 @@ def invite(wallet, body):
                 body.get("exchangeVersion", ""),
             )
     except IntegrityError:
-        raise Conflict("connection_id_taken", f"The connectionId {chosen} is taken.") from None
+        raise Conflict(
+            "connection_id_taken", f"The connectionId {chosen} is taken."
+        ) from None
 
 
 class OrganizationView(View):
@@ -106,7 +108,9 @@ class OrganizationView(View):
 
     @property
     def wallet(self):
-        return Wallet.objects.select_related("tenant").get(tenant=self.tenant, is_organization=True)
+        return Wallet.objects.select_related("tenant").get(
+            tenant=self.tenant, is_organization=True
+        )
 
 
 @extend_schema(tags=["Connections"])
@@ -119,8 +123,10 @@ class Connections(OrganizationView):
         examples=[INVITED, NAMED, BY_OUT_OF_BAND],
     )
     def create(self, request):
-        body = self.parsed(ConnectionInvitationParameters)
-        return self.shown(ConnectionContract, self.act(invite, self.wallet, body))
+        body = self.parse_body(ConnectionInvitationParameters)
+        return self.to_response(
+            ConnectionContract, self.perform(invite, self.wallet, body)
+        )
 
     @extend_schema(
         operation_id="listConnections",
@@ -130,7 +136,7 @@ class Connections(OrganizationView):
         examples=[CONNECTED],
     )
     def list(self, request):
-        return self.listed(ConnectionContract, of(self.wallet), ConnectionQuery)
+        return self.list_response(ConnectionContract, of(self.wallet), ConnectionQuery)
 
     @extend_schema(
         operation_id="getConnection",
@@ -140,7 +146,9 @@ class Connections(OrganizationView):
         examples=[CONNECTED],
     )
     def retrieve(self, request, connectionId):
-        return self.settled(ConnectionContract, partial(one, self.wallet, connectionId))
+        return self.wait_for_change(
+            ConnectionContract, partial(one, self.wallet, connectionId)
+        )
 
     @extend_schema(
         operation_id="deleteConnection",
@@ -165,7 +173,9 @@ MOMENT = "2026-01-31T08:00:00.000000Z"
 class Messages(OrganizationView):
     @property
     def rows(self):
-        written = BasicMessage.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        written = BasicMessage.objects.filter(
+            tenant=self.tenant, wallet__is_organization=True
+        )
         return written.select_related("connection")
 
     @extend_schema(
@@ -182,8 +192,10 @@ class Messages(OrganizationView):
         ],
     )
     def create(self, request):
-        body = self.parsed(BasicMessageParameters)
-        self.act(BasicMessage.send, one(self.wallet, body["connectionId"]), body["text"])
+        body = self.parse_body(BasicMessageParameters)
+        self.perform(
+            BasicMessage.send, one(self.wallet, body["connectionId"]), body["text"]
+        )
         return Response()
 
     @extend_schema(
@@ -209,16 +221,20 @@ class Messages(OrganizationView):
     def list(self, request, connectionId):
         connection = one(self.wallet, connectionId)
         rows = self.rows.filter(connection=connection)
-        return self.listed(BasicMessageRecord, rows, BasicMessageQuery)
+        return self.list_response(BasicMessageRecord, rows, BasicMessageQuery)
 
     @extend_schema(
         operation_id="getMessage",
         summary="Read a message",
         responses=BasicMessageContract,
-        examples=[OpenApiExample("A text", {"timestamp": MOMENT, **MESSAGE}, response_only=True)],
+        examples=[
+            OpenApiExample(
+                "A text", {"timestamp": MOMENT, **MESSAGE}, response_only=True
+            )
+        ],
     )
     def retrieve(self, request, messageId):
-        return self.shown(BasicMessageContract, find(self.rows, messageId))
+        return self.to_response(BasicMessageContract, get_or_404(self.rows, messageId))
 
 
 @extend_schema(tags=["Wallet connections"])
@@ -234,15 +250,15 @@ class WalletConnections(WalletView):
     )
     def accept(self, request, walletId):
         wallet = self.wallet
-        given = self.parsed(AcceptInvitationParameters)["invitation"]
+        given = self.parse_body(AcceptInvitationParameters)["invitation"]
         invitation = links.resolve(given, "invitation", out_of_band.read)
-        accepted = self.act(Connection.accept, wallet, invitation)
+        accepted = self.perform(Connection.accept, wallet, invitation)
         connection = one(wallet, accepted.connection_id)
         if connection.problem:
             error = connection.request_refused()
             connection.remove()
             raise error
-        return self.shown(ConnectionContract, connection)
+        return self.to_response(ConnectionContract, connection)
 
     @extend_schema(
         operation_id="listWalletConnections",
@@ -253,7 +269,7 @@ class WalletConnections(WalletView):
     )
     def list(self, request, walletId):
         rows = of(self.wallet).filter(state=Connection.State.CONNECTED)
-        return self.listed(ConnectionContract, rows, WalletConnectionQuery)
+        return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
     @extend_schema(
         operation_id="listInvitations",
@@ -264,7 +280,7 @@ class WalletConnections(WalletView):
     )
     def invitations(self, request, walletId):
         rows = of(self.wallet).exclude(state=Connection.State.CONNECTED)
-        return self.listed(ConnectionContract, rows, WalletConnectionQuery)
+        return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
     @extend_schema(
         operation_id="getWalletConnection",
@@ -274,7 +290,9 @@ class WalletConnections(WalletView):
         examples=[CONNECTED],
     )
     def retrieve(self, request, walletId, connectionId):
-        return self.settled(ConnectionContract, partial(one, self.wallet, connectionId))
+        return self.wait_for_change(
+            ConnectionContract, partial(one, self.wallet, connectionId)
+        )
 
     @extend_schema(
         operation_id="deleteWalletConnection",

@@ -5,7 +5,7 @@ from django.http import HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from agency.api.views import plain_problem
+from agency.api.exceptions import plain_error_response
 from agency.core import rate_limits
 from agency.core.callers import client_address
 from agency.core.errors import PeerError, TooOften
@@ -27,18 +27,28 @@ def receive(request):
     same 400 for every envelope that does not open; 429 for what comes too fast."""
     if request.content_type not in CONTENT_TYPES:
         known = ", ".join(sorted(CONTENT_TYPES - {""}))
-        return plain_problem(415, "unsupported_media_type", f"Send an envelope as one of {known}.")
+        return plain_error_response(
+            415, "unsupported_media_type", f"Send an envelope as one of {known}."
+        )
     try:
-        rate_limits.spend("address", client_address(request.META), settings.INBOX_PER_ADDRESS)
+        rate_limits.spend(
+            "address", client_address(request.META), settings.INBOX_PER_ADDRESS
+        )
         reply = inbound.accept_envelope(request.body)
     except PeerError:
-        return plain_problem(400, "cannot_open", "The envelope cannot be opened here.")
+        return plain_error_response(
+            400, "cannot_open", "The envelope cannot be opened here."
+        )
     except TooOften as error:
-        answer = plain_problem(error.status, error.code, f"{error.message} Send it again later.")
+        answer = plain_error_response(
+            error.status, error.code, f"{error.message} Send it again later."
+        )
         answer["Retry-After"] = str(error.retry_after)
         return answer
     if reply is None:
         empty = HttpResponse(status=202)
         del empty["Content-Type"]  # of no content
         return empty
-    return HttpResponse(reply, content_type=request.content_type or transport.CONTENT_TYPE)
+    return HttpResponse(
+        reply, content_type=request.content_type or transport.CONTENT_TYPE
+    )

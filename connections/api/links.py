@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from agency.api.views import browses, plain_problem
+from agency.api.exceptions import plain_error_response, wants_html
 from agency.core import bounded_json, http
 from agency.core.errors import Invalid, PeerError
 from connections.api import qr_codes
@@ -64,7 +64,9 @@ def _fetched(link):
     clock = http.Clock(FETCH_SECONDS)
     try:
         for _ in range(MAX_HOPS):
-            answer = http.get(link, deadline=clock.left(), answer_bytes=FETCH_BYTES, hops=0)
+            answer = http.get(
+                link, deadline=clock.left(), answer_bytes=FETCH_BYTES, hops=0
+            )
             if answer.status not in http.MOVED:
                 return bounded_json.loads(answer.body)
             link = urljoin(link, answer.headers.get("location", ""))
@@ -99,7 +101,7 @@ def page(request, connection):
     Browsers and proxies keep addresses, so a browser is not led to one with the values in it.
     """
     is_open = bool(connection) and connection.is_open
-    if is_open and not carries_message(request) and not browses(request):
+    if is_open and not carries_message(request) and not wants_html(request):
         return HttpResponseRedirect(connection.landing_url)
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
@@ -130,7 +132,7 @@ def ways(connection):
 
 def wants_json(request):
     accept = request.headers.get("Accept", "")
-    return not browses(request) and ("json" in accept or "didcomm" in accept)
+    return not wants_html(request) and ("json" in accept or "didcomm" in accept)
 
 
 @require_safe
@@ -151,7 +153,9 @@ def by_token(token):
 
 
 def used():
-    return plain_problem(410, "invitation_used", "The link was used already. Ask for a new one.")
+    return plain_error_response(
+        410, "invitation_used", "The link was used already. Ask for a new one."
+    )
 
 
 def find(token):

@@ -3,7 +3,7 @@
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
-from agency.api.views import Contract, Parameters, compact, utc
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, one
 from connections.models import Connection
 
@@ -38,12 +38,15 @@ class ProtocolContract(Contract):
     """How a connection is spoken."""
 
     connectionId = serializers.CharField()
-    handshake = serializers.CharField(required=False, help_text="The protocol it was made by.")
+    handshake = serializers.CharField(
+        required=False, help_text="The protocol it was made by."
+    )
     exchangeVersion = serializers.ChoiceField(EXCHANGE_VERSIONS)
     issueCredential = serializers.CharField(help_text="The version of the next offer.")
     presentProof = serializers.CharField(help_text="The version of the next request.")
     disclosed = serializers.ListField(
-        child=serializers.CharField(), help_text="What the peer says it speaks, if it said so."
+        child=serializers.CharField(),
+        help_text="What the peer says it speaks, if it said so.",
     )
     rotationPending = serializers.BooleanField(
         help_text="Whether the peer has still to agree to a new key of ours."
@@ -51,7 +54,7 @@ class ProtocolContract(Contract):
     endedAtUtc = serializers.DateTimeField(required=False)
 
     def to_representation(self, connection):
-        return compact(
+        return drop_nulls(
             connectionId=connection.connection_id,
             handshake=connection.handshake or None,
             exchangeVersion=connection.exchange_version or AUTO,
@@ -59,7 +62,7 @@ class ProtocolContract(Contract):
             presentProof=connection.wire_for("present-proof").version,
             disclosed=connection.disclosed,
             rotationPending=bool(connection.rotation_id),
-            endedAtUtc=utc(connection.left_at),
+            endedAtUtc=format_utc(connection.left_at),
         )
 
 
@@ -72,7 +75,7 @@ class Protocols(OrganizationView):
         examples=[SPOKEN],
     )
     def retrieve(self, request, connectionId):
-        return self.shown(ProtocolContract, one(self.wallet, connectionId))
+        return self.to_response(ProtocolContract, one(self.wallet, connectionId))
 
     @extend_schema(
         operation_id="setConnectionProtocols",
@@ -86,8 +89,8 @@ class Protocols(OrganizationView):
     )
     def update(self, request, connectionId):
         connection = one(self.wallet, connectionId)
-        chosen = self.parsed(ProtocolParameters)["exchangeVersion"]
-        self.act(connection.choose_version, "" if chosen == AUTO else chosen)
+        chosen = self.parse_body(ProtocolParameters)["exchangeVersion"]
+        self.perform(connection.choose_version, "" if chosen == AUTO else chosen)
         return self.retrieve(request, connectionId)
 
     @extend_schema(
@@ -100,7 +103,7 @@ class Protocols(OrganizationView):
         examples=[SPOKEN],
     )
     def rotate(self, request, connectionId):
-        self.act(one(self.wallet, connectionId).rotate)
+        self.perform(one(self.wallet, connectionId).rotate)
         return self.retrieve(request, connectionId)
 
     @extend_schema(
@@ -113,5 +116,5 @@ class Protocols(OrganizationView):
         examples=[SPOKEN],
     )
     def end(self, request, connectionId):
-        self.act(one(self.wallet, connectionId).end)
+        self.perform(one(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)

@@ -4,8 +4,21 @@ from django.conf import settings
 from rest_framework import serializers
 
 from agency.api import dialects
-from agency.api.pagination import CREATED, NAMED, UPDATED, ChangingQuery, ListQuery, NamedQuery
-from agency.api.views import Contract, IdentifierField, Parameters, compact, utc
+from agency.api.pagination import (
+    CREATED,
+    NAMED,
+    UPDATED,
+    ChangingQuery,
+    ListQuery,
+    NamedQuery,
+)
+from agency.api.serializers import (
+    Contract,
+    IdentifierField,
+    Parameters,
+    drop_nulls,
+    format_utc,
+)
 from connections.didcomm.message import encode_url
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
@@ -28,7 +41,9 @@ class LinkParameters(Parameters):
     only_out_of_band = ("handshakes", "goalCode", "goal", "reuse")
 
     protocol = serializers.ChoiceField(
-        LINK_PROTOCOLS, required=False, help_text="`out-of-band`: as an out-of-band invitation."
+        LINK_PROTOCOLS,
+        required=False,
+        help_text="`out-of-band`: as an out-of-band invitation.",
     )
     handshakes = serializers.ListField(
         child=serializers.ChoiceField(out_of_band.HANDSHAKES),
@@ -39,10 +54,14 @@ class LinkParameters(Parameters):
         "request without them is answered without a connection.",
     )
     goalCode = serializers.CharField(
-        required=False, max_length=100, help_text="Out-of-band only: what it is for, by a code."
+        required=False,
+        max_length=100,
+        help_text="Out-of-band only: what it is for, by a code.",
     )
     goal = serializers.CharField(
-        required=False, max_length=200, help_text="Out-of-band only: what it is for, for people."
+        required=False,
+        max_length=200,
+        help_text="Out-of-band only: what it is for, for people.",
     )
     reuse = serializers.BooleanField(
         required=False,
@@ -67,7 +86,9 @@ class ExchangeLinkParameters(LinkParameters):
         if data.get("reuse") and "handshakes" not in data:
             raise serializers.ValidationError({"reuse": ["This needs handshakes."]})
         if "protocol" in data and "connectionId" in data:
-            raise serializers.ValidationError({"protocol": ["A connection takes no link."]})
+            raise serializers.ValidationError(
+                {"protocol": ["A connection takes no link."]}
+            )
         return data
 
 
@@ -102,7 +123,8 @@ class ConnectionInvitationParameters(LinkParameters):
 
 class AcceptInvitationParameters(Parameters):
     invitation = serializers.CharField(
-        max_length=200_000, help_text="The invitation as base64, base64url, JSON, or its link."
+        max_length=200_000,
+        help_text="The invitation as base64, base64url, JSON, or its link.",
     )
 
 
@@ -141,18 +163,21 @@ class ConnectionContract(Contract):
         required=False, help_text="The last key with which the peer packed a message."
     )
     state = serializers.ChoiceField(STATES)
-    invitation = serializers.CharField(required=False, help_text="For deep links and QR codes.")
+    invitation = serializers.CharField(
+        required=False, help_text="For deep links and QR codes."
+    )
     invitationUrl = serializers.CharField(required=False)
     endpoint = AgentEndpoint(required=False)
     createdAtUtc = serializers.DateTimeField()
     endedAtUtc = serializers.DateTimeField(
-        required=False, help_text="When either side ended it: nothing more goes over it."
+        required=False,
+        help_text="When either side ended it: nothing more goes over it.",
     )
     multiParty = serializers.BooleanField()
 
     def to_representation(self, connection):
         key = connection.my_key
-        return compact(
+        return drop_nulls(
             connectionId=connection.connection_id,
             name=connection.name or None,
             imageUrl=connection.image_url or None,
@@ -163,8 +188,8 @@ class ConnectionContract(Contract):
             state=connection.state,
             **self.invitation_of(connection),
             endpoint=self.their_endpoint(connection),
-            createdAtUtc=utc(connection.created_at),
-            endedAtUtc=utc(connection.left_at),
+            createdAtUtc=format_utc(connection.created_at),
+            endedAtUtc=format_utc(connection.left_at),
             multiParty=connection.multi_party,
         )
 
@@ -184,9 +209,11 @@ class ConnectionContract(Contract):
     def their_endpoint(self, connection):
         if not connection.their_key:
             return None
-        return compact(
+        return drop_nulls(
             did=connection.their_did or None,
-            verkey=dialects.verkey(self.context["request"], connection.their_proven_key),
+            verkey=dialects.verkey(
+                self.context["request"], connection.their_proven_key
+            ),
             uri=connection.their_endpoint or None,
         )
 
@@ -222,11 +249,11 @@ class BasicMessageRecord(Contract):
             "id": str(message.pk),
             "typeName": "BasicMessageRecord",
             "connectionId": message.connection.connection_id,
-            "sentTime": utc(message.sent_at),
+            "sentTime": format_utc(message.sent_at),
             "direction": message.direction,
             "text": message.shown_text(),
-            "createdAtUtc": utc(message.created_at),
-            "updatedAtUtc": utc(message.updated_at),
+            "createdAtUtc": format_utc(message.created_at),
+            "updatedAtUtc": format_utc(message.updated_at),
         }
 
 
@@ -241,7 +268,7 @@ class BasicMessageContract(Contract):
     def to_representation(self, message):
         return {
             "connectionId": message.connection.connection_id,
-            "timestamp": utc(message.sent_at),
+            "timestamp": format_utc(message.sent_at),
             "text": message.shown_text(),
             "direction": message.direction,
         }

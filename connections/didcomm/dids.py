@@ -91,13 +91,19 @@ def texts(service: dict[str, Any], member: str) -> list[str]:
 
 def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
     listed = document.get(member)
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    return (
+        [one for one in listed if isinstance(one, dict)]
+        if isinstance(listed, list)
+        else []
+    )
 
 
 def _public_keys(document: dict[str, Any]) -> dict[str, str]:
     """Ed25519 keys by the last part of their id, those for authentication first."""
     entries = [entry for member in METHODS for entry in _dicts(document, member)]
-    found = {str(entry.get("id")).rpartition("#")[2]: _public_key(entry) for entry in entries}
+    found = {
+        str(entry.get("id")).rpartition("#")[2]: _public_key(entry) for entry in entries
+    }
     return {name: key for name, key in found.items() if key}
 
 
@@ -110,13 +116,23 @@ def _public_key(entry: dict[str, Any]) -> str:
         is_ours = jwk.get("crv") == "Ed25519" and isinstance(jwk.get("x"), str)
         return keys.encode(decode_bytes(jwk["x"][:64])) if is_ours else ""
     raw = entry.get("publicKeyBase58")
-    return raw if isinstance(raw, str) and not str(entry.get("type")).startswith("X25519") else ""
+    return (
+        raw
+        if isinstance(raw, str) and not str(entry.get("type")).startswith("X25519")
+        else ""
+    )
 
 
 def _service(document: dict[str, Any]) -> dict[str, Any]:
     """The one to use: of those that can be posted to, the lowest priority."""
-    usable = [one for one in _dicts(document, "service") if one.get("type") in SERVICE_TYPES]
-    return min(usable, key=lambda one: (not reachable(_endpoint(one)), _priority(one)), default={})
+    usable = [
+        one for one in _dicts(document, "service") if one.get("type") in SERVICE_TYPES
+    ]
+    return min(
+        usable,
+        key=lambda one: (not reachable(_endpoint(one)), _priority(one)),
+        default={},
+    )
 
 
 def _priority(service: dict[str, Any]) -> int:
@@ -160,7 +176,9 @@ def _expanded(did: str) -> dict[str, Any]:
         if part.startswith("S"):
             content = decode_json(part[1:])
             listed = content if isinstance(content, list) else [content]
-            document["service"] += [_spelled_out(one) for one in listed if isinstance(one, dict)]
+            document["service"] += [
+                _spelled_out(one) for one in listed if isinstance(one, dict)
+            ]
     return document
 
 
@@ -230,7 +248,9 @@ def legacy_document(party: Party) -> dict[str, Any]:
                 "publicKeyBase58": party.verkey,
             }
         ],
-        "authentication": [{"type": "Ed25519SignatureAuthentication2018", "publicKey": key_id}],
+        "authentication": [
+            {"type": "Ed25519SignatureAuthentication2018", "publicKey": key_id}
+        ],
         "service": [
             {
                 "id": f"{party.did};indy",

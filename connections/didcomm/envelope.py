@@ -10,7 +10,9 @@ from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, encode_bytes
 from wallets import keys
 
-ENCRYPTION = "xchacha20poly1305_ietf"  # its name; the cipher is ChaCha20-Poly1305 with 12 bytes
+ENCRYPTION = (
+    "xchacha20poly1305_ietf"  # its name; the cipher is ChaCha20-Poly1305 with 12 bytes
+)
 MAX_RECIPIENTS = 32
 
 
@@ -36,7 +38,9 @@ def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
                 "enc": ENCRYPTION,
                 "typ": "JWM/1.0",
                 "alg": "Authcrypt" if sender else "Anoncrypt",
-                "recipients": [_lock(key, recipient, sender) for recipient in recipients],
+                "recipients": [
+                    _lock(key, recipient, sender) for recipient in recipients
+                ],
             }
         ).encode()
     )
@@ -69,18 +73,28 @@ def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
     }
 
 
-def unpack(data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]) -> Opened:
+def unpack(
+    data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]
+) -> Opened:
     """Opens an envelope with whichever of its recipients' keys `find_seed` holds.
 
     Every envelope that cannot be opened raises the same PeerError `cannot_open`.
     """
     try:
         return _unpack(data, find_seed)
-    except (PeerError, bounded_json.BadJSON, KeyError, TypeError, AttributeError) as error:
+    except (
+        PeerError,
+        bounded_json.BadJSON,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ) as error:
         raise PeerError("cannot_open", "the envelope does not open") from error
 
 
-def _unpack(data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]) -> Opened:
+def _unpack(
+    data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]
+) -> Opened:
     envelope = bounded_json.loads(data, unique_keys=True)
     header = bounded_json.loads(decode_bytes(envelope["protected"]), unique_keys=True)
     entries = _recipients(header)
@@ -112,6 +126,8 @@ def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None
     encrypted, header = decode_bytes(entry["encrypted_key"]), entry["header"]
     if algorithm == "Anoncrypt":
         return keys.open_seal(encrypted, seed), None
-    named = keys.open_seal(decode_bytes(header["sender"]), seed).decode("ascii", "replace")
+    named = keys.open_seal(decode_bytes(header["sender"]), seed).decode(
+        "ascii", "replace"
+    )
     sender = keys.normalise(named)
     return keys.open_box(encrypted, decode_bytes(header["iv"]), sender, seed), sender

@@ -77,7 +77,9 @@ def enclose(wire: Wire, kind: Kind, content: dict) -> dict[str, Any]:
     """The members that carry `content` in a message to this peer."""
     members: dict[str, Any] = {kind.member: [attach(kind.identifier, content)]}
     if wire.version != "1.0":
-        members["formats"] = [{"attach_id": kind.identifier, "format": kind.formats[wire.format]}]
+        members["formats"] = [
+            {"attach_id": kind.identifier, "format": kind.formats[wire.format]}
+        ]
     return members
 
 
@@ -85,7 +87,9 @@ def wire_of(message: Message) -> Wire:
     """How a received message is written, and so how it is answered."""
     version = message.type.split("/")[1].partition(".")[0] + ".0"
     formats = [] if version == "1.0" else _formats(message)
-    is_anoncreds = formats and not any(name.startswith(f"{HLINDY}/") for _, name in formats)
+    is_anoncreds = formats and not any(
+        name.startswith(f"{HLINDY}/") for _, name in formats
+    )
     return Wire(message.prefix, version, ANONCREDS if is_anoncreds else HLINDY)
 
 
@@ -97,15 +101,23 @@ def enclosed(message: Message, kind: Kind) -> dict:
     known = (*kind.formats.values(), *kind.others)
     place = next((places[name] for name in known if name in places), None)
     if place is None:
-        raise PeerError("message_parse_failure", f"{kind.member} has no format known here")
+        raise PeerError(
+            "message_parse_failure", f"{kind.member} has no format known here"
+        )
     return attached(message, kind.member, place)
 
 
 def _formats(message: Message) -> list[tuple[str, str]]:
     """(attachment id, format) of each readable entry, in order."""
     listed = message.body.get("formats")
-    entries = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    entries = (
+        [one for one in listed if isinstance(one, dict)]
+        if isinstance(listed, list)
+        else []
+    )
     pairs = [(entry.get("attach_id"), entry.get("format")) for entry in entries]
     return [
-        (place, name) for place, name in pairs if isinstance(place, str) and isinstance(name, str)
+        (place, name)
+        for place, name in pairs
+        if isinstance(place, str) and isinstance(name, str)
     ]

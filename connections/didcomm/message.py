@@ -25,7 +25,9 @@ HANDSHAKE_CODES = {
     "complete": "complete_rejected",
 }
 CLOCKS_DIFFER = timedelta(minutes=5)
-NOT_IN_BOTH_ALPHABETS = {ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"}
+NOT_IN_BOTH_ALPHABETS = {
+    ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"
+}
 
 
 class Message(NamedTuple):
@@ -64,7 +66,10 @@ class Message(NamedTuple):
         """What the sender takes in the answer of the same call (RFC 0092): `all`, or `thread`
         with its id; `none` otherwise."""
         transport = _member(self.body, "~transport")
-        route, thread = transport.get("return_route"), transport.get("return_route_thread")
+        route, thread = (
+            transport.get("return_route"),
+            transport.get("return_route_thread"),
+        )
         if route == "thread" and isinstance(thread, str):
             return "thread", thread
         return ("all", "") if route == "all" else ("none", "")
@@ -72,7 +77,9 @@ class Message(NamedTuple):
     def is_expired(self, now: datetime) -> bool:
         """Whether its sender has said that it is of no use any more (RFC 0032)."""
         try:
-            end = datetime.fromisoformat(str(_member(self.body, "~timing").get("expires_time")))
+            end = datetime.fromisoformat(
+                str(_member(self.body, "~timing").get("expires_time"))
+            )
             end = end if end.tzinfo else end.replace(tzinfo=UTC)
             return end + CLOCKS_DIFFER < now
         except (ValueError, OverflowError):
@@ -106,10 +113,14 @@ def read(body: Any) -> Message:
     prefix, protocol, major, minor, name = match.groups()
     identifier = text(body, "@id")
     thread = body.get("~thread") or {}
-    thread_id = text(thread, "thid", identifier) if isinstance(thread, dict) else identifier
+    thread_id = (
+        text(thread, "thid", identifier) if isinstance(thread, dict) else identifier
+    )
     if max(len(identifier), len(thread_id)) > MAX_ID:
         raise PeerError("message_parse_failure", "@id or thid is too long")
-    return Message(f"{protocol}/{major}.{minor}/{name}", prefix, identifier, thread_id, body)
+    return Message(
+        f"{protocol}/{major}.{minor}/{name}", prefix, identifier, thread_id, body
+    )
 
 
 def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
@@ -146,7 +157,9 @@ def problem_report(answered: Message, code: str, explanation: str) -> dict:
         kind, code = "problem_report", HANDSHAKE_CODES.get(name, code)
         members = {"problem-code": code, "explain": explanation}
     members["description"] = {"code": code, "en": explanation}
-    return build(f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **members)
+    return build(
+        f"{protocol}/{version}/{kind}", answered.prefix, answered.thread_id, **members
+    )
 
 
 def problem_code(message: Message) -> str:
@@ -160,14 +173,20 @@ def problem_code(message: Message) -> str:
 def attach(identifier: str, content: dict) -> dict:
     """A JSON attachment in the form every reader takes: plain padded base64."""
     data = base64.b64encode(json.dumps(content).encode()).decode()
-    return {"@id": identifier, "mime-type": "application/json", "data": {"base64": data}}
+    return {
+        "@id": identifier,
+        "mime-type": "application/json",
+        "data": {"base64": data},
+    }
 
 
 def attached(message: Message, member: str, identifier: str | None = None) -> dict:
     """The JSON object attached as `member`: the one with this id, or else the first."""
     listed = message.body.get(member)
     attachments = (
-        [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        [one for one in listed if isinstance(one, dict)]
+        if isinstance(listed, list)
+        else []
     )
     named = [one for one in attachments if one.get("@id") == identifier]
     first = next(iter(named or attachments), None)

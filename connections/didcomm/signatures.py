@@ -16,7 +16,12 @@ def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
     """The attachment. It names the key in both places where readers look for it."""
     verkey = keys.verkey_of(seed)
     kid = keys.did_key_of(verkey)
-    jwk = {"kty": "OKP", "crv": "Ed25519", "x": _encode(keys.decode(verkey)), "kid": kid}
+    jwk = {
+        "kty": "OKP",
+        "crv": "Ed25519",
+        "x": _encode(keys.decode(verkey)),
+        "kid": kid,
+    }
     payload, protected = (
         _encode(content),
         _encode(json.dumps({"alg": "EdDSA", "jwk": jwk}).encode()),
@@ -58,11 +63,15 @@ def _signer(entry: Any, payload: str) -> str:
     protected = text(entry, "protected")
     header, jwk = _protected(protected)
     verkey = keys.encode(decode_bytes(text(jwk, "x")[:64]))
-    places = [place for place in (entry.get("header"), header, jwk) if isinstance(place, dict)]
+    places = [
+        place for place in (entry.get("header"), header, jwk) if isinstance(place, dict)
+    ]
     named = [str(place.get("kid")) for place in places]
     claimed = {keys.normalise(kid) for kid in named if kid.startswith("did:key:")}
     signed = f"{protected}.{payload}".encode()
-    is_signed = keys.is_signed_by(verkey, signed, decode_bytes(text(entry, "signature")))
+    is_signed = keys.is_signed_by(
+        verkey, signed, decode_bytes(text(entry, "signature"))
+    )
     if claimed - {verkey} or not is_signed:
         raise bad_signature()
     return verkey
@@ -73,7 +82,11 @@ def _protected(protected: str) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         header = bounded_json.loads(decode_bytes(protected))
         jwk = header["jwk"]
-        is_known = (header["alg"], jwk["kty"], jwk["crv"]) == ("EdDSA", "OKP", "Ed25519")
+        is_known = (header["alg"], jwk["kty"], jwk["crv"]) == (
+            "EdDSA",
+            "OKP",
+            "Ed25519",
+        )
     except (bounded_json.BadJSON, KeyError, TypeError) as error:
         raise bad_signature() from error
     if not is_known:

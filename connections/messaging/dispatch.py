@@ -19,7 +19,9 @@ from connections.messaging import transport
 from connections.models import OutboundMessage
 
 SLOW_SECONDS = 5.0  # from which an attempt counts as slow
-SLOW_ATTEMPTS = 3  # in a row: from then on the endpoint gets one thread, of those for slow ones
+SLOW_ATTEMPTS = (
+    3  # in a row: from then on the endpoint gets one thread, of those for slow ones
+)
 MAX_KNOWN = 10_000  # endpoints whose slow attempts are remembered
 
 threads = settings.MESSAGE_THREADS
@@ -46,7 +48,9 @@ class SlowEndpoints:
 
     def names(self) -> list[str]:
         with self._lock:
-            return [name for name, count in self._attempts.items() if count >= SLOW_ATTEMPTS]
+            return [
+                name for name, count in self._attempts.items() if count >= SLOW_ATTEMPTS
+            ]
 
     def __contains__(self, endpoint: str) -> bool:
         return self._attempts.get(endpoint, 0) >= SLOW_ATTEMPTS
@@ -87,11 +91,17 @@ class Load:
 
     def candidates(self) -> QuerySet[OutboundMessage]:
         """Due rows, without those whose endpoint or organization is known to have no room."""
-        endpoints = [name for name in self.by_endpoint if not self.endpoint_has_room(name)]
-        tenants = [one for one, count in self.by_tenant.items() if one and count >= PER_TENANT]
+        endpoints = [
+            name for name in self.by_endpoint if not self.endpoint_has_room(name)
+        ]
+        tenants = [
+            one for one, count in self.by_tenant.items() if one and count >= PER_TENANT
+        ]
         rows = OutboundMessage.due().filter(is_hosted=False)
         rows = rows.exclude(endpoint__in=endpoints).exclude(tenant__in=tenants)
-        slow = [one for one in self.slow_by_tenant if one and not self._slow_has_room(one)]
+        slow = [
+            one for one in self.slow_by_tenant if one and not self._slow_has_room(one)
+        ]
         if self.slow_by_tenant.total() >= FOR_SLOW:
             rows = rows.filter(has_answered_in_time())
         elif slow:
@@ -131,7 +141,9 @@ def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
     """Those of the rows that nobody else has taken meanwhile."""
     wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
     rows = list(
-        wanted.select_related("connection").select_for_update(skip_locked=True, of=["self"])
+        wanted.select_related("connection").select_for_update(
+            skip_locked=True, of=["self"]
+        )
     )
     for row in rows:
         row.lease()

@@ -67,7 +67,9 @@ def accept_envelope(data: bytes) -> bytes | None:
     return None
 
 
-def accept_reply(data: bytes, sent: "models.OutboundMessage", is_private: bool = False) -> None:
+def accept_reply(
+    data: bytes, sent: "models.OutboundMessage", is_private: bool = False
+) -> None:
     """What an agent answered in the call that brought it `sent`.
 
     is_private: nobody on the way could have answered instead. Agents of the time of connections/1.0
@@ -134,7 +136,9 @@ def process(row: "models.InboundMessage") -> None:
 
 def _process(row: "models.InboundMessage") -> None:
     key = Key.objects.get(verkey=row.recipient_key)
-    received = message.read(vault.unseal(row, "body"))._replace(sender=row.sender_key or None)
+    received = message.read(vault.unseal(row, "body"))._replace(
+        sender=row.sender_key or None
+    )
     try:
         _handle_once(row, key, received)
     except (PeerError, Conflict) as error:
@@ -143,7 +147,7 @@ def _process(row: "models.InboundMessage") -> None:
                 refuse(key, received, error)
 
 
-@network_reads.atomic
+@network_reads.atomic_with_reads
 def _handle_once(row: "models.InboundMessage", key: Key, received: Message) -> None:
     handle(key, received)
     faults.point("inside_handling")
@@ -206,7 +210,9 @@ def handle(key: Key, received: Message) -> None:
 
 def find_connection(key: Key, parent_id: str = "") -> "models.Connection | None":
     """By the key it came to; under a key kept for all invitations, by the invitation it names."""
-    connections = models.Connection.objects.select_related("wallet__tenant", "my_key", "other_key")
+    connections = models.Connection.objects.select_related(
+        "wallet__tenant", "my_key", "other_key"
+    )
     by_own_key = connections.filter(Q(my_key=key) | Q(other_key=key)).first()
     found = by_own_key or connections.filter(invitation_key=key).first()
     return found or models.Connection.invitation_of(key, parent_id)
@@ -218,7 +224,9 @@ def _check_sender(connection: "models.Connection", received: Message) -> None:
         connection.meet(received)
     elif connection.their_key:
         if not connection.is_peer(received.sender):
-            raise PeerError("wrong_sender", "the sender is not the peer of this connection")
+            raise PeerError(
+                "wrong_sender", "the sender is not the peer of this connection"
+            )
     elif received.protocol[0] not in message.HANDSHAKES:
         raise PeerError("wrong_sender", "the peer of this connection is not known yet")
 
@@ -241,9 +249,13 @@ def refuse(key: Key, received: Message, error: AgencyError) -> None:
         _report(connection, received, error)
 
 
-def _report(connection: "models.Connection", received: Message, error: AgencyError) -> None:
+def _report(
+    connection: "models.Connection", received: Message, error: AgencyError
+) -> None:
     """Vaguely. Never an answer to a problem report or an ack."""
     logger.info("%s refused: %s %s", received.type, error.code, error.message)
     if not received.is_problem_report and not received.family.endswith("/ack"):
         explanation = "The message was not accepted."
-        transport.tell(connection, message.problem_report(received, error.code, explanation))
+        transport.tell(
+            connection, message.problem_report(received, error.code, explanation)
+        )

@@ -2,13 +2,14 @@
 
 import hashlib
 import time
+from collections.abc import Iterable
 
 from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
 from agency.core.errors import PeerError
-from agency.core.queued_jobs import Delivery
+from agency.core.queued_jobs import QueuedJob
 from connections.messaging import transport
 from connections.protocols import connections_1_0
 from tenants import vault
@@ -53,7 +54,9 @@ class BasicMessage(Announced):
         """Writes to the peer of a connection."""
         connection.require_connected()
         message = cls._noted(connection, cls.Direction.OUTGOING, text, timezone.now())
-        body = connections_1_0.basic_message(text, message.sent_at, connection.message_prefix)
+        body = connections_1_0.basic_message(
+            text, message.sent_at, connection.message_prefix
+        )
         transport.send(connection, body)
         return message
 
@@ -61,13 +64,17 @@ class BasicMessage(Announced):
     def receive(cls, connection, message):
         """Notes what the peer wrote."""
         if connection.connectionless:
-            raise PeerError("unexpected_message", "a connectionless exchange takes no texts")
+            raise PeerError(
+                "unexpected_message", "a connectionless exchange takes no texts"
+            )
         text, sent_at = connections_1_0.read_basic_message(message, timezone.now())
         return cls._noted(connection, cls.Direction.INCOMING, text, sent_at)
 
     @classmethod
     def _noted(cls, connection, direction, text, sent_at):
-        row = cls(tenant=connection.tenant, wallet=connection.wallet, connection=connection)
+        row = cls(
+            tenant=connection.tenant, wallet=connection.wallet, connection=connection
+        )
         row.direction, row.sent_at = direction, sent_at
         vault.seal(row, "text", text)
         row.save(force_insert=True)
@@ -89,7 +96,7 @@ class BasicMessage(Announced):
         return vault.unseal(self, "text")
 
 
-class InboundMessage(Record, Delivery):
+class InboundMessage(Record, QueuedJob):
     """A received message: stored once for each recipient key, sender key and message id.
 
     The body is kept sealed until it is processed, then erased; the row stays against replays, and
@@ -111,8 +118,12 @@ class InboundMessage(Record, Delivery):
             )
         ]
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(status="pending"), name="inbound_due"),
-            models.Index(fields=["id"], condition=Q(status="exhausted"), name="inbound_lost"),
+            models.Index(
+                fields=["due_at"], condition=Q(status="pending"), name="inbound_due"
+            ),
+            models.Index(
+                fields=["id"], condition=Q(status="exhausted"), name="inbound_lost"
+            ),
         ]
 
     def __str__(self):
@@ -141,7 +152,7 @@ class SeenMessage(models.Model):
         return hashlib.sha256(text.encode()).digest()[: cls.DIGEST_BYTES]
 
     @classmethod
-    def note(cls, messages: "Iterable[InboundMessage]") -> None:
+    def note(cls, messages: Iterable["InboundMessage"]) -> None:
         """Before these rows are deleted. To a retired key nothing comes any more."""
         verkeys = {message.recipient_key for message in messages}
         live = Key.objects.filter(verkey__in=verkeys, retired_at=None)
@@ -158,7 +169,7 @@ class SeenMessage(models.Model):
         return cls.objects.filter(key=key, digest=cls.digest_of(message)).exists()
 
 
-class OutboundMessage(Record, Delivery):
+class OutboundMessage(Record, QueuedJob):
     """A message on its way. Sealed until it is sent, then erased.
 
     `envelope` is filled when the sender's key is about to go before the message went (such a
@@ -167,7 +178,9 @@ class OutboundMessage(Record, Delivery):
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
-    connection = models.ForeignKey("connections.Connection", on_delete=models.SET_NULL, null=True)
+    connection = models.ForeignKey(
+        "connections.Connection", on_delete=models.SET_NULL, null=True
+    )
     my_key = models.ForeignKey(Key, on_delete=models.CASCADE)
     recipient_key = models.CharField(max_length=44)
     routing_keys = models.JSONField(default=list)
@@ -181,10 +194,16 @@ class OutboundMessage(Record, Delivery):
 
     class Meta:
         indexes = [
-            models.Index(fields=["due_at"], condition=Q(status="pending"), name="outbound_due"),
-            models.Index(fields=["id"], condition=Q(status="exhausted"), name="outbound_lost"),
             models.Index(
-                fields=["recipient_key"], condition=~Q(handed_to=""), name="outbound_handed"
+                fields=["due_at"], condition=Q(status="pending"), name="outbound_due"
+            ),
+            models.Index(
+                fields=["id"], condition=Q(status="exhausted"), name="outbound_lost"
+            ),
+            models.Index(
+                fields=["recipient_key"],
+                condition=~Q(handed_to=""),
+                name="outbound_handed",
             ),
             models.Index(
                 fields=["recipient_key", "id"],
@@ -199,7 +218,9 @@ class OutboundMessage(Record, Delivery):
     @property
     def endpoint_has_answered(self):
         """Whether the peer's endpoint, as it is now, has ever answered a message."""
-        return bool(self.connection and self.connection.answering_endpoint == self.endpoint)
+        return bool(
+            self.connection and self.connection.answering_endpoint == self.endpoint
+        )
 
     def elders(self):
         """Earlier messages of this pair of keys that still wait: the head goes first."""
@@ -223,8 +244,14 @@ class OutboundMessage(Record, Delivery):
 
     def claim_next(self):
         """What another call sent meanwhile behind this message and left to whoever comes next."""
-        pair = {"recipient_key": self.recipient_key, "my_key": self.my_key_id, "is_hosted": True}
-        waits = OutboundMessage.objects.filter(**pair, status=self.Status.PENDING).exists()
+        pair = {
+            "recipient_key": self.recipient_key,
+            "my_key": self.my_key_id,
+            "is_hosted": True,
+        }
+        waits = OutboundMessage.objects.filter(
+            **pair, status=self.Status.PENDING
+        ).exists()
         return OutboundMessage.claim(limit=1, **pair) if waits else []
 
     @classmethod

@@ -14,7 +14,9 @@ from connections import models
 from connections.didcomm.message import Message
 from connections.messaging import transport
 
-ASKED_AGAIN_WITHIN = timedelta(days=7)  # then a reply that went in an answer is forgotten
+ASKED_AGAIN_WITHIN = timedelta(
+    days=7
+)  # then a reply that went in an answer is forgotten
 Rows = QuerySet["models.OutboundMessage"]
 _local = threading.local()
 
@@ -67,7 +69,11 @@ def _waiting(rows: Rows, received: Message) -> "models.OutboundMessage | None":
     if not head:
         return None
     transport.responding(head)
-    row = waiting.select_for_update(of=["self"], skip_locked=True).filter(pk=head.pk).first()
+    row = (
+        waiting.select_for_update(of=["self"], skip_locked=True)
+        .filter(pk=head.pk)
+        .first()
+    )
     if not row or row in _local.rows:
         return row
     if row.lease_until and row.lease_until > timezone.now():

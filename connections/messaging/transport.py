@@ -89,7 +89,10 @@ def tell(connection: "models.Connection", body: dict[str, Any]) -> None:
 
 
 def send_to(
-    party: Party, body: dict[str, Any], my_key: Key, connection: "models.Connection | None"
+    party: Party,
+    body: dict[str, Any],
+    my_key: Key,
+    connection: "models.Connection | None",
 ) -> None:
     """Appends a message to a party. 409 `connection_gone` if the party left a tombstone here."""
     hosted = Key.objects.filter(verkey=party.verkey).first()
@@ -202,7 +205,7 @@ def _carry(row: "models.OutboundMessage") -> None:
             inbound.refuse(key, received, error)
 
 
-@network_reads.atomic
+@network_reads.atomic_with_reads
 def _hand_in(row: "models.OutboundMessage", key: Key, received: Message) -> None:
     inbound.receive(key, received)
     finish(row)
@@ -244,7 +247,9 @@ def _post(row: "models.OutboundMessage") -> None:
         finish(row)
     try:
         if answer.body.strip():
-            is_private = row.endpoint.startswith("https://") or addresses.is_own(answer.address)
+            is_private = row.endpoint.startswith("https://") or addresses.is_own(
+                answer.address
+            )
             inbound.accept_reply(answer.body, row, is_private)
     except PeerError:
         logger.info("the endpoint answered with something else than an envelope")
@@ -259,7 +264,9 @@ def _give_up(row: "models.OutboundMessage", code: str) -> None:
         if connection:
             family, version, _ = row.type.split("/")
             body = {"description": {"code": code}}
-            report = Message(f"{family}/{version}/problem-report", "", "", row.thread_id, body)
+            report = Message(
+                f"{family}/{version}/problem-report", "", "", row.thread_id, body
+            )
             with suppress(PeerError, Conflict), transaction.atomic():
                 router.dispatch(connection, report)
 

@@ -28,7 +28,11 @@ EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
     message = build(
-        INVITATION, label=label, recipientKeys=[verkey], serviceEndpoint=endpoint, routingKeys=[]
+        INVITATION,
+        label=label,
+        recipientKeys=[verkey],
+        serviceEndpoint=endpoint,
+        routingKeys=[],
     )
     message["@id"] = secrets.token_urlsafe(8)  # a UUID would make its QR code larger
     return message | ({"imageUrl": image_url} if image_url else {})
@@ -38,7 +42,9 @@ def request(
     label: str, image_url: str, party: Party, prefix: str, parent: str | None = None
 ) -> dict:
     """`parent` is the id of the invitation if it came out of band."""
-    message = build(REQUEST, prefix, parent=parent, label=label, connection=did_document(party))
+    message = build(
+        REQUEST, prefix, parent=parent, label=label, connection=did_document(party)
+    )
     return message | ({"imageUrl": image_url} if image_url else {})
 
 
@@ -49,7 +55,9 @@ def read_request(message: Message) -> Party:
 def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
     """`connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
-    return build(RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed})
+    return build(
+        RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed}
+    )
 
 
 def read_response(message: Message, inviter_key: str) -> Party:
@@ -74,7 +82,11 @@ def read_basic_message(message: Message, now: datetime) -> tuple[str, datetime]:
         raise PeerError("message_too_long", f"more than {MAX_CONTENT} characters")
     try:
         sent_at = datetime.fromisoformat(str(message.body.get("sent_time")))
-        sent_at = sent_at.replace(tzinfo=UTC) if sent_at.tzinfo is None else sent_at.astimezone(UTC)
+        sent_at = (
+            sent_at.replace(tzinfo=UTC)
+            if sent_at.tzinfo is None
+            else sent_at.astimezone(UTC)
+        )
     except (ValueError, OverflowError):
         return content, now
     return content, sent_at if EARLIEST <= sent_at <= now + timedelta(days=1) else now
@@ -92,9 +104,13 @@ def service(party: Party) -> dict:
 def read_service(message: Message) -> Party:
     """Who shared or answered a message without a connection (no DID)."""
     decorator = message.body.get("~service")
-    recipients = texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
+    recipients = (
+        texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
+    )
     if not recipients:
-        raise PeerError("no_service", "the message does not say where to answer: no ~service")
+        raise PeerError(
+            "no_service", "the message does not say where to answer: no ~service"
+        )
     return Party(
         "",
         keys.normalise(recipients[0]),
@@ -123,7 +139,9 @@ def read_signed(decorated: Any, signer: str) -> dict:
     signature = decode_bytes(text(decorated, "signature"))
     named = keys.normalise(text(decorated, "signer"))
     if named != signer or not keys.is_signed_by(signer, data, signature):
-        raise PeerError("response_not_accepted", "the signature is not the invitation key's")
+        raise PeerError(
+            "response_not_accepted", "the signature is not the invitation key's"
+        )
     try:
         content = bounded_json.loads(data[8:])
     except bounded_json.BadJSON:
@@ -149,12 +167,16 @@ def read_party(connection: Any) -> Party:
 def read_invitation(message: Message) -> Party:
     """The inviter's party (no DID yet). PeerError when the invitation cannot be used."""
     if message.family != "connections/1/invitation":
-        raise PeerError("bad_invitation", f"{message.type} is not a connection invitation")
+        raise PeerError(
+            "bad_invitation", f"{message.type} is not a connection invitation"
+        )
     recipients = texts(message.body, "recipientKeys")
     if not recipients:
         raise PeerError("bad_invitation", "the invitation has no recipientKeys")
     endpoint = reachable(text(message.body, "serviceEndpoint"))
     if not endpoint:
-        raise PeerError("bad_invitation", "the invitation gives no http address to answer to")
+        raise PeerError(
+            "bad_invitation", "the invitation gives no http address to answer to"
+        )
     routing_keys = [keys.normalise(key) for key in texts(message.body, "routingKeys")]
     return Party("", keys.normalise(recipients[0]), endpoint, routing_keys)

@@ -74,7 +74,9 @@ def read_response(message: Message, inviter_key: str) -> Party:
         if attachment is not None and signatures.content_of(attachment) != did.encode():
             raise PeerError("bad_signature", "did_rotate~attach names another DID")
     if inviter_key not in {*signatures.signers(attachment), message.sender}:
-        raise PeerError("bad_signature", "the invitation's key has not signed the response")
+        raise PeerError(
+            "bad_signature", "the invitation's key has not signed the response"
+        )
     return _read(message)
 
 

@@ -53,7 +53,9 @@ class Rotating(models.Model):
             raise Conflict("rotation_unknown", message)
         former = type(self).objects.select_related("other_key").get(pk=self.pk)
         if former.rotation_id:
-            raise Conflict("rotation_pending", "The peer has not agreed to the last rotation yet.")
+            raise Conflict(
+                "rotation_pending", "The peer has not agreed to the last rotation yet."
+            )
         if former.other_key:
             transport.freeze([former.other_key])
             former.other_key.retire()
@@ -69,7 +71,9 @@ class Rotating(models.Model):
         to the new key has said so by that already."""
         if not thread_id or thread_id != self.rotation_id:
             return
-        did = dids.peer_4(self.other_key.verkey, transport.endpoint()).rpartition(":")[0]
+        did = dids.peer_4(self.other_key.verkey, transport.endpoint()).rpartition(":")[
+            0
+        ]
         changes = {"my_key": self.other_key, "other_key": self.my_key, "my_did": did}
         self._rotated(**changes, rotation_id="")
 
@@ -119,7 +123,9 @@ class Rotating(models.Model):
         held = Key.objects.filter(verkey=party.verkey).first()
         peer = Key.objects.filter(verkey=self.their_key, retired_at=None).first()
         if held and (held.retired_at or not peer or held.wallet_id != peer.wallet_id):
-            raise PeerError("e.did.doc_unsupported", "the key belongs to another wallet here")
+            raise PeerError(
+                "e.did.doc_unsupported", "the key belongs to another wallet here"
+            )
         return party
 
     def is_peer(self, sender):

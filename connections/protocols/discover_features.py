@@ -44,7 +44,9 @@ def disclose(answered: Message) -> dict[str, Any]:
 def disclosures(answered: Message) -> dict[str, Any]:
     """The answer to queries of 2.0. Features of other kinds are none here."""
     asked = _entries(answered.body, "queries")
-    wanted = [text(one, "match") for one in asked if one.get("feature-type") == "protocol"]
+    wanted = [
+        text(one, "match") for one in asked if one.get("feature-type") == "protocol"
+    ]
     found = sorted({name for match in wanted[:8] for name in _matching(match)})
     features = [
         {"feature-type": "protocol", "id": answered.prefix + one, "roles": _roles(one)}
@@ -58,7 +60,9 @@ def disclosed(message: Message) -> list[str]:
     first = message.family.startswith("discover-features/1/")
     member, name = ("protocols", "pid") if first else ("disclosures", "id")
     found = [NAMED.search(str(one.get(name))) for one in _entries(message.body, member)]
-    return sorted({f"{match[1]}/{match[2]}" for match in found if match and match[1] in ROLES})
+    return sorted(
+        {f"{match[1]}/{match[2]}" for match in found if match and match[1] in ROLES}
+    )
 
 
 def _entries(body: dict[str, Any], member: str) -> list[dict[str, Any]]:
@@ -73,7 +77,9 @@ def _matching(query: str) -> list[str]:
     parts = [re.escape(part) for part in re.split(r"\*+", query[:200])]
     pattern = re.compile(".*".join(parts))
     names = sorted(router.protocols())
-    return [n for n in names if any(pattern.fullmatch(p + n) for p in (PREFIX, OLD_PREFIX))]
+    return [
+        n for n in names if any(pattern.fullmatch(p + n) for p in (PREFIX, OLD_PREFIX))
+    ]
 
 
 def _roles(protocol: str) -> list[str]:

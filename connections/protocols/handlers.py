@@ -27,7 +27,9 @@ def receive_request(connection, message):
     except WrongState:
         refuse_request(connection, message, "The invitation was used already.")
     except QuotaExceeded:
-        refuse_request(connection, message, "No further connections are accepted at present.")
+        refuse_request(
+            connection, message, "No further connections are accepted at present."
+        )
 
 
 def refuse_request(connection, message, explanation):
@@ -45,7 +47,9 @@ def refusals(message, explanation):
     report = problem_report(message, "request_not_accepted", explanation)
     name, version = message.protocol
     family = "connection" if name == "connections" else name
-    members = {name: report[name] for name in report if name not in ("@type", "@id", "~thread")}
+    members = {
+        name: report[name] for name in report if name not in ("@type", "@id", "~thread")
+    }
     kind = f"{family}/{version}/problem-report"
     return [build(kind, message.prefix, message.thread_id, **members), report]
 

@@ -13,7 +13,12 @@ from agency.core.errors import Conflict, Invalid, PeerError, Unavailable
 from agency.core.states import move
 from connections.didcomm import message as didcomm
 from connections.messaging import inbound, router, transport
-from connections.protocols import connections_1_0, did_exchange, discover_features, out_of_band
+from connections.protocols import (
+    connections_1_0,
+    did_exchange,
+    discover_features,
+    out_of_band,
+)
 from tenants import vault
 from wallets.models import Key
 
@@ -38,7 +43,15 @@ class Handshaking(models.Model):
 
     @classmethod
     @transaction.atomic
-    def invite(cls, wallet, connection_id=None, name="", multi_party=False, terms=None, version=""):
+    def invite(
+        cls,
+        wallet,
+        connection_id=None,
+        name="",
+        multi_party=False,
+        terms=None,
+        version="",
+    ):
         """A new invitation of this wallet: of connections/1.0 or, with terms, out-of-band.
 
         name: what the invited see in it and the connection is called; without one they see the
@@ -48,13 +61,19 @@ class Handshaking(models.Model):
         connection = cls(tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITER)
         connection.connection_id = connection_id or str(connection.pk)
         connection.name, connection.multi_party = name, multi_party
-        connection.token, connection.exchange_version = secrets.token_urlsafe(16), version
+        connection.token, connection.exchange_version = (
+            secrets.token_urlsafe(16),
+            version,
+        )
         if terms:
             connection.invite_out_of_band(terms)
         else:
             key = connection.invitation_key = wallet.create_key()
             connection.invitation = connections_1_0.invitation(
-                connection.shown_name, wallet.image_url, key.verkey, transport.endpoint()
+                connection.shown_name,
+                wallet.image_url,
+                key.verkey,
+                transport.endpoint(),
             )
         connection.insert_within_quota()
         return connection
@@ -68,7 +87,9 @@ class Handshaking(models.Model):
         wallet.require()
         hosted = cls.hosted_invitation(invited.inviter.verkey, invitation.id)
         if hosted and hosted.wallet_id == wallet.pk:
-            raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
+            raise Invalid(
+                "own_invitation", "A wallet cannot accept its own invitation."
+            )
         known = cls._known(wallet, invited, invitation.id)
         if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
             known.reuse(invitation)
@@ -84,8 +105,12 @@ class Handshaking(models.Model):
         same = Q(inviter_key=invited.inviter.verkey)
         if invited.did:
             same |= Q(invitation__services__contains=[invited.did])
-        usable = Q(state=cls.State.CONNECTED) | Q(invitation__contains={"@id": invitation_id})
-        known = wallet.connections.filter(same, usable, left_at=None).order_by("pk").first()
+        usable = Q(state=cls.State.CONNECTED) | Q(
+            invitation__contains={"@id": invitation_id}
+        )
+        known = (
+            wallet.connections.filter(same, usable, left_at=None).order_by("pk").first()
+        )
         return known if known and known.hold() and not known.left_at else None
 
     @classmethod
@@ -112,7 +137,9 @@ class Handshaking(models.Model):
         own = cls.objects.filter(invitation_key=key).first()
         found = own or cls.invitation_of(key, invitation_id)
         if key.retired_at or not found:
-            raise Conflict("invitation_gone", "The invitation was withdrawn. Ask for a new one.")
+            raise Conflict(
+                "invitation_gone", "The invitation was withdrawn. Ask for a new one."
+            )
         return found
 
     @classmethod
@@ -122,7 +149,9 @@ class Handshaking(models.Model):
             rows = cls.objects.filter(pk=uuid.UUID(identifier), wallet=key.wallet_id)
         except ValueError:
             return None
-        rows = rows.filter(role=cls.Role.INVITER, invitation_key=None, connectionless=False)
+        rows = rows.filter(
+            role=cls.Role.INVITER, invitation_key=None, connectionless=False
+        )
         return rows.exclude(token="").first()
 
     @property
@@ -143,10 +172,14 @@ class Handshaking(models.Model):
         parent = self.invitation.get("@id")
         if name == "didexchange":
             seed = my_key.secret()
-            return did_exchange.request(version, wallet.name, mine, seed, prefix, parent)
+            return did_exchange.request(
+                version, wallet.name, mine, seed, prefix, parent
+            )
         is_out_of_band = "handshake_protocols" in self.invitation
         parent = parent if is_out_of_band else None
-        return connections_1_0.request(wallet.name, wallet.image_url, mine, prefix, parent)
+        return connections_1_0.request(
+            wallet.name, wallet.image_url, mine, prefix, parent
+        )
 
     def receive_request(self, message):
         """Inviter: answers a request, for a multi-party invitation on a new row. One that is sent
@@ -175,9 +208,13 @@ class Handshaking(models.Model):
             connection__wallet=self.wallet_id,
             connection__role=self.Role.INVITER,
         )
-        if not is_full(rows):  # of the whole wallet: spares the look into all invitations
+        if not is_full(
+            rows
+        ):  # of the whole wallet: spares the look into all invitations
             return
-        rows = rows.filter(connection__invitation__contains={"@id": self.invitation["@id"]})
+        rows = rows.filter(
+            connection__invitation__contains={"@id": self.invitation["@id"]}
+        )
         if not is_full(rows):
             return
         is_posted_in_vain = Q(attempts__gt=0)
@@ -186,18 +223,26 @@ class Handshaking(models.Model):
         rows = rows.filter(is_posted_in_vain | is_not_fetched, lease_owner=None)
         oldest = rows.order_by("pk").first()
         if not oldest or not oldest.exhaust(TOO_MANY, body=None, envelope=None):
-            raise Unavailable(TOO_MANY, "too many answers to this invitation wait undelivered")
+            raise Unavailable(
+                TOO_MANY, "too many answers to this invitation wait undelivered"
+            )
 
     @property
     def may_refuse(self):
         """Whether one more stranger may be told that its request was refused: fewer such reports
         by the invitation's key wait undelivered than may."""
-        return not is_full(undelivered_messages(my_key=self.inviting_key, connection=None))
+        return not is_full(
+            undelivered_messages(my_key=self.inviting_key, connection=None)
+        )
 
     def _answered(self, party):
         """The connection that a request of this party by this invitation has made already."""
-        rows = self.wallet.connections.filter(their_key=party.verkey, role=self.Role.INVITER)
-        rows = rows.filter(invitation__contains={"@id": self.invitation["@id"]}, left_at=None)
+        rows = self.wallet.connections.filter(
+            their_key=party.verkey, role=self.Role.INVITER
+        )
+        rows = rows.filter(
+            invitation__contains={"@id": self.invitation["@id"]}, left_at=None
+        )
         return rows.select_related("my_key").exclude(my_key=None).first()
 
     def _response(self, my_key, message):
@@ -206,7 +251,10 @@ class Handshaking(models.Model):
 
     def spawn(self):
         connection = type(self)(
-            tenant=self.tenant, wallet=self.wallet, role=self.role, invitation=self.invitation
+            tenant=self.tenant,
+            wallet=self.wallet,
+            role=self.role,
+            invitation=self.invitation,
         )
         connection.connection_id, connection.name = str(connection.pk), self.name
         connection.exchange_version = self.exchange_version
@@ -217,15 +265,21 @@ class Handshaking(models.Model):
         """Invitee: checks the signature of the invitation's key and is connected."""
         name, _, version = self.handshake.partition("/")
         if message.protocol[0] != name or not self._is_answered_by(message):
-            raise PeerError("response_not_accepted", "nothing was asked that this answers")
+            raise PeerError(
+                "response_not_accepted", "nothing was asked that this answers"
+            )
         party = MODULES[name].read_response(message, self.inviter_key)
         if message.sender not in (party.verkey, self.inviter_key):
-            raise PeerError("response_not_accepted", "the sender is not the document's key")
+            raise PeerError(
+                "response_not_accepted", "the sender is not the document's key"
+            )
         State = self.State
         self._meet([State.NEGOTIATING], State.CONNECTED, party, message)
         if name == "didexchange":
             parent = self.invitation.get("@id")
-            last = did_exchange.complete(version, self.thread_id, self.message_prefix, parent)
+            last = did_exchange.complete(
+                version, self.thread_id, self.message_prefix, parent
+            )
         else:
             last = connections_1_0.complete(self.message_prefix)
         transport.send(self, last)
@@ -247,7 +301,10 @@ class Handshaking(models.Model):
         if request is None:
             return
         attached = didcomm.read(request)._replace(sender=self.their_key)
-        self.shared, self.invitation = None, self.invitation | out_of_band.begun(attached)
+        self.shared, self.invitation = (
+            None,
+            self.invitation | out_of_band.begun(attached),
+        )
         self.save(update_fields=["shared", "invitation"])
         inbound.consider(self, attached)
 
@@ -265,7 +322,9 @@ class Handshaking(models.Model):
         That was its use, unless it is for many."""
         invitation = self._open_invitation(message.parent_id)
         if not invitation:
-            raise PeerError("expired-invitation", "there is no such invitation, or it was used")
+            raise PeerError(
+                "expired-invitation", "there is no such invitation, or it was used"
+            )
         router.move_exchanges(invitation, self)
         if not invitation.multi_party:
             invitation.remove()
@@ -290,14 +349,18 @@ class Handshaking(models.Model):
     def request_refused(self):
         """Invitee: the error for the caller whose request to connect the inviter refused. An
         invitation for many is never used up: then the inviter has no room."""
-        hosted = self.hosted_invitation(self.inviter_key, self.invitation.get("@id", ""))
+        hosted = self.hosted_invitation(
+            self.inviter_key, self.invitation.get("@id", "")
+        )
         if hosted and hosted.multi_party:
             message = "The inviter accepts no further connections at present. Try again later."
             return Conflict("invitation_refused", message)
         return invitation_used()
 
     def receive_problem(self, code):
-        negotiating = type(self).objects.filter(pk=self.pk, state=self.State.NEGOTIATING)
+        negotiating = type(self).objects.filter(
+            pk=self.pk, state=self.State.NEGOTIATING
+        )
         negotiating.update(problem=code)
 
 
@@ -327,4 +390,6 @@ def _my_did(body):
 
 
 def invitation_used():
-    return Conflict("invitation_used", "The invitation was used already. Ask for a new one.")
+    return Conflict(
+        "invitation_used", "The invitation was used already. Ask for a new one."
+    )

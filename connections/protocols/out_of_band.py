@@ -75,8 +75,14 @@ def invitation(
 def carrying(invitation: dict, request: dict) -> dict:
     """The invitation with the first message of an exchange attached. That names the invitation:
     ACA-Py finds it so."""
-    request = request | {"~thread": request.get("~thread", {}) | {"pthid": invitation["@id"]}}
-    attachment = {"@id": "request-0", "mime-type": "application/json", "data": {"json": request}}
+    request = request | {
+        "~thread": request.get("~thread", {}) | {"pthid": invitation["@id"]}
+    }
+    attachment = {
+        "@id": "request-0",
+        "mime-type": "application/json",
+        "data": {"json": request},
+    }
     return invitation | {"requests~attach": [attachment]}
 
 
@@ -93,7 +99,9 @@ def read(received: Message) -> Invited:
         return Invited(connections_1_0.read_invitation(received), "connections/1.0", "")
     handshake = _handshake(received)
     if not handshake:
-        raise PeerError("bad_invitation", "the invitation offers no handshake that is known here")
+        raise PeerError(
+            "bad_invitation", "the invitation offers no handshake that is known here"
+        )
     request_of(received)
     return Invited(_inviter(received), handshake, _did(received))
 
@@ -101,13 +109,19 @@ def read(received: Message) -> Invited:
 def _handshake(received: Message) -> str:
     """The first protocol listed that we know; of DID exchange the newer version."""
     listed = received.body.get("handshake_protocols")
-    texts = [str(one) for one in listed[:MAX_LISTED]] if isinstance(listed, list) else []
+    texts = (
+        [str(one) for one in listed[:MAX_LISTED]] if isinstance(listed, list) else []
+    )
     found = [match for match in map(OFFERED.search, texts) if match]
     if not found:
         return ""
     name = found[0][1]
     newest = max(int(match[2]) for match in found if match[1] == name)
-    return "connections/1.0" if name == "connections" else f"didexchange/1.{min(newest, 1)}"
+    return (
+        "connections/1.0"
+        if name == "connections"
+        else f"didexchange/1.{min(newest, 1)}"
+    )
 
 
 def _inviter(received: Message) -> Party:
@@ -119,7 +133,9 @@ def _inviter(received: Message) -> Party:
         raise PeerError("bad_invitation", "the invitation names no services")
     party = dids.of_document("", {"service": inline}) if inline else dids.read(did)
     if not party.endpoint:
-        raise PeerError("bad_invitation", "the invitation gives no http address to answer to")
+        raise PeerError(
+            "bad_invitation", "the invitation gives no http address to answer to"
+        )
     return party
 
 
@@ -150,7 +166,9 @@ def shared(received: Message) -> Message:
     request = request_of(received)
     if request is None:
         return received
-    return message.read(request | {"~service": connections_1_0.service(_inviter(received))})
+    return message.read(
+        request | {"~service": connections_1_0.service(_inviter(received))}
+    )
 
 
 def reuse(invitation_id: str, prefix: str) -> dict:

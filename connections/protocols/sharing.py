@@ -54,7 +54,9 @@ class Sharing(models.Model):
             transport.send(self, message)
             return
         if self.connectionless and not self.invitation:
-            message = message | {"~service": connections_1_0.service(self.party(self.my_key))}
+            message = message | {
+                "~service": connections_1_0.service(self.party(self.my_key))
+            }
         vault.seal(self, "shared", message)
         self.save(update_fields=["shared"])
 
@@ -66,7 +68,9 @@ class Sharing(models.Model):
         wallet.require()
         hosted = cls.hosted_exchange(starter.verkey)
         if hosted and hosted.wallet_id == wallet.pk:
-            raise Invalid("own_message", "A wallet cannot answer its own offer or request.")
+            raise Invalid(
+                "own_message", "A wallet cannot answer its own offer or request."
+            )
         mine = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
         if (known := mine.select_related("my_key").first()) and known.hold():
             return known
@@ -77,13 +81,22 @@ class Sharing(models.Model):
     @classmethod
     def _taking(cls, wallet, message, starter):
         connection = cls(
-            tenant=wallet.tenant, wallet=wallet, role=cls.Role.INVITEE, state=cls.State.CONNECTED
+            tenant=wallet.tenant,
+            wallet=wallet,
+            role=cls.Role.INVITEE,
+            state=cls.State.CONNECTED,
         )
         connection.connection_id, connection.connectionless = str(connection.pk), True
         connection.my_key = wallet.create_key()
-        connection.their_key, connection.their_endpoint = starter.verkey, starter.endpoint
+        connection.their_key, connection.their_endpoint = (
+            starter.verkey,
+            starter.endpoint,
+        )
         connection.their_routing_keys = starter.routing_keys
-        connection.message_prefix, connection.thread_id = message.prefix, message.thread_id
+        connection.message_prefix, connection.thread_id = (
+            message.prefix,
+            message.thread_id,
+        )
         connection.invitation = out_of_band.begun(message)
         connection.insert_within_quota()
         return connection
@@ -93,7 +106,9 @@ class Sharing(models.Model):
         """The starter's row if the message was shared here, None if by another agent."""
         key = Key.objects.filter(verkey=verkey).first()
         if key and key.retired_at:
-            raise Conflict("offer_gone", "What the link led to was withdrawn. Ask for a new one.")
+            raise Conflict(
+                "offer_gone", "What the link led to was withdrawn. Ask for a new one."
+            )
         return key and cls.objects.filter(my_key=key, connectionless=True).first()
 
     def require_mine(self, exchange):
@@ -179,7 +194,9 @@ class Sharing(models.Model):
     @property
     def accepted_invitation(self):
         """Invitee: what it has accepted, without what was attached."""
-        return {name: value for name, value in self.invitation.items() if name != "~thread"}
+        return {
+            name: value for name, value in self.invitation.items() if name != "~thread"
+        }
 
     @property
     def invitation_data(self):
@@ -193,7 +210,9 @@ class Sharing(models.Model):
     def long_url(self):
         """The link with the message in it, under the name that wallets know."""
         shared = self.shared_message
-        return f"{self.invitation_url}?{query_name(shared)}={didcomm.encode_url(shared)}"
+        return (
+            f"{self.invitation_url}?{query_name(shared)}={didcomm.encode_url(shared)}"
+        )
 
     @property
     def landing_url(self):
@@ -213,4 +232,6 @@ def query_name(shared):
 
 
 def taken():
-    return Conflict("offer_taken", "Another wallet has answered this already. Ask for a new one.")
+    return Conflict(
+        "offer_taken", "Another wallet has answered this already. Ask for a new one."
+    )

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi import examples
 from agency.api.pagination import parameters
-from agency.api.views import View, found, heavy
+from agency.api.views import View, heavy, or_404
 from agency.core.errors import NotFound
 from credentials.api.serializers import (
     CredentialDefinitionContract,
@@ -26,7 +26,11 @@ from wallets import key_pool
 # The demo organization has such a definition.
 SCHEMA_ID = examples.SCHEMA
 DEFINITION_ID = examples.DEFINITION
-VALUES = {"Full name": "Alice Smith", "Degree": "Mathematics", "Graduation year": "2018"}
+VALUES = {
+    "Full name": "Alice Smith",
+    "Degree": "Mathematics",
+    "Graduation year": "2018",
+}
 DEFINITION = OpenApiExample(
     "A definition",
     {
@@ -60,10 +64,10 @@ class Schemas(View):
         ],
     )
     def create(self, request):
-        body = self.parsed(SchemaParameters)
+        body = self.parse_body(SchemaParameters)
         wanted = (body["name"], body["version"], body["attributeNames"])
         prepare = partial(Schema.prepare, self.tenant, *wanted)
-        schema = self.act(Schema.create, self.tenant, *wanted, before=prepare)
+        schema = self.perform(Schema.create, self.tenant, *wanted, prepare=prepare)
         return Response(schema.schema_id)
 
     @extend_schema(
@@ -74,7 +78,7 @@ class Schemas(View):
     )
     def list(self, request):
         rows = Schema.objects.filter(tenant=self.tenant)
-        return self.listed(SchemaRecord, rows, SchemaQuery)
+        return self.list_response(SchemaRecord, rows, SchemaQuery)
 
 
 @extend_schema(tags=["Definitions"])
@@ -106,8 +110,10 @@ class CredentialDefinitions(View):
     )
     @heavy
     def create(self, request):
-        body = self.parsed(CredentialDefinitionFromSchemaParameters)
-        schema = schema_body(self.tenant, body["name"], body["version"], body["attributes"])
+        body = self.parse_body(CredentialDefinitionFromSchemaParameters)
+        schema = schema_body(
+            self.tenant, body["name"], body["version"], body["attributes"]
+        )
         schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
         return self.created(schema, schema_id, body)
 
@@ -117,19 +123,30 @@ class CredentialDefinitions(View):
         description="The path takes the id of the schema. Making the keys takes 2 to 15 seconds.",
         request=CredentialDefinitionParameters,
         responses=CredentialDefinitionContract,
-        examples=[DEFINITION, OpenApiExample("Tagged", {"tag": "2026"}, request_only=True)],
+        examples=[
+            DEFINITION,
+            OpenApiExample("Tagged", {"tag": "2026"}, request_only=True),
+        ],
     )
     @heavy
     def create_for_schema(self, request, definitionId):
         schema_id = definitionId
         schema = registry_of(self.tenant.network).schema(schema_id)
         if schema is None:
-            raise NotFound("not_found", f"There is no schema {schema_id} on your network.")
-        return self.created(schema, schema_id, self.parsed(CredentialDefinitionParameters))
+            raise NotFound(
+                "not_found", f"There is no schema {schema_id} on your network."
+            )
+        return self.created(
+            schema, schema_id, self.parse_body(CredentialDefinitionParameters)
+        )
 
     def created(self, schema, schema_id, body):
         wanted = (self.tenant, schema, schema_id)
-        wanted += (body.get("tag"), body.get("supportRevocation", False), body.get("claims"))
+        wanted += (
+            body.get("tag"),
+            body.get("supportRevocation", False),
+            body.get("claims"),
+        )
         with ExitStack() as undo:
 
             def prepare():
@@ -138,9 +155,9 @@ class CredentialDefinitions(View):
                     undo.callback(prepared.give_back)
                 return prepared
 
-            made = self.act(CredentialDefinition.create, *wanted, before=prepare)
+            made = self.perform(CredentialDefinition.create, *wanted, prepare=prepare)
             undo.pop_all()  # the key is the definition's now
-        return self.shown(CredentialDefinitionContract, made)
+        return self.to_response(CredentialDefinitionContract, made)
 
     @extend_schema(
         operation_id="listCredentialDefinitions",
@@ -151,7 +168,9 @@ class CredentialDefinitions(View):
     )
     def list(self, request):
         rows = CredentialDefinition.offered(self.tenant)
-        return self.listed(CredentialDefinitionContract, rows, CredentialDefinitionQuery)
+        return self.list_response(
+            CredentialDefinitionContract, rows, CredentialDefinitionQuery
+        )
 
     @extend_schema(
         operation_id="getCredentialDefinition",
@@ -160,7 +179,9 @@ class CredentialDefinitions(View):
         examples=[DEFINITION],
     )
     def retrieve(self, request, definitionId):
-        return self.shown(CredentialDefinitionContract, definition(self.tenant, definitionId))
+        return self.to_response(
+            CredentialDefinitionContract, definition(self.tenant, definitionId)
+        )
 
     @extend_schema(
         operation_id="deleteCredentialDefinition",
@@ -175,4 +196,4 @@ class CredentialDefinitions(View):
 
 def definition(tenant, definition_id):
     rows = CredentialDefinition.offered(tenant).filter(definition_id=definition_id)
-    return found(rows.first(), CredentialDefinition)
+    return or_404(rows.first(), CredentialDefinition)

@@ -8,7 +8,7 @@ from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi import examples
 from agency.api.pagination import parameters
-from agency.api.views import find, found, heavy
+from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
 from credentials.api.definitions import DEFINITION_ID, VALUES
@@ -60,7 +60,7 @@ class WalletCredentials(WalletView):
         examples=[CREDENTIAL],
     )
     def list(self, request, walletId):
-        return self.listed(CredentialContract, self.rows, CredentialQuery)
+        return self.list_response(CredentialContract, self.rows, CredentialQuery)
 
     @extend_schema(
         operation_id="listCredentialsForConnectionId",
@@ -71,7 +71,7 @@ class WalletCredentials(WalletView):
     )
     def list_of_connection(self, request, walletId, connectionId):
         rows = self.rows.filter(connection__connection_id=connectionId)
-        return self.listed(CredentialContract, rows, ConnectionCredentialQuery)
+        return self.list_response(CredentialContract, rows, ConnectionCredentialQuery)
 
     @extend_schema(
         operation_id="proposeCredential",
@@ -94,11 +94,15 @@ class WalletCredentials(WalletView):
     )
     def propose(self, request, walletId, connectionId):
         wallet = self.wallet
-        connections = wallet.connections.filter(connectionless=False).select_related("my_key")
-        connection = found(connections.filter(connection_id=connectionId).first(), Connection)
-        body = self.parsed(CredentialProposalParameters)
-        proposed = self.act(Credential.propose, connection, body)
-        return self.shown(CredentialContract, find(self.rows, proposed.pk))
+        connections = wallet.connections.filter(connectionless=False).select_related(
+            "my_key"
+        )
+        connection = or_404(
+            connections.filter(connection_id=connectionId).first(), Connection
+        )
+        body = self.parse_body(CredentialProposalParameters)
+        proposed = self.perform(Credential.propose, connection, body)
+        return self.to_response(CredentialContract, get_or_404(self.rows, proposed.pk))
 
     @extend_schema(
         operation_id="counterCredentialOffer",
@@ -116,10 +120,12 @@ class WalletCredentials(WalletView):
         ],
     )
     def counter(self, request, walletId, credentialId):
-        body = self.parsed(CounterProposalParameters)
-        credential = find(with_parties(self.rows), credentialId)
-        self.act(credential.counter, body)
-        return self.shown(CredentialContract, find(self.rows, credential.pk))
+        body = self.parse_body(CounterProposalParameters)
+        credential = get_or_404(with_parties(self.rows), credentialId)
+        self.perform(credential.counter, body)
+        return self.to_response(
+            CredentialContract, get_or_404(self.rows, credential.pk)
+        )
 
     @extend_schema(
         operation_id="getWalletCredential",
@@ -129,7 +135,9 @@ class WalletCredentials(WalletView):
         examples=[CREDENTIAL],
     )
     def retrieve(self, request, walletId, credentialId):
-        return self.settled(CredentialContract, lambda: find(self.rows, credentialId))
+        return self.wait_for_change(
+            CredentialContract, lambda: get_or_404(self.rows, credentialId)
+        )
 
     @extend_schema(
         operation_id="acceptCredentialOffer",
@@ -139,7 +147,7 @@ class WalletCredentials(WalletView):
     )
     @heavy
     def accept(self, request, walletId, credentialId):
-        self.act(find(with_parties(self.rows), credentialId).accept)
+        self.perform(get_or_404(with_parties(self.rows), credentialId).accept)
         return Response()
 
     @extend_schema(
@@ -152,11 +160,11 @@ class WalletCredentials(WalletView):
     @heavy
     def accept_data(self, request, walletId):
         wallet = self.wallet
-        given = self.parsed(CredentialDataParameters)["credentialData"]
+        given = self.parse_body(CredentialDataParameters)["credentialData"]
         offer = links.resolve(given, "credentialData", messages.check_shared)
-        taken = self.act(Credential.take, wallet, offer)
+        taken = self.perform(Credential.take, wallet, offer)
         taken.connection.require_mine(taken)
-        return self.shown(CredentialContract, find(self.rows, taken.pk))
+        return self.to_response(CredentialContract, get_or_404(self.rows, taken.pk))
 
     @extend_schema(
         operation_id="declineCredentialOffer",
@@ -165,7 +173,7 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def decline(self, request, walletId, credentialId):
-        self.act(find(with_parties(self.rows), credentialId).decline)
+        self.perform(get_or_404(with_parties(self.rows), credentialId).decline)
         return Response()
 
     @extend_schema(
@@ -175,5 +183,5 @@ class WalletCredentials(WalletView):
         responses=None,
     )
     def destroy(self, request, walletId, credentialId):
-        find(with_parties(self.rows), credentialId).remove()
+        get_or_404(with_parties(self.rows), credentialId).remove()
         return Response()

@@ -5,7 +5,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.pagination import parameters
-from agency.api.views import View, find, found, heavy
+from agency.api.views import View, get_or_404, heavy, or_404
 from connections.api.serializers import terms
 from connections.models import Connection
 from credentials.api.definitions import DEFINITION_ID, SCHEMA_ID, VALUES, definition
@@ -48,7 +48,9 @@ def of(wallet):
 class Credentials(View):
     @property
     def rows(self):
-        issued = Credential.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        issued = Credential.objects.filter(
+            tenant=self.tenant, wallet__is_organization=True
+        )
         return issued.select_related("connection")
 
     @extend_schema(
@@ -83,22 +85,30 @@ class Credentials(View):
     )
     @heavy
     def create(self, request):
-        body = self.parsed(CredentialOfferParameters)
+        body = self.parse_body(CredentialOfferParameters)
         offered = definition(self.tenant, body["definitionId"])
         options = body.get("credentialValues"), body.get("automaticIssuance", False)
         if "connectionId" in body:
             connection = self.connection(body["connectionId"])
-            credential = self.act(Credential.offer, connection, offered, *options)
+            credential = self.perform(Credential.offer, connection, offered, *options)
         else:
             wallet = organization(self.tenant)
             wanted = (offered, *options, terms(body))
-            credential = self.act(Credential.offer_by_link, wallet, *wanted)
-        return self.shown(CredentialContract, find(self.rows, credential.pk))
+            credential = self.perform(Credential.offer_by_link, wallet, *wanted)
+        return self.to_response(
+            CredentialContract, get_or_404(self.rows, credential.pk)
+        )
 
     def connection(self, connection_id):
-        connections = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
-        connections = connections.filter(connection_id=connection_id, connectionless=False)
-        return found(connections.select_related("wallet", "my_key").first(), Connection)
+        connections = Connection.objects.filter(
+            tenant=self.tenant, wallet__is_organization=True
+        )
+        connections = connections.filter(
+            connection_id=connection_id, connectionless=False
+        )
+        return or_404(
+            connections.select_related("wallet", "my_key").first(), Connection
+        )
 
     @extend_schema(
         operation_id="listCredentials",
@@ -108,7 +118,9 @@ class Credentials(View):
         examples=[CREDENTIAL],
     )
     def list(self, request):
-        return self.listed(CredentialContract, of(organization(self.tenant)), CredentialQuery)
+        return self.list_response(
+            CredentialContract, of(organization(self.tenant)), CredentialQuery
+        )
 
     @extend_schema(
         operation_id="getCredential",
@@ -118,23 +130,28 @@ class Credentials(View):
         examples=[CREDENTIAL],
     )
     def retrieve(self, request, credentialId):
-        return self.settled(CredentialContract, lambda: find(self.rows, credentialId))
+        return self.wait_for_change(
+            CredentialContract, lambda: get_or_404(self.rows, credentialId)
+        )
 
     @extend_schema(
         operation_id="issueCredential",
         summary="Issue a requested credential",
         description="A body replaces all values of the offer.",
         request={
-            "application/json": {"type": "object", "additionalProperties": {"type": "string"}}
+            "application/json": {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+            }
         },
         responses=None,
         examples=[OpenApiExample("Values", VALUES, request_only=True)],
     )
     @heavy
     def issue(self, request, credentialId):
-        values = self.parsed(CredentialValues)
-        credential = find(with_parties(self.rows), credentialId)
-        self.act(credential.issue, values, before=credential.reserve_place)
+        values = self.parse_body(CredentialValues)
+        credential = get_or_404(with_parties(self.rows), credentialId)
+        self.perform(credential.issue, values, prepare=credential.reserve_place)
         return Response()
 
     @extend_schema(
@@ -146,7 +163,9 @@ class Credentials(View):
         responses=CredentialContract,
         examples=[
             CREDENTIAL,
-            OpenApiExample("As proposed", {"automaticIssuance": True}, request_only=True),
+            OpenApiExample(
+                "As proposed", {"automaticIssuance": True}, request_only=True
+            ),
             OpenApiExample(
                 "Something else",
                 {
@@ -159,13 +178,15 @@ class Credentials(View):
     )
     @heavy
     def answer_proposal(self, request, credentialId):
-        body = self.parsed(CredentialAnswerParameters)
-        credential = find(with_parties(self.rows), credentialId)
+        body = self.parse_body(CredentialAnswerParameters)
+        credential = get_or_404(with_parties(self.rows), credentialId)
         chosen = body.get("definitionId")
         chosen = chosen and definition(self.tenant, chosen)
         options = body.get("credentialValues"), body.get("automaticIssuance", False)
-        self.act(credential.answer, chosen, *options)
-        return self.shown(CredentialContract, find(self.rows, credential.pk))
+        self.perform(credential.answer, chosen, *options)
+        return self.to_response(
+            CredentialContract, get_or_404(self.rows, credential.pk)
+        )
 
     @extend_schema(
         operation_id="revokeCredential",
@@ -175,7 +196,7 @@ class Credentials(View):
     )
     @heavy
     def revoke(self, request, credentialId):
-        find(with_parties(self.rows), credentialId).revoke()
+        get_or_404(with_parties(self.rows), credentialId).revoke()
         return Response()
 
     @extend_schema(
@@ -185,7 +206,7 @@ class Credentials(View):
         responses=None,
     )
     def destroy(self, request, credentialId):
-        find(with_parties(self.rows), credentialId).remove()
+        get_or_404(with_parties(self.rows), credentialId).remove()
         return Response()
 
     @extend_schema(
@@ -196,6 +217,8 @@ class Credentials(View):
     )
     def purge(self, request, definitionId):
         definitions = CredentialDefinition.objects.filter(tenant=self.tenant)
-        found(definitions.filter(definition_id=definitionId).first(), CredentialDefinition)
+        or_404(
+            definitions.filter(definition_id=definitionId).first(), CredentialDefinition
+        )
         Credential.purge(organization(self.tenant), definitionId)
         return Response()

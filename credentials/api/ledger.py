@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiTypes, extend_schema
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
-from agency.api.views import Parameters
+from agency.api.serializers import Parameters
 from agency.core.errors import NotFound
 from credentials.models import PublishedObject
 from credentials.revocation import TAILS_HASH, StatusList, tails_name
@@ -20,7 +20,10 @@ FOR_EVER = "public, max-age=31536000, immutable"
 
 class StatusListQuery(Parameters):
     timestamp = serializers.IntegerField(
-        required=False, min_value=0, max_value=2**40, help_text="Unix seconds; now without it."
+        required=False,
+        min_value=0,
+        max_value=2**40,
+        help_text="Unix seconds; now without it.",
     )
 
 
@@ -37,7 +40,9 @@ class Ledger(viewsets.ViewSet):
     def read_definition(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.DEFINITION, objectId)
 
-    @extend_schema(operation_id="getLedgerRegistry", summary="A published revocation registry")
+    @extend_schema(
+        operation_id="getLedgerRegistry", summary="A published revocation registry"
+    )
     def read_registry(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.REGISTRY, objectId)
 
@@ -54,17 +59,25 @@ class Ledger(viewsets.ViewSet):
         found = lists.filter(timestamp__lte=timestamp).order_by("-timestamp").first()
         if not found:
             raise NotFound("not_found", f"The registry has no list at {timestamp}.")
-        headers = {"Cache-Control": "public, max-age=1", "Access-Control-Allow-Origin": "*"}
+        headers = {
+            "Cache-Control": "public, max-age=1",
+            "Access-Control-Allow-Origin": "*",
+        }
         return Response(found.body, headers=headers)
 
     def published(self, network_id, kind, object_id):
-        rows = PublishedObject.objects.filter(network_id=network_id, kind=kind, object_id=object_id)
+        rows = PublishedObject.objects.filter(
+            network_id=network_id, kind=kind, object_id=object_id
+        )
         published = rows.first()
         if not published:
-            raise NotFound("not_found", f"There is no such object on the network {network_id}.")
+            raise NotFound(
+                "not_found", f"There is no such object on the network {network_id}."
+            )
         body = {"id": object_id, "sequenceNumber": published.sequence, **published.body}
         return Response(
-            body, headers={"Cache-Control": FOR_EVER, "Access-Control-Allow-Origin": "*"}
+            body,
+            headers={"Cache-Control": FOR_EVER, "Access-Control-Allow-Origin": "*"},
         )
 
 

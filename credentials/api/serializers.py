@@ -5,7 +5,7 @@ import re
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.views import Contract, Parameters, compact, utc
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.serializers import ExchangeLinkParameters
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
@@ -41,7 +41,9 @@ class NameField(serializers.CharField):
     def to_internal_value(self, data):
         name = super().to_internal_value(data)
         if FORBIDDEN.search(name):
-            raise serializers.ValidationError("Leave out : / \\ ? # % and control characters.")
+            raise serializers.ValidationError(
+                "Leave out : / \\ ? # % and control characters."
+            )
         return name
 
 
@@ -50,7 +52,9 @@ class AttributeNamesField(serializers.ListField):
 
     def __init__(self, **options):
         child = serializers.CharField(max_length=256, trim_whitespace=False)
-        super().__init__(child=child, min_length=1, max_length=MAX_ATTRIBUTES, **options)
+        super().__init__(
+            child=child, min_length=1, max_length=MAX_ATTRIBUTES, **options
+        )
 
     def to_internal_value(self, data):
         names = super().to_internal_value(data)
@@ -58,8 +62,12 @@ class AttributeNamesField(serializers.ListField):
         if not all(compared):
             raise serializers.ValidationError("A name is blank.")
         if "master_secret" in compared:
-            raise serializers.ValidationError("The name master_secret is taken by the protocol.")
-        twice = sorted({name for name in names if compared.count(common_view(name)) > 1})
+            raise serializers.ValidationError(
+                "The name master_secret is taken by the protocol."
+            )
+        twice = sorted(
+            {name for name in names if compared.count(common_view(name)) > 1}
+        )
         if twice:
             raise serializers.ValidationError(
                 f"These are the same when case and spaces are ignored: {', '.join(twice)}."
@@ -95,8 +103,8 @@ class SchemaRecord(Contract):
             "name": schema.name,
             "version": schema.version,
             "attributeNames": schema.attribute_names,
-            "createdAtUtc": utc(schema.created_at),
-            "updatedAtUtc": utc(schema.updated_at),
+            "createdAtUtc": format_utc(schema.created_at),
+            "updatedAtUtc": format_utc(schema.updated_at),
         }
 
 
@@ -136,10 +144,16 @@ class CredentialDefinitionFromSchemaParameters(CredentialDefinitionParameters):
 class CredentialDefinitionQuery(NamedQuery):
     named = "schema__name"
 
-    schemaId = serializers.CharField(source="schema__schema_id", required=False, max_length=300)
-    version = serializers.CharField(source="schema__version", required=False, max_length=64)
+    schemaId = serializers.CharField(
+        source="schema__schema_id", required=False, max_length=300
+    )
+    version = serializers.CharField(
+        source="schema__version", required=False, max_length=64
+    )
     tag = serializers.CharField(required=False, max_length=64)
-    supportsRevocation = serializers.BooleanField(source="supports_revocation", required=False)
+    supportsRevocation = serializers.BooleanField(
+        source="supports_revocation", required=False
+    )
 
 
 class CredentialDefinitionContract(Contract):
@@ -186,10 +200,14 @@ class CredentialAnswerParameters(Parameters):
     aliases = {"attributeValues": "credentialValues"}
 
     definitionId = serializers.CharField(
-        required=False, max_length=300, help_text="Without it, the one that the proposal means."
+        required=False,
+        max_length=300,
+        help_text="Without it, the one that the proposal means.",
     )
     automaticIssuance = serializers.BooleanField(required=False)
-    credentialValues = values_field(required=False, help_text="Without them, the proposed ones.")
+    credentialValues = values_field(
+        required=False, help_text="Without them, the proposed ones."
+    )
 
 
 class ProposalPart(serializers.Serializer):
@@ -198,12 +216,24 @@ class ProposalPart(serializers.Serializer):
     comment = serializers.CharField(
         required=False, max_length=proposal_messages.MAX_COMMENT, allow_blank=True
     )
-    definitionId = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
-    schemaId = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
-    schemaName = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
-    schemaVersion = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
-    schemaIssuerDid = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
-    issuerDid = serializers.CharField(required=False, max_length=proposal_messages.MAX_ID)
+    definitionId = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_ID
+    )
+    schemaId = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_ID
+    )
+    schemaName = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_ID
+    )
+    schemaVersion = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_ID
+    )
+    schemaIssuerDid = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_ID
+    )
+    issuerDid = serializers.CharField(
+        required=False, max_length=proposal_messages.MAX_ID
+    )
     credentialValues = values_field(required=False)
 
 
@@ -227,7 +257,9 @@ class CredentialProposalParameters(CounterProposalParameters):
     def validate(self, proposed):
         proposed = super().validate(proposed)
         if not proposed.keys() - {"comment"}:
-            message = "Say which credential: by its definition, schema, issuer or values."
+            message = (
+                "Say which credential: by its definition, schema, issuer or values."
+            )
             raise serializers.ValidationError({"definitionId": [message]})
         return proposed
 
@@ -237,7 +269,9 @@ class CredentialValues(Parameters):
 
     def to_internal_value(self, data):
         if not isinstance(data, dict):
-            raise serializers.ValidationError({"body": ["Give an object: name to text."]})
+            raise serializers.ValidationError(
+                {"body": ["Give an object: name to text."]}
+            )
         return values_field().run_validation(data)
 
 
@@ -245,7 +279,9 @@ class ConnectionCredentialQuery(ChangingQuery):
     """Of one connection's credentials."""
 
     state = serializers.ChoiceField(STATES, required=False)
-    definitionId = serializers.CharField(source="definition_id", required=False, max_length=300)
+    definitionId = serializers.CharField(
+        source="definition_id", required=False, max_length=300
+    )
     schemaId = serializers.CharField(source="schema_id", required=False, max_length=300)
     role = serializers.ChoiceField(ROLES, required=False)
 
@@ -265,20 +301,24 @@ class CredentialContract(Contract):
     credentialId = serializers.CharField()
     state = serializers.ChoiceField(STATES)
     connectionId = serializers.CharField(required=False)
-    definitionId = serializers.CharField(help_text="Until an offer as proposed, or empty.")
+    definitionId = serializers.CharField(
+        help_text="Until an offer as proposed, or empty."
+    )
     schemaId = serializers.CharField()
     offerData = serializers.CharField(required=False, help_text="Of an offer by link.")
     offerUrl = serializers.CharField(required=False)
-    issuedAtUtc = serializers.DateTimeField(help_text="Time of the offer until it is issued.")
+    issuedAtUtc = serializers.DateTimeField(
+        help_text="Time of the offer until it is issued."
+    )
     IssuedAtUtc = serializers.DateTimeField()
     acceptedAtUtc = serializers.DateTimeField(required=False)
     values = values_field(required=False)
     proposal = CredentialProposal(required=False)
 
     def to_representation(self, credential):
-        issued_at = utc(credential.issued_at or credential.created_at)
+        issued_at = format_utc(credential.issued_at or credential.created_at)
         connection = credential.connection
-        return compact(
+        return drop_nulls(
             credentialId=str(credential.pk),
             state=credential.state,
             connectionId=listed_id(connection),
@@ -288,7 +328,7 @@ class CredentialContract(Contract):
             schemaId=credential.schema_id,
             issuedAtUtc=issued_at,
             IssuedAtUtc=issued_at,
-            acceptedAtUtc=utc(credential.accepted_at),
+            acceptedAtUtc=format_utc(credential.accepted_at),
             values=credential.shown_values(),
             proposal=credential.shown_proposal(),
         )
@@ -296,7 +336,11 @@ class CredentialContract(Contract):
 
 def listed_id(connection):
     """The connection's id, unless it only carries one connectionless exchange."""
-    return connection.connection_id if connection and not connection.connectionless else None
+    return (
+        connection.connection_id
+        if connection and not connection.connectionless
+        else None
+    )
 
 
 def shares(connection):

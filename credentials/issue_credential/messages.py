@@ -22,7 +22,9 @@ def offer(
 ) -> dict:
     """Without a value a name is previewed as an empty text. thread_id: of what it answers."""
     message = _build("offer-credential", wire, thread_id, comment="")
-    message["credential_preview"] = preview({name: values.get(name, "") for name in names}, wire)
+    message["credential_preview"] = preview(
+        {name: values.get(name, "") for name in names}, wire
+    )
     return message | enclose(wire, formats.OFFER, offer)
 
 
@@ -51,7 +53,9 @@ def abandon(thread_id: str, wire: Wire) -> dict:
     return _build("problem-report", wire, thread_id, description=description)
 
 
-def _build(name: str, wire: Wire, thread_id: str | None = None, **members: object) -> dict:
+def _build(
+    name: str, wire: Wire, thread_id: str | None = None, **members: object
+) -> dict:
     return build(wire.type(ISSUE_CREDENTIAL, name), wire.prefix, thread_id, **members)
 
 
@@ -102,6 +106,8 @@ def previewed(preview: Any) -> dict[str, str]:
         name = attribute.get("name") if isinstance(attribute, dict) else None
         value = attribute.get("value", "") if isinstance(attribute, dict) else None
         if not isinstance(name, str) or not isinstance(value, str):
-            raise PeerError("bad_preview", "a previewed attribute is not a name with a text")
+            raise PeerError(
+                "bad_preview", "a previewed attribute is not a name with a text"
+            )
         values[name] = value
     return values

@@ -7,7 +7,14 @@ absent is left to the issuer. In 1.0 the filter's members stand in the message i
 from typing import Any
 
 from agency.core.errors import PeerError
-from connections.didcomm.formats import ANONCREDS, FILTER, Wire, enclose, enclosed, wire_of
+from connections.didcomm.formats import (
+    ANONCREDS,
+    FILTER,
+    Wire,
+    enclose,
+    enclosed,
+    wire_of,
+)
 from connections.didcomm.message import Message, build
 from credentials.issue_credential.messages import ISSUE_CREDENTIAL, preview, previewed
 
@@ -27,14 +34,22 @@ MAX_ATTRIBUTES = 125
 MAX_CHARACTERS = 200_000  # of all names and values
 
 
-def message(proposed: dict[str, Any], wire: Wire, thread_id: str | None = None) -> dict[str, Any]:
+def message(
+    proposed: dict[str, Any], wire: Wire, thread_id: str | None = None
+) -> dict[str, Any]:
     """thread_id: of the offer that it answers."""
     kind = wire.type(ISSUE_CREDENTIAL, "propose-credential")
     body = build(kind, wire.prefix, thread_id, comment=proposed.get("comment", ""))
     is_first, values = wire.version == "1.0", proposed.get("credentialValues")
-    body |= _filter(proposed, wire) if is_first else enclose(wire, FILTER, _filter(proposed, wire))
+    body |= (
+        _filter(proposed, wire)
+        if is_first
+        else enclose(wire, FILTER, _filter(proposed, wire))
+    )
     if values:
-        body["credential_proposal" if is_first else "credential_preview"] = preview(values, wire)
+        body["credential_proposal" if is_first else "credential_preview"] = preview(
+            values, wire
+        )
     return body
 
 
@@ -48,10 +63,16 @@ def read(received: Message) -> dict[str, Any]:
     """What a holder proposes. PeerError if it cannot be read."""
     is_first = wire_of(received).version == "1.0"
     content = received.body if is_first else enclosed(received, FILTER)
-    shown = received.body.get("credential_proposal" if is_first else "credential_preview")
-    proposed: dict[str, Any] = {"comment": _text(received.body, "comment")[:MAX_COMMENT]}
+    shown = received.body.get(
+        "credential_proposal" if is_first else "credential_preview"
+    )
+    proposed: dict[str, Any] = {
+        "comment": _text(received.body, "comment")[:MAX_COMMENT]
+    }
     for name, word in WORDS.items():
-        proposed[name] = _text(content, word) or _text(content, ANONCREDS_WORDS.get(name, word))
+        proposed[name] = _text(content, word) or _text(
+            content, ANONCREDS_WORDS.get(name, word)
+        )
         if len(proposed[name]) > MAX_ID:
             raise PeerError("bad_proposal", f"{word} is too long")
     proposed["credentialValues"] = {} if shown is None else _values(shown)
@@ -77,7 +98,10 @@ def _values(shown: Any) -> dict[str, str]:
 
 def fits(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:
     """Whether an AnonCreds offer is of what a proposal names; its unqualified ids tell."""
-    schema_id, definition_id = str(offer.get("schema_id")), str(offer.get("cred_def_id"))
+    schema_id, definition_id = (
+        str(offer.get("schema_id")),
+        str(offer.get("cred_def_id")),
+    )
     author, _, name, version = (schema_id.split(":", 3) + [""] * 3)[:4]
     offered = {
         "definitionId": definition_id,

@@ -32,7 +32,9 @@ class Proposing(models.Model):
         wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
         message = proposal_messages.message(proposed, wire)
         written = {"wire_version": wire.version, "wire_format": wire.format}
-        row = cls._proposed(connection, cls.Role.HOLDER, message["@id"], proposed, written)
+        row = cls._proposed(
+            connection, cls.Role.HOLDER, message["@id"], proposed, written
+        )
         transport.send(connection, message)
         return row
 
@@ -49,10 +51,14 @@ class Proposing(models.Model):
 
     def _check_counter(self, proposed):
         """Holder: the issuer could not tell the same again from a replay."""
-        if problem := proposal_messages.problem_of(proposed.get("credentialValues", {})):
+        if problem := proposal_messages.problem_of(
+            proposed.get("credentialValues", {})
+        ):
             raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
         if self.state == self.State.OFFERED and self._is_answered(proposed):
-            message = "That was proposed, and offered: accept it, or propose something else."
+            message = (
+                "That was proposed, and offered: accept it, or propose something else."
+            )
             raise Conflict("already_offered", message)
 
     @classmethod
@@ -60,14 +66,18 @@ class Proposing(models.Model):
         """Issuer: notes what the holder would like; until it accepts an offer, a later proposal
         replaces it. The same again changes nothing, unless something else was offered."""
         if connection.connectionless:
-            raise PeerError(messages.ABANDONED, "a connectionless exchange takes no proposals")
+            raise PeerError(
+                messages.ABANDONED, "a connectionless exchange takes no proposals"
+            )
         proposed, place = (
             proposal_messages.read(message),
             (connection, cls.Role.ISSUER, message.thread_id),
         )
         known, written = cls._in_thread(*place), as_written(message)
         if not known and message.thread_id != message.id:
-            raise PeerError(messages.ABANDONED, "there is no such exchange on this connection")
+            raise PeerError(
+                messages.ABANDONED, "there is no such exchange on this connection"
+            )
         if not known:
             cls._proposed(*place, proposed, written)
         elif not known._is_answered(proposed):
@@ -80,7 +90,9 @@ class Proposing(models.Model):
             return False
         offered = {"definitionId": self.definition_id, "schemaId": self.schema_id}
         offered["credentialValues"] = vault.unseal(self, "values")
-        as_proposed = all(proposed.get(name, value) == value for name, value in offered.items())
+        as_proposed = all(
+            proposed.get(name, value) == value for name, value in offered.items()
+        )
         return self.state != self.State.OFFERED or as_proposed
 
     @classmethod
@@ -108,12 +120,21 @@ class Proposing(models.Model):
         1.0 (aries_cloudagent 0.12.8, issue_credential/v1_0/manager.py: create_offer)."""
         if wire_of(message).version != "1.0" or message.thread_id != message.id:
             return None
-        place = {"connection": connection, "role": cls.Role.HOLDER, "state": cls.State.PROPOSED}
+        place = {
+            "connection": connection,
+            "role": cls.Role.HOLDER,
+            "state": cls.State.PROPOSED,
+        }
         rows = list(cls.objects.filter(wire_version="1.0", **place).order_by("pk"))
         if not rows or connection.is_hosted:
             return None
         return next(
-            (row for row in rows if proposal_messages.fits(row.shown_proposal(), offer)), None
+            (
+                row
+                for row in rows
+                if proposal_messages.fits(row.shown_proposal(), offer)
+            ),
+            None,
         )
 
     @transaction.atomic
@@ -124,7 +145,9 @@ class Proposing(models.Model):
             raise WrongState(self, [self.State.PROPOSED])
         definition = definition or self.proposed_definition()
         proposed = self.shown_proposal().get("credentialValues", {})
-        proposed = proposed if any(proposed.values()) else None  # the preview of an offer without
+        proposed = (
+            proposed if any(proposed.values()) else None
+        )  # the preview of an offer without
         values = values or proposed or self.shown_values()
         definition.check_offered(values, automatic_issuance)
         names, offer = definition.schema.attribute_names, definition.offer()
@@ -139,17 +162,23 @@ class Proposing(models.Model):
             offer_body=vault.sealed(self, "offer_body", offer),
             values=vault.sealed(self, "values", values),
         )
-        self._send(messages.offer(offer, names, values or {}, self.wire, self.thread_id))
+        self._send(
+            messages.offer(offer, names, values or {}, self.wire, self.thread_id)
+        )
 
     def proposed_definition(self):
         """Issuer: the one definition of the organization's own that fits the proposal; if that
         names nothing, the one that was offered before. 400 `definition_unclear`."""
         named = proposal_messages.WORDS.keys() & self.shown_proposal().keys()
-        wanted = self.shown_proposal() if named else {"definitionId": self.definition_id}
+        wanted = (
+            self.shown_proposal() if named else {"definitionId": self.definition_id}
+        )
         found = list(self._fitting(wanted)[:2]) if named or self.definition_id else []
         if len(found) != 1:
             many = "more than one" if found else "none"
-            message = f"The proposal fits {many} of your definitions: give the definitionId."
+            message = (
+                f"The proposal fits {many} of your definitions: give the definitionId."
+            )
             raise Invalid("definition_unclear", message, {"definitionId": [message]})
         return found[0]
 
@@ -161,13 +190,17 @@ class Proposing(models.Model):
             "schemaName": "schema__name",
             "schemaVersion": "schema__version",
         }
-        lookups = {column: wanted[name] for name, column in columns.items() if name in wanted}
+        lookups = {
+            column: wanted[name] for name, column in columns.items() if name in wanted
+        }
         rows = CredentialDefinition.offered(self.tenant).filter(**lookups)
         issuer = wanted.get("issuerDid", "").removeprefix("did:sov:")
         if issuer not in ("", organization(self.tenant).did):
             return rows.none()
         author = wanted.get("schemaIssuerDid", "").removeprefix("did:sov:")
-        return rows.filter(schema__schema_id__startswith=f"{author}:") if author else rows
+        return (
+            rows.filter(schema__schema_id__startswith=f"{author}:") if author else rows
+        )
 
     def shown_proposal(self):
         """What was proposed last, or None."""

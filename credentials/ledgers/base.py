@@ -41,7 +41,9 @@ class Registry(Protocol):
 
     def publish_schema(self, schema: dict[str, Any]) -> str: ...
 
-    def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str: ...
+    def publish_definition(
+        self, definition: dict[str, Any], tag: str | None
+    ) -> str: ...
 
     def publish_registry(self, public: dict[str, Any]) -> str: ...
 
@@ -55,7 +57,9 @@ class Registry(Protocol):
 
     def registry(self, registry_id: str) -> dict[str, Any] | None: ...
 
-    def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None: ...
+    def status_list(
+        self, registry_id: str, timestamp: int
+    ) -> dict[str, Any] | None: ...
 
     def is_revoked(self, registry_id: str, index: int) -> bool: ...
 
@@ -74,4 +78,6 @@ def schema_exists(schema_id: str) -> Conflict:
 
 
 def tag_taken(tag: str | None) -> Conflict:
-    return Conflict("tag_taken", f"You have a definition of this schema with the tag {tag}.")
+    return Conflict(
+        "tag_taken", f"You have a definition of this schema with the tag {tag}."
+    )

@@ -53,7 +53,9 @@ class LocalRegistry:
 
     def publish_registry(self, public: dict[str, Any]) -> str:
         """The registry's id, `DID:4:<definition id>:CL_ACCUM:<tag>`."""
-        registry_id = f"{public['issuerId']}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
+        registry_id = (
+            f"{public['issuerId']}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
+        )
         self._write(models.PublishedObject.Kind.REGISTRY, registry_id, public)
         return registry_id
 
@@ -71,7 +73,9 @@ class LocalRegistry:
         return known and tag in self._tags(self._base(issuer_did, schema_id))
 
     def _base(self, issuer_did: str, schema_id: str) -> str:
-        schema = models.PublishedObject.objects.get(network=self.network, object_id=schema_id)
+        schema = models.PublishedObject.objects.get(
+            network=self.network, object_id=schema_id
+        )
         return f"{issuer_did}:3:CL:{schema.sequence}:"
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
@@ -111,7 +115,10 @@ class LocalRegistry:
         published = models.PublishedObject.objects.filter(
             network=self.network, object_id__startswith=base
         )
-        return {name.removeprefix(base) for name in published.values_list("object_id", flat=True)}
+        return {
+            name.removeprefix(base)
+            for name in published.values_list("object_id", flat=True)
+        }
 
     def _write(self, kind: str, object_id: str, body: dict[str, Any]) -> None:
         models.PublishedObject.objects.create(

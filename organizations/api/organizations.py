@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.negotiation import JSONParser
 from agency.api.pagination import parameters
-from agency.api.views import View, find
+from agency.api.views import View, get_or_404
 from agency.core.errors import NotFound
 from credentials.ledgers import registry_of
 from organizations.api.serializers import (
@@ -55,7 +55,9 @@ TENANT = OpenApiExample(
     response_only=True,
 )
 WANTED = OpenApiExample(
-    "Another organization", {"name": "Registry office", "networkId": "local"}, request_only=True
+    "Another organization",
+    {"name": "Registry office", "networkId": "local"},
+    request_only=True,
 )
 STATUS = OpenApiExample(
     "It may write",
@@ -81,7 +83,9 @@ CONFIGURATION = OpenApiExample(
 def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     """Organizations with their network and, of their own wallet, DID and verkey."""
     wallets = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
-    keys = Key.objects.filter(wallet__tenant=OuterRef("pk"), wallet__is_organization=True)
+    keys = Key.objects.filter(
+        wallet__tenant=OuterRef("pk"), wallet__is_organization=True
+    )
     return rows.select_related("network").annotate(
         issuer_did=Subquery(wallets.values("did")[:1]),
         issuer_key=Subquery(keys.order_by("pk").values("verkey")[:1]),
@@ -127,7 +131,7 @@ class Tenants(View):
         examples=[TENANT],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(TenantContract, self.rows, TenantQuery)
+        return self.list_response(TenantContract, self.rows, TenantQuery)
 
     @extend_schema(
         operation_id="createTenant",
@@ -137,8 +141,12 @@ class Tenants(View):
         examples=[WANTED, TENANT],
     )
     def create(self, request: Request) -> Response:
-        made = self.act(make, self.tenant.provider, self.parsed(TenantParameters))
-        return self.shown(TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get())
+        made = self.perform(
+            make, self.tenant.provider, self.parse_body(TenantParameters)
+        )
+        return self.to_response(
+            TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get()
+        )
 
     @extend_schema(
         operation_id="getTenant",
@@ -147,7 +155,9 @@ class Tenants(View):
         examples=[TENANT],
     )
     def retrieve(self, request: Request, tenantId: str) -> Response:
-        return self.shown(TenantContract, find(self.rows, tenantId, "public_id"))
+        return self.to_response(
+            TenantContract, get_or_404(self.rows, tenantId, "public_id")
+        )
 
     @extend_schema(
         operation_id="deleteTenant",
@@ -157,7 +167,7 @@ class Tenants(View):
         responses=None,
     )
     def destroy(self, request: Request, tenantId: str) -> Response:
-        remove_organization(find(self.rows, tenantId, "public_id"))
+        remove_organization(get_or_404(self.rows, tenantId, "public_id"))
         return Response()
 
     @extend_schema(
@@ -167,7 +177,7 @@ class Tenants(View):
         examples=[STATUS],
     )
     def status(self, request: Request) -> Response:
-        return self.shown(IssuerStatusContract, self.tenant)
+        return self.to_response(IssuerStatusContract, self.tenant)
 
 
 @extend_schema(tags=["Organizations"])
@@ -192,7 +202,11 @@ class Networks(View):
         if not network:
             raise NotFound("not_found", "There is no such network.")
         agreement = registry_of(network).agreement()
-        return self.shown(NetworkAgreementContract, agreement) if agreement else Response({})
+        return (
+            self.to_response(NetworkAgreementContract, agreement)
+            if agreement
+            else Response({})
+        )
 
     @extend_schema(
         operation_id="acceptTransactionAuthorAgreement",
@@ -205,9 +219,11 @@ class Networks(View):
         tenant = self.tenant
         named = known_network(networkId)
         if named != tenant.network and networkId.lower() != str(tenant.public_id):
-            raise NotFound("not_found", "That is neither your organization nor its network.")
+            raise NotFound(
+                "not_found", "That is neither your organization nor its network."
+            )
         in_force = registry_of(tenant.network).agreement
-        self.act(accept, tenant.network, tenant, before=in_force)
+        self.perform(accept, tenant.network, tenant, prepare=in_force)
         return Response()
 
 
@@ -230,7 +246,7 @@ class Pictures(View):
     )
     def create(self, request: Request) -> Response:
         data = assets.uploaded(request.data)
-        return Response(self.act(assets.store, self.tenant.provider, data).address)
+        return Response(self.perform(assets.store, self.tenant.provider, data).address)
 
 
 @extend_schema(tags=["Wallets"])
@@ -243,6 +259,7 @@ class Configuration(View):
         examples=[CONFIGURATION],
     )
     def retrieve(self, request: Request) -> Response:
-        return self.shown(
-            ProvisioningInfo, with_issuer(Tenant.objects.filter(pk=self.tenant.pk)).get()
+        return self.to_response(
+            ProvisioningInfo,
+            with_issuer(Tenant.objects.filter(pk=self.tenant.pk)).get(),
         )

@@ -13,10 +13,17 @@ from rest_framework.response import Response
 from agency.api.authentication import ProviderAuthentication
 from agency.api.negotiation import JSONParser
 from agency.api.pagination import parameters
-from agency.api.views import View, find
+from agency.api.views import View, get_or_404
 from agency.core.errors import Conflict
 from organizations import usage
-from organizations.api.organizations import NETWORK, TENANT, WANTED, make, networks, with_issuer
+from organizations.api.organizations import (
+    NETWORK,
+    TENANT,
+    WANTED,
+    make,
+    networks,
+    with_issuer,
+)
 from organizations.api.serializers import (
     AssetContract,
     CloudWalletAnalyticsContract,
@@ -85,7 +92,7 @@ class ProviderTenants(ProviderView):
         examples=[TENANT],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(TenantContract, self.rows, TenantQuery)
+        return self.list_response(TenantContract, self.rows, TenantQuery)
 
     @extend_schema(
         operation_id="createProviderTenant",
@@ -95,8 +102,8 @@ class ProviderTenants(ProviderView):
         examples=[WANTED, TENANT],
     )
     def create(self, request: Request) -> Response:
-        made = self.act(make, self.provider, self.parsed(TenantParameters))
-        return self.shown(TenantContract, self.rows.get(pk=made.pk))
+        made = self.perform(make, self.provider, self.parse_body(TenantParameters))
+        return self.to_response(TenantContract, self.rows.get(pk=made.pk))
 
     @extend_schema(
         operation_id="deleteAllProviderTenants",
@@ -116,7 +123,7 @@ class ProviderTenants(ProviderView):
         examples=[TENANT],
     )
     def retrieve(self, request: Request, tenantId: str) -> Response:
-        return self.shown(TenantContract, self.one(tenantId))
+        return self.to_response(TenantContract, self.one(tenantId))
 
     @extend_schema(
         operation_id="updateProviderTenant",
@@ -126,11 +133,15 @@ class ProviderTenants(ProviderView):
         examples=[OpenApiExample("Renamed", {"name": "Registry"}, request_only=True)],
     )
     def update(self, request: Request, tenantId: str) -> Response:
-        tenant, body = self.one(tenantId), self.parsed(TenantUpdateParameters)
-        names = {"name": "name", "imageUrl": "image_url", "shortQrCodes": "short_qr_codes"}
+        tenant, body = self.one(tenantId), self.parse_body(TenantUpdateParameters)
+        names = {
+            "name": "name",
+            "imageUrl": "image_url",
+            "shortQrCodes": "short_qr_codes",
+        }
         changes = {column: body[name] for name, column in names.items() if name in body}
         rows, now = Tenant.objects.filter(pk=tenant.pk), timezone.now()
-        self.act(partial(rows.update, **changes, updated_at=now))
+        self.perform(partial(rows.update, **changes, updated_at=now))
         return Response()
 
     @extend_schema(
@@ -150,7 +161,7 @@ class ProviderTenants(ProviderView):
         examples=[KEYS],
     )
     def keys(self, request: Request, tenantId: str) -> Response:
-        return self.shown(TenantKeysContract, readable_keys(self.one(tenantId)))
+        return self.to_response(TenantKeysContract, readable_keys(self.one(tenantId)))
 
     @extend_schema(
         operation_id="changeProviderTenantKeys",
@@ -160,11 +171,11 @@ class ProviderTenants(ProviderView):
         examples=[KEYS],
     )
     def change_keys(self, request: Request, tenantId: str) -> Response:
-        made = self.act(new_keys, self.one(tenantId), shown_once=True)
-        return self.shown(TenantKeysContract, made)
+        made = self.perform(new_keys, self.one(tenantId), shown_once=True)
+        return self.to_response(TenantKeysContract, made)
 
     def one(self, tenant_id: str) -> Tenant:
-        return find(self.rows, tenant_id, "public_id")
+        return get_or_404(self.rows, tenant_id, "public_id")
 
 
 def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:
@@ -182,7 +193,9 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
     if not readable:
         message = "These keys were shown once and cannot be read. PATCH makes new ones."
         raise Conflict("keys_not_readable", message)
-    return {MEMBERS[kind]: vault.unseal(newest[kind], "sealed") for kind in TENANT_KINDS}
+    return {
+        MEMBERS[kind]: vault.unseal(newest[kind], "sealed") for kind in TENANT_KINDS
+    }
 
 
 @transaction.atomic
@@ -192,7 +205,9 @@ def new_keys(tenant: Tenant) -> dict[str, str]:
     newest = newest_keys(tenant)
     return {
         MEMBERS[kind]: (
-            newest[kind].rotate() if kind in newest else ApiKey.issue(kind, tenant, "Provider")
+            newest[kind].rotate()
+            if kind in newest
+            else ApiKey.issue(kind, tenant, "Provider")
         )[1]
         for kind in TENANT_KINDS
     }
@@ -210,14 +225,16 @@ class ProviderAssets(ProviderView):
         examples=[
             OpenApiExample(
                 "Its address",
-                {"publicUri": "https://agency.example/assets/3q2-7wAbCdEfGhIjKlMnOp.png"},
+                {
+                    "publicUri": "https://agency.example/assets/3q2-7wAbCdEfGhIjKlMnOp.png"
+                },
                 response_only=True,
             )
         ],
     )
     def create(self, request: Request) -> Response:
-        asset = self.act(assets.store, self.provider, assets.uploaded(request.data))
-        return self.shown(AssetContract, asset)
+        asset = self.perform(assets.store, self.provider, assets.uploaded(request.data))
+        return self.to_response(AssetContract, asset)
 
 
 @extend_schema(tags=["Provider"])
@@ -229,7 +246,9 @@ class Analytics(ProviderView):
         examples=[OpenApiExample("Some", {"total": 42}, response_only=True)],
     )
     def wallets(self, request: Request) -> Response:
-        return self.shown(CloudWalletAnalyticsContract, usage.count_cloud_wallets(self.provider))
+        return self.to_response(
+            CloudWalletAnalyticsContract, usage.count_cloud_wallets(self.provider)
+        )
 
     @extend_schema(
         operation_id="getCurrentUsage",
@@ -238,7 +257,9 @@ class Analytics(ProviderView):
         examples=[MONTH],
     )
     def current(self, request: Request) -> Response:
-        return self.shown(UsageContract, usage.by_month(self.provider, timezone.now(), 1)[0])
+        return self.to_response(
+            UsageContract, usage.by_month(self.provider, timezone.now(), 1)[0]
+        )
 
     @extend_schema(
         operation_id="searchUsage",
@@ -272,7 +293,9 @@ class ProviderNetworks(ProviderView):
             }
         },
         examples=[
-            OpenApiExample("One", {"UnitedStates": "United States"}, response_only=True),
+            OpenApiExample(
+                "One", {"UnitedStates": "United States"}, response_only=True
+            ),
         ],
     )
     def regions(self, request: Request) -> Response:

@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from agency.api import dialects
 from agency.api.pagination import CREATED, NAMED, UPDATED, ChangingQuery, NamedQuery
-from agency.api.views import Contract, Parameters, compact, utc
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
@@ -16,7 +16,9 @@ from organizations.networks import issuer_status
 from tenants.models import Network, Tenant
 from webhooks.api.serializers import WebAddressField
 
-SHORT_QR_CODES = "Whether QR codes of invitations hold the short link, not the invitation itself."
+SHORT_QR_CODES = (
+    "Whether QR codes of invitations hold the short link, not the invitation itself."
+)
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
@@ -36,7 +38,9 @@ class SeedField(serializers.CharField):
         except PeerError:
             seed = b""
         if len(seed) != 32:
-            raise serializers.ValidationError("Give 32 ASCII characters or the base64 of 32 bytes.")
+            raise serializers.ValidationError(
+                "Give 32 ASCII characters or the base64 of 32 bytes."
+            )
         return seed
 
 
@@ -90,12 +94,16 @@ class TenantUpdateParameters(Parameters):
 class NetworkContract(Contract):
     networkId = serializers.CharField()
     networkName = serializers.CharField()
-    genesisTransactions = serializers.CharField(required=False, help_text="Of an Indy network.")
-    poolProtocolVersion = serializers.IntegerField(required=False, help_text="Of an Indy network.")
+    genesisTransactions = serializers.CharField(
+        required=False, help_text="Of an Indy network."
+    )
+    poolProtocolVersion = serializers.IntegerField(
+        required=False, help_text="Of an Indy network."
+    )
 
     def to_representation(self, network):
         is_indy = network.kind == Network.Kind.INDY
-        return compact(
+        return drop_nulls(
             networkId=network.pk,
             networkName=network.name,
             genesisTransactions=network.genesis or None,
@@ -128,7 +136,7 @@ class TenantContract(Contract):
     extendedInformation = TenantExtendedInformation()
 
     def to_representation(self, tenant):
-        return compact(
+        return drop_nulls(
             tenantId=str(tenant.public_id),
             name=tenant.name,
             imageUrl=tenant.image_url or None,
@@ -166,14 +174,20 @@ class IssuerStatusContract(Contract):
     acceptanceTime = serializers.IntegerField(required=False)
     requireAcceptance = serializers.BooleanField()
     transactionEndorsement = serializers.ChoiceField(ENDORSERS)
-    issuerCanEndorse = serializers.BooleanField(help_text="The DID has a role on the ledger.")
-    issuerRegistered = serializers.BooleanField(help_text="The DID stands on the ledger.")
-    problem = serializers.CharField(required=False, help_text="Why it cannot write yet.")
+    issuerCanEndorse = serializers.BooleanField(
+        help_text="The DID has a role on the ledger."
+    )
+    issuerRegistered = serializers.BooleanField(
+        help_text="The DID stands on the ledger."
+    )
+    problem = serializers.CharField(
+        required=False, help_text="Why it cannot write yet."
+    )
 
     def to_representation(self, tenant):
         status = issuer_status(tenant)
         agreement, acceptance = status.agreement, status.acceptance
-        return compact(
+        return drop_nulls(
             acceptanceText=agreement and agreement.text,
             acceptanceVersion=agreement and agreement.version,
             acceptanceDigest=agreement and agreement.digest,
@@ -191,7 +205,9 @@ class NetworkAgreementContract(Contract):
 
     text = serializers.CharField(required=False)
     version = serializers.CharField(required=False)
-    acceptanceMethods = serializers.DictField(child=serializers.CharField(), required=False)
+    acceptanceMethods = serializers.DictField(
+        child=serializers.CharField(), required=False
+    )
 
     def to_representation(self, agreement):
         return {
@@ -210,7 +226,7 @@ class ProvisioningInfo(Contract):
     def to_representation(self, tenant):
         verkey = dialects.verkey(self.context["request"], tenant.issuer_key)
         did, uri = tenant.issuer_did, transport.endpoint()
-        return compact(
+        return drop_nulls(
             issuerDid=did,
             name=tenant.name,
             imageUrl=tenant.image_url or None,
@@ -248,8 +264,8 @@ class UsageContract(Contract):
 
     def to_representation(self, usage):
         return {
-            "periodStart": utc(usage.start),
-            "periodEnd": utc(usage.end),
+            "periodStart": format_utc(usage.start),
+            "periodEnd": format_utc(usage.end),
             "credentialCount": usage.credentials,
             "verificationCount": usage.verifications,
         }

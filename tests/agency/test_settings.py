@@ -12,7 +12,9 @@ import pytest
 def test_a_registry_is_no_larger_than_its_tails_file_may_be():
     given = {"REVOCATION_REGISTRY_SIZE": "5000", "MAX_TAILS_BYTES": "1000000"}
     command = [sys.executable, "-c", "import agency.settings"]
-    ran = subprocess.run(command, env=os.environ | given, capture_output=True, text=True)
+    ran = subprocess.run(
+        command, env=os.environ | given, capture_output=True, text=True
+    )
     assert ran.returncode != 0 and "MAX_TAILS_BYTES" in ran.stderr
 
 
@@ -24,12 +26,16 @@ def test_one_handler_prints_log_lines():
 
 def settings_handlers():
     """The root logger's, without those of pytest."""
-    return [one for one in logging.getLogger().handlers if type(one).__module__ == "logging"]
+    return [
+        one for one in logging.getLogger().handlers if type(one).__module__ == "logging"
+    ]
 
 
 @pytest.mark.slow
 def test_prefixes_without_a_subscription_key_are_whole_segments():
     code = "import agency.settings as s; print(s.SUBSCRIPTION_KEY_OPTIONAL)"
     given = os.environ | {"SUBSCRIPTION_KEY_OPTIONAL": "/agency/v1,wallet/v1/,/"}
-    ran = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True, text=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=given, capture_output=True, text=True
+    )
     assert ran.stdout.strip() == "('/agency/v1/', '/wallet/v1/', '/')"

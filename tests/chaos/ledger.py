@@ -10,7 +10,11 @@ TABLES = (
     "connections_connection", "connections_basicmessage", "credentials_credential",
     "verifications_verification", "webhooks_webhook",
 )  # fmt: skip
-QUEUES = ("webhooks_delivery", "connections_outboundmessage", "connections_inboundmessage")
+QUEUES = (
+    "webhooks_delivery",
+    "connections_outboundmessage",
+    "connections_inboundmessage",
+)
 
 
 class Told(NamedTuple):
@@ -48,7 +52,9 @@ class Ledger:
                 wait = f"status = 'pending' AND due_at > now() AND (lease_owner IS NULL OR {over})"
                 connection.execute(f"UPDATE {name} SET due_at = now() WHERE {wait}")
                 wait = f"status = 'pending' AND lease_until > now() AND {over}"
-                connection.execute(f"UPDATE {name} SET lease_until = now() WHERE {wait}")
+                connection.execute(
+                    f"UPDATE {name} SET lease_until = now() WHERE {wait}"
+                )
 
     def sequences(self) -> dict[Any, int]:
         """Of every object of which something was to be told: how many events it has."""

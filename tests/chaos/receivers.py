@@ -93,7 +93,9 @@ def receiving(seed: int) -> Iterator[Receivers]:
             pass  # a caller that was killed in the middle of its request
 
     server = Server(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    ).start()
     receivers.url = f"http://127.0.0.1:{server.server_address[1]}"
     try:
         yield receivers

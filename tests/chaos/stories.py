@@ -39,7 +39,12 @@ class Caller:
     def call(self, method: str, path: str, body: Any = None, form: Any = None) -> Any:
         headers = {"Idempotency-Key": str(uuid.uuid4())} if method != "GET" else {}
         files = {name: (None, value) for name, value in (form or {}).items()}
-        given = {"json": body, "files": files or None, "headers": headers, "timeout": (3, 30)}
+        given = {
+            "json": body,
+            "files": files or None,
+            "headers": headers,
+            "timeout": (3, 30),
+        }
         while True:
             try:
                 answer = self.session.request(method, self.url + path, **given)
@@ -74,7 +79,9 @@ class Caller:
 class Pair:
     """An organization and a holder that it, or another one, hosts: one after the other step."""
 
-    def __init__(self, office: Caller, host: Caller, definition: str, seed: int) -> None:
+    def __init__(
+        self, office: Caller, host: Caller, definition: str, seed: int
+    ) -> None:
         self.office, self.host, self.definition = office, host, definition
         self.random, self.steps = random.Random(seed), Counter[str]()
         self.wallets: list[str] = []
@@ -88,7 +95,9 @@ class Pair:
             try:
                 step()
                 self.steps[step.__name__] += 1
-            except Refused as refused:  # of what waits for its turn after a kill, or is elsewhere
+            except (
+                Refused
+            ) as refused:  # of what waits for its turn after a kill, or is elsewhere
                 self.steps[f"refused {refused}"] += 1
                 time.sleep(0.1)
             except Over:
@@ -135,10 +144,14 @@ class Pair:
         self.answer()
 
     def answer(self) -> None:
-        found = self.office.get(f"/credentials?state=Proposed&connectionId={self.connection}")
+        found = self.office.get(
+            f"/credentials?state=Proposed&connectionId={self.connection}"
+        )
         if not found:
             raise Refused("nothing_there_yet")
-        self.office.put(f"/credentials/{found[0]['credentialId']}/offer", {"comment": "Here"})
+        self.office.put(
+            f"/credentials/{found[0]['credentialId']}/offer", {"comment": "Here"}
+        )
 
     def ask(self) -> None:
         self.office.post(f"/verifications/policy/connections/{self.connection}", ASKED)
@@ -147,7 +160,9 @@ class Pair:
         self.host.put(f"{path}/autoSelect")
 
     def write(self) -> None:
-        self.office.post("/messages", {"connectionId": self.connection, "text": "Hello"})
+        self.office.post(
+            "/messages", {"connectionId": self.connection, "text": "Hello"}
+        )
 
     def open(self, kind: str, state: str) -> list[Any]:
         """The newest first. Refused when there is none: its message waits."""
@@ -162,7 +177,9 @@ class Pair:
         kinds = [kind for kind in IDS if kind != "message"]
         places = [(self.office, f"/{kind}s") for kind in kinds]
         places += [
-            (self.host, f"/api/{wallet}/{kind}s") for wallet in self.wallets for kind in kinds
+            (self.host, f"/api/{wallet}/{kind}s")
+            for wallet in self.wallets
+            for kind in kinds
         ]
         for caller, path in places:
             name = IDS[path.rpartition("/")[2][:-1]]

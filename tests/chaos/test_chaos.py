@@ -38,7 +38,10 @@ def home():
 def servers(home):
     """PostgreSQL as in production: what is committed is on the disk."""
     database = postgres.start(home / "postgres")
-    return {"DATABASE_URL": database, "REDIS_URL": valkey.start(home / "valkey", durable=False)}
+    return {
+        "DATABASE_URL": database,
+        "REDIS_URL": valkey.start(home / "valkey", durable=False),
+    }
 
 
 @pytest.fixture
@@ -61,7 +64,9 @@ def world(product, receivers):
         product.start(name)
     product.start_web(WEB)
     command = [sys.executable, "-m", "tests.chaos.world", receivers.url]
-    environment = product.supervisor.environment | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
+    environment = product.supervisor.environment | {
+        "DJANGO_SETTINGS_MODULE": "agency.settings"
+    }
     return json.loads(
         subprocess.run(command, env=environment, check=True, capture_output=True).stdout
     )
@@ -150,10 +155,16 @@ def check(world, pairs, calls, ledger):
         assert pair.office.acknowledged | pair.host.acknowledged <= told
         assert pair.visible() <= told
     for name, one in world.items():
-        mine = {f"msg_{event.id}": event.body for event in events if event.tenant == one["tenant"]}
+        mine = {
+            f"msg_{event.id}": event.body
+            for event in events
+            if event.tenant == one["tenant"]
+        }
         for kind in one["webhooks"]:
             received = seen[f"{name}/{kind}"]
-            assert {call.id for call in received if call.status == 200} == set(mine), kind
+            assert {call.id for call in received if call.status == 200} == set(mine), (
+                kind
+            )
             assert all(call.data.decode() == mine[call.id] for call in received), kind
             assert out_of_order(received) == [], kind
     assert not seen["trap"], "no redirect was followed"
@@ -199,7 +210,9 @@ def out_of_order(calls):
 
 
 def figures(pairs, nemesis, calls, ledger):
-    counts = sum((one.counts for pair in pairs for one in (pair.office, pair.host)), Counter())
+    counts = sum(
+        (one.counts for pair in pairs for one in (pair.office, pair.host)), Counter()
+    )
     ids = {(call.receiver, call.id) for call in calls}
     good = [call for call in calls if call.status == 200]
     twice = len(good) - len({(call.receiver, call.id) for call in good})

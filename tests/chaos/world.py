@@ -18,7 +18,10 @@ def main(url):
     from tests.support import keys
 
     with keys.stored_keys():
-        faber, acme = organization("Faber", url, KINDS), organization("Acme", url, KINDS[:2])
+        faber, acme = (
+            organization("Faber", url, KINDS),
+            organization("Acme", url, KINDS[:2]),
+        )
     print(json.dumps({"Faber": faber, "Acme": acme}))
 
 
@@ -31,7 +34,10 @@ def organization(name, url, kinds):
     webhooks = {}
     for kind in kinds:
         body = {"url": f"{url}/{name}/{kind}", "type": "Zapier"}
-        body |= {"messageTypes": [str(one) for one in Type], "retryUnconfirmed": kind != "mute"}
+        body |= {
+            "messageTypes": [str(one) for one in Type],
+            "retryUnconfirmed": kind != "mute",
+        }
         webhooks[kind] = made.post("/webhooks", body)["id"]
     definition = made.defines("name", "degree")["definitionId"]
     return {

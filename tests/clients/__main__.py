@@ -43,12 +43,16 @@ def main() -> int:
             "WEBHOOK_REQUIRE_HTTPS": "0",
             "NETWORK_ALIASES": "sovrin-staging=local",
             "DJANGO_SETTINGS_MODULE": "agency.settings",
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+            "PATH": os.pathsep.join(
+                (str(Path(sys.executable).parent), os.environ["PATH"])
+            ),
         }
         supervisor = Supervisor(mark=folder)
         with services(supervisor, port):
             supervisor.environment["AGENCY_URL"] = os.environ["PUBLIC_URL"]
-            supervisor.environment["AGENCY_ORGANIZATIONS"] = json.dumps(make_organizations())
+            supervisor.environment["AGENCY_ORGANIZATIONS"] = json.dumps(
+                make_organizations()
+            )
             return supervisor.run(stories())
 
 
@@ -66,7 +70,9 @@ def services(supervisor: Supervisor, port: int) -> Iterator[None]:
         while not is_well(port, os.environ["PUBLIC_URL"]):
             supervisor.check()
             if time.monotonic() > deadline:
-                sys.exit(f"The web server did not answer within {SECONDS_TO_START} seconds.")
+                sys.exit(
+                    f"The web server did not answer within {SECONDS_TO_START} seconds."
+                )
             time.sleep(0.1)
         yield
     finally:

@@ -28,14 +28,18 @@ class Agent:
 
     @property
     def party(self):
-        return connections_1_0.Party(keys.did_of(self.verkey), self.verkey, self.endpoint, [])
+        return connections_1_0.Party(
+            keys.did_of(self.verkey), self.verkey, self.endpoint, []
+        )
 
     def build(self, kind, thread=None, **members):
         return message.build(kind, self.prefix, thread, **members)
 
     def pack(self, body, to=None, anonymous=False):
         sender = None if anonymous else envelope.Sender(self.verkey, self.seed)
-        return envelope.pack(message.json.dumps(body).encode(), [to or self.their_key], sender)
+        return envelope.pack(
+            message.json.dumps(body).encode(), [to or self.their_key], sender
+        )
 
     def post(self, data, **options):
         options = {"content_type": "application/ssi-agent-wire"} | options
@@ -63,7 +67,9 @@ class Agent:
 
     def newest(self, kind):
         """The last message, which must be of this type."""
-        assert self.inbox and self.inbox[-1].type == kind, [one.type for one in self.inbox]
+        assert self.inbox and self.inbox[-1].type == kind, [
+            one.type for one in self.inbox
+        ]
         return self.inbox[-1]
 
     def requests(self, invitation, **members):
@@ -100,7 +106,9 @@ def listening(agent: Agent) -> Iterator[Agent]:
             """Quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    ).start()
     agent.endpoint = f"http://127.0.0.1:{server.server_port}/"
     try:
         yield agent

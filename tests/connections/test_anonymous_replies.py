@@ -24,7 +24,9 @@ def by_did_exchange(faber, phone, version="1.1"):
         connection_id=faber.invites(protocol="out-of-band")["connectionId"]
     )
     parent, signer = invited.invitation["@id"], invited.invitation_key.verkey
-    asked = did_exchange.request(version, "Phone", phone.party, phone.seed, phone.prefix, parent)
+    asked = did_exchange.request(
+        version, "Phone", phone.party, phone.seed, phone.prefix, parent
+    )
     phone.says(asked, to=signer)
     answered = phone.newest(f"didexchange/{version}/response")
     phone.their_key = did_exchange.read_response(answered, signer).verkey
@@ -40,7 +42,9 @@ def answers(phone, anonymous=True, thread=None):
         asked = phone.inbox[-1]
         if asked.type == connections_1_0.BASIC_MESSAGE:
             body = phone.build(
-                connections_1_0.BASIC_MESSAGE, thread or asked.thread_id, content="reply"
+                connections_1_0.BASIC_MESSAGE,
+                thread or asked.thread_id,
+                content="reply",
             )
             phone.answers = phone.pack(body, anonymous=anonymous)
 
@@ -70,7 +74,9 @@ def test_on_this_machine_it_is_the_peers(faber, phone, row):
     assert is_heard(faber, row)
 
 
-def test_a_reply_by_the_peers_key_counts_wherever_it_comes_from(faber, phone, row, monkeypatch):
+def test_a_reply_by_the_peers_key_counts_wherever_it_comes_from(
+    faber, phone, row, monkeypatch
+):
     seen_from(monkeypatch, PUBLIC)
     answers(phone, anonymous=False)
     assert is_heard(faber, row)
@@ -90,7 +96,9 @@ def test_over_https_it_is_the_peers(faber, phone, row, monkeypatch):
     assert is_heard(faber, row)
 
 
-def test_from_a_listed_network_it_is_the_peers(faber, phone, row, monkeypatch, settings):
+def test_from_a_listed_network_it_is_the_peers(
+    faber, phone, row, monkeypatch, settings
+):
     seen_from(monkeypatch, PUBLIC)
     settings.OUTGOING_ALLOWED_NETWORKS = [addresses.ip_network("203.0.113.0/24")]
     answers(phone)
@@ -104,7 +112,9 @@ def test_behind_a_mediator_it_is_nobodys(faber, phone, row):
     sent = BasicMessage.objects.get()
 
     def reply(data):
-        body = phone.build(connections_1_0.BASIC_MESSAGE, thread_of(row), content="reply")
+        body = phone.build(
+            connections_1_0.BASIC_MESSAGE, thread_of(row), content="reply"
+        )
         phone.answers = phone.pack(body, anonymous=True)
 
     phone.receives = reply
@@ -140,7 +150,9 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
     ):
         wallet = Wallet.objects.get(pk=alice.wallet_id)
         row = Connection.take(wallet, out_of_band.shared(transport.message.read(given)))
-        sent = row.outboundmessage_set.model(connection=row, recipient_key=row.their_key)
+        sent = row.outboundmessage_set.model(
+            connection=row, recipient_key=row.their_key
+        )
         assert transport.inbound._may_be_anonymous(sent) is expected
         row.remove()
 
@@ -165,7 +177,11 @@ def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
     """Whoever sent the rotation may have named the key of somebody else."""
     next_key = Agent()
     next_key.endpoint, next_key.their_key = phone.endpoint, phone.their_key
-    phone.says(phone.build(did_rotate.ROTATE, to_did=dids.peer_4(next_key.verkey, phone.endpoint)))
+    phone.says(
+        phone.build(
+            did_rotate.ROTATE, to_did=dids.peer_4(next_key.verkey, phone.endpoint)
+        )
+    )
 
     def reply(data):
         next_key.receives(data)
@@ -179,6 +195,8 @@ def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
     assert (len(next_key.inbox), shown) == (1, phone.verkey)
     phone.receives = next_key.receives
     phone.answers = b""
-    next_key.says(next_key.build(connections_1_0.BASIC_MESSAGE, content="with the new key"))
+    next_key.says(
+        next_key.build(connections_1_0.BASIC_MESSAGE, content="with the new key")
+    )
     phone.receives = reply
     assert is_heard(faber, row)

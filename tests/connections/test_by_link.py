@@ -53,9 +53,14 @@ def offered(faber, form, is_automatic=True):
 
 def request_for(pocket, client, shared):
     """The phone's request-credential, and what it needs to read the credential."""
-    offer, wire = enclosed(shared, formats.OFFER), wire_of(shared)._replace(prefix=pocket.prefix)
+    offer, wire = (
+        enclosed(shared, formats.OFFER),
+        wire_of(shared)._replace(prefix=pocket.prefix),
+    )
     definition = public(client, "credential-definitions", offer["cred_def_id"])
-    request, metadata = anoncreds.create_request(offer, definition, LINK_SECRET, pocket.party.did)
+    request, metadata = anoncreds.create_request(
+        offer, definition, LINK_SECRET, pocket.party.did
+    )
     return issuing.request(request, shared.thread_id, wire), (metadata, definition)
 
 
@@ -68,17 +73,24 @@ def held(pocket, keys):
     return anoncreds.process_credential(credential, metadata, LINK_SECRET, definition)
 
 
-def test_a_phone_without_an_address_gets_its_credential_in_the_answer(faber, pocket, client, form):
+def test_a_phone_without_an_address_gets_its_credential_in_the_answer(
+    faber, pocket, client, form
+):
     made = offered(faber, form)
     body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
     answer = pocket.asks(body)
-    assert (answer.status_code, answer["Content-Type"]) == (200, "application/ssi-agent-wire")
+    assert (answer.status_code, answer["Content-Type"]) == (
+        200,
+        "application/ssi-agent-wire",
+    )
     assert held(pocket, keys)["values"]["name"]["raw"] == "Ann"
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
 
 
 @pytest.mark.parametrize("is_new", [False, True], ids=["same id", "new id"])
-def test_without_automatic_issuance_the_credential_waits(faber, pocket, client, form, is_new):
+def test_without_automatic_issuance_the_credential_waits(
+    faber, pocket, client, form, is_new
+):
     made = offered(faber, form, is_automatic=False)
     body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
     again = body | ({"@id": pocket.build("x/1.0/y")["@id"]} if is_new else {})
@@ -105,8 +117,12 @@ def test_a_second_phone_is_told_nothing(faber, pocket, client, form):
     assert other.inbox == []
 
 
-def test_a_phone_without_an_address_proves_and_gets_the_verdict(faber, pocket, client, form):
-    body, keys = request_for(pocket, client, opened(pocket, offered(faber, {})["offerUrl"]))
+def test_a_phone_without_an_address_proves_and_gets_the_verdict(
+    faber, pocket, client, form
+):
+    body, keys = request_for(
+        pocket, client, opened(pocket, offered(faber, {})["offerUrl"])
+    )
     pocket.asks(body)
     credential = held(pocket, keys)
     asked = faber.post("/verifications/policy", POLICY | form)
@@ -135,7 +151,9 @@ def shown(pocket, client, shared, credential):
 
 def test_a_presentation_of_nobody_is_taken_too(faber, pocket, client):
     """Some wallets pack it without a sender: then the verdict goes nowhere."""
-    body, keys = request_for(pocket, client, opened(pocket, offered(faber, {})["offerUrl"]))
+    body, keys = request_for(
+        pocket, client, opened(pocket, offered(faber, {})["offerUrl"])
+    )
     pocket.asks(body)
     asked = faber.post("/verifications/policy", POLICY)
     shared = opened(pocket, asked["verificationRequestUrl"])
@@ -175,7 +193,9 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     assert taken["state"] == "Requested"
     queues.sweep()
     assert alice.newest("credentials")["state"] == "Issued"
-    request = next(one for one in phone.inbox if one.type.endswith("/request-credential"))
+    request = next(
+        one for one in phone.inbox if one.type.endswith("/request-credential")
+    )
     assert request.return_route == ("all", "")
 
 

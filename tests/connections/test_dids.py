@@ -87,7 +87,9 @@ def test_a_key_is_read_in_each_of_its_forms(key):
     if "publicKeyJwk" in key:
         x = base64.urlsafe_b64encode(keys.decode(VERKEY_B)).decode().rstrip("=")
         key = {"publicKeyJwk": key["publicKeyJwk"] | {"x": x}}
-    document = {"authentication": [{"id": "#1", "type": "Ed25519VerificationKey2020", **key}]}
+    document = {
+        "authentication": [{"id": "#1", "type": "Ed25519VerificationKey2020", **key}]
+    }
     assert dids.of_document("x", document) == ("x", VERKEY_B, "", [])
 
 
@@ -100,14 +102,24 @@ def test_a_key_of_many_letters_is_cut_before_it_is_read():
 
 
 def test_an_encryption_key_is_not_taken_for_the_key_of_the_party():
-    encryption = {"id": "#1", "type": "X25519KeyAgreementKey2019", "publicKeyBase58": VERKEY_A}
-    signing = {"id": "#2", "type": "Ed25519VerificationKey2018", "publicKeyBase58": VERKEY_B}
+    encryption = {
+        "id": "#1",
+        "type": "X25519KeyAgreementKey2019",
+        "publicKeyBase58": VERKEY_A,
+    }
+    signing = {
+        "id": "#2",
+        "type": "Ed25519VerificationKey2018",
+        "publicKeyBase58": VERKEY_B,
+    }
     multibase = {"id": "#3", "type": "Multikey", "publicKeyMultibase": X25519}
     document = {"verificationMethod": [multibase, encryption, signing]}
     assert dids.of_document("x", document).verkey == VERKEY_B
 
 
-@pytest.mark.parametrize("endpoint", ["didcomm:transport/queue", "wss://x.example", "", None, 7])
+@pytest.mark.parametrize(
+    "endpoint", ["didcomm:transport/queue", "wss://x.example", "", None, 7]
+)
 def test_where_nothing_can_be_posted_to_there_is_no_endpoint(endpoint):
     document = dids.document(VERKEY_B, endpoint)
     assert dids.of_document("x", document).endpoint == ""
@@ -172,7 +184,10 @@ def test_what_another_agent_verified_is_verified():
 
 def test_what_is_signed_is_verified_and_names_its_key_in_both_places():
     signed = signatures.sign(b"content", "text/string", SEED_A)
-    assert (signatures.signers(signed), signatures.content_of(signed)) == ({VERKEY_A}, b"content")
+    assert (signatures.signers(signed), signatures.content_of(signed)) == (
+        {VERKEY_A},
+        b"content",
+    )
     jws = signed["data"]["jws"]
     protected = json.loads(base64.urlsafe_b64decode(jws["protected"] + "=="))
     assert jws["header"]["kid"] == protected["jwk"]["kid"] == keys.did_key_of(VERKEY_A)
@@ -215,7 +230,9 @@ def resigned(kid):
     return signed
 
 
-@pytest.mark.parametrize("kid", ["Credo-key-7", None, 7, "z6Mk", keys.did_key_of(VERKEY_A)])
+@pytest.mark.parametrize(
+    "kid", ["Credo-key-7", None, 7, "z6Mk", keys.did_key_of(VERKEY_A)]
+)
 def test_the_peers_own_name_of_a_key_says_nothing(kid):
     assert signatures.signers(resigned(kid)) == {VERKEY_A}
 

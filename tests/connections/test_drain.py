@@ -53,15 +53,23 @@ def held_by(alice):
     return [row["state"] for row in alice.get("/credentials")]
 
 
-def test_a_handler_that_breaks_leaves_the_callers_answer_alone(faber, alice, badge, monkeypatch):
+def test_a_handler_that_breaks_leaves_the_callers_answer_alone(
+    faber, alice, badge, monkeypatch
+):
     monkeypatch.setattr(Credential, "receive_offer", fails_with(RuntimeError("broken")))
     assert faber.offers(alice, badge, VALUES)["state"] == "Offered"
     row = queues.pending().get()
-    assert (row.attempts, row.last_error, row.lease_owner) == (1, "internal_error", None)
+    assert (row.attempts, row.last_error, row.lease_owner) == (
+        1,
+        "internal_error",
+        None,
+    )
     assert held_by(alice) == []
 
 
-def test_the_worker_completes_what_a_broken_handler_left(faber, alice, badge, monkeypatch):
+def test_the_worker_completes_what_a_broken_handler_left(
+    faber, alice, badge, monkeypatch
+):
     with monkeypatch.context() as broken:
         broken.setattr(Credential, "receive_offer", fails_with(RuntimeError("broken")))
         faber.offers(alice, badge, VALUES)
@@ -77,7 +85,9 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
 ):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
-        broken.setattr("credentials.models.enclosed", fails_with(RuntimeError("broken")))
+        broken.setattr(
+            "credentials.models.enclosed", fails_with(RuntimeError("broken"))
+        )
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Offered"
     assert held_by(alice) == ["Requested"]
@@ -86,11 +96,14 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
     assert held_by(alice) == ["Issued"]
 
 
-def test_an_automatic_issue_that_breaks_is_made_up_for(faber, alice, badge, monkeypatch):
+def test_an_automatic_issue_that_breaks_is_made_up_for(
+    faber, alice, badge, monkeypatch
+):
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
         broken.setattr(
-            "credentials.issue_credential.messages.issue", fails_with(RuntimeError("broken"))
+            "credentials.issue_credential.messages.issue",
+            fails_with(RuntimeError("broken")),
         )
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Requested"
@@ -102,7 +115,9 @@ def test_an_automatic_issue_that_breaks_is_made_up_for(faber, alice, badge, monk
     assert held_by(alice) == ["Issued"]
 
 
-def test_what_the_peer_refuses_is_rejected_on_the_senders_side(faber, alice, badge, monkeypatch):
+def test_what_the_peer_refuses_is_rejected_on_the_senders_side(
+    faber, alice, badge, monkeypatch
+):
     error = PeerError("bad_preview", "no attributes")
     monkeypatch.setattr(Credential, "receive_offer", fails_with(error))
     offered = faber.offers(alice, badge, VALUES)
@@ -110,7 +125,9 @@ def test_what_the_peer_refuses_is_rejected_on_the_senders_side(faber, alice, bad
     assert not queues.pending().exists()
 
 
-def test_a_worker_leaves_a_leased_message_to_its_owner(faber, alice, badge, monkeypatch):
+def test_a_worker_leaves_a_leased_message_to_its_owner(
+    faber, alice, badge, monkeypatch
+):
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
         faber.offers(alice, badge, VALUES)
@@ -119,7 +136,9 @@ def test_a_worker_leaves_a_leased_message_to_its_owner(faber, alice, badge, monk
     assert queues.pending().count() == 1
 
 
-def test_a_slow_owner_loses_to_the_worker_that_took_over(faber, alice, badge, monkeypatch):
+def test_a_slow_owner_loses_to_the_worker_that_took_over(
+    faber, alice, badge, monkeypatch
+):
     with monkeypatch.context() as crashed:
         left = queues.crash_before_the_drain(crashed)
         faber.offers(alice, badge, VALUES)
@@ -148,7 +167,9 @@ def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
     assert held_by(alice) == ["Offered"]
 
 
-def test_what_is_left_after_the_longest_drain_goes_to_the_worker(faber, alice, badge, monkeypatch):
+def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
+    faber, alice, badge, monkeypatch
+):
     monkeypatch.setattr(transport, "MAX_DRAIN", 1)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
@@ -208,11 +229,15 @@ def test_a_message_that_comes_twice_is_handled_once(faber, alice, badge, monkeyp
     assert held_by(alice) == ["Offered"]
 
 
-def test_an_earlier_message_to_the_same_peer_goes_first(faber, alice, badge, monkeypatch):
+def test_an_earlier_message_to_the_same_peer_goes_first(
+    faber, alice, badge, monkeypatch
+):
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
         first = faber.offers(alice, badge, VALUES | {"level": "1"})
-    queues.pending().update(due_at=timezone.now() + timedelta(hours=1), lease_until=None)
+    queues.pending().update(
+        due_at=timezone.now() + timedelta(hours=1), lease_until=None
+    )
     second = faber.offers(alice, badge, VALUES | {"level": "2"})
     assert held_by(alice) == [], "the second waits behind the first"
     queues.worker_catches_up()
@@ -220,7 +245,9 @@ def test_an_earlier_message_to_the_same_peer_goes_first(faber, alice, badge, mon
     assert issuers_state(faber, first) == issuers_state(faber, second) == "Offered"
 
 
-def test_a_message_to_one_peer_does_not_wait_for_another(faber, alice, badge, monkeypatch):
+def test_a_message_to_one_peer_does_not_wait_for_another(
+    faber, alice, badge, monkeypatch
+):
     bob = faber.hosts("Bob")
     bob.meets(faber)
     with monkeypatch.context() as crashed:
@@ -230,7 +257,9 @@ def test_a_message_to_one_peer_does_not_wait_for_another(faber, alice, badge, mo
     assert held_by(bob) == ["Offered"]
 
 
-def test_an_exhausted_message_no_longer_holds_up_the_next(faber, alice, badge, monkeypatch):
+def test_an_exhausted_message_no_longer_holds_up_the_next(
+    faber, alice, badge, monkeypatch
+):
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
         faber.offers(alice, badge, VALUES)

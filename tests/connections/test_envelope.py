@@ -39,7 +39,9 @@ def packed(sender=ALICE):
 def with_header(data, **members):
     """The envelope with other members in its protected header."""
     header = json.loads(decode_bytes(data["protected"])) | members
-    return json.dumps(data | {"protected": encode_bytes(json.dumps(header).encode())}).encode()
+    return json.dumps(
+        data | {"protected": encode_bytes(json.dumps(header).encode())}
+    ).encode()
 
 
 def with_entry(data, **members):
@@ -59,7 +61,9 @@ def test_what_another_implementation_packed_opens(name):
 @pytest.mark.parametrize("name", VECTORS["envelopes_to_B"])
 def test_padding_and_the_order_of_members_do_not_matter(name):
     data = VECTORS["envelopes_to_B"][name]
-    stripped = {m: v if m == "protected" else v.rstrip("=") for m, v in sorted(data.items())}
+    stripped = {
+        m: v if m == "protected" else v.rstrip("=") for m, v in sorted(data.items())
+    }
     assert unpack(json.dumps(stripped, indent=1).encode()).body == BODY
 
 
@@ -77,7 +81,9 @@ def test_one_changed_byte_changes_nothing_or_makes_it_unreadable(data):
     """Some bytes mean the same after the change (`-` and `+`, white space); no other error ever."""
     whole = bytearray(json.dumps(packed()).encode())
     place = data.draw(st.integers(0, len(whole) - 1))
-    whole[place] = data.draw(st.integers(0, 255).filter(lambda byte: byte != whole[place]))
+    whole[place] = data.draw(
+        st.integers(0, 255).filter(lambda byte: byte != whole[place])
+    )
     try:
         assert unpack(bytes(whole)) == (BODY, VERKEY_B, VERKEY_A)
     except PeerError as error:
@@ -91,8 +97,12 @@ def test_one_changed_byte_of_the_header_is_never_accepted(data):
     sent = packed()
     header = bytearray(decode_bytes(sent["protected"]))
     place = data.draw(st.integers(0, len(header) - 1))
-    header[place] = data.draw(st.integers(0, 255).filter(lambda byte: byte != header[place]))
-    assert refused(json.dumps(sent | {"protected": encode_bytes(bytes(header))}).encode())
+    header[place] = data.draw(
+        st.integers(0, 255).filter(lambda byte: byte != header[place])
+    )
+    assert refused(
+        json.dumps(sent | {"protected": encode_bytes(bytes(header))}).encode()
+    )
 
 
 @given(st.binary(max_size=200))

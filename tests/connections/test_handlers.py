@@ -74,7 +74,13 @@ IN_A_THREAD = sorted(
         )
     )
 )
-ATTACHED = ("offers", "requests", "credentials", "request_presentations", "presentations")
+ATTACHED = (
+    "offers",
+    "requests",
+    "credentials",
+    "request_presentations",
+    "presentations",
+)
 JUNK = [
     None,
     7,
@@ -90,7 +96,10 @@ JUNK = [
     [{"data": {"json": {"schema_id": [], "cred_def_id": {}, "nonce": None}}}],
     {"attributes": [{"name": "x", "value": 7}]},
     {"attributes": [{"name": "x" * 5000, "value": "y"}]},
-    {"DID": "x", "DIDDoc": {"service": [{"type": "IndyAgent", "recipientKeys": ["x"]}]}},
+    {
+        "DID": "x",
+        "DIDDoc": {"service": [{"type": "IndyAgent", "recipientKeys": ["x"]}]},
+    },
     {"sig_data": "x", "signature": "y", "signer": "z"},
     {"code": ["no text"]},
 ]
@@ -133,7 +142,9 @@ def test_any_minor_version_and_either_spelling_finds_the_handler(minor):
         assert message.family == "issue-credential/1/problem-report"
 
 
-def test_a_message_of_an_unknown_thread_is_refused_and_changes_nothing(row, phone, subtests):
+def test_a_message_of_an_unknown_thread_is_refused_and_changes_nothing(
+    row, phone, subtests
+):
     before = exchanges()
     attachments = {f"{name}~attach": [attach("x", {})] for name in ATTACHED}
     for family in IN_A_THREAD:
@@ -162,12 +173,17 @@ def test_a_stranger_changes_nothing(faber, row, phone, subtests):
 def offered_to(phone, faber, row):
     definition = faber.defines("name", "level")
     values = {"name": "Ann", "level": "7"}
-    body = {"definitionId": definition["definitionId"], "connectionId": row.connection_id}
+    body = {
+        "definitionId": definition["definitionId"],
+        "connectionId": row.connection_id,
+    }
     faber.post("/credentials", body | {"credentialValues": values})
     queues.sweep()
 
 
-def test_an_exchange_of_another_connection_is_an_unknown_thread(faber, row, phone, settings):
+def test_an_exchange_of_another_connection_is_an_unknown_thread(
+    faber, row, phone, settings
+):
     offered_to(phone, faber, row)
     thread = Credential.objects.get().thread_id
     other = Agent()
@@ -176,13 +192,17 @@ def test_an_exchange_of_another_connection_is_an_unknown_thread(faber, row, phon
     other.requests(invited.invitation)
     phone.inbox.clear()
     other.their_key = Connection.objects.get(pk=invited.pk).my_key.verkey
-    other.says(other.build("issue-credential/1.0/problem-report", thread, description="x"))
+    other.says(
+        other.build("issue-credential/1.0/problem-report", thread, description="x")
+    )
     assert Credential.objects.get().state == "Offered"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", sorted(HANDLED))
-def test_a_hostile_body_is_handled_once_and_breaks_nothing(faber, row, phone, caplog, family):
+def test_a_hostile_body_is_handled_once_and_breaks_nothing(
+    faber, row, phone, caplog, family
+):
     offered_to(phone, faber, row)
     thread = Credential.objects.get().thread_id
     members = [f"{name}~attach" for name in ATTACHED]
@@ -214,7 +234,9 @@ def test_a_hostile_body_is_handled_once_and_breaks_nothing(faber, row, phone, ca
 def test_an_ack_before_its_time_changes_nothing(faber, row, phone, family):
     offered_to(phone, faber, row)
     before = exchanges()
-    phone.says(phone.build(kind(family), Credential.objects.get().thread_id, status="OK"))
+    phone.says(
+        phone.build(kind(family), Credential.objects.get().thread_id, status="OK")
+    )
     assert exchanges() == before and unhandled() == 0
 
 
@@ -223,7 +245,9 @@ def test_a_credential_before_the_request_changes_nothing(faber, phone):
     credential = {"cred_def_id": holder.definition_id, "values": {}}
     attachments = {"credentials~attach": [attach("libindy-cred-0", credential)]}
     phone.says(
-        phone.build("issue-credential/1.0/issue-credential", holder.thread_id, **attachments)
+        phone.build(
+            "issue-credential/1.0/issue-credential", holder.thread_id, **attachments
+        )
     )
     holder.refresh_from_db()
     assert (holder.state, holder.credential) == ("Offered", None)
@@ -248,7 +272,10 @@ def offer(phone, thread=None, value="Ann"):
     preview = {"attributes": [{"name": "name", "value": value}]}
     attachments = {"offers~attach": [attach("libindy-cred-offer-0", content)]}
     return phone.build(
-        "issue-credential/1.0/offer-credential", thread, credential_preview=preview, **attachments
+        "issue-credential/1.0/offer-credential",
+        thread,
+        credential_preview=preview,
+        **attachments,
     )
 
 
@@ -285,7 +312,9 @@ def test_another_proof_request_in_the_same_thread_changes_nothing(faber, phone, 
     attachments = {"request_presentations~attach": [attach("x", request)]}
     asked = phone.build("present-proof/1.0/request-presentation", **attachments)
     phone.says(asked)
-    again = phone.build("present-proof/1.0/request-presentation", asked["@id"], **attachments)
+    again = phone.build(
+        "present-proof/1.0/request-presentation", asked["@id"], **attachments
+    )
     phone.says(again)
     assert Verification.objects.count() == 1
     assert unhandled() == 0 and "Traceback" not in caplog.text
@@ -299,7 +328,9 @@ def test_a_ping_is_answered_unless_no_answer_is_asked_for(row, phone):
     assert len(phone.inbox) == told
 
 
-@pytest.mark.parametrize("name", ["questions/1.0/ask", "connections/2.0/request", "x/1.0/y"])
+@pytest.mark.parametrize(
+    "name", ["questions/1.0/ask", "connections/2.0/request", "x/1.0/y"]
+)
 def test_an_unknown_message_is_answered_by_a_problem_report(row, phone, name):
     sent = phone.says(phone.build(name))
     report = phone.inbox[-1]
@@ -312,7 +343,9 @@ def test_an_unknown_problem_report_is_never_answered(row, phone):
     assert len(phone.inbox) == told
 
 
-def test_the_code_of_a_problem_report_is_read_in_every_form(faber, row, phone, subtests):
+def test_the_code_of_a_problem_report_is_read_in_every_form(
+    faber, row, phone, subtests
+):
     for members, code in (
         ({"description": {"code": "no", "en": "x"}}, "no"),
         ({"description": "plain text"}, "plain text"),

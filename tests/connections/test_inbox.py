@@ -64,7 +64,10 @@ def test_another_content_type_is_415(row, phone, subtests):
         with subtests.test(content_type):
             ping = phone.pack(phone.build(connections_1_0.PING))
             answer = phone.post(ping, content_type=content_type)
-            assert (answer.status_code, answer.json()["code"]) == (415, "unsupported_media_type")
+            assert (answer.status_code, answer.json()["code"]) == (
+                415,
+                "unsupported_media_type",
+            )
 
 
 def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
@@ -79,7 +82,17 @@ def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
 
 @pytest.mark.parametrize(
     "garbage",
-    [b"", b"{}", b"[]", b"null", b"7", b'"text"', b"\xff\xfe", b"[" * 5000, b'{"protected":"!"}'],
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"7",
+        b'"text"',
+        b"\xff\xfe",
+        b"[" * 5000,
+        b'{"protected":"!"}',
+    ],
 )
 def test_garbage_gets_the_same_400(db, client, garbage):
     refused(client.post("/didcomm", data=garbage, content_type="application/json"))
@@ -96,13 +109,17 @@ def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone
     assert (left.attempts, left.last_error) == (1, "internal_error")
 
 
-def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_now(row, phone):
+def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_now(
+    row, phone
+):
     phone.post(phone.pack(phone.build(connections_1_0.PING)))
     [late] = InboundMessage.claim(10)
     late.lease_until = timezone.now()
     phone.inbox.clear()
     inbound.process(late)
-    assert phone.inbox == [] and InboundMessage.objects.get(pk=late.pk).status == "pending"
+    assert (
+        phone.inbox == [] and InboundMessage.objects.get(pk=late.pk).status == "pending"
+    )
 
 
 def test_a_message_in_clear_gets_the_same_400(row, phone):
@@ -110,7 +127,9 @@ def test_a_message_in_clear_gets_the_same_400(row, phone):
 
 
 def test_an_envelope_for_a_key_of_nobody_gets_the_same_400(row, phone):
-    refused(phone.post(phone.pack(phone.build(connections_1_0.PING), to=Agent().verkey)))
+    refused(
+        phone.post(phone.pack(phone.build(connections_1_0.PING), to=Agent().verkey))
+    )
 
 
 def test_an_envelope_for_a_deleted_connection_gets_the_same_400(faber, row, phone):
@@ -134,7 +153,11 @@ def test_an_envelope_without_a_message_gets_the_same_400(row, phone, subtests):
 @pytest.mark.parametrize("name", ["protocol", "message"])
 def test_a_type_of_endless_words_gets_the_same_400(row, phone, name):
     words = {"protocol": "x" * 300 + "/1.0/y", "message": "x/1.0/" + "y" * 300}
-    refused(phone.post(phone.pack({"@type": message.PREFIX + words[name], "@id": "12345678"})))
+    refused(
+        phone.post(
+            phone.pack({"@type": message.PREFIX + words[name], "@id": "12345678"})
+        )
+    )
 
 
 def test_more_than_the_limit_is_413(db, client):
@@ -163,7 +186,10 @@ def pack_as(phone, sender_text, body):
 
 
 def test_a_sender_in_another_spelling_is_the_same_sender(row, phone):
-    did_key = "did:key:z" + keys.base58.b58encode(b"\xed\x01" + keys.decode(phone.verkey)).decode()
+    did_key = (
+        "did:key:z"
+        + keys.base58.b58encode(b"\xed\x01" + keys.decode(phone.verkey)).decode()
+    )
     for spelling in (did_key, f"{did_key}#{did_key[8:]}", phone.verkey + " " * 60):
         phone.inbox.clear()
         ping = phone.build(connections_1_0.PING)
@@ -208,7 +234,9 @@ def test_only_a_request_may_come_by_the_invitations_key(faber, row, phone):
 def test_a_request_signed_by_another_than_its_document_connects_nobody(faber, phone):
     invited = faber.invites()
     row = Connection.objects.get(connection_id=invited["connectionId"])
-    other = connections_1_0.did_document(Agent().party._replace(endpoint="https://x.example"))
+    other = connections_1_0.did_document(
+        Agent().party._replace(endpoint="https://x.example")
+    )
     phone.requests(row.invitation, connection=other)
     assert Connection.objects.get(pk=row.pk).state == "Invited"
 
@@ -218,7 +246,9 @@ def doubled(phone, member):
     data = json.loads(phone.pack(phone.build(connections_1_0.PING)))
     if member == "header":
         header = message.decode_bytes(data["protected"]).decode()
-        data["protected"] = message.encode_bytes(header.replace("{", '{"alg":"x",', 1).encode())
+        data["protected"] = message.encode_bytes(
+            header.replace("{", '{"alg":"x",', 1).encode()
+        )
         return json.dumps(data)
     return json.dumps(data).replace("{", f'{{"{member}":"x",', 1)
 
@@ -301,10 +331,14 @@ def pack_to(phone, kid, body):
 
 
 @pytest.mark.parametrize("ago, is_taken", [(600, False), (60, True), (-600, True)])
-def test_a_message_whose_time_is_over_is_refused_but_clocks_may_differ(row, phone, ago, is_taken):
+def test_a_message_whose_time_is_over_is_refused_but_clocks_may_differ(
+    row, phone, ago, is_taken
+):
     end = datetime.now(UTC) - timedelta(seconds=ago)
     for text in (end.isoformat(), end.strftime("%Y-%m-%d %H:%M:%SZ")):
-        phone.says(phone.build(connections_1_0.PING, **{"~timing": {"expires_time": text}}))
+        phone.says(
+            phone.build(connections_1_0.PING, **{"~timing": {"expires_time": text}})
+        )
         assert phone.inbox[-1].is_problem_report != is_taken
 
 

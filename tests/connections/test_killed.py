@@ -76,7 +76,9 @@ def test_a_connection_is_made_though_a_worker_dies(faber, phone, fault):
     dies_and_is_followed(fault)
     row.refresh_from_db()
     assert (row.state, row.their_key) == ("Connected", phone.verkey)
-    assert len(ids_of(phone, connections_1_0.RESPONSE)) == 1, "sent again it is the same message"
+    assert len(ids_of(phone, connections_1_0.RESPONSE)) == 1, (
+        "sent again it is the same message"
+    )
 
 
 def test_did_exchange_too(faber, phone):
@@ -96,9 +98,13 @@ def test_did_exchange_too(faber, phone):
 
 
 @pytest.mark.parametrize("version, fault", [("1.0", POINTS[0]), ("2.0", POINTS[1])])
-def test_a_credential_is_issued_though_a_worker_dies(faber, phone, client, fault, version):
+def test_a_credential_is_issued_though_a_worker_dies(
+    faber, phone, client, fault, version
+):
     row = phone.connects(faber)
-    faber.put(f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version})
+    faber.put(
+        f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version}
+    )
     definition = faber.defines("name", "level", supportRevocation=True)["definitionId"]
     body = {"definitionId": definition, "connectionId": row.connection_id}
     body |= {"credentialValues": VALUES, "automaticIssuance": True}

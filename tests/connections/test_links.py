@@ -42,7 +42,9 @@ def test_an_invitation_is_read_in_every_form(faber, alice, subtests):
     for form in ("data", "json", "base64url", "base64", "link", "qr", "deep link"):
         with subtests.test(form):
             invited = faber.invites(name="Grüße > ?")
-            assert alice.accepts_invitation(forms(invited)[form])["state"] == "Connected"
+            assert (
+                alice.accepts_invitation(forms(invited)[form])["state"] == "Connected"
+            )
 
 
 def test_what_is_no_invitation_is_400(alice, subtests):
@@ -101,7 +103,9 @@ def test_a_link_that_was_taken_shows_nobody_what_it_held(faber, alice, client, k
     ],
 )
 def test_an_invitation_with_a_wrong_member_is_400(faber, alice, members):
-    body = Connection.objects.get(connection_id=faber.invites()["connectionId"]).invitation
+    body = Connection.objects.get(
+        connection_id=faber.invites()["connectionId"]
+    ).invitation
     with pytest.raises(ApiError) as refused:
         alice.accepts_invitation(json.dumps(body | members))
     assert refused.value.status == 400
@@ -142,7 +146,9 @@ def landed(client, link, **headers):
 @pytest.mark.parametrize(
     "headers", [{}, {"Accept": "*/*"}, {"Accept": "application/json, text/plain, */*"}]
 )
-def test_a_program_that_follows_an_invitation_finds_it_under_both_names(faber, client, headers):
+def test_a_program_that_follows_an_invitation_finds_it_under_both_names(
+    faber, client, headers
+):
     """The vendor's wallet reads `d_m`, others `c_i`."""
     invited = faber.invites()
     query, answer = landed(client, invited["invitationUrl"], **headers)
@@ -183,13 +189,18 @@ def test_without_one_each_sees_the_name_of_the_other(faber, alice, body):
     assert faber.get(f"/connections/{invited['connectionId']}")["name"] == "Alice"
 
 
-@pytest.mark.parametrize("protocol, query", [("connections", "c_i"), ("out-of-band", "oob")])
+@pytest.mark.parametrize(
+    "protocol, query", [("connections", "c_i"), ("out-of-band", "oob")]
+)
 def test_an_invitee_sees_what_it_has_accepted(faber, alice, protocol, query):
     Tenant.objects.update(image_url="https://faber.example/logo.png")
     invited = faber.invites(protocol=protocol)
     mine = alice.accepts_invitation(invited["invitation"])
     assert mine["imageUrl"] == "https://faber.example/logo.png"
     assert mine["invitation"] == invited["invitation"]
-    assert mine["invitationUrl"] == f"{settings.PUBLIC_URL}/?{query}={invited['invitation']}"
+    assert (
+        mine["invitationUrl"]
+        == f"{settings.PUBLIC_URL}/?{query}={invited['invitation']}"
+    )
     assert alice.accepts_invitation(mine["invitationUrl"]) == mine
     assert alice.get("/connections") == [mine]

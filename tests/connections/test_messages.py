@@ -40,7 +40,10 @@ def test_both_sides_have_what_the_organization_wrote(faber):
     assert writes(faber, connection_id, " Hello, Alice: ünïcødé ") is None
     [mine] = listed(faber, connection_id)
     assert (mine["text"], mine["direction"]) == (" Hello, Alice: ünïcødé ", "Outgoing")
-    assert (mine["typeName"], mine["connectionId"]) == ("BasicMessageRecord", connection_id)
+    assert (mine["typeName"], mine["connectionId"]) == (
+        "BasicMessageRecord",
+        connection_id,
+    )
     hers = BasicMessage.objects.get(wallet__wallet_id=alice.wallet_id)
     assert (hers.shown_text(), hers.direction) == (mine["text"], "Incoming")
     assert hers.sent_at.strftime("%Y-%m-%dT%H:%M:%S") == mine["sentTime"][:19]
@@ -65,7 +68,10 @@ def test_the_newest_comes_first_and_each_connection_has_its_own(faber):
     for text in ("one", "two"):
         writes(faber, alice.known_as(faber), text)
     writes(faber, bob.known_as(faber), "three")
-    assert [one["text"] for one in listed(faber, alice.known_as(faber))] == ["two", "one"]
+    assert [one["text"] for one in listed(faber, alice.known_as(faber))] == [
+        "two",
+        "one",
+    ]
 
 
 def test_two_organizations_write_to_each_other(faber, acme):
@@ -127,7 +133,9 @@ def test_a_phone_writes_and_is_written_to(faber, any_phone):
     row = any_phone.connects(faber)
     any_phone.says(
         any_phone.build(
-            connections_1_0.BASIC_MESSAGE, content="Ahoy", sent_time="2026-01-31 08:00:00Z"
+            connections_1_0.BASIC_MESSAGE,
+            content="Ahoy",
+            sent_time="2026-01-31 08:00:00Z",
         )
     )
     [got] = listed(faber, row.connection_id)
@@ -139,7 +147,9 @@ def test_a_phone_writes_and_is_written_to(faber, any_phone):
 
 
 @pytest.mark.parametrize("content", [None, "", 7, {}, "x" * 20_001])
-def test_a_text_that_cannot_be_kept_is_answered_by_a_problem_report(faber, phone, content):
+def test_a_text_that_cannot_be_kept_is_answered_by_a_problem_report(
+    faber, phone, content
+):
     row = phone.connects(faber)
     phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content=content))
     assert phone.inbox[-1].is_problem_report
@@ -156,7 +166,9 @@ def test_a_replayed_text_is_kept_once(faber, phone):
 
 def test_a_stranger_cannot_write(faber, phone):
     row = phone.connects(faber)
-    phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"), anonymous=True)
+    phone.says(
+        phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"), anonymous=True
+    )
     assert listed(faber, row.connection_id) == []
 
 
@@ -180,7 +192,9 @@ def test_a_stranger_cannot_write(faber, phone):
     ],
 )
 def test_the_time_is_read_in_each_form_and_never_believed_blindly(sent_time, read):
-    body = didcomm.build(connections_1_0.BASIC_MESSAGE, content="Hi", sent_time=sent_time)
+    body = didcomm.build(
+        connections_1_0.BASIC_MESSAGE, content="Hi", sent_time=sent_time
+    )
     assert connections_1_0.read_basic_message(didcomm.read(body), NOW) == ("Hi", read)
 
 
@@ -189,4 +203,6 @@ def test_deleting_the_connection_deletes_its_messages(faber):
     writes(faber, alice.known_as(faber))
     before = timezone.now()
     faber.delete(f"/connections/{alice.known_as(faber)}")
-    assert not BasicMessage.objects.filter(direction="Outgoing", created_at__lt=before).exists()
+    assert not BasicMessage.objects.filter(
+        direction="Outgoing", created_at__lt=before
+    ).exists()

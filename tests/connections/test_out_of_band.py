@@ -45,7 +45,9 @@ def test_wallets_here_connect_by_did_exchange(faber, invited):
     assert not queues.pending().exists()
 
 
-@pytest.mark.parametrize("offered", ["didexchange/1.0", "connections/1.0", "didexchange/1.7"])
+@pytest.mark.parametrize(
+    "offered", ["didexchange/1.0", "connections/1.0", "didexchange/1.7"]
+)
 def test_the_handshake_is_one_that_is_offered(faber, invited, offered):
     protocols = [message.PREFIX + offered]
     body = invited.invitation | {"handshake_protocols": protocols}
@@ -56,7 +58,9 @@ def test_the_handshake_is_one_that_is_offered(faber, invited, offered):
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_an_agent_elsewhere_connects_by_did_exchange(invited, phone, version):
     parent, signer = invited.invitation["@id"], invited.invitation_key.verkey
-    asked = did_exchange.request(version, "Phone", phone.party, phone.seed, phone.prefix, parent)
+    asked = did_exchange.request(
+        version, "Phone", phone.party, phone.seed, phone.prefix, parent
+    )
     phone.says(asked, to=signer)
     answered = phone.newest(f"didexchange/{version}/response")
     phone.their_key = did_exchange.read_response(answered, signer).verkey
@@ -68,7 +72,9 @@ def test_an_agent_elsewhere_connects_by_did_exchange(invited, phone, version):
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
-def test_alice_accepts_an_out_of_band_invitation_of_another_agent(faber, phone, version):
+def test_alice_accepts_an_out_of_band_invitation_of_another_agent(
+    faber, phone, version
+):
     offered = (f"didexchange/{version}",)
     body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
     alice = faber.hosts("Alice")
@@ -94,20 +100,27 @@ def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, ph
     handshake = phone.newest("didexchange/1.1/request")
     phone.their_key = did_exchange.read_request(handshake).verkey
     phone.says(did_exchange.response(phone.party, phone.seed, handshake))
-    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/decline")
+    alice.put(
+        f"/verifications/{alice.newest('verifications')['verificationId']}/decline"
+    )
     queues.sweep()
     report = phone.newest("present-proof/2.0/problem-report")
     assert report.body["~thread"] == {"thid": request["@id"], "pthid": "invitation-1"}
 
 
 def test_a_response_that_the_invitation_has_not_signed_connects_nobody(faber, phone):
-    body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ("didexchange/1.1",))
+    body = out_of_band.invitation(
+        "invitation-1", "Shop", "", phone.party, ("didexchange/1.1",)
+    )
     alice = faber.hosts("Alice")
     mine = alice.accepts_invitation(json.dumps(body))
     queues.sweep()
     asked = phone.newest("didexchange/1.1/request")
     mallory = type(phone)()
-    mallory.endpoint, mallory.their_key = phone.endpoint, did_exchange.read_request(asked).verkey
+    mallory.endpoint, mallory.their_key = (
+        phone.endpoint,
+        did_exchange.read_request(asked).verkey,
+    )
     mallory.says(did_exchange.response(mallory.party, mallory.seed, asked))
     assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Negotiating"
 
@@ -126,7 +139,9 @@ def test_a_peer_that_says_twice_that_it_takes_a_new_key_is_heard_on(faber, phone
     """Its first answer was lost: it still uses the key of before."""
     row = phone.connects(faber)
     other = type(phone)()
-    rotate = phone.build(did_rotate.ROTATE, to_did=dids.peer_4(other.verkey, phone.endpoint))
+    rotate = phone.build(
+        did_rotate.ROTATE, to_did=dids.peer_4(other.verkey, phone.endpoint)
+    )
     phone.says(rotate)
     phone.says(rotate | {"@id": "again"})
     assert phone.newest(did_rotate.ACK).thread_id == "again"
@@ -151,7 +166,11 @@ def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
 
 
 def says_it_rotates(phone):
-    phone.says(phone.build(discover_features.DISCLOSE, protocols=[{"pid": f"{NEW}did-rotate/1.0"}]))
+    phone.says(
+        phone.build(
+            discover_features.DISCLOSE, protocols=[{"pid": f"{NEW}did-rotate/1.0"}]
+        )
+    )
 
 
 def test_a_peer_that_may_not_know_rotation_is_left_its_key(faber, phone):
@@ -176,7 +195,11 @@ def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
     row = connects(pocket, faber)
     BasicMessage.send(row, "waits")
     phone.their_key = pocket.their_key
-    pocket.asks(pocket.build(did_rotate.ROTATE, to_did=dids.peer_4(phone.verkey, phone.endpoint)))
+    pocket.asks(
+        pocket.build(
+            did_rotate.ROTATE, to_did=dids.peer_4(phone.verkey, phone.endpoint)
+        )
+    )
     queues.sweep()
     assert phone.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
 
@@ -201,7 +224,11 @@ def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
     phone.inbox.clear()
     ended = faber.get(f"/connections/{row.connection_id}")["endedAtUtc"]
     text = phone.build(connections_1_0.BASIC_MESSAGE, content="One more thing")
-    for body in (phone.build(connections_1_0.PING), text, phone.build(did_rotate.HANGUP)):
+    for body in (
+        phone.build(connections_1_0.PING),
+        text,
+        phone.build(did_rotate.HANGUP),
+    ):
         phone.says(body)
     assert phone.inbox == [] and not BasicMessage.objects.exists()
     assert faber.get(f"/connections/{row.connection_id}")["endedAtUtc"] == ended
@@ -210,11 +237,15 @@ def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
 def test_a_peer_that_hung_up_is_not_written_to(faber, phone):
     row = phone.connects(faber)
     phone.says(phone.build(did_rotate.HANGUP))
-    answer = faber.send("post", "/messages", {"connectionId": row.connection_id, "text": "Hi"})
+    answer = faber.send(
+        "post", "/messages", {"connectionId": row.connection_id, "text": "Hi"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (409, "connection_gone")
 
 
-@pytest.mark.parametrize("query", ["*", "https://didcomm.org/*", "did:sov:*;spec/trust_ping/*"])
+@pytest.mark.parametrize(
+    "query", ["*", "https://didcomm.org/*", "did:sov:*;spec/trust_ping/*"]
+)
 def test_what_is_spoken_is_disclosed(faber, phone, query):
     phone.connects(faber)
     phone.says(phone.build(discover_features.QUERY, query=query))
@@ -222,14 +253,18 @@ def test_what_is_spoken_is_disclosed(faber, phone, query):
     assert "trust_ping/1.0" in told
     asked = [{"feature-type": "protocol", "match": query}]
     phone.says(phone.build(discover_features.QUERIES, queries=asked))
-    assert discover_features.disclosed(phone.newest(discover_features.DISCLOSURES)) == told
+    assert (
+        discover_features.disclosed(phone.newest(discover_features.DISCLOSURES)) == told
+    )
 
 
 def test_every_protocol_spoken_has_its_roles(faber):
     assert discover_features.ROLES.keys() == {
         one.split("/")[0] for one in discover_features.router.protocols()
     }
-    assert connections_1_0.PING.rpartition("/")[0] in discover_features.router.protocols()
+    assert (
+        connections_1_0.PING.rpartition("/")[0] in discover_features.router.protocols()
+    )
 
 
 def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, phone):
@@ -242,8 +277,12 @@ def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, ph
     assert InboundMessage.objects.get().status == "done"
 
 
-def test_an_attachment_that_cannot_be_read_is_refused_with_its_invitation(faber, invited):
-    carrying = out_of_band.carrying(invited.invitation, {"@type": "https://didcomm.org/x"})
+def test_an_attachment_that_cannot_be_read_is_refused_with_its_invitation(
+    faber, invited
+):
+    carrying = out_of_band.carrying(
+        invited.invitation, {"@type": "https://didcomm.org/x"}
+    )
     alice = faber.hosts("Alice")
     with pytest.raises(ApiError) as refused:
         alice.accepts_invitation(message.encode_url(carrying))

@@ -31,7 +31,9 @@ def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=T
     wallet = tenant.wallets.get(is_organization=True)
     rows = []
     for index in range(number):
-        row = Connection(tenant=tenant, wallet=wallet, role="inviter", state="Connected")
+        row = Connection(
+            tenant=tenant, wallet=wallet, role="inviter", state="Connected"
+        )
         row.connection_id, row.my_key = str(row.pk), wallet.create_key()
         row.their_key, row.their_endpoint = Agent().verkey, endpoint.format(index)
         row.answering_endpoint = row.their_endpoint if has_answered else ""
@@ -54,7 +56,9 @@ def test_an_endpoint_gets_a_quarter_of_the_threads(faber):
     write_to(peers(faber, 6, endpoint="http://127.0.0.1:1/same"))
     rows = claimed()
     assert len(rows) == dispatch.PER_ENDPOINT == 4
-    OutboundMessage.objects.filter(pk=rows[0].pk).update(status="done", lease_owner=None)
+    OutboundMessage.objects.filter(pk=rows[0].pk).update(
+        status="done", lease_owner=None
+    )
     assert len(claimed(rows[1:])) == 1, "there is room for one more"
 
 
@@ -69,7 +73,9 @@ def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
 
 def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
     third = Organization("Third")
-    others = [row for one in (faber, third) for row in peers(one, 6, has_answered=False)]
+    others = [
+        row for one in (faber, third) for row in peers(one, 6, has_answered=False)
+    ]
     [proven, *_] = both = peers(acme, 1) + others
     write_to(reversed(both))
     rows = claimed()
@@ -126,19 +132,28 @@ def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch)
 def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
     """The neighbour's message arrives while all calls of the tarpits are still open."""
     monkeypatch.setattr(transport, "FIRST_DEADLINE", 8.0)
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as tarpit, listening(Agent()) as friend:
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=64) as tarpit,
+        listening(Agent()) as friend,
+    ):
         mine = friend.connects(acme)
         place = f"http://127.0.0.1:{tarpit.getsockname()[1]}/{{}}"
         held = peers(faber, 8, endpoint=place, has_answered=False)
         write_to(held)
-        open_calls = OutboundMessage.objects.filter(connection__in=held, lease_owner__isnull=False)
+        open_calls = OutboundMessage.objects.filter(
+            connection__in=held, lease_owner__isnull=False
+        )
         worker = Thread(target=tasks.deliver, daemon=True)
         worker.start()
         eventually(lambda: open_calls.count() == dispatch.SLOW_PER_TENANT)
         BasicMessage.send(Connection.objects.get(pk=mine.pk), "Hello")
         eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
-        assert open_calls.count() == dispatch.SLOW_PER_TENANT, "the tarpits hold their calls still"
-        assert not OutboundMessage.objects.filter(connection__in=held, attempts__gt=0).exists()
+        assert open_calls.count() == dispatch.SLOW_PER_TENANT, (
+            "the tarpits hold their calls still"
+        )
+        assert not OutboundMessage.objects.filter(
+            connection__in=held, attempts__gt=0
+        ).exists()
     dispatch.dispatcher.end()
     worker.join(30)
     dispatch.dispatcher.ends = False
@@ -181,19 +196,26 @@ def test_beyond_the_limit_a_request_waits_until_an_answer_was_tried(faber, monke
     tasks.sweep()
     assert strangers.undelivered() == [before[0], before[2], waiting.sender_key]
     given_up = OutboundMessage.objects.get(recipient_key=before[1])
-    assert (given_up.status, given_up.last_error) == ("exhausted", "too_many_undelivered")
+    assert (given_up.status, given_up.last_error) == (
+        "exhausted",
+        "too_many_undelivered",
+    )
 
 
 def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(faber, monkeypatch):
     strangers = Strangers(faber, monkeypatch)
     strangers.come(3)
     before = strangers.undelivered()
-    OutboundMessage.objects.update(created_at=timezone.now() - 2 * handshakes.TIME_TO_FETCH)
+    OutboundMessage.objects.update(
+        created_at=timezone.now() - 2 * handshakes.TIME_TO_FETCH
+    )
     strangers.come(1)
     assert strangers.undelivered() == before, "those with an endpoint wait to be posted"
     OutboundMessage.objects.filter(recipient_key=before[0]).update(endpoint="")
     strangers.come(1)
-    assert strangers.undelivered()[:2] == before[1:] and len(strangers.undelivered()) == 3
+    assert (
+        strangers.undelivered()[:2] == before[1:] and len(strangers.undelivered()) == 3
+    )
 
 
 def test_what_waits_for_phones_that_are_away_is_not_given_up(faber, monkeypatch):

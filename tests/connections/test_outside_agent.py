@@ -28,9 +28,13 @@ def takes_offer(phone, client, definition_id):
     definition = public(client, "credential-definitions", definition_id)
     offered = phone.newest(ISSUE + "offer-credential")
     offer = attached(offered, "offers~attach")
-    request, metadata = anoncreds.create_request(offer, definition, LINK_SECRET, phone.party.did)
+    request, metadata = anoncreds.create_request(
+        offer, definition, LINK_SECRET, phone.party.did
+    )
     attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
-    phone.says(phone.build(ISSUE + "request-credential", offered.thread_id, **attachments))
+    phone.says(
+        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
+    )
     issued = attached(phone.newest(ISSUE + "issue-credential"), "credentials~attach")
     phone.says(phone.build(ISSUE + "ack", offered.thread_id, status="OK"))
     return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
@@ -61,7 +65,10 @@ def schema(client, schema_id):
 def offered_to(phone, faber, **body):
     row = phone.connects(faber)
     definition = faber.defines("name", "level")
-    body |= {"definitionId": definition["definitionId"], "connectionId": row.connection_id}
+    body |= {
+        "definitionId": definition["definitionId"],
+        "connectionId": row.connection_id,
+    }
     offered = faber.post("/credentials", body | {"credentialValues": VALUES})
     queues.sweep()
     return definition, f"/credentials/{offered['credentialId']}"
@@ -69,7 +76,11 @@ def offered_to(phone, faber, **body):
 
 def test_a_phone_connects(faber, any_phone):
     row = any_phone.connects(faber)
-    assert (row.state, row.their_key, row.name) == ("Connected", any_phone.verkey, "Phone")
+    assert (row.state, row.their_key, row.name) == (
+        "Connected",
+        any_phone.verkey,
+        "Phone",
+    )
     assert {one.prefix for one in any_phone.inbox} == {any_phone.prefix}
     assert not queues.pending().exists()
 
@@ -114,7 +125,9 @@ def test_a_decline_without_a_thread_is_of_the_only_open_offer(faber, any_phone):
     assert faber.get(path)["state"] == "Rejected"
 
 
-def test_a_decline_without_a_thread_is_of_nothing_where_it_may_be_of_two(faber, any_phone):
+def test_a_decline_without_a_thread_is_of_nothing_where_it_may_be_of_two(
+    faber, any_phone
+):
     definition, first = offered_to(any_phone, faber)
     paths = first, offers_again(any_phone, faber, first, definition)
     report = {"description": {"code": "issuance-abandoned", "en": "no"}}
@@ -122,7 +135,9 @@ def test_a_decline_without_a_thread_is_of_nothing_where_it_may_be_of_two(faber, 
     assert {faber.get(path)["state"] for path in paths} == {"Offered"}
 
 
-@pytest.mark.parametrize("version, thread", [("2.0", None), ("1.0", "of-something-else")])
+@pytest.mark.parametrize(
+    "version, thread", [("2.0", None), ("1.0", "of-something-else")]
+)
 def test_only_a_report_of_version_1_without_a_thread_is_guessed_at(
     faber, any_phone, version, thread
 ):
@@ -134,7 +149,9 @@ def test_only_a_report_of_version_1_without_a_thread_is_guessed_at(
 
 def offers_again(phone, faber, path, definition):
     body = {"connectionId": faber.get(path)["connectionId"], "credentialValues": VALUES}
-    offered = faber.post("/credentials", body | {"definitionId": definition["definitionId"]})
+    offered = faber.post(
+        "/credentials", body | {"definitionId": definition["definitionId"]}
+    )
     queues.sweep()
     return f"/credentials/{offered['credentialId']}"
 
@@ -151,7 +168,10 @@ def test_a_second_phone_is_told_that_the_invitation_was_used(faber, phone):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     faber.hosts("Alice").accepts_invitation(message.encode_url(row.invitation))
     phone.requests(row.invitation)
-    assert phone.newest(connections_1_0.PROBLEM).body["problem-code"] == "request_not_accepted"
+    assert (
+        phone.newest(connections_1_0.PROBLEM).body["problem-code"]
+        == "request_not_accepted"
+    )
 
 
 def invitation_of(phone):
@@ -215,7 +235,9 @@ def test_a_message_that_the_endpoint_refuses_is_tried_again(faber, phone, status
     assert OutboundMessage.objects.filter(connection=row, status="done").count() == 2
 
 
-def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(faber, phone, settings):
+def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(
+    faber, phone, settings
+):
     phone.connects(faber)
     settings.OUTGOING_ALLOW_LOOPBACK = False
     phone.says(phone.build(connections_1_0.PING))
@@ -225,7 +247,9 @@ def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(faber, phon
 def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
     row = phone.connects(faber)
     mediator = keys.generate_seed()
-    Connection.objects.filter(pk=row.pk).update(their_routing_keys=[keys.verkey_of(mediator)])
+    Connection.objects.filter(pk=row.pk).update(
+        their_routing_keys=[keys.verkey_of(mediator)]
+    )
     phone.post(phone.pack(phone.build(connections_1_0.PING)))
     queues.tasks.process_some()
     data = transport.pack(queues.pending().get())

@@ -3,14 +3,27 @@
 import pytest
 
 from connections.didcomm import message as didcomm
-from connections.didcomm.formats import ANONCREDS, FILTER, HLINDY, OFFER, Wire, enclose, enclosed
+from connections.didcomm.formats import (
+    ANONCREDS,
+    FILTER,
+    HLINDY,
+    OFFER,
+    Wire,
+    enclose,
+    enclosed,
+)
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0 as connecting
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
 from tests.connections.outside import Agent
 from tests.connections.test_killed import POINTS, dies_and_is_followed, ids_of
-from tests.connections.test_outside_agent import ISSUE, VALUES, invitation_of, takes_offer
+from tests.connections.test_outside_agent import (
+    ISSUE,
+    VALUES,
+    invitation_of,
+    takes_offer,
+)
 from tests.support import queues
 
 OTHER = VALUES | {"level": "8"}
@@ -41,10 +54,15 @@ def definition(faber):
     return faber.defines("name", "level")["definitionId"]
 
 
-def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(faber, any_phone, client, definition):
+def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
+    faber, any_phone, client, definition
+):
     any_phone.connects(faber)
     sent = proposes(any_phone, definitionId=definition, credentialValues=VALUES)
-    assert seen(faber)["proposal"] == {"definitionId": definition, "credentialValues": VALUES}
+    assert seen(faber)["proposal"] == {
+        "definitionId": definition,
+        "credentialValues": VALUES,
+    }
     offers(faber, automaticIssuance=True)
     offered = any_phone.newest(ISSUE + "offer-credential")
     assert (offered.thread_id, offered.prefix) == (sent["@id"], any_phone.prefix)
@@ -69,7 +87,10 @@ def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definiti
     queues.worker_catches_up()
     thread = phone.newest(ISSUE + "offer-credential").thread_id
     proposes(phone, thread, credentialValues=OTHER)
-    assert (seen(faber)["state"], seen(faber)["definitionId"]) == ("Proposed", definition)
+    assert (seen(faber)["state"], seen(faber)["definitionId"]) == (
+        "Proposed",
+        definition,
+    )
     offered = offers(faber, automaticIssuance=True)
     assert (offered["definitionId"], offered["values"]) == (definition, OTHER)
     assert phone.newest(ISSUE + "offer-credential").thread_id == thread
@@ -77,7 +98,9 @@ def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definiti
     assert seen(faber)["state"] == "Issued" and len(rows()) == 1
 
 
-def test_the_offer_before_a_proposal_is_not_taken_any_more(faber, phone, client, definition):
+def test_the_offer_before_a_proposal_is_not_taken_any_more(
+    faber, phone, client, definition
+):
     row = phone.connects(faber)
     body = {"definitionId": definition, "connectionId": row.connection_id}
     faber.post("/credentials", body | {"credentialValues": VALUES})
@@ -99,7 +122,9 @@ def test_until_it_is_offered_a_later_proposal_replaces_it(faber, phone, definiti
 
 
 @pytest.mark.parametrize("state", ["Proposed", "Offered", "Rejected"])
-def test_the_same_proposal_under_another_id_changes_nothing(faber, phone, definition, state):
+def test_the_same_proposal_under_another_id_changes_nothing(
+    faber, phone, definition, state
+):
     phone.connects(faber)
     sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
     if state == "Offered":
@@ -122,7 +147,9 @@ def test_who_is_offered_something_else_may_insist(faber, phone, definition):
 
 
 @pytest.mark.parametrize("is_issued", [False, True])
-def test_a_proposal_after_the_request_is_too_late(faber, phone, client, definition, is_issued):
+def test_a_proposal_after_the_request_is_too_late(
+    faber, phone, client, definition, is_issued
+):
     phone.connects(faber)
     sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
     offers(faber, automaticIssuance=True)
@@ -131,11 +158,15 @@ def test_a_proposal_after_the_request_is_too_late(faber, phone, client, definiti
         Credential.objects.update(state="Requested", issued_at=None)
     before = rows()
     proposes(phone, sent["@id"], credentialValues=OTHER)
-    assert phone.inbox[-1].is_problem_report and phone.inbox[-1].thread_id == sent["@id"]
+    assert (
+        phone.inbox[-1].is_problem_report and phone.inbox[-1].thread_id == sent["@id"]
+    )
     assert rows() == before
 
 
-@pytest.mark.parametrize("named", [{"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}])
+@pytest.mark.parametrize(
+    "named", [{"definitionId": "V4SGRU86Z58d6TV7PBUe6f:3:CL:1:x"}, {}]
+)
 def test_what_names_no_definition_of_ours_waits_for_the_issuers_word(
     faber, phone, definition, named
 ):
@@ -161,7 +192,9 @@ def test_a_proposal_in_a_thread_that_is_not_here_is_refused(faber, phone):
     assert phone.inbox[-1].is_problem_report and rows() == []
 
 
-def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(faber, phone, definition):
+def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(
+    faber, phone, definition
+):
     phone.connects(faber)
     sent = proposes(phone, definitionId=definition)
     before, other = rows(), Agent()
@@ -213,7 +246,9 @@ def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
     assert connection.state == "Invited", "and who proposed has not taken the offer"
 
 
-@pytest.mark.parametrize("formats", [None, [{"attach_id": "x", "format": "aries/ld-proof@v1.0"}]])
+@pytest.mark.parametrize(
+    "formats", [None, [{"attach_id": "x", "format": "aries/ld-proof@v1.0"}]]
+)
 def test_a_format_that_is_not_known_is_refused(faber, phone, formats):
     phone.connects(faber)
     body = phone.build("issue-credential/2.0/propose-credential", formats=formats)
@@ -248,10 +283,15 @@ def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
     mine = alice.put(f"/credentials/propose/{connected}", body)["credentialId"]
     queues.worker_catches_up()
     received = phone.newest(PROPOSE)
-    assert proposal_messages.read(received) == body and received.thread_id == received.id
+    assert (
+        proposal_messages.read(received) == body and received.thread_id == received.id
+    )
     offers_to(phone, received.id, OTHER)
     assert alice.get(f"/credentials/{mine}")["values"] == OTHER
-    assert alice.put(f"/credentials/{mine}/propose", {"comment": "No"})["state"] == "Proposed"
+    assert (
+        alice.put(f"/credentials/{mine}/propose", {"comment": "No"})["state"]
+        == "Proposed"
+    )
     queues.worker_catches_up()
     assert phone.newest(PROPOSE).thread_id == received.id
     offers_to(phone, received.id, VALUES)
@@ -286,10 +326,14 @@ def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
 ):
     """As ACA-Py does in 1.0."""
     alice = faber.hosts("Alice")
-    mine = alice.put(f"/credentials/propose/{connects(alice, phone)}", named)["credentialId"]
+    mine = alice.put(f"/credentials/propose/{connects(alice, phone)}", named)[
+        "credentialId"
+    ]
     queues.worker_catches_up()
     offers_to(phone, None, VALUES)
-    assert alice.get(f"/credentials/{mine}")["state"] == ("Offered" if is_taken else "Proposed")
+    assert alice.get(f"/credentials/{mine}")["state"] == (
+        "Offered" if is_taken else "Proposed"
+    )
     assert len(rows()) == (1 if is_taken else 2)
     if is_taken:
         alice.post(f"/credentials/{mine}/decline")
@@ -297,10 +341,14 @@ def test_an_offer_in_a_thread_of_its_own_answers_the_proposal_that_it_fits(
         assert phone.inbox[-1].thread_id == phone.offered
 
 
-def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(faber, definition):
+def test_between_hosted_parties_an_offer_in_another_thread_is_another_one(
+    faber, definition
+):
     alice = faber.hosts("Alice")
     alice.meets(faber)
-    alice.put(f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition})
+    alice.put(
+        f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition}
+    )
     faber.offers(alice, {"definitionId": definition}, VALUES)
     held = {(one["state"], "proposal" in one) for one in alice.get("/credentials")}
     assert held == {("Proposed", True), ("Offered", False)}
@@ -337,7 +385,10 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
 
 def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, definition):
     """The connection is made first, and the exchange goes on there."""
-    alice, body = faber.hosts("Alice"), {"definitionId": definition, "credentialValues": VALUES}
+    alice, body = (
+        faber.hosts("Alice"),
+        {"definitionId": definition, "credentialValues": VALUES},
+    )
     body |= {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
     invited = faber.post("/credentials", body)["offerData"]
     alice.accepts_invitation(invited)
@@ -354,7 +405,9 @@ def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, definition
 def test_a_proposal_ends_with_its_holder(faber, definition, ends):
     alice = faber.hosts("Alice")
     alice.meets(faber)
-    alice.put(f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition})
+    alice.put(
+        f"/credentials/propose/{alice.known[faber][1]}", {"definitionId": definition}
+    )
     if ends == "connection":
         alice.delete(f"/connections/{alice.known[faber][1]}")
     else:
@@ -362,11 +415,15 @@ def test_a_proposal_ends_with_its_holder(faber, definition, ends):
     assert seen(faber)["state"] == "Rejected"
 
 
-def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(faber, phone, definition):
+def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
+    faber, phone, definition
+):
     phone.connects(faber)
     Connection.objects.update(their_endpoint="")
     wanted = {"definitionId": definition, "credentialValues": VALUES}
-    assert phone.asks(proposal_messages.message(wanted, Wire(phone.prefix))).content == b""
+    assert (
+        phone.asks(proposal_messages.message(wanted, Wire(phone.prefix))).content == b""
+    )
     faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
     phone.asks(phone.build(connecting.PING, response_requested=False))
     assert phone.newest(ISSUE + "offer-credential")

@@ -14,7 +14,9 @@ from wallets import keys
 
 DID, ENDPOINT = keys.did_of(VERKEY_B), "https://agent.example/"
 DID_KEY, MEDIATOR = VECTORS["didkey_B"], VERKEY_A
-OURS = connections_1_0.did_document(connections_1_0.Party(DID, VERKEY_B, ENDPOINT, [MEDIATOR]))
+OURS = connections_1_0.did_document(
+    connections_1_0.Party(DID, VERKEY_B, ENDPOINT, [MEDIATOR])
+)
 SIGNED = VECTORS["connection~sig_by_B"]
 DOTNET = {
     "DID": DID,
@@ -52,7 +54,9 @@ CREDO = {
                 "publicKeyBase58": VERKEY_B,
             }
         ],
-        "authentication": [{"type": "Ed25519SignatureAuthentication2018", "publicKey": f"{DID}#1"}],
+        "authentication": [
+            {"type": "Ed25519SignatureAuthentication2018", "publicKey": f"{DID}#1"}
+        ],
         "service": [
             {
                 "id": f"{DID}#IndyAgentService-1",
@@ -79,7 +83,10 @@ ACAPY = {
             }
         ],
         "authentication": [
-            {"type": "Ed25519SignatureAuthentication2018", "publicKey": f"did:sov:{DID}#1"}
+            {
+                "type": "Ed25519SignatureAuthentication2018",
+                "publicKey": f"did:sov:{DID}#1",
+            }
         ],
         "service": [
             {
@@ -112,7 +119,10 @@ def test_a_party_is_read_in_the_shape_of_each_agent(shape):
     "key", [VERKEY_B, f"{DID}#1", "#1", "1", DID_KEY, f"{DID_KEY}#{DID_KEY[8:]}"]
 )
 def test_a_recipient_key_is_read_in_every_spelling(key):
-    assert connections_1_0.read_party(changed(OURS, recipientKeys=[key])).verkey == VERKEY_B
+    assert (
+        connections_1_0.read_party(changed(OURS, recipientKeys=[key])).verkey
+        == VERKEY_B
+    )
 
 
 def test_a_qualified_did_is_the_same_did():
@@ -129,7 +139,9 @@ def test_a_phone_without_a_service_has_its_key_and_no_endpoint(absent):
 @pytest.mark.parametrize("absent", ["id", "@context", "authentication"])
 def test_members_of_the_document_may_be_absent(absent):
     document = {name: value for name, value in OURS["DIDDoc"].items() if name != absent}
-    assert connections_1_0.read_party({"DID": DID, "DIDDoc": document}).verkey == VERKEY_B
+    assert (
+        connections_1_0.read_party({"DID": DID, "DIDDoc": document}).verkey == VERKEY_B
+    )
 
 
 @pytest.mark.parametrize("absent", ["routingKeys", "priority", "id"])
@@ -144,7 +156,8 @@ def test_of_several_services_the_lowest_priority_that_is_known_counts():
     shape = copy.deepcopy(OURS)
     shape["DIDDoc"]["service"] = [
         service | {"priority": 2, "serviceEndpoint": "https://later.example"},
-        service | {"type": "LinkedDomains", "priority": -1, "serviceEndpoint": "https://web"},
+        service
+        | {"type": "LinkedDomains", "priority": -1, "serviceEndpoint": "https://web"},
         service | {"type": "did-communication", "priority": 1},
     ]
     assert connections_1_0.read_party(shape).endpoint == ENDPOINT
@@ -165,7 +178,10 @@ def test_of_several_services_the_lowest_priority_that_is_known_counts():
         {"DID": 7, "DIDDoc": OURS["DIDDoc"]},
         changed(OURS, recipientKeys=["x"]),
         changed(OURS, recipientKeys=["z" * 100_000]),
-        changed(OURS, recipientKeys=["did:key:z6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc"]),
+        changed(
+            OURS,
+            recipientKeys=["did:key:z6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc"],
+        ),
         changed(OURS, routingKeys=["did:web:x"]),
     ],
 )
@@ -176,7 +192,13 @@ def test_a_broken_party_is_the_peers_mistake(broken):
 
 def test_our_document_has_exactly_the_shape_that_all_agents_read():
     document = OURS["DIDDoc"]
-    assert list(document) == ["@context", "id", "publicKey", "authentication", "service"]
+    assert list(document) == [
+        "@context",
+        "id",
+        "publicKey",
+        "authentication",
+        "service",
+    ]
     [key], [service] = document["publicKey"], document["service"]
     assert (key["id"], key["publicKeyBase58"]) == (f"{DID}#1", VERKEY_B)
     assert (service["type"], service["recipientKeys"]) == ("IndyAgent", [VERKEY_B])
@@ -192,7 +214,9 @@ def test_what_is_signed_is_read():
     assert connections_1_0.read_signed(signed, VERKEY_B) == {"DID": DID}
 
 
-@pytest.mark.parametrize("time", [bytes(8), b"\xff" * 8, (1700000000).to_bytes(8, "little")])
+@pytest.mark.parametrize(
+    "time", [bytes(8), b"\xff" * 8, (1700000000).to_bytes(8, "little")]
+)
 def test_the_time_in_front_is_not_judged(time):
     data = time + json.dumps({"DID": DID}).encode()
     signed = connections_1_0.sign({}, SEED_B, message.PREFIX)

@@ -37,7 +37,9 @@ def counted(by):
     return registry.get_sample_value("agency_rate_refusals_total", {"by": by}) or 0
 
 
-def test_an_address_that_sends_too_fast_waits(row, phone, settings, elsewhere, monkeypatch):
+def test_an_address_that_sends_too_fast_waits(
+    row, phone, settings, elsewhere, monkeypatch
+):
     settings.INBOX_PER_ADDRESS, before = 3, counted("address")
     answers = pings(phone, 3, REMOTE_ADDR=elsewhere)
     monkeypatch.setattr(envelope, "unpack", None)
@@ -48,7 +50,9 @@ def test_an_address_that_sends_too_fast_waits(row, phone, settings, elsewhere, m
     assert counted("address") == before + 1
 
 
-def test_what_was_refused_is_taken_later_and_handled(row, phone, settings, elsewhere, monkeypatch):
+def test_what_was_refused_is_taken_later_and_handled(
+    row, phone, settings, elsewhere, monkeypatch
+):
     monkeypatch.setattr(rate_limits, "MINUTE", 4)
     settings.INBOX_PER_ADDRESS = 2
     pings(phone, 2, REMOTE_ADDR=elsewhere)
@@ -76,7 +80,9 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
     assert [one.status_code for one in pings(other)] == [202]
 
 
-def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(row, faber, phone, settings, monkeypatch):
+def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(
+    row, faber, phone, settings, monkeypatch
+):
     settings.INBOX_PER_RECIPIENT = 2
     monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
     data = bytearray(phone.pack(phone.build(connections_1_0.PING)))
@@ -96,7 +102,10 @@ def test_wallets_hosted_here_write_as_fast_as_they_like(faber, settings, monkeyp
     connection_id = alice.known_as(faber)
     for number in range(5):
         faber.post("/messages", {"connectionId": connection_id, "text": str(number)})
-    assert InboundMessage.objects.filter(type__endswith="/message", status="done").count() == 5
+    assert (
+        InboundMessage.objects.filter(type__endswith="/message", status="done").count()
+        == 5
+    )
 
 
 def test_of_many_at_once_as_many_pass_as_may(transactional_db):
@@ -124,7 +133,9 @@ def test_zero_is_no_limit_and_asks_nobody(row, phone, settings, monkeypatch):
     assert pings(phone)[0].status_code == 202
 
 
-@pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "redis://192.0.2.1:6379/0", "nonsense"])
+@pytest.mark.parametrize(
+    "url", ["redis://127.0.0.1:1/0", "redis://192.0.2.1:6379/0", "nonsense"]
+)
 def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatch, url):
     settings.REDIS_URL, settings.INBOX_PER_ADDRESS = url, 1
     monkeypatch.setattr(rate_limits, "silent_until", 0.0)
@@ -153,7 +164,9 @@ def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatc
         (1, "", "203.0.113.9"),
     ],
 )
-def test_whose_address_it_was_is_what_our_own_proxies_say(settings, proxies, forwarded, source):
+def test_whose_address_it_was_is_what_our_own_proxies_say(
+    settings, proxies, forwarded, source
+):
     settings.TRUSTED_PROXIES = proxies
     meta = {"REMOTE_ADDR": "203.0.113.9", "HTTP_X_FORWARDED_FOR": forwarded}
     assert client_address(meta) == source

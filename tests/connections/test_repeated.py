@@ -53,7 +53,8 @@ def test_a_request_to_connect_gets_its_answer_again(faber, phone, many):
     assert kinds(phone) == [connections_1_0.RESPONSE] * 3
     signer = row.invitation["recipientKeys"][0]
     answers = [
-        connections_1_0.read_signed(one.body["connection~sig"], signer) for one in phone.inbox
+        connections_1_0.read_signed(one.body["connection~sig"], signer)
+        for one in phone.inbox
     ]
     assert len({connections_1_0.read_party(one).verkey for one in answers}) == 1
     assert Connection.objects.filter(state="Connected").count() == 1
@@ -83,8 +84,15 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
         connections_1_0.PROBLEM,
     ]
     for one in reports:
-        assert one.body["problem-code"] == one.body["description"]["code"] == "request_not_accepted"
-    assert len({one.thread_id for one in reports}) == 1 and len({one.id for one in reports}) == 2
+        assert (
+            one.body["problem-code"]
+            == one.body["description"]["code"]
+            == "request_not_accepted"
+        )
+    assert (
+        len({one.thread_id for one in reports}) == 1
+        and len({one.id for one in reports}) == 2
+    )
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])
@@ -95,7 +103,9 @@ def test_a_request_for_a_credential_changes_nothing(faber, phone, client, is_aut
     offer = attached(offered, "offers~attach")
     request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
     attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
-    phone.says(phone.build(ISSUE + "request-credential", offered.thread_id, **attachments))
+    phone.says(
+        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
+    )
     state = faber.get(path)["state"]
     assert state == ("Issued" if is_automatic else "Requested")
     repeated(phone, ISSUE + "request-credential")
@@ -110,7 +120,9 @@ def test_another_request_in_the_thread_is_refused(faber, phone, client):
     for _ in range(2):
         request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
         attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
-        phone.says(phone.build(ISSUE + "request-credential", offered.thread_id, **attachments))
+        phone.says(
+            phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
+        )
     assert phone.newest(ISSUE + "problem-report")
     assert faber.get(path)["state"] == "Requested"
 
@@ -143,7 +155,8 @@ def told(faber, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "kind", ["offer-credential", "issue-credential", "request-presentation", "presentation"]
+    "kind",
+    ["offer-credential", "issue-credential", "request-presentation", "presentation"],
 )
 def test_between_hosted_parties_a_step_told_again_changes_no_state(faber, told, kind):
     alice = faber.hosts("Alice")
@@ -152,12 +165,16 @@ def test_between_hosted_parties_a_step_told_again_changes_no_state(faber, told, 
     alice.auto_selects()
     [(connection, message)] = [one for one in told if one[1].type.endswith("/" + kind)]
     before = states()
-    router.dispatch(Connection.objects.get(pk=connection.pk), message._replace(id="another-id"))
+    router.dispatch(
+        Connection.objects.get(pk=connection.pk), message._replace(id="another-id")
+    )
     assert states() == before
     assert not OutboundMessage.objects.filter(type__endswith="problem-report").exists()
 
 
-def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(faber, told):
+def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(
+    faber, told
+):
     alice = faber.hosts("Alice")
     alice.meets(faber)
     faber.offers(alice, faber.defines("name", "level"), VALUES)

@@ -132,7 +132,9 @@ def test_the_same_id_from_another_sender_is_another_message(row, faber, phone):
     other = InboundMessage(sender_key="a:b", message_id="c")
     third = InboundMessage(sender_key="d", message_id="b:c")
     assert len({SeenMessage.digest_of(each) for each in (one, third)}) == 2
-    assert SeenMessage.digest_of(one) == SeenMessage.digest_of(other), "no key has a colon"
+    assert SeenMessage.digest_of(one) == SeenMessage.digest_of(other), (
+        "no key has a colon"
+    )
 
 
 def test_what_still_waits_stays(text):
@@ -154,11 +156,16 @@ def test_what_was_given_up_goes(text):
 def test_an_answer_that_may_be_asked_for_again_stays(text, settings):
     settings.MESSAGE_RETENTION_DAYS = 1
     kept = OutboundMessage.objects.order_by("pk").last()
-    OutboundMessage.objects.filter(pk=kept.pk).update(handed_to="message", envelope=b"envelope")
+    OutboundMessage.objects.filter(pk=kept.pk).update(
+        handed_to="message", envelope=b"envelope"
+    )
     age(OutboundMessage.objects.all(), 2)
     retention.forget_messages()
     assert OutboundMessage.objects.count() == 1
-    age(OutboundMessage.objects.all(), return_route.ASKED_AGAIN_WITHIN / timedelta(days=0.9))
+    age(
+        OutboundMessage.objects.all(),
+        return_route.ASKED_AGAIN_WITHIN / timedelta(days=0.9),
+    )
     return_route.forget_old()
     retention.forget_messages()
     assert not OutboundMessage.objects.exists()
@@ -177,7 +184,9 @@ def test_to_a_retired_key_no_digest_is_kept(text, row):
     days_pass(31)
     retention.forget_messages()
     assert not InboundMessage.objects.exists()
-    assert not SeenMessage.objects.filter(key__in=Key.objects.exclude(retired_at=None)).exists()
+    assert not SeenMessage.objects.filter(
+        key__in=Key.objects.exclude(retired_at=None)
+    ).exists()
 
 
 def test_a_run_is_bounded_and_the_next_goes_on(text, monkeypatch):
@@ -274,13 +283,20 @@ def test_live_messages_do_not_wait_for_a_batch(text, row, faber):
 
 
 def test_old_rows_are_found_among_many_young_ones_without_reading_them(faber):
-    fields = {"tenant": faber.tenant, "recipient_key": "key", "type": "x", "status": "done"}
+    fields = {
+        "tenant": faber.tenant,
+        "recipient_key": "key",
+        "type": "x",
+        "status": "done",
+    }
     rows = [InboundMessage(message_id=str(number), **fields) for number in range(5000)]
     InboundMessage.objects.bulk_create(rows)
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE connections_inboundmessage")
     plan = retention.old(InboundMessage.objects.all()).order_by("pk")[:200].explain()
-    assert "connections_inboundmessage_pkey" in plan and "Index Cond: (id <" in plan, plan
+    assert "connections_inboundmessage_pkey" in plan and "Index Cond: (id <" in plan, (
+        plan
+    )
 
 
 def test_what_went_is_counted(text):

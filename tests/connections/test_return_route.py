@@ -48,12 +48,18 @@ def quiet(pocket):
 
 def texts(pocket):
     return [
-        one.body["content"] for one in pocket.inbox if one.type == connections_1_0.BASIC_MESSAGE
+        one.body["content"]
+        for one in pocket.inbox
+        if one.type == connections_1_0.BASIC_MESSAGE
     ]
 
 
 def test_a_phone_without_an_endpoint_connects_in_one_call(row, pocket):
-    assert (row.state, row.their_endpoint, row.their_key) == ("Connected", "", pocket.verkey)
+    assert (row.state, row.their_endpoint, row.their_key) == (
+        "Connected",
+        "",
+        pocket.verkey,
+    )
     assert pocket.newest(connections_1_0.RESPONSE).prefix == pocket.prefix
 
 
@@ -64,11 +70,15 @@ def test_the_answer_has_the_content_type_of_the_call(row, pocket, subtests):
             pocket.inbox.clear()
             answer = pocket.asks(ping(pocket), content_type=content_type)
             assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
-            assert pocket.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
+            assert (
+                pocket.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
+            )
 
 
 def test_a_content_type_with_parameters_is_answered_without_them(row, pocket):
-    answer = pocket.asks(ping(pocket), content_type="application/ssi-agent-wire; charset=utf-8")
+    answer = pocket.asks(
+        ping(pocket), content_type="application/ssi-agent-wire; charset=utf-8"
+    )
     assert answer["Content-Type"] == "application/ssi-agent-wire"
 
 
@@ -139,13 +149,20 @@ def test_what_is_never_fetched_is_given_up_in_the_end(row):
     OutboundMessage.objects.filter(status=PENDING).update(due_at=past)
     tasks.deliver()
     left = OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE)
-    assert (left.status, left.last_error, left.body) == ("exhausted", "not_fetched", None)
+    assert (left.status, left.last_error, left.body) == (
+        "exhausted",
+        "not_fetched",
+        None,
+    )
 
 
 def test_by_thread_only_that_thread_is_answered(row, pocket):
     BasicMessage.send(row, "waits")
     asked = ping(pocket)
-    asked["~transport"] = {"return_route": "thread", "return_route_thread": asked["@id"]}
+    asked["~transport"] = {
+        "return_route": "thread",
+        "return_route_thread": asked["@id"],
+    }
     answer = pocket.post(pocket.pack(asked))
     pocket.receives(answer.content)
     assert pocket.newest(connections_1_0.PING_RESPONSE).thread_id == asked["@id"]
@@ -188,7 +205,10 @@ def test_a_stranger_fetches_nothing(row, pocket):
     stranger.their_key = pocket.their_key
     assert stranger.asks(quiet(stranger)).status_code == 202
     assert pocket.asks(quiet(pocket), anonymous=True).status_code == 202
-    assert OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE).status == PENDING
+    assert (
+        OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE).status
+        == PENDING
+    )
 
 
 def test_a_key_that_no_connection_has_asks_in_vain(row):
@@ -210,12 +230,17 @@ def test_calls_at_once_hand_over_each_message_once(row, pocket):
     assert sorted(texts(pocket)) == ["0", "1", "2", "3"]
 
 
-def test_a_handler_that_breaks_leaves_the_message_to_the_worker(row, pocket, monkeypatch):
+def test_a_handler_that_breaks_leaves_the_message_to_the_worker(
+    row, pocket, monkeypatch
+):
     asked = pocket.build(connections_1_0.BASIC_MESSAGE, content="Hi")
     with monkeypatch.context() as broken:
         broken.setattr(BasicMessage, "receive", lambda *arguments: 1 / 0)
         assert pocket.asks(asked).status_code == 202
-    assert InboundMessage.objects.get(message_id=asked["@id"]).last_error == "internal_error"
+    assert (
+        InboundMessage.objects.get(message_id=asked["@id"]).last_error
+        == "internal_error"
+    )
     queues.worker_catches_up()
     assert BasicMessage.objects.filter(direction="Incoming").count() == 1
 
@@ -228,6 +253,9 @@ def test_a_reply_of_a_process_that_died_is_fetched_later(row, pocket, monkeypatc
         assert pocket.post(asked).status_code == 500
     OutboundMessage.objects.filter(status=PENDING).update(lease_until=timezone.now())
     tasks.sweep()
-    assert OutboundMessage.objects.get(type=connections_1_0.PING_RESPONSE).status == PENDING
+    assert (
+        OutboundMessage.objects.get(type=connections_1_0.PING_RESPONSE).status
+        == PENDING
+    )
     pocket.asks(quiet(pocket))
     assert pocket.newest(connections_1_0.PING_RESPONSE)

@@ -23,7 +23,11 @@ def row(faber, phone):
 def other(phone, row):
     """The same peer with its next key."""
     other = Agent()
-    other.endpoint, other.their_key, other.inbox = phone.endpoint, phone.their_key, phone.inbox
+    other.endpoint, other.their_key, other.inbox = (
+        phone.endpoint,
+        phone.their_key,
+        phone.inbox,
+    )
     return other
 
 
@@ -60,9 +64,13 @@ def test_what_follows_the_agreement_goes_to_the_new_key(faber, phone, row, other
     told = rotates(phone, other.verkey)
     assert (told.type, told.body["status"]) == (did_rotate.ACK, "OK")
     phone.receives = other.receives
-    faber.post("/messages", {"connectionId": row.connection_id, "text": "to the new key"})
+    faber.post(
+        "/messages", {"connectionId": row.connection_id, "text": "to the new key"}
+    )
     queues.worker_catches_up()
-    assert other.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "to the new key"
+    assert (
+        other.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "to the new key"
+    )
 
 
 def test_the_new_key_is_shown_once_the_peer_has_used_it(faber, phone, row, other):
@@ -84,7 +92,12 @@ def test_the_former_key_ends_when_the_new_one_is_used(phone, row, other):
 def test_the_former_key_ends_after_an_hour(faber, phone, row, other):
     rotates(phone, other.verkey)
     left = fresh(row).their_former_until - timezone.now()
-    assert timedelta(minutes=59) < left <= did_rotate.FORMER_KEY_HEARD == timedelta(hours=1)
+    assert (
+        timedelta(minutes=59)
+        < left
+        <= did_rotate.FORMER_KEY_HEARD
+        == timedelta(hours=1)
+    )
     hour_passes(row)
     assert not writes(phone, "too late")
     assert shown(faber, row) == phone.verkey, "the new key has not been used"
@@ -108,7 +121,10 @@ def test_a_new_key_that_rotates_again_is_the_former_one_then(faber, phone, row, 
     phone.receives = other.receives
     third = Agent()
     rotates(other, third.verkey)
-    assert (fresh(row).their_key, fresh(row).their_former_key) == (third.verkey, other.verkey)
+    assert (fresh(row).their_key, fresh(row).their_former_key) == (
+        third.verkey,
+        other.verkey,
+    )
     assert shown(faber, row) == other.verkey
     assert not writes(phone, "from two keys ago")
 
@@ -134,7 +150,10 @@ def keys_of_others(faber, acme, row):
         Connection.objects.get(wallet=alice.wallet_id, role="invitee").my_key.verkey,
     )
     yield "of another organization", invited.invitation_key.verkey
-    yield "of a holder elsewhere", Connection.objects.get(wallet=bob.wallet_id).my_key.verkey
+    yield (
+        "of a holder elsewhere",
+        Connection.objects.get(wallet=bob.wallet_id).my_key.verkey,
+    )
     yield "of the organization itself", row.my_key.verkey
     yield "that was deleted", gone
 
@@ -161,7 +180,9 @@ def test_a_hosted_peer_takes_keys_of_its_own_wallet_only(faber, acme):
     strange = Connection.objects.get(wallet=bob.wallet_id).my_key
     for key, is_taken in ((strange, False), (row.wallet.create_key(), True)):
         to_did = dids.peer_4(key.verkey, transport.endpoint())
-        transport.send(fresh(row), transport.message.build(did_rotate.ROTATE, to_did=to_did))
+        transport.send(
+            fresh(row), transport.message.build(did_rotate.ROTATE, to_did=to_did)
+        )
         assert (fresh(theirs).their_key == key.verkey) is is_taken
 
 
@@ -193,7 +214,9 @@ def test_of_two_new_keys_at_once_one_counts_and_the_former_is_heard(phone, row):
     """Both are agreed to, in either order; the last one is where messages go."""
     candidates = [Agent().verkey for _ in range(4)]
     wanted = [
-        phone.pack(phone.build(did_rotate.ROTATE, to_did=dids.peer_4(verkey, phone.endpoint)))
+        phone.pack(
+            phone.build(did_rotate.ROTATE, to_did=dids.peer_4(verkey, phone.endpoint))
+        )
         for verkey in candidates
     ]
     for data in wanted:

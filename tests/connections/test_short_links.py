@@ -31,7 +31,9 @@ def serving(pages):
             """Quiet."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    ).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
@@ -51,9 +53,14 @@ def alice(faber, settings):
     return faber.hosts("Alice")
 
 
-@pytest.mark.parametrize("name, invitation", [*zip(("c_i", "oob"), invitations(), strict=True)])
+@pytest.mark.parametrize(
+    "name, invitation", [*zip(("c_i", "oob"), invitations(), strict=True)]
+)
 def test_a_short_link_of_another_agent_is_followed(alice, name, invitation):
-    body, long = json.dumps(invitation).encode(), f"/long?{name}={message.encode_url(invitation)}"
+    body, long = (
+        json.dumps(invitation).encode(),
+        f"/long?{name}={message.encode_url(invitation)}",
+    )
     pages = {
         "/i/json": (200, {"Content-Type": "application/json"}, body),
         "/i/moved": (302, {"Location": long}, b""),

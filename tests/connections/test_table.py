@@ -67,7 +67,9 @@ SETTLED = [  # on a connection that stands
     ("unknown/9.9/thing", REPORT),
     ("unknown/9.9/problem_report", SILENCE),
 ]
-TABLE = [(kind.format(v), answer) for kind, answer in OUT_OF_ORDER for v in ("1.0", "2.0")]
+TABLE = [
+    (kind.format(v), answer) for kind, answer in OUT_OF_ORDER for v in ("1.0", "2.0")
+]
 TABLE += SETTLED
 
 
@@ -78,7 +80,10 @@ def row(faber, any_phone):
 
 def states():
     models = (Connection, Credential, Verification)
-    return [list(one.objects.order_by("pk").values("pk", "state", "sequence")) for one in models]
+    return [
+        list(one.objects.order_by("pk").values("pk", "state", "sequence"))
+        for one in models
+    ]
 
 
 def answered(phone):
@@ -124,7 +129,9 @@ def test_no_message_said_twice_is_answered_twice(row, any_phone, subtests):
 def offered(faber, row, version):
     """A thread of ours that waits for an answer, in either protocol."""
     definition = faber.defines("name", "level")["definitionId"]
-    faber.put(f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version})
+    faber.put(
+        f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version}
+    )
     body = {"definitionId": definition, "connectionId": row.connection_id}
     faber.post("/credentials", body | {"credentialValues": {"name": "A", "level": "1"}})
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
@@ -176,7 +183,9 @@ def test_reports_about_reports_end_at_once(row, any_phone):
         any_phone.inbox.clear()
         report = any_phone.says(any_phone.build("unknown/1.0/thing"))
         assert answered(any_phone) == REPORT
-        back = any_phone.build("unknown/1.0/problem-report", report["@id"], description="?")
+        back = any_phone.build(
+            "unknown/1.0/problem-report", report["@id"], description="?"
+        )
         assert sent(any_phone, back) is SILENCE
     kinds = OutboundMessage.objects.filter(type__contains="problem").values_list("type")
     assert len(kinds) == 3
@@ -221,7 +230,11 @@ def test_in_the_plain_alphabet_too(faber, phone, name):
 
 def test_nothing_is_stored_of_what_does_not_open(row, any_phone):
     stored = InboundMessage.objects.count()
-    for data in (b"{}", json.dumps(any_phone.build(connections_1_0.PING)), b"\x00" * 100):
+    for data in (
+        b"{}",
+        json.dumps(any_phone.build(connections_1_0.PING)),
+        b"\x00" * 100,
+    ):
         assert any_phone.post(data).status_code == 400
     strange = any_phone.pack(any_phone.build(connections_1_0.PING), to=Agent().verkey)
     assert any_phone.post(strange).status_code == 400

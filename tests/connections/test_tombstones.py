@@ -28,7 +28,9 @@ def deletes_her_wallet(faber, alice):
     faber.delete(f"/api/wallets/{alice.wallet_id}")
 
 
-deletions = pytest.mark.parametrize("deletes", [deletes_her_connection, deletes_her_wallet])
+deletions = pytest.mark.parametrize(
+    "deletes", [deletes_her_connection, deletes_her_wallet]
+)
 
 
 @deletions
@@ -91,7 +93,9 @@ def test_a_withdrawn_invitation_is_409(faber, alice):
     assert (refused.value.status, refused.value.code) == (409, "invitation_gone")
 
 
-def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(faber, alice, monkeypatch):
+def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(
+    faber, alice, monkeypatch
+):
     offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
@@ -101,7 +105,9 @@ def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(faber, alice,
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
 
 
-def test_a_message_to_a_peer_that_went_meanwhile_ends_the_exchange(faber, alice, monkeypatch):
+def test_a_message_to_a_peer_that_went_meanwhile_ends_the_exchange(
+    faber, alice, monkeypatch
+):
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
         offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
@@ -126,7 +132,9 @@ def test_a_message_whose_exchange_is_deleted_too_does_not_stop_the_worker(
 def test_a_request_that_was_on_its_way_when_its_wallet_went_ends_as_rejected(
     faber, alice, monkeypatch
 ):
-    offered = faber.offers(alice, faber.defines("name", "level"), VALUES, automaticIssuance=True)
+    offered = faber.offers(
+        alice, faber.defines("name", "level"), VALUES, automaticIssuance=True
+    )
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
         alice.accepts_offer()

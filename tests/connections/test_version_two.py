@@ -46,12 +46,19 @@ def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form):
     assert types_seen("issue-credential/2.0/") == steps
     faber.delete(f"/credentials/{offered['credentialId']}")
     assert types_seen("revocation_notification/2.0/") == ["revoke"]
-    assert set(Credential.objects.values_list("state", "wire_format")) == {("Revoked", form)}
+    assert set(Credential.objects.values_list("state", "wire_format")) == {
+        ("Revoked", form)
+    }
 
 
 def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
-    told = credential_protocol.revocation("registry", 7, Wire(message.PREFIX, "2.0", form))
-    assert (told["revocation_format"], told["credential_id"]) == ("indy-anoncreds", "registry::7")
+    told = credential_protocol.revocation(
+        "registry", 7, Wire(message.PREFIX, "2.0", form)
+    )
+    assert (told["revocation_format"], told["credential_id"]) == (
+        "indy-anoncreds",
+        "registry::7",
+    )
 
 
 def test_a_proof_is_given_in_2_0(faber, alice):
@@ -59,7 +66,11 @@ def test_a_proof_is_given_in_2_0(faber, alice):
     asked = faber.asks(alice, **ASKED)
     alice.auto_selects()
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
-    assert types_seen("present-proof/2.0/") == ["request-presentation", "presentation", "ack"]
+    assert types_seen("present-proof/2.0/") == [
+        "request-presentation",
+        "presentation",
+        "ack",
+    ]
 
 
 def test_a_proposal_in_2_0_is_a_whole_request(faber, alice):
@@ -80,27 +91,38 @@ def test_either_side_declines_in_2_0(faber, alice):
         *Verification.objects.filter(role="prover"),
     ]:
         row.decline()
-    assert {row.state for row in [*Credential.objects.all(), *Verification.objects.all()]} == {
-        "Rejected"
-    }
+    assert {
+        row.state for row in [*Credential.objects.all(), *Verification.objects.all()]
+    } == {"Rejected"}
 
 
-def test_a_phone_that_changes_the_format_is_answered_in_its_own(faber, phone, client, monkeypatch):
+def test_a_phone_that_changes_the_format_is_answered_in_its_own(
+    faber, phone, client, monkeypatch
+):
     written = Wire(message.PREFIX, "2.0", exchange.HLINDY)
     monkeypatch.setattr(Connection, "wire_for", lambda connection, protocol: written)
     definition, path = offered_to(phone, faber, automaticIssuance=True)
     offered = phone.newest("issue-credential/2.0/offer-credential")
     offer = exchange.enclosed(offered, exchange.OFFER)
-    public_definition = public(client, "credential-definitions", definition["definitionId"])
-    request, _ = anoncreds.create_request(offer, public_definition, LINK_SECRET, phone.party.did)
+    public_definition = public(
+        client, "credential-definitions", definition["definitionId"]
+    )
+    request, _ = anoncreds.create_request(
+        offer, public_definition, LINK_SECRET, phone.party.did
+    )
     members = exchange.enclose(
         written._replace(format=exchange.ANONCREDS), exchange.REQUEST, request
     )
-    phone.says(phone.build("issue-credential/2.0/request-credential", offered.thread_id, **members))
+    phone.says(
+        phone.build(
+            "issue-credential/2.0/request-credential", offered.thread_id, **members
+        )
+    )
     issued = phone.newest("issue-credential/2.0/issue-credential")
     assert issued.body["formats"][0]["format"] == "anoncreds/credential@v1.0"
     assert (
-        exchange.enclosed(issued, exchange.CREDENTIAL)["cred_def_id"] == definition["definitionId"]
+        exchange.enclosed(issued, exchange.CREDENTIAL)["cred_def_id"]
+        == definition["definitionId"]
     )
     assert faber.get(path)["state"] == "Issued"
 
@@ -116,7 +138,9 @@ def test_the_attachment_of_a_known_format_is_read_wherever_it_stands():
     assert exchange.enclosed(message.read(body), exchange.OFFER) == {"nonce": "1"}
 
 
-@pytest.mark.parametrize("formats", [None, 7, [], [7], [{"attach_id": "a", "format": "x/y@v1.0"}]])
+@pytest.mark.parametrize(
+    "formats", [None, 7, [], [7], [{"attach_id": "a", "format": "x/y@v1.0"}]]
+)
 def test_a_message_without_a_format_known_here_is_refused(formats):
     body = message.build("issue-credential/2.0/offer-credential", formats=formats)
     body["offers~attach"] = [message.attach("a", {})]

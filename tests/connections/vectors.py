@@ -4,5 +4,7 @@ import json
 from pathlib import Path
 
 VECTORS = json.loads(Path(__file__).with_name("wire_vectors.json").read_text())
-SEED_A, SEED_B = (VECTORS[name].encode() for name in ("seed_sender_A", "seed_recipient_B"))
+SEED_A, SEED_B = (
+    VECTORS[name].encode() for name in ("seed_sender_A", "seed_recipient_B")
+)
 VERKEY_A, VERKEY_B = VECTORS["verkey_A"], VECTORS["verkey_B"]

@@ -15,12 +15,16 @@ class Ledger:
         self.asked, self.in_transactions, self.silent_about = [], [], set()
         self.stale_answers = 0  # so many lists are the first ones still
         for kind in ("schema", "definition", "registry"):
-            monkeypatch.setattr(reads, kind, lambda *asked, kind=kind: self.shows(kind, *asked))
+            monkeypatch.setattr(
+                reads, kind, lambda *asked, kind=kind: self.shows(kind, *asked)
+            )
         monkeypatch.setattr(reads, "status_list", self.newest)
 
     def shows(self, kind, network, object_id):
         self.hears(network, kind, object_id)
-        row = PublishedObject.objects.filter(network="local", object_id=object_id).first()
+        row = PublishedObject.objects.filter(
+            network="local", object_id=object_id
+        ).first()
         return row and Found(row.body, row.sequence)
 
     def newest(self, network, registry_id, registry, timestamp):
@@ -28,7 +32,11 @@ class Ledger:
         if not self.stale_answers:
             return StatusList.newest("local", registry_id, timestamp)
         self.stale_answers -= 1
-        return StatusList.objects.filter(registry_id=registry_id).order_by("timestamp")[0].body
+        return (
+            StatusList.objects.filter(registry_id=registry_id)
+            .order_by("timestamp")[0]
+            .body
+        )
 
     def hears(self, network, *what):
         self.asked.append(what)
@@ -45,6 +53,8 @@ class Ledger:
 
 def moved(organization):
     """The organization, now of a network of others."""
-    network = Network.objects.create(pk="far", name="Far", kind=Network.Kind.INDY, genesis="-")
+    network = Network.objects.create(
+        pk="far", name="Far", kind=Network.Kind.INDY, genesis="-"
+    )
     Tenant.objects.filter(pk=organization.tenant.pk).update(network=network)
     return organization

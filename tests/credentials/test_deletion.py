@@ -34,7 +34,9 @@ def newest_id(organization):
     return organization.get("/credentials")[0]["credentialId"]
 
 
-def test_an_issued_credential_is_deleted_and_stays_with_its_holder(faber, alice, definition):
+def test_an_issued_credential_is_deleted_and_stays_with_its_holder(
+    faber, alice, definition
+):
     alice.receives(faber, definition, VALUES)
     assert faber.delete(f"/credentials/delete/{newest_id(faber)}") is None
     assert states(faber) == []
@@ -74,7 +76,10 @@ def test_a_purge_deletes_what_is_finished_of_one_definition(faber, alice, defini
     faber.offers(alice, definition, VALUES)
     assert faber.delete(f"/credentials/purge/{definition['definitionId']}") is None
     left = [(one["definitionId"], one["state"]) for one in faber.get("/credentials")]
-    assert left == [(definition["definitionId"], "Offered"), (other["definitionId"], "Issued")]
+    assert left == [
+        (definition["definitionId"], "Offered"),
+        (other["definitionId"], "Issued"),
+    ]
     assert len(states(alice)) == 4
 
 
@@ -83,7 +88,9 @@ def test_a_purge_takes_links_along(faber, alice, definition):
     made = faber.post("/credentials", body | {"automaticIssuance": True})
     alice.put_form("/credentials/fromData", credentialData=made["offerData"])
     faber.delete(f"/credentials/purge/{definition['definitionId']}")
-    assert not Connection.objects.filter(connectionless=True, wallet__is_organization=True).exists()
+    assert not Connection.objects.filter(
+        connectionless=True, wallet__is_organization=True
+    ).exists()
     assert states(alice) == ["Issued"]
 
 

@@ -52,7 +52,11 @@ def with_a_key(api):
     call, numbers = api.call, count()
 
     def keyed(method, path, body=None, form=None):
-        keys = {} if method in ("get", "delete") else {"Idempotency-Key": str(next(numbers))}
+        keys = (
+            {}
+            if method in ("get", "delete")
+            else {"Idempotency-Key": str(next(numbers))}
+        )
         return call(method, path, body, form, **keys)
 
     api.call = keyed
@@ -65,7 +69,9 @@ def verdict(acme, alice):
     return acme.get(f"/verifications/{asked['verificationId']}")["isValid"]
 
 
-def test_what_was_accepted_already_is_refused_without_asking(faber, badge, alice, ledger):
+def test_what_was_accepted_already_is_refused_without_asking(
+    faber, badge, alice, ledger
+):
     alice.receives(faber, badge, VALUES)
     ledger.silent_about.update({"definition", "registry"})
     ledger.kinds()
@@ -83,7 +89,9 @@ def refused(call, *arguments):
 
 
 @pytest.mark.parametrize("caller", [without, with_a_key])
-def test_a_credential_is_received_proven_and_revoked(faber, acme, badge, alice, ledger, caller):
+def test_a_credential_is_received_proven_and_revoked(
+    faber, acme, badge, alice, ledger, caller
+):
     caller(alice).receives(faber, badge, VALUES)
     assert alice.newest("credentials")["state"] == "Issued"
     assert ledger.kinds() == {"definition", "registry"}
@@ -101,7 +109,9 @@ def test_what_is_shared_by_a_link_is_taken(faber, acme, badge, alice, ledger, ca
     shared = faber.post("/credentials", offer | {"automaticIssuance": True})
     caller(alice).put_form("/credentials/fromData", credentialData=shared["offerData"])
     assert alice.newest("credentials")["state"] == "Issued"
-    asked = acme.post("/verifications/policy", {"name": "Policy", "version": "1.0"} | NOW)
+    asked = acme.post(
+        "/verifications/policy", {"name": "Policy", "version": "1.0"} | NOW
+    )
     data = asked["verificationRequestData"]
     alice.put_form("/verifications/fromData/autoSelect", verificationData=data)
     assert acme.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
@@ -118,7 +128,9 @@ def test_a_credential_waits_for_its_ledger(faber, badge, alice, ledger):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(faber, acme, badge, alice, ledger):
+def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(
+    faber, acme, badge, alice, ledger
+):
     faber.offers(alice, badge, VALUES, automaticIssuance=True)
     ledger.silent_about = {"definition", "status_list"}
     assert refused(alice.accepts_offer) == (503, "ledger_unavailable")
@@ -130,11 +142,15 @@ def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(faber, acme, badg
     assert alice.newest("verifications")["state"] == "Requested"
 
 
-def test_a_holder_looks_again_at_a_ledger_that_may_be_behind(faber, badge, alice, ledger):
+def test_a_holder_looks_again_at_a_ledger_that_may_be_behind(
+    faber, badge, alice, ledger
+):
     alice.receives(faber, badge, VALUES)
     ledger.stale_answers = 2
     faber.delete(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
-    assert alice.newest("credentials")["state"] == "Revoked" and ledger.stale_answers == 0
+    assert (
+        alice.newest("credentials")["state"] == "Revoked" and ledger.stale_answers == 0
+    )
 
 
 def test_an_unknown_definition_is_asked_for_each_time(faber, badge, alice, ledger):
@@ -152,13 +168,19 @@ def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch
     alice = far.moved(faber).hosts()
     monkeypatch.setattr(IndyRegistry, "_keep", lambda *found: None)
     alice.receives(faber, definition, VALUES)
-    assert alice.newest("credentials")["state"] == faber.get("/credentials")[0]["state"] == "Issued"
-    assert [kind for kind, _ in ledger.asked] == ["definition"] * 3, "request, issue, credential"
+    assert (
+        alice.newest("credentials")["state"]
+        == faber.get("/credentials")[0]["state"]
+        == "Issued"
+    )
+    assert [kind for kind, _ in ledger.asked] == ["definition"] * 3, (
+        "request, issue, credential"
+    )
 
 
 def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
     far = Network.objects.get(pk="far")
-    with pytest.raises(network_reads.NotAtHand, match="outside"), transaction.atomic():
+    with pytest.raises(network_reads.ReadNeeded, match="outside"), transaction.atomic():
         registry_of(far).definition(badge["definitionId"])
     with pytest.raises(RuntimeError, match="outside"), transaction.atomic():
         pool.send(far, None)
@@ -167,9 +189,11 @@ def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
 def test_what_was_read_for_one_attempt_is_forgotten_after_it(transactional_db):
     readings = iter([1, 2])
 
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def asks():
-        return [network_reads.answer("name", lambda: next(readings)) for _ in range(3)]
+        return [
+            network_reads.read_once("name", lambda: next(readings)) for _ in range(3)
+        ]
 
     assert (asks(), asks()) == ([1, 1, 1], [2, 2, 2])
 
@@ -178,9 +202,9 @@ def test_an_attempt_that_needs_too_much_is_given_up(transactional_db, monkeypatc
     monkeypatch.setattr(network_reads, "PATIENCE", 0.05)
     names = count()
 
-    @network_reads.atomic
+    @network_reads.atomic_with_reads
     def asks():
-        network_reads.answer(next(names), lambda: time.sleep(0.01))
+        network_reads.read_once(next(names), lambda: time.sleep(0.01))
 
     with pytest.raises(Unavailable) as error:
         asks()

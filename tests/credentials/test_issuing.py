@@ -25,19 +25,26 @@ def status(call, *arguments):
 
 
 def test_an_offer_on_an_open_invitation_is_409(faber, badge):
-    body = {"definitionId": badge["definitionId"], "connectionId": faber.invites()["connectionId"]}
+    body = {
+        "definitionId": badge["definitionId"],
+        "connectionId": faber.invites()["connectionId"],
+    }
     assert status(faber.post, "/credentials", body) == (409, "wrong_state")
 
 
 @pytest.mark.parametrize(
     "values", [{"name": "A"}, VALUES | {"more": "x"}, {"Name": "A", "level": "7"}, {}]
 )
-def test_values_must_name_each_attribute_in_the_schemas_spelling(faber, alice, badge, values):
+def test_values_must_name_each_attribute_in_the_schemas_spelling(
+    faber, alice, badge, values
+):
     assert status(faber.offers, alice, badge, values) == (400, "wrong_attributes")
     assert not Credential.objects.exists()
 
 
-def test_an_offer_without_values_shows_every_name_with_an_empty_text(faber, alice, badge):
+def test_an_offer_without_values_shows_every_name_with_an_empty_text(
+    faber, alice, badge
+):
     faber.offers(alice, badge)
     assert alice.newest("credentials")["values"] == {"name": "", "level": ""}
 
@@ -72,7 +79,8 @@ def test_wrong_values_at_issue_leave_it_requested(faber, alice, badge):
 
 
 @pytest.mark.parametrize(
-    "texts", [("", " ", "Zoë 😀"), ("x" * 10_000, "-0", "00"), ("٣", "2147483648", "Ann")]
+    "texts",
+    [("", " ", "Zoë 😀"), ("x" * 10_000, "-0", "00"), ("٣", "2147483648", "Ann")],
 )
 def test_any_text_is_issued_as_it_is(faber, alice, texts):
     values = dict(zip("abc", texts, strict=True))
@@ -85,7 +93,9 @@ def test_any_text_is_issued_as_it_is(faber, alice, texts):
     assert (shown, verification["isValid"]) == (values, True)
 
 
-def test_a_deleted_definition_refuses_new_offers_and_finishes_open_ones(faber, alice, badge):
+def test_a_deleted_definition_refuses_new_offers_and_finishes_open_ones(
+    faber, alice, badge
+):
     path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
     faber.delete(f"/definitions/credentials/{badge['definitionId']}")
     assert status(faber.offers, alice, badge, VALUES) == (404, "not_found")
@@ -94,7 +104,9 @@ def test_a_deleted_definition_refuses_new_offers_and_finishes_open_ones(faber, a
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_a_credential_without_a_connection_any_more_cannot_be_issued(faber, alice, badge):
+def test_a_credential_without_a_connection_any_more_cannot_be_issued(
+    faber, alice, badge
+):
     path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
     alice.accepts_offer()
     faber.delete(f"/connections/{alice.known_as(faber)}")
@@ -108,4 +120,7 @@ def test_issuing_and_accepting_answer_the_state_they_led_to(faber, alice, badge)
     mine = alice.accepts_offer()
     assert alice.get(f"/credentials/{mine}")["state"] == "Issued"
     assert status(alice.post, f"/credentials/{mine}") == (409, "wrong_state")
-    assert status(faber.put, f"/credentials/{offered['credentialId']}") == (409, "wrong_state")
+    assert status(faber.put, f"/credentials/{offered['credentialId']}") == (
+        409,
+        "wrong_state",
+    )

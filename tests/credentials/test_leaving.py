@@ -14,11 +14,16 @@ from credentials.ledgers.indy import pool
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
     """No call of this process is under way. pytest-xdist has a thread that Python does not know."""
-    frames, ours = sys._current_frames, {thread.ident for thread in threading.enumerate()}
+    frames, ours = (
+        sys._current_frames,
+        {thread.ident for thread in threading.enumerate()},
+    )
     others = frames().keys() - ours
 
     def without_others():
-        return {number: frame for number, frame in frames().items() if number not in others}
+        return {
+            number: frame for number, frame in frames().items() if number not in others
+        }
 
     monkeypatch.setattr(sys, "_current_frames", without_others)
     monkeypatch.setattr(bindings, "CALLBACKS", {})

@@ -5,7 +5,12 @@ from django.db import transaction
 
 from agency.core.errors import Conflict
 from credentials.ledgers import registry_of
-from credentials.models import CredentialDefinition, PublishedObject, Schema, schema_body
+from credentials.models import (
+    CredentialDefinition,
+    PublishedObject,
+    Schema,
+    schema_body,
+)
 from tests.support.people import ApiError
 from tests.support.races import at_once, refused
 
@@ -56,13 +61,17 @@ def test_the_same_schema_at_once_is_one_schema(faber):
 
 def test_of_different_schemas_with_one_name_at_once_one_is_made(faber):
     make = [
-        lambda n=n: Schema.create(faber.tenant, "Dog", "1.0", [f"attribute {n}"]) for n in range(N)
+        lambda n=n: Schema.create(faber.tenant, "Dog", "1.0", [f"attribute {n}"])
+        for n in range(N)
     ]
     assert refused(at_once(*make)) == ["schema_exists"] * (N - 1)
 
 
 def test_every_write_has_a_number_of_its_own_without_gaps(faber):
-    make = [lambda n=n: Schema.create(faber.tenant, f"Dog {n}", "1.0", ["name"]) for n in range(N)]
+    make = [
+        lambda n=n: Schema.create(faber.tenant, f"Dog {n}", "1.0", ["name"])
+        for n in range(N)
+    ]
     at_once(*make)
     assert sequences() == list(range(1, N + 2))
 
@@ -131,4 +140,7 @@ def test_public_objects_are_served_as_they_were_made_and_for_ever(faber, client)
     assert "immutable" in answer.headers["Cache-Control"]
     faber.delete(f"/definitions/credentials/{definition['definitionId']}")
     assert client.get(path).json() == answer.json()
-    assert "private" not in answer.content.decode() and "p_safe" not in answer.content.decode()
+    assert (
+        "private" not in answer.content.decode()
+        and "p_safe" not in answer.content.decode()
+    )

@@ -65,7 +65,10 @@ def test_a_proposal_goes_all_the_way(faber, alice, definition, version):
     [seen] = faber.get("/credentials")
     assert mine["state"] == seen["state"] == "Proposed"
     offered = answers(faber, automaticIssuance=True)
-    assert (offered["state"], offered["credentialId"]) == ("Offered", seen["credentialId"])
+    assert (offered["state"], offered["credentialId"]) == (
+        "Offered",
+        seen["credentialId"],
+    )
     assert offered["definitionId"] == definition
     assert alice.accepts_offer() == mine["credentialId"]
     got = alice.get(f"/credentials/{mine['credentialId']}")
@@ -76,7 +79,11 @@ def test_a_proposal_goes_all_the_way(faber, alice, definition, version):
 
 
 def test_both_sides_show_what_is_proposed(faber, alice, definition):
-    body = {"definitionId": definition, "credentialValues": VALUES, "comment": "For the summer"}
+    body = {
+        "definitionId": definition,
+        "credentialValues": VALUES,
+        "comment": "For the summer",
+    }
     body |= {"schemaName": "Badge", "issuerDid": "F" * 22}
     mine = proposes(alice, faber, **body)
     [seen] = faber.get("/credentials")
@@ -94,10 +101,14 @@ def test_the_issuer_offers_something_else(faber, alice, definition):
     alice.accepts_offer()
     got = alice.newest("credentials")
     assert (got["definitionId"], got["values"]) == (other, values)
-    assert got["proposal"]["definitionId"] == definition, "what was proposed stays to be read"
+    assert got["proposal"]["definitionId"] == definition, (
+        "what was proposed stays to be read"
+    )
 
 
-def test_a_holder_answers_an_offer_with_a_proposal_and_gets_it(faber, alice, definition):
+def test_a_holder_answers_an_offer_with_a_proposal_and_gets_it(
+    faber, alice, definition
+):
     faber.offers(alice, {"definitionId": definition}, VALUES)
     countered = counters(alice, credentialValues=BETTER, comment="It was physics")
     assert states() == {"issuer": "Proposed", "holder": "Proposed"}
@@ -171,7 +182,11 @@ def test_the_definition_may_be_told_by_its_schema(faber, alice, named):
     body = {
         "schemaId": {"schemaId": made["schemaId"]},
         "schema": {"schemaName": made["name"], "schemaVersion": made["version"]},
-        "dids": {"schemaName": made["name"], "issuerDid": issuer, "schemaIssuerDid": issuer},
+        "dids": {
+            "schemaName": made["name"],
+            "issuerDid": issuer,
+            "schemaIssuerDid": issuer,
+        },
     }[named]
     proposes(alice, faber, **body, credentialValues=VALUES)
     assert answers(faber)["definitionId"] == made["definitionId"]
@@ -193,7 +208,10 @@ def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition
     error = refused(answers, faber)
     assert (error.status, error.code) == (400, "definition_unclear")
     assert "definitionId" in error.body["errors"] and rows() == before
-    assert answers(faber, definitionId=definition, credentialValues=VALUES)["state"] == "Offered"
+    assert (
+        answers(faber, definitionId=definition, credentialValues=VALUES)["state"]
+        == "Offered"
+    )
 
 
 @pytest.mark.parametrize("whose", ["issuerDid", "schemaIssuerDid"])
@@ -204,7 +222,9 @@ def test_what_somebody_else_has_made_is_not_ours(faber, alice, definition, whose
         (f"did:sov:{ours}", True),
         ("V4SGRU86Z58d6TV7PBUe6f", False),
     ):
-        proposes(alice, faber, schemaVersion="1.0", credentialValues=VALUES, **{whose: did})
+        proposes(
+            alice, faber, schemaVersion="1.0", credentialValues=VALUES, **{whose: did}
+        )
         if is_ours:
             assert answers(faber)["definitionId"] == definition
         else:
@@ -252,7 +272,9 @@ def test_of_several_answers_at_once_one_wins(faber, alice, definition):
     assert states() == {"issuer": "Offered", "holder": "Offered"}
 
 
-def test_before_it_is_offered_it_is_neither_accepted_nor_issued(faber, alice, definition):
+def test_before_it_is_offered_it_is_neither_accepted_nor_issued(
+    faber, alice, definition
+):
     mine = proposes(alice, faber, definitionId=definition)["credentialId"]
     [seen] = faber.get("/credentials")
     for call in (
@@ -310,10 +332,15 @@ def test_without_a_connection_it_is_409_or_404(faber, acme, alice, definition):
     assert refused(alice.put, "/credentials/propose/nobody", body).status == 404
     bob = acme.hosts("Bob")
     bob.meets(acme)
-    assert refused(alice.put, f"/credentials/propose/{bob.known[acme][1]}", body).status == 404
+    assert (
+        refused(alice.put, f"/credentials/propose/{bob.known[acme][1]}", body).status
+        == 404
+    )
     faber.post(f"/connections/{alice.known_as(faber)}/hangup")
     assert refused(proposes, alice, faber, **body).code == "connection_gone"
-    Connection.objects.filter(role="invitee", tenant=acme.tenant).update(state="Negotiating")
+    Connection.objects.filter(role="invitee", tenant=acme.tenant).update(
+        state="Negotiating"
+    )
     assert refused(proposes, bob, acme, **body).code == "wrong_state"
 
 
@@ -353,7 +380,9 @@ def test_what_cannot_be_proposed_is_400(faber, alice, subtests):
 def test_the_proposal_is_sealed(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     for row in Credential.objects.all():
-        assert b"Maths" not in bytes(row.proposal) and b"degree" not in bytes(row.proposal)
+        assert b"Maths" not in bytes(row.proposal) and b"degree" not in bytes(
+            row.proposal
+        )
 
 
 WHOLE = {
@@ -376,7 +405,9 @@ def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
     assert proposal_messages.read(didcomm.read(body)) == proposed
 
 
-@pytest.mark.parametrize("form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")])
+@pytest.mark.parametrize(
+    "form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")]
+)
 def test_each_format_has_its_own_words(form, word):
     body = proposal_messages.message(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
     assert didcomm.attached(didcomm.read(body), "filters~attach")[word] == "i"
@@ -411,7 +442,9 @@ def test_a_proposal_that_cannot_be_read_is_refused(members):
         proposal_messages.read(didcomm.read(didcomm.build(PROPOSE, **members)))
 
 
-@pytest.mark.parametrize("content", [{"cred_def_id": 7}, {"issuer_did": {}}, {"issuer_id": []}])
+@pytest.mark.parametrize(
+    "content", [{"cred_def_id": 7}, {"issuer_did": {}}, {"issuer_id": []}]
+)
 def test_neither_is_one_in_2_0(content):
     body = didcomm.build("issue-credential/2.0/propose-credential")
     body |= enclose(Wire(didcomm.PREFIX, "2.0"), FILTER, content)
@@ -422,5 +455,6 @@ def test_neither_is_one_in_2_0(content):
 def test_a_long_comment_is_cut():
     body = didcomm.build(PROPOSE, comment="x" * 5000)
     assert (
-        len(proposal_messages.read(didcomm.read(body))["comment"]) == proposal_messages.MAX_COMMENT
+        len(proposal_messages.read(didcomm.read(body))["comment"])
+        == proposal_messages.MAX_COMMENT
     )

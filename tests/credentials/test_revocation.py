@@ -65,8 +65,13 @@ def test_a_revoked_credential_that_is_chosen_all_the_same_is_not_valid(faber, ba
     alice.receives(faber, badge, VALUES)
     revoke(faber, faber.get("/credentials")[0])
     asked = faber.asks(alice, **NOW)
-    chosen = {"policyName": "level", "credentialId": alice.newest("credentials")["credentialId"]}
-    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}", [chosen])
+    chosen = {
+        "policyName": "level",
+        "credentialId": alice.newest("credentials")["credentialId"],
+    }
+    alice.put(
+        f"/verifications/{alice.newest('verifications')['verificationId']}", [chosen]
+    )
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is False
 
 
@@ -102,7 +107,10 @@ def test_only_an_issued_revocable_credential_is_revoked(faber, badge, small):
     assert code_of(revoke, faber, offered) == (409, "wrong_state")
     plain = faber.defines("name", "degree", "age")
     alice.receives(faber, plain, {"name": "A", "degree": "B", "age": "1"})
-    assert code_of(revoke, faber, faber.get("/credentials")[0]) == (409, "not_revocable")
+    assert code_of(revoke, faber, faber.get("/credentials")[0]) == (
+        409,
+        "not_revocable",
+    )
 
 
 def test_revocations_at_once_go_into_one_list(faber, badge):
@@ -119,11 +127,15 @@ def test_revocations_at_once_go_into_one_list(faber, badge):
     assert {c["state"] for c in alice.get("/credentials")} == {"Revoked"}
 
 
-def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(faber, badge):
+def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(
+    faber, badge
+):
     holders = [faber.hosts(f"Holder {number}") for number in range(8)]
     for holder in holders:
         holder.known_as(faber)
-    answers = at_once(*[lambda h=holder: h.receives(faber, badge, VALUES) for holder in holders])
+    answers = at_once(
+        *[lambda h=holder: h.receives(faber, badge, VALUES) for holder in holders]
+    )
     assert [answer for answer in answers if isinstance(answer, Exception)] == []
     issued = Credential.objects.filter(role="issuer", state="Issued")
     places = set(issued.values_list("revocation_registry_id", "revocation_index"))
@@ -140,7 +152,9 @@ def test_the_next_registry_is_built_before_it_is_needed(faber, badge, small):
         alice.receives(faber, badge, VALUES)
     build_registries()
     build_registries()
-    assert list(RevocationRegistry.objects.order_by("pk").values_list("size", flat=True)) == [4, 6]
+    assert list(
+        RevocationRegistry.objects.order_by("pk").values_list("size", flat=True)
+    ) == [4, 6]
 
 
 def test_a_place_is_given_out_once(faber, badge):
@@ -155,7 +169,9 @@ def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
     alice.accepts_offer()
     path = f"/credentials/{offered['credentialId']}"
     with monkeypatch.context() as broken:
-        broken.setattr("credentials.issue_credential.messages.issue", lambda *args: 1 / 0)
+        broken.setattr(
+            "credentials.issue_credential.messages.issue", lambda *args: 1 / 0
+        )
         assert faber.send("put", path).status_code == 500
     assert faber.get(path)["state"] == "Requested"
     faber.put(path)
@@ -186,7 +202,9 @@ def test_registry_list_and_tails_are_public_and_immutable(faber, badge, client):
     assert client.get(f"{path}/status-list").json()["revocationList"] == [0, 0, 0, 0]
     assert client.get(f"{path}/status-list?timestamp=5").status_code == 404
     assert client.get(f"{path}/status-list?timestamp=x").status_code == 400
-    tails = client.get(public["value"]["tailsLocation"].removeprefix(product.PUBLIC_URL))
+    tails = client.get(
+        public["value"]["tailsLocation"].removeprefix(product.PUBLIC_URL)
+    )
     assert "immutable" in tails["Cache-Control"]
     assert len(b"".join(tails.streaming_content)) == (2 * 4 + 1) * 128 + 2
     assert client.get("/tails/" + "x" * 44).status_code == 404
@@ -208,7 +226,12 @@ def test_a_revocation_whose_process_ended_is_published_later(faber, badge, monke
     credential = faber.get("/credentials")[0]
     with monkeypatch.context() as killed:
         killed.setattr(RevocationRegistry, "publish_revocations", lambda self: 1 / 0)
-        assert faber.send("delete", f"/credentials/{credential['credentialId']}").status_code == 500
+        assert (
+            faber.send(
+                "delete", f"/credentials/{credential['credentialId']}"
+            ).status_code
+            == 500
+        )
     assert faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Issued"
     monkeypatch.setattr("credentials.tasks.LEFT_BEHIND", timedelta(0))
@@ -217,7 +240,9 @@ def test_a_revocation_whose_process_ended_is_published_later(faber, badge, monke
     assert verdict(faber, alice) is False
 
 
-def test_what_cannot_be_published_does_not_stand_before_the_others(faber, badge, monkeypatch):
+def test_what_cannot_be_published_does_not_stand_before_the_others(
+    faber, badge, monkeypatch
+):
     for _ in range(3):
         faber.hosts().receives(faber, badge, VALUES)
     rows = Credential.objects.filter(role="issuer")

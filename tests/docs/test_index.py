@@ -12,7 +12,9 @@ LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
 
 
 def linked_from(page):
-    return {(page.parent / target).resolve() for target in LINK.findall(page.read_text())}
+    return {
+        (page.parent / target).resolve() for target in LINK.findall(page.read_text())
+    }
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -22,7 +24,9 @@ def test_every_link_of_a_page_leads_somewhere(page):
 
 def test_the_index_names_every_page():
     named = linked_from(DOCS / "index.md")
-    assert [page for page in DOCS.glob("*.md") if page not in named | {DOCS / "index.md"}] == []
+    assert [
+        page for page in DOCS.glob("*.md") if page not in named | {DOCS / "index.md"}
+    ] == []
 
 
 def test_every_decision_is_listed():

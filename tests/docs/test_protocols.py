@@ -10,7 +10,11 @@ PAGE = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text()
 
 
 def test_every_protocol_stands_in_the_table_with_its_versions_and_roles():
-    rows = re.findall(r"^\| `([\w-]+)` \| ([\d., ]+) \| ([\w, ]+) \|", PAGE, re.MULTILINE)
-    told = {f"{name}/{one}" for name, versions, _ in rows for one in versions.split(", ")}
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| ([\d., ]+) \| ([\w, ]+) \|", PAGE, re.MULTILINE
+    )
+    told = {
+        f"{name}/{one}" for name, versions, _ in rows for one in versions.split(", ")
+    }
     assert told == router.protocols()
     assert {name: roles.split(", ") for name, _, roles in rows} == ROLES

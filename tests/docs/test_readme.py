@@ -25,7 +25,11 @@ def test_the_first_credential_prints_what_it_says(live_server, stored_keys):
         "SUBSCRIPTION_KEY": made.subscription_key,
     }
     ran = subprocess.run(
-        [sys.executable, "-c", story], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", story],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert ran.stderr == ""
     assert f"It prints `{ran.stdout.strip()}`." in README

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agency.api.views import CODES
+from agency.api.exceptions import CODES
 from verifications.policy_lab.lint import RULES
 from verifications.policy_lab.trial import REASONS
 from verifications.proofs import checks
@@ -69,12 +69,18 @@ def name_of(function):
 
 def code_in(argument):
     is_text = isinstance(argument, ast.Constant) and isinstance(argument.value, str)
-    return argument.value if is_text and re.fullmatch(r"[a-z]+(_[a-z]+)*", argument.value) else None
+    return (
+        argument.value
+        if is_text and re.fullmatch(r"[a-z]+(_[a-z]+)*", argument.value)
+        else None
+    )
 
 
 def table(name):
     """The first column of every table row in a page of docs/."""
-    return set(re.findall(r"^\| `([\w-]+)`", (ROOT / "docs" / name).read_text(), re.MULTILINE))
+    return set(
+        re.findall(r"^\| `([\w-]+)`", (ROOT / "docs" / name).read_text(), re.MULTILINE)
+    )
 
 
 def test_every_code_stands_in_the_table_of_errors():
@@ -92,7 +98,9 @@ def test_every_setting_stands_in_the_table_of_settings():
     tree = (ROOT / "agency" / "settings.py").read_text()
     named = set(re.findall(r'\benv\.\w+\(\s*"([A-Z_]+)"', tree))
     assert table("settings.md") >= named
-    assert {name for name in table("settings.md") if name.isupper()} == named | OF_GRANIAN
+    assert {
+        name for name in table("settings.md") if name.isupper()
+    } == named | OF_GRANIAN
 
 
 @pytest.mark.slow

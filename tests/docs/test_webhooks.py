@@ -15,7 +15,11 @@ from webhooks.models import Delivery
 
 PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
 UNITS = {"s": 1, "min": 60, "h": 3600}
-OTHERS = {"connection_ended": "both", "verification_judged": "hosted", "webhook_disabled": "–"}
+OTHERS = {
+    "connection_ended": "both",
+    "verification_judged": "hosted",
+    "webhook_disabled": "–",
+}
 
 
 def announced():
@@ -24,13 +28,18 @@ def announced():
 
 def wallets(kind):
     """In which wallets a step of this type happens, by the tables of the models."""
-    steps = [(Connection, Connection.Role.INVITER), (Credential, Credential.Role.ISSUER)]
+    steps = [
+        (Connection, Connection.Role.INVITER),
+        (Credential, Credential.Role.ISSUER),
+    ]
     own = {role for _, role in [*steps, (Verification, Verification.Role.VERIFIER)]}
     found = set()
     for model in (Connection, Credential, Verification):
         for (role, _), told in model.EVENTS.items():
             found |= {"own" if role in own else "hosted"} if told == kind else set()
-    return found | ({"own", "hosted"} if kind in BasicMessage.EVENTS.values() else set())
+    return found | (
+        {"own", "hosted"} if kind in BasicMessage.EVENTS.values() else set()
+    )
 
 
 def test_the_table_has_every_type_in_its_order():
@@ -67,10 +76,15 @@ def test_the_examples_verify_a_call_and_refuse_a_forged_one(faber, settings, nam
     verify = examples()[name]
     with receiving() as receiver:
         webhook = faber.post("/webhooks", {"url": receiver.url})
-        faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+        faber.post(
+            f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+        )
         worker_calls()
     [call] = receiver.calls
-    assert verify(call.headers, call.data, webhook["secret"])["message_type"] == "verification"
+    assert (
+        verify(call.headers, call.data, webhook["secret"])["message_type"]
+        == "verification"
+    )
     forged = call.data.replace(b"verification", b"new_connection")
     old = call.headers | {"webhook-timestamp": "1700000000"}
     for headers, body in ((call.headers, forged), (old, call.data)):

@@ -12,7 +12,9 @@ from tests.interop import pool
 def pytest_terminal_summary(terminalreporter):
     """What was skipped, a sentence for each reason."""
     skipped = terminalreporter.stats.get("skipped", [])
-    for reason in sorted({report.longrepr[2].removeprefix("Skipped: ") for report in skipped}):
+    for reason in sorted(
+        {report.longrepr[2].removeprefix("Skipped: ") for report in skipped}
+    ):
         terminalreporter.write_line(reason)
 
 

@@ -27,7 +27,9 @@ from tenants.models import Network
 from tests.support.processes import eventually
 from wallets import keys
 
-SCRIPT = Path(os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/indy-pool.sh"))
+SCRIPT = Path(
+    os.environ.get("INDY_POOL", settings.BASE_DIR / "../shared/peers/indy-pool.sh")
+)
 CACHE = Path.home() / ".cache" / "indy-pool"
 TRUSTEE = b"000000000000000000000000Trustee1"
 NODES = 4
@@ -103,20 +105,30 @@ class Pool:
             return await opened.submit_action(request, timeout=2)
 
         replies = asyncio.run_coroutine_threadsafe(ask(), host.loop).result(10).values()
-        found = [json.loads(one)["result"]["data"] for one in replies if one != "timeout"]
+        found = [
+            json.loads(one)["result"]["data"] for one in replies if one != "timeout"
+        ]
         return [data["ledgerSize"] if data else 0 for data in found]
 
-    def register(self, role: str | None = "ENDORSER", seed: bytes | None = None) -> bytes:
+    def register(
+        self, role: str | None = "ENDORSER", seed: bytes | None = None
+    ) -> bytes:
         """The seed of a DID that stands on the ledger with this role."""
         seed = seed or secrets.token_bytes(32)
         verkey = keys.verkey_of(seed)
-        self.as_trustee(ledger.build_nym_request, keys.did_of(verkey), verkey, None, role)
+        self.as_trustee(
+            ledger.build_nym_request, keys.did_of(verkey), verkey, None, role
+        )
         return seed
 
 
 def missing() -> str:
     """Why there can be no ledger here, or ""."""
-    return "" if SCRIPT.is_file() else f"No test with a ledger: INDY_POOL={SCRIPT} is no file."
+    return (
+        ""
+        if SCRIPT.is_file()
+        else f"No test with a ledger: INDY_POOL={SCRIPT} is no file."
+    )
 
 
 @contextmanager

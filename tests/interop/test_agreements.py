@@ -16,7 +16,10 @@ from tests.support.people import Organization
 from tests.support.processes import eventually
 from wallets import keys
 
-TEXT, MECHANISMS = "Write nothing personal.", {"service_agreement": "By contract.", "paper": "Ink."}
+TEXT, MECHANISMS = (
+    "Write nothing personal.",
+    {"service_agreement": "By contract.", "paper": "Ink."},
+)
 AGREEMENT, STATUS = "/common/networks/indy/txnAuthorAgreement", "/tenants/issuerStatus"
 DAY = 86_400
 
@@ -32,7 +35,9 @@ def agree(indy_pool, endorser_seed):
 
     def write():
         version = secrets.token_hex(4)
-        indy_pool.as_trustee(ledger.build_acceptance_mechanisms_request, MECHANISMS, version)
+        indy_pool.as_trustee(
+            ledger.build_acceptance_mechanisms_request, MECHANISMS, version
+        )
         build = ledger.build_txn_author_agreement_request
         indy_pool.as_trustee(build, f"{TEXT} {version}", version, 20_000 * DAY)
         return version
@@ -56,10 +61,18 @@ def goes_on():
 
 def test_nothing_is_written_before_the_agreement_is_accepted(faber, agree):
     version = agree()
-    shown = {"text": f"{TEXT} {version}", "version": version, "acceptanceMethods": MECHANISMS}
+    shown = {
+        "text": f"{TEXT} {version}",
+        "version": version,
+        "acceptanceMethods": MECHANISMS,
+    }
     assert faber.get(AGREEMENT) == shown
     assert faber.get(STATUS)["requireAcceptance"] is True
-    assert refused(defines, faber) == (409, "agreement_not_accepted") and made() == [0, 0, 0]
+    assert refused(defines, faber) == (409, "agreement_not_accepted") and made() == [
+        0,
+        0,
+        0,
+    ]
     faber.put(AGREEMENT)
     status = faber.get(STATUS)
     assert status["requireAcceptance"] is False and status["acceptanceTime"]
@@ -80,7 +93,9 @@ def test_the_agency_accepts_for_its_endorser_by_a_command(network, stored_keys, 
     version = agree()
     faber = Organization("Faber College", network_id=network.pk)
     status = faber.get(STATUS)
-    assert not status["issuerRegistered"] and "accept_agreement indy" in status["problem"]
+    assert (
+        not status["issuerRegistered"] and "accept_agreement indy" in status["problem"]
+    )
     out = io.StringIO()
     call_command("accept_agreement", "indy", yes=True, stdout=out)
     assert f"{TEXT} {version}" in out.getvalue()
@@ -88,20 +103,26 @@ def test_the_agency_accepts_for_its_endorser_by_a_command(network, stored_keys, 
 
 
 def test_an_endorser_of_its_own_needs_none_of_the_agency(unendorsed, indy_pool):
-    faber = Organization("Faber", network_id="indy", seed=indy_pool.register("ENDORSER"))
+    faber = Organization(
+        "Faber", network_id="indy", seed=indy_pool.register("ENDORSER")
+    )
     status = faber.get(STATUS)
     assert status["issuerRegistered"] and status["issuerCanEndorse"]
     assert defines(faber) and made() == [1, 1, 1]
 
 
-def test_who_is_not_registered_yet_waits_for_somebody_who_does_it(unendorsed, indy_pool):
+def test_who_is_not_registered_yet_waits_for_somebody_who_does_it(
+    unendorsed, indy_pool
+):
     seed = secrets.token_bytes(32)
     faber = Organization("Faber", network_id="indy", seed=seed)
     status = faber.get(STATUS)
     assert not status["issuerRegistered"] and keys.verkey_of(seed) in status["problem"]
     assert refused(defines, faber) == (409, "did_not_registered")
     indy_pool.register(None, seed)
-    eventually(lambda: goes_on() and Publication.objects.get(kind="did").step == "published")
+    eventually(
+        lambda: goes_on() and Publication.objects.get(kind="did").step == "published"
+    )
     assert refused(defines, faber) == (409, "not_endorsed") and made() == [0, 0, 0]
     did = keys.did_of(keys.verkey_of(seed))
     indy_pool.as_trustee(ledger.build_nym_request, did, None, None, "ENDORSER")

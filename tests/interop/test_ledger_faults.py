@@ -53,7 +53,9 @@ def defines(organization):
 
 
 def made():
-    return [m.objects.count() for m in (Schema, CredentialDefinition, RevocationRegistry)]
+    return [
+        m.objects.count() for m in (Schema, CredentialDefinition, RevocationRegistry)
+    ]
 
 
 def loses_the_reply(monkeypatch, number):
@@ -160,7 +162,9 @@ def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_poo
     assert verdict(faber, alice) is False
 
 
-def test_an_organization_is_made_while_the_ledger_is_away(network, stored_keys, monkeypatch):
+def test_an_organization_is_made_while_the_ledger_is_away(
+    network, stored_keys, monkeypatch
+):
     with monkeypatch.context() as patch:
         patch.setattr(pool, "send", away)
         faber = Organization("Faber College", network_id=network.pk)
@@ -173,7 +177,9 @@ def test_an_organization_is_made_while_the_ledger_is_away(network, stored_keys, 
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_a_write_whose_reply_is_lost_is_not_repeated(faber, network, monkeypatch, number):
+def test_a_write_whose_reply_is_lost_is_not_repeated(
+    faber, network, monkeypatch, number
+):
     loses_the_reply(monkeypatch, number)
     assert refused(defines, faber) == (503, "ledger_unavailable")
     assert made() == [0, 0, 0]
@@ -225,7 +231,9 @@ def test_one_validator_that_is_behind_does_not_hide_what_others_wrote(
     PublishedObject.objects.all().delete()
     published.cache_clear()
     read, stale = getattr(reads, kind), [None] * 2
-    monkeypatch.setattr(reads, kind, lambda *asked: stale.pop() if stale else read(*asked))
+    monkeypatch.setattr(
+        reads, kind, lambda *asked: stale.pop() if stale else read(*asked)
+    )
     assert getattr(registry_of(network), kind)(object_id)
 
 
@@ -243,7 +251,9 @@ def test_a_thread_that_waits_for_the_ledger_is_idle(network, indy_pool, monkeypa
     assert counted and counted == [+1, -1] * (len(counted) // 2)
 
 
-def test_absence_is_not_remembered_and_what_was_seen_is(network, indy_pool, monkeypatch):
+def test_absence_is_not_remembered_and_what_was_seen_is(
+    network, indy_pool, monkeypatch
+):
     registry, did = registry_of(network), indy_pool.trustee
     body = {"ver": "1.0", "id": f"{did}:2:Late {time.time_ns()}:1.0", "version": "1.0"}
     body |= {"name": body["id"].split(":")[2], "attrNames": ["level"]}

@@ -13,13 +13,18 @@ from tests.interop import pool
 from tests.interop.conftest import without
 from tests.interop.peers import acapy
 
-A_TEST = "tests/interop/test_networks.py::test_a_credential_is_issued_proven_and_revoked"
+A_TEST = (
+    "tests/interop/test_networks.py::test_a_credential_is_issued_proven_and_revoked"
+)
 SENTENCE = "No test with a ledger: INDY_POOL=/nowhere is no file."
 
 
 def run(ci):
     """Before a database is made: there is none."""
-    nothing = {"INDY_POOL": "/nowhere", "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none"}
+    nothing = {
+        "INDY_POOL": "/nowhere",
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+    }
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-q", A_TEST],
         env=os.environ | nothing | {"CI": ci},
@@ -46,13 +51,17 @@ def test_without_a_ledger_a_run_that_judges_fails():
 def test_a_peer_that_is_not_there_is_named(monkeypatch, tmp_path, variable):
     monkeypatch.setattr(acapy, "CACHE", tmp_path)
     monkeypatch.setenv(variable, "/nowhere")
-    with pytest.raises(LookupError, match=f"^No test with a peer: {variable}=/nowhere is no file"):
+    with pytest.raises(
+        LookupError, match=f"^No test with a peer: {variable}=/nowhere is no file"
+    ):
         acapy.program(acapy.CURRENT)
 
 
 def test_a_peer_whose_python_is_not_there_says_which(monkeypatch, tmp_path):
     monkeypatch.setattr(acapy, "CACHE", tmp_path)
-    with pytest.raises(LookupError, match=r"needs CPython 3.99 \(ACAPY_CURRENT_PYTHON\)"):
+    with pytest.raises(
+        LookupError, match=r"needs CPython 3.99 \(ACAPY_CURRENT_PYTHON\)"
+    ):
         acapy.program(acapy.CURRENT._replace(python="3.99"))
 
 

@@ -62,11 +62,15 @@ def test_what_is_not_at_hand_is_read_while_no_transaction_is_open(faber, monkeyp
     definition, alice = faber.defines(*VALUES, supportRevocation=True), faber.hosts()
     alice.receives(faber, definition, VALUES)
     asked, send = [], pool.send
-    monkeypatch.setattr(pool, "send", lambda *given: asked.append(given) or send(*given))
+    monkeypatch.setattr(
+        pool, "send", lambda *given: asked.append(given) or send(*given)
+    )
     PublishedObject.objects.all().delete()
     published.cache_clear()
     assert verdict(faber, alice) is True
-    assert len(asked) >= 5, "the schema, the definition and what it names, the registry, its lists"
+    assert len(asked) >= 5, (
+        "the schema, the definition and what it names, the registry, its lists"
+    )
     assert set(PublishedObject.objects.values_list("kind", flat=True)) == {
         "schema",
         "definition",
@@ -77,16 +81,24 @@ def test_what_is_not_at_hand_is_read_while_no_transaction_is_open(faber, monkeyp
 def test_the_command_says_how_the_ledger_stands_to_the_endorser(
     transactional_db, indy_pool, monkeypatch
 ):
-    answers = {"ENDORSER": "The ledger answers.\n", "STEWARD": "is no endorser", None: "is no"}
+    answers = {
+        "ENDORSER": "The ledger answers.\n",
+        "STEWARD": "is no endorser",
+        None: "is no",
+    }
     for role, said in answers.items():
-        monkeypatch.setenv("ENDORSER_SEED", b64encode(indy_pool.register(role)).decode())
+        monkeypatch.setenv(
+            "ENDORSER_SEED", b64encode(indy_pool.register(role)).decode()
+        )
         assert said in add_network("--genesis", str(indy_pool.genesis), "--endorser")
 
 
 @pytest.mark.parametrize("is_there", [True, False])
 def test_a_process_that_asked_a_ledger_ends_well(network, indy_pool, is_there):
     genesis = (
-        indy_pool.genesis if is_there else settings.BASE_DIR / "tests/fixtures/indy_genesis.txt"
+        indy_pool.genesis
+        if is_there
+        else settings.BASE_DIR / "tests/fixtures/indy_genesis.txt"
     )
     command = ["manage.py", "add_network", "--id", "other", "--genesis", str(genesis)]
     done = subprocess.run(

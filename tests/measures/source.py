@@ -41,7 +41,9 @@ class Module(NamedTuple):
 
     def functions(self) -> list[str]:
         """The names of all functions and methods, nested ones too."""
-        return [node.name for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)]
+        return [
+            node.name for node in ast.walk(self.tree) if isinstance(node, FUNCTIONS)
+        ]
 
     def comments(self) -> int:
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
@@ -49,7 +51,9 @@ class Module(NamedTuple):
 
 
 def read_modules() -> dict[str, Module]:
-    paths = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    paths = [
+        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+    ]
     modules = {}
     for path in paths:
         parts = path.relative_to(ROOT).with_suffix("").parts
@@ -103,7 +107,11 @@ def layer_of(module: str) -> int:
     if module.rpartition(".")[2] in WIRING:
         return len(LAYERS)
     return max(
-        (number for number, name in enumerate(LAYERS) if f"{module}.".startswith(f"{name}.")),
+        (
+            number
+            for number, name in enumerate(LAYERS)
+            if f"{module}.".startswith(f"{name}.")
+        ),
         key=lambda number: len(LAYERS[number]),
     )
 
@@ -117,7 +125,11 @@ def upward_imports(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
 def repeated_names(modules: Iterable[Module]) -> Counter[str]:
     """Names of functions that are defined MANY times or more, without those of frameworks."""
     counted = Counter(name for module in modules for name in module.functions())
-    ours = {name for name in counted if name not in OF_FRAMEWORKS and not name.startswith("__")}
+    ours = {
+        name
+        for name in counted
+        if name not in OF_FRAMEWORKS and not name.startswith("__")
+    }
     return Counter({name: counted[name] for name in ours if counted[name] >= MANY})
 
 
@@ -135,7 +147,9 @@ def report() -> str:
     upward = upward_imports(graph)
     repeated = repeated_names(modules.values())
     comments = sum(module.comments() for module in modules.values())
-    long_files = [one for one in modules.values() if len(one.text.splitlines()) > LONG_FILE]
+    long_files = [
+        one for one in modules.values() if len(one.text.splitlines()) > LONG_FILE
+    ]
     by_package = defaultdict(int)
     for name, other in upward:
         by_package[f"{name.partition('.')[0]} -> {other.partition('.')[0]}"] += 1

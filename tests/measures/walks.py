@@ -55,7 +55,10 @@ class Walk:
 def report() -> str:
     with throw_away() as environment:
         os.environ |= environment | DEVELOPER_SETTINGS
-        os.environ |= {"DJANGO_SETTINGS_MODULE": "agency.settings", "LOG_LEVEL": "ERROR"}
+        os.environ |= {
+            "DJANGO_SETTINGS_MODULE": "agency.settings",
+            "LOG_LEVEL": "ERROR",
+        }
         import django
         from django.core.management import call_command
 

@@ -49,7 +49,9 @@ def test_a_network_is_added_by_an_address(settings):
     assert Network.objects.get().genesis == GENESIS
 
 
-@pytest.mark.parametrize("text", ["", "x", GENESIS.replace("127.0.0.1", "localhost"), "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["", "x", GENESIS.replace("127.0.0.1", "localhost"), "\ud800"]
+)
 def test_a_wrong_genesis_is_refused(tmp_path, text):
     path = tmp_path / "genesis"
     path.write_bytes(text.encode(errors="surrogatepass"))

@@ -52,7 +52,9 @@ def test_another_organization_is_404(faber, acme, refused):
 def test_what_it_makes_belongs_to_the_provider_account_and_not_to_its_token(
     faber, provider, refused
 ):
-    made = faber.post("/tenants", {"name": "Branch", "imageUrl": "https://b.example/logo.png"})
+    made = faber.post(
+        "/tenants", {"name": "Branch", "imageUrl": "https://b.example/logo.png"}
+    )
     assert made["imageUrl"] == "https://b.example/logo.png"
     assert [one["name"] for one in faber.get("/tenants")] == ["Faber College"]
     assert refused(faber.get, f"/tenants/{made['tenantId']}").status == 404
@@ -64,7 +66,11 @@ def test_what_it_makes_belongs_to_the_provider_account_and_not_to_its_token(
 
 @pytest.mark.parametrize(
     "seed",
-    [SEED, base64.b64encode(SEED.encode()).decode(), base64.b64encode(SEED.encode()).decode()[:43]],
+    [
+        SEED,
+        base64.b64encode(SEED.encode()).decode(),
+        base64.b64encode(SEED.encode()).decode()[:43],
+    ],
 )
 def test_a_seed_makes_the_did(faber, seed):
     made = faber.post("/tenants", {"name": "Branch", "issuerSeed": seed})
@@ -76,7 +82,10 @@ def test_a_seed_makes_the_did(faber, seed):
 def test_a_seed_whose_did_is_taken_is_409_and_leaves_nothing(faber, refused):
     faber.post("/tenants", {"name": "Branch", "issuerSeed": SEED})
     count = Tenant.objects.count()
-    assert refused(faber.post, "/tenants", {"name": "B", "issuerSeed": SEED}).code == "did_taken"
+    assert (
+        refused(faber.post, "/tenants", {"name": "B", "issuerSeed": SEED}).code
+        == "did_taken"
+    )
     assert Tenant.objects.count() == count
 
 
@@ -141,13 +150,18 @@ def test_the_issuer_status_is_no_id(faber):
 
 
 def test_networks_are_listed_and_ask_for_no_agreement(faber, acme, refused):
-    assert faber.get("/common/networks") == [{"networkId": "local", "networkName": "Local network"}]
+    assert faber.get("/common/networks") == [
+        {"networkId": "local", "networkName": "Local network"}
+    ]
     assert faber.get("/common/networks/local/txnAuthorAgreement") == {}
     assert refused(faber.get, "/common/networks/moon/txnAuthorAgreement").status == 404
     for mine in (faber.tenant.public_id, "local"):
         assert faber.put(f"/common/networks/{mine}/txnAuthorAgreement") is None
     for other in (acme.tenant.public_id, "moon", UNKNOWN):
-        assert refused(faber.put, f"/common/networks/{other}/txnAuthorAgreement").status == 404
+        assert (
+            refused(faber.put, f"/common/networks/{other}/txnAuthorAgreement").status
+            == 404
+        )
 
 
 def test_the_wallet_api_tells_who_hosts(faber, settings):
@@ -157,7 +171,10 @@ def test_the_wallet_api_tells_who_hosts(faber, settings):
     assert (info["issuerDid"], info["name"]) == (known["issuerDid"], "Faber College")
     assert info["endpoint"]["verkey"] == [known["issuerKey"]]
     faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
-    assert faber.get("/custodian/v1/api/config")["endpoint"]["verkey"] == known["issuerKey"]
+    assert (
+        faber.get("/custodian/v1/api/config")["endpoint"]["verkey"]
+        == known["issuerKey"]
+    )
 
 
 def test_the_root_of_the_wallet_api_answers_anybody(client):

@@ -88,7 +88,9 @@ def test_the_keys_can_be_read_again_and_are_sealed(provider):
     path = f"/tenants/{provider.makes()['tenantId']}/keys"
     keys = provider.get(path)
     assert keys == provider.get(path)
-    assert keys["accessToken"].startswith("agt_") and keys["subscriptionKey"].startswith("ags_")
+    assert keys["accessToken"].startswith("agt_") and keys[
+        "subscriptionKey"
+    ].startswith("ags_")
     for row in ApiKey.objects.exclude(sealed=None):
         assert not any(key.encode() in bytes(row.sealed) for key in keys.values())
 
@@ -105,8 +107,12 @@ def test_changed_keys_work_and_the_old_ones_end_after_an_overlap(provider, refus
     keys = provider.call("patch", path)
     assert keys == provider.get(path)
     assert provider.opens(made).get("/connections") == old.get("/connections") == []
-    for key in ApiKey.objects.filter(tenant__public_id=made["tenantId"]).exclude(expires_at=None):
-        ApiKey.objects.filter(pk=key.pk).update(expires_at=key.expires_at - timedelta(hours=24))
+    for key in ApiKey.objects.filter(tenant__public_id=made["tenantId"]).exclude(
+        expires_at=None
+    ):
+        ApiKey.objects.filter(pk=key.pk).update(
+            expires_at=key.expires_at - timedelta(hours=24)
+        )
     assert refused(old.get, "/connections").status == 401
 
 
@@ -114,10 +120,15 @@ def test_two_changes_at_once_leave_one_newest_pair(provider):
     path = f"/tenants/{provider.makes()['tenantId']}/keys"
     answers = races.at_once(*[lambda: provider.call("patch", path)] * 3)
     assert provider.get(path) in answers
-    assert ApiKey.live().filter(tenant__made_by_provider=True, expires_at=None).count() == 2
+    assert (
+        ApiKey.live().filter(tenant__made_by_provider=True, expires_at=None).count()
+        == 2
+    )
 
 
-def test_where_keys_are_shown_once_only_a_change_shows_them(provider, refused, settings):
+def test_where_keys_are_shown_once_only_a_change_shows_them(
+    provider, refused, settings
+):
     settings.PROVIDER_KEYS_READABLE = False
     path = f"/tenants/{provider.makes()['tenantId']}/keys"
     error = refused(provider.get, path)
@@ -133,7 +144,11 @@ def test_without_a_provider_key_it_is_401(faber, provider, refused, which):
     if which == "revoked":
         provider.account.keys.get().revoke()
     else:
-        secret = {"none": "", "access token": faber.made.access_token, "garbage": "agp_x"}[which]
+        secret = {
+            "none": "",
+            "access token": faber.made.access_token,
+            "garbage": "agp_x",
+        }[which]
         provider.headers["Authorization"] = f"Bearer {secret}"
     provider.headers |= {"X-Streetcred-Subscription-Key": faber.made.subscription_key}
     for path in ("/tenants", "/networks", "/regions", "/analytics/usage"):
@@ -195,12 +210,17 @@ def test_usage_is_told_by_month(provider):
         Credential.objects.filter(pk__in=newest).update(issued_at=moment)
     provider.account.created_at = datetime(2025, 12, 5, tzinfo=UTC)
     told = usage.by_month(provider.account, datetime(2026, 2, 3, tzinfo=UTC))
-    assert [(month.start.month, month.credentials) for month in told] == [(2, 1), (1, 1), (12, 1)]
+    assert [(month.start.month, month.credentials) for month in told] == [
+        (2, 1),
+        (1, 1),
+        (12, 1),
+    ]
     assert [month.end for month in told[1:]] == [month.start for month in told[:-1]]
 
 
 @pytest.mark.parametrize(
-    "months, expected", [(0, (2026, 1)), (1, (2025, 12)), (13, (2024, 12)), (-1, (2026, 2))]
+    "months, expected",
+    [(0, (2026, 1)), (1, (2025, 12)), (13, (2024, 12)), (-1, (2026, 2))],
 )
 def test_months_are_counted_over_the_year(months, expected):
     start = usage.month_before(datetime(2026, 1, 31, 12, tzinfo=UTC), months)

@@ -16,7 +16,17 @@ from tests.support.races import at_once, refused
 from wallets import keys
 from wallets.models import Key, Wallet
 
-MODELS = (ApiKey, DataKey, Membership, Network, Provider, Tenant, Wallet, Key, PublishedObject)
+MODELS = (
+    ApiKey,
+    DataKey,
+    Membership,
+    Network,
+    Provider,
+    Tenant,
+    Wallet,
+    Key,
+    PublishedObject,
+)
 SEED = b"testseed0000000000000000000000C1"
 
 
@@ -43,7 +53,9 @@ def test_an_organization_has_all_that_it_needs(faber):
         "tenants.models.ApiKey.issue",
     ],
 )
-def test_an_organization_that_fails_at_any_step_leaves_nothing(transactional_db, monkeypatch, step):
+def test_an_organization_that_fails_at_any_step_leaves_nothing(
+    transactional_db, monkeypatch, step
+):
     def breaks(*arguments, **options):
         raise ZeroDivisionError
 
@@ -155,8 +167,12 @@ def test_the_command_for_people_prints_each_key_on_a_line(transactional_db, caps
     assert "cannot be read again" in lines[4]
 
 
-@pytest.mark.parametrize("arguments", [["  "], ["x" * 201], ["Faber", "--network", "sovrin"]])
-def test_the_command_refuses_with_a_sentence_and_makes_nothing(transactional_db, arguments):
+@pytest.mark.parametrize(
+    "arguments", [["  "], ["x" * 201], ["Faber", "--network", "sovrin"]]
+)
+def test_the_command_refuses_with_a_sentence_and_makes_nothing(
+    transactional_db, arguments
+):
     with pytest.raises(CommandError):
         call_command("create_organization", *arguments)
     assert Tenant.objects.count() == 0

@@ -31,7 +31,9 @@ def busy(organization):
     organization.asks(alice, attributes=[{"policyName": "name"}])
     organization.offers(alice, definition, VALUES)
     organization.post("/webhooks", {"url": "https://office.example"})
-    organization.post("/messages", {"connectionId": alice.known_as(organization), "text": "Hi"})
+    organization.post(
+        "/messages", {"connectionId": alice.known_as(organization), "text": "Hi"}
+    )
     organization.post("/credentials", {"definitionId": definition["definitionId"],
                                        "credentialValues": VALUES})  # fmt: skip
     organization.invites(multiParty=True)
@@ -42,7 +44,9 @@ def test_all_that_is_its_own_goes(faber):
     busy(faber)
     tenant = faber.tenant.pk
     faber.delete(path_of(faber))
-    left = {model.__name__: model.objects.filter(tenant=tenant).count() for model in OWNED}
+    left = {
+        model.__name__: model.objects.filter(tenant=tenant).count() for model in OWNED
+    }
     assert {name: count for name, count in left.items() if count} == {}
     assert not Tenant.objects.filter(pk=tenant).exists()
 
@@ -91,7 +95,10 @@ def test_a_message_to_another_agent_still_goes_out(faber, settings):
     with listening(Agent()) as phone:
         row = phone.connects(faber)
         definition = faber.defines("name", "level")
-        body = {"definitionId": definition["definitionId"], "connectionId": row.connection_id}
+        body = {
+            "definitionId": definition["definitionId"],
+            "connectionId": row.connection_id,
+        }
         faber.post("/credentials", body | {"credentialValues": VALUES})
         faber.delete(path_of(faber))
         assert OutboundMessage.objects.filter(status="pending", tenant=None).exists()

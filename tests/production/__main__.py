@@ -52,7 +52,11 @@ def main() -> int:
             copied = copy_product(product)
             os.chdir(product)
             run(folder)
-            if written := {path.name for path in product.iterdir()} - copied - {"staticfiles"}:
+            if (
+                written := {path.name for path in product.iterdir()}
+                - copied
+                - {"staticfiles"}
+            ):
                 raise Failed(f"something wrote {written} into the product's folder")
         except (Failed, Ended) as failure:
             say(f"FAILED: {failure}", file=sys.stderr)
@@ -80,7 +84,10 @@ def run(folder: Path) -> None:
         supervisor.environment = environment | {MARK: str(folder)}
         must(supervisor, "python manage.py collectstatic --no-input")
         must(supervisor, "python manage.py check --deploy --database default")
-        with started(supervisor), proxy.running() if proxy else contextlib.nullcontext():
+        with (
+            started(supervisor),
+            proxy.running() if proxy else contextlib.nullcontext(),
+        ):
             keys = must(supervisor, "python manage.py create_organization --json Faber")
             agency = Agency(environment, json.loads(keys), receiver.certificate)
             if proxy:
@@ -94,9 +101,24 @@ def run(folder: Path) -> None:
 
 def copy_product(to: Path) -> set[str]:
     """What git knows of what .dockerignore keeps. Answers the names in its first level."""
-    kept = [line[1:] for line in (ROOT / ".dockerignore").read_text().split() if line[0] == "!"]
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *kept]
-    files = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    kept = [
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().split()
+        if line[0] == "!"
+    ]
+    command = [
+        "git",
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        "--",
+        *kept,
+    ]
+    files = subprocess.run(
+        command, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     for file in filter(None, files.split("\0")):
         (to / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / file, to / file)
@@ -114,7 +136,9 @@ def install(environment: Path) -> Path:
         [*pip, "--requirement", "requirements.txt"],
         [python, "-m", "pip", "check"],
     ):
-        ran = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL)
+        ran = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL
+        )
         if ran.returncode:
             raise Failed(f"{shlex.join(map(str, command))}: {ran.stdout}{ran.stderr}")
     say(f"{time.monotonic() - started_at:.0f} s")
@@ -161,7 +185,9 @@ def judge_imports(python: Path, environment: dict[str, str]) -> None:
         raise Failed(f"importing the modules ended badly: {ran.stderr}")
     reasons, number = json.loads(ran.stdout)
     for name in sorted(set(reasons) ^ imports.DEVELOPMENT_ONLY):
-        why = reasons.get(name, "can be imported, yet is listed as needing development packages")
+        why = reasons.get(
+            name, "can be imported, yet is listed as needing development packages"
+        )
         say(f"{name}: {why}", file=sys.stderr)
     if set(reasons) != imports.DEVELOPMENT_ONLY:
         raise Failed("not every module can be imported with requirements.txt alone")
@@ -191,7 +217,9 @@ def started(supervisor: Supervisor) -> Iterator[None]:
             supervisor.stop(grace=SECONDS_TO_STOP)
     for name, process in supervisor.services.items():
         if process.returncode not in ENDED_CLEANLY:
-            raise Failed(f"{name} did not stop cleanly (exit code {process.returncode})")
+            raise Failed(
+                f"{name} did not stop cleanly (exit code {process.returncode})"
+            )
 
 
 def wait_until_ready(supervisor: Supervisor) -> None:
@@ -220,7 +248,9 @@ def judge_health(supervisor: Supervisor) -> None:
     services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
     for name in supervisor.services:
         kind, *words = services[name]["healthcheck"]["test"]
-        check = words[0].replace("$$", "$") if kind == "CMD-SHELL" else shlex.join(words)
+        check = (
+            words[0].replace("$$", "$") if kind == "CMD-SHELL" else shlex.join(words)
+        )
         # The shell of the supervisor begins with exec; ports are those of this run.
         ours = check.replace("8001", supervisor.environment["STREAM_PORT"])
         must(supervisor, f"/bin/sh -c {shlex.quote(ours)}")

@@ -35,7 +35,9 @@ http {{
 class Proxy:
     """certificate: the folder that holds `certificate.pem` and `key.pem`."""
 
-    def __init__(self, folder: Path, certificate: Path, port: int, stream_port: int) -> None:
+    def __init__(
+        self, folder: Path, certificate: Path, port: int, stream_port: int
+    ) -> None:
         self.folder = folder
         folder.mkdir()
         self.port = free_port(folder / "port")
@@ -56,7 +58,13 @@ class Proxy:
         (folder / "nginx.conf").write_text(AROUND.format(folder=folder, user=user))
         program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin")
         assert program
-        self.command = [program, "-e", f"{folder}/error.log", "-c", f"{folder}/nginx.conf"]
+        self.command = [
+            program,
+            "-e",
+            f"{folder}/error.log",
+            "-c",
+            f"{folder}/nginx.conf",
+        ]
 
     def test(self) -> "subprocess.CompletedProcess[str]":
         """`nginx -t`"""

@@ -25,11 +25,15 @@ class Agency:
     certificate: the file that TLS to it is verified with.
     """
 
-    def __init__(self, given: dict[str, str], keys: dict[str, str], certificate: Path) -> None:
+    def __init__(
+        self, given: dict[str, str], keys: dict[str, str], certificate: Path
+    ) -> None:
         self.url, self.keys, self.certificate = given["PUBLIC_URL"], keys, certificate
         self.port = given["PORT"]
         has_proxy = self.url.startswith("https:")
-        self.streams = self.url if has_proxy else f"http://127.0.0.1:{given['STREAM_PORT']}"
+        self.streams = (
+            self.url if has_proxy else f"http://127.0.0.1:{given['STREAM_PORT']}"
+        )
         self.session = requests.Session()
         self.session.trust_env = False
         self.session.verify = str(certificate)
@@ -69,7 +73,9 @@ class Agency:
             timeout=SECONDS_OF_THE_STORY,
         )
         if ran.returncode or f"It prints `{ran.stdout.strip()}`." not in README:
-            raise Failed(f"the story of the README printed {ran.stdout!r}: {ran.stderr}")
+            raise Failed(
+                f"the story of the README printed {ran.stdout!r}: {ran.stderr}"
+            )
 
     def read(self, stream: requests.Response) -> None:
         """Until the last event of the story."""
@@ -85,16 +91,25 @@ class Agency:
             (f"http://localhost:{plain_port}/studio/", {}),
             (f"http://127.0.0.1:{self.port}/studio/", proxied),
         ):
-            answer = requests.get(url, headers=headers, allow_redirects=False, timeout=30)
-            if answer.status_code != 301 or not answer.headers["Location"].startswith("https://"):
-                raise Failed(f"GET {url} answered {answer.status_code}, not 301 to https")
+            answer = requests.get(
+                url, headers=headers, allow_redirects=False, timeout=30
+            )
+            if answer.status_code != 301 or not answer.headers["Location"].startswith(
+                "https://"
+            ):
+                raise Failed(
+                    f"GET {url} answered {answer.status_code}, not 301 to https"
+                )
 
     def open_pages(self) -> None:
         """The studio's first page, and each static file that it names."""
         page = self.session.get(f"{self.url}/", timeout=30)
         if page.status_code != 200:
             raise Failed(f"GET / answered {page.status_code}")
-        if page.url.startswith("https:") and "Strict-Transport-Security" not in page.headers:
+        if (
+            page.url.startswith("https:")
+            and "Strict-Transport-Security" not in page.headers
+        ):
             raise Failed("GET / carries no HSTS")
         files = set(re.findall(r'"(/static/[^"]+)"', page.text))
         for file in sorted(files):

@@ -16,7 +16,9 @@ RELEASES = ROOT / "tests" / "fixtures" / "releases"
 
 def hashes(root: Path = ROOT, apps: Sequence[str] = APPS) -> dict[str, str]:
     """SHA-256 of each migration, by its path below `root`."""
-    files = [path for app in apps for path in (root / app / "migrations").glob("[0-9]*.py")]
+    files = [
+        path for app in apps for path in (root / app / "migrations").glob("[0-9]*.py")
+    ]
     return {
         str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(files)

@@ -74,14 +74,21 @@ def play() -> dict:
 def dump() -> bytes:
     """As SQL that any driver can run: without what only psql understands or only new servers."""
     url = urlsplit(os.environ["DATABASE_URL"])
-    command = [postgres.program("pg_dump"), "--no-owner", "--inserts", "--rows-per-insert=100"]
+    command = [
+        postgres.program("pg_dump"),
+        "--no-owner",
+        "--inserts",
+        "--rows-per-insert=100",
+    ]
     done = subprocess.run(
         [*command, "--dbname", url._replace(scheme="postgresql").geturl()],
         check=True,
         capture_output=True,
         text=True,
     )
-    only_here = re.compile(r"^(\\(un)?restrict |SET transaction_timeout).*\n", re.MULTILINE)
+    only_here = re.compile(
+        r"^(\\(un)?restrict |SET transaction_timeout).*\n", re.MULTILINE
+    )
     return only_here.sub("", done.stdout).encode()
 
 

@@ -29,7 +29,11 @@ from wallets import key_pool, keys
 PASSWORD = "correct horse battery staple"
 EMAIL = "fay@faber.example"
 LEDGER = "ledger"
-PARTIES = ("connection", "credential", "verification")  # pairs of ids: organization's, wallet's
+PARTIES = (
+    "connection",
+    "credential",
+    "verification",
+)  # pairs of ids: organization's, wallet's
 
 
 def tell() -> dict[str, Any]:
@@ -103,7 +107,9 @@ def connections(world: World) -> dict[str, Any]:
     faber.post(f"/connections/{rotated}/rotate")
     half = Agent()
     invited = faber.invites()
-    half.requests(Connection.objects.get(connection_id=invited["connectionId"]).invitation)
+    half.requests(
+        Connection.objects.get(connection_id=invited["connectionId"]).invitation
+    )
     return found
 
 
@@ -141,7 +147,9 @@ def verifications(world: World, revoked: str) -> dict[str, Any]:
     second_version(world, "1.0")
     faber.asks(alice, **small, revocationRequirement={"validNow": True})
     chosen = [{"policyName": "name", "credentialId": revoked}]
-    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}", chosen)
+    alice.put(
+        f"/verifications/{alice.newest('verifications')['verificationId']}", chosen
+    )
     world.proposed()
     return {"asked": world.asked(), "request_by_link": world.request_by_link()}
 
@@ -163,8 +171,16 @@ def webhooks(world: World) -> dict[str, Any]:
     with receiving() as steady, receiving() as failing, receiving() as gone:
         failing.answers(500, b"Not now")
         gone.answers(410)
-        for name, receiver in (("steady", steady), ("failing", failing), ("gone", gone)):
-            body = {"url": receiver.url, "type": "Notification", "parameters": '{"room": "2"}'}
+        for name, receiver in (
+            ("steady", steady),
+            ("failing", failing),
+            ("gone", gone),
+        ):
+            body = {
+                "url": receiver.url,
+                "type": "Notification",
+                "parameters": '{"room": "2"}',
+            }
             found[name] = faber.post("/webhooks", body)["id"]
         faber.post(f"/webhooks/{found['steady']}/secret")
         world.accepted()
@@ -183,22 +199,33 @@ def what_is_gone(world: World) -> None:
 
 
 def idempotent(world: World) -> None:
-    offer = {"definitionId": world.definition["definitionId"], "credentialValues": VALUES}
+    offer = {
+        "definitionId": world.definition["definitionId"],
+        "credentialValues": VALUES,
+    }
     world.faber.call("post", "/credentials", offer, **{"Idempotency-Key": "offer-1"})
-    world.faber.call("post", "/tenants", {"name": "Second"}, **{"Idempotency-Key": "office-1"})
-    world.provider.call("post", "/tenants", {"name": "Third"}, **{"Idempotency-Key": "office-2"})
+    world.faber.call(
+        "post", "/tenants", {"name": "Second"}, **{"Idempotency-Key": "office-1"}
+    )
+    world.provider.call(
+        "post", "/tenants", {"name": "Third"}, **{"Idempotency-Key": "office-2"}
+    )
 
 
 def left_on_the_way(world: World) -> None:
     """Messages that no process has delivered or handled yet, as after a crash."""
     stranger = Agent()
-    invited = Connection.objects.get(connection_id=world.faber.invites()["connectionId"])
+    invited = Connection.objects.get(
+        connection_id=world.faber.invites()["connectionId"]
+    )
     body = connections_1_0.request("Phone", "", stranger.party, stranger.prefix)
     data = stranger.pack(body, to=invited.invitation["recipientKeys"][0])
     assert stranger.post(data).status_code == 202
     with pytest.MonkeyPatch.context() as patch:
         queues.crash_before_the_drain(patch)
-        world.faber.offers(world.alice, world.definition, VALUES, automaticIssuance=True)
+        world.faber.offers(
+            world.alice, world.definition, VALUES, automaticIssuance=True
+        )
 
 
 def picture() -> dict[str, Any]:
@@ -215,7 +242,9 @@ class Restored(World):
         self.known = known
         self.faber = with_keys(Organization, known["headers"]["organization"])
         self.faber.tenant = SimpleNamespace(public_id=known["tenant"])
-        self.provider = with_keys(Provider, known["headers"]["provider"], "/provider/v1")
+        self.provider = with_keys(
+            Provider, known["headers"]["provider"], "/provider/v1"
+        )
         self.alice = Holder(self.faber, known["alice"])
         for name in PARTIES:
             setattr(self, name, tuple(known[name]))
@@ -231,5 +260,9 @@ class Restored(World):
 def with_keys(kind: type[Api], headers: dict[str, str], prefix: str = "") -> Any:
     """An organization or provider that exists already."""
     made = kind.__new__(kind)
-    made.client, made.headers, made.prefix = Client(raise_request_exception=False), headers, prefix
+    made.client, made.headers, made.prefix = (
+        Client(raise_request_exception=False),
+        headers,
+        prefix,
+    )
     return made

@@ -23,7 +23,9 @@ RELEASED = {
 @pytest.mark.parametrize("version", RELEASED)
 def test_a_released_migration_has_not_changed(version):
     found = hashes()
-    changed = [path for path, digest in RELEASED[version].items() if found.get(path) != digest]
+    changed = [
+        path for path, digest in RELEASED[version].items() if found.get(path) != digest
+    ]
     assert changed == [], (
         f"Released with {version}: databases have it already and will not run it again. Restore it "
         "(git checkout) and add a new one: manage.py makemigrations <app> --name <what_it_does>."
@@ -31,7 +33,9 @@ def test_a_released_migration_has_not_changed(version):
 
 
 def test_this_version_is_kept():
-    assert __version__ in RELEASED, "a new version: run `python -m tests.releases` and commit"
+    assert __version__ in RELEASED, (
+        "a new version: run `python -m tests.releases` and commit"
+    )
 
 
 def test_every_release_holds_the_migrations_of_all_apps():
@@ -46,7 +50,9 @@ def test_the_hashes_see_one_changed_letter(tmp_path):
     before = hashes(tmp_path, ["app"])
     path.write_text("b")
     assert hashes(tmp_path, ["app"]) != before
-    assert before == {"app/migrations/0001_initial.py": hashlib.sha256(b"a").hexdigest()}
+    assert before == {
+        "app/migrations/0001_initial.py": hashlib.sha256(b"a").hexdigest()
+    }
 
 
 @pytest.mark.parametrize(("app", "name"), OURS)
@@ -58,7 +64,9 @@ def test_a_migration_has_a_number_and_a_name_of_its_own(app, name):
 @pytest.mark.parametrize("app", APPS)
 def test_the_migrations_of_an_app_follow_one_another(app):
     """Two of one number are of two branches: the one merged second is renamed to follow."""
-    assert LOADER.graph.leaf_nodes(app) == [(app, max(name for one, name in OURS if one == app))]
+    assert LOADER.graph.leaf_nodes(app) == [
+        (app, max(name for one, name in OURS if one == app))
+    ]
     names = [name for one, name in OURS if one == app]
     assert [int(name[:4]) for name in names] == list(range(1, len(names) + 1))
     for before, name in zip(names, names[1:], strict=False):
@@ -66,4 +74,6 @@ def test_the_migrations_of_an_app_follow_one_another(app):
 
 
 def test_every_file_is_a_migration_of_the_graph():
-    assert set(hashes()) == {str(Path(app, "migrations", f"{name}.py")) for app, name in OURS}
+    assert set(hashes()) == {
+        str(Path(app, "migrations", f"{name}.py")) for app, name in OURS
+    }

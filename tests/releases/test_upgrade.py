@@ -75,12 +75,16 @@ def known(release):
 def restored(release, django_db_setup):
     """The URL of a new database with what is in the release."""
     name = f"{connection.settings_dict['NAME']}_released"
-    server, url = (same_server(os.environ["DATABASE_URL"], one) for one in ("postgres", name))
+    server, url = (
+        same_server(os.environ["DATABASE_URL"], one) for one in ("postgres", name)
+    )
     with psycopg.connect(server, autocommit=True) as admin:
         admin.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
         admin.execute(f'CREATE DATABASE "{name}"')
         with psycopg.connect(url, autocommit=True) as database:
-            database.execute(lzma.decompress((release / "database.sql.xz").read_bytes()))
+            database.execute(
+                lzma.decompress((release / "database.sql.xz").read_bytes())
+            )
         yield url
         admin.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
@@ -97,7 +101,9 @@ def migrated(restored, known):
 @pytest.fixture(scope="module")
 def world(release, known, migrated, tmp_path_factory, django_db_blocker):
     """The world of the stories, with this process in its database."""
-    files = shutil.copytree(release / "storage", tmp_path_factory.mktemp("release") / "storage")
+    files = shutil.copytree(
+        release / "storage", tmp_path_factory.mktemp("release") / "storage"
+    )
     storage = settings.STORAGES["default"] | {"OPTIONS": {"location": str(files)}}
     given = override_settings(
         MASTER_KEY=base64.b64decode(known["keys"]["AGENCY_MASTER_KEY"]),
@@ -109,7 +115,12 @@ def world(release, known, migrated, tmp_path_factory, django_db_blocker):
         LEDGER_TIMEOUT=0.5,
     )
     name = urlsplit(migrated).path.removeprefix("/")
-    with django_db_blocker.unblock(), database(name), given, pytest.MonkeyPatch.context() as patch:
+    with (
+        django_db_blocker.unblock(),
+        database(name),
+        given,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         patch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
         patch.setattr("wallets.key_pool._take", keys.new_key_at_once)
         patch.setattr(health, "has_found_its_schema", False)
@@ -145,7 +156,9 @@ def rows_by_table():
 
 
 def test_the_release_has_data_of_every_kind(world):
-    assert {table for table, count in rows_by_table().items() if not count} == set(EMPTY)
+    assert {table for table, count in rows_by_table().items() if not count} == set(
+        EMPTY
+    )
 
 
 @pytest.mark.parametrize(
@@ -159,12 +172,21 @@ def test_the_release_has_data_of_every_kind(world):
 def test_the_release_has_every_state_of_every_role(world, app, name):
     model = apps.get_model(app, name)
     found = {(name, *one) for one in model.objects.values_list("role", "state")}
-    wanted = {(name, role, state) for role in model.Role.values for state in model.State.values}
+    wanted = {
+        (name, role, state)
+        for role in model.Role.values
+        for state in model.State.values
+    }
     assert wanted - PASSING == found
 
 
 def test_the_migrated_database_has_the_tables_of_this_version(world):
-    assert database_schema.differences(database_schema.expected(), database_schema.actual()) == []
+    assert (
+        database_schema.differences(
+            database_schema.expected(), database_schema.actual()
+        )
+        == []
+    )
     assert Client().get("/health/ready").json()["migrations"] == "ok"
 
 
@@ -215,8 +237,12 @@ def test_every_read_of_the_contract_is_answered_as_it_says(world, known):
     for one in operations:
         given = ids(one.client, world) | ours
         if one.path.startswith("/definitions/verifications"):
-            given["definitionId"] = given["verificationDefinitionId"] = known["stored_request"]
-        path = one.paths[0].format(**{name: quote(text, safe="") for name, text in given.items()})
+            given["definitionId"] = given["verificationDefinitionId"] = known[
+                "stored_request"
+            ]
+        path = one.paths[0].format(
+            **{name: quote(text, safe="") for name, text in given.items()}
+        )
         caller = world.provider if one.client == "provider" else world.faber
         response = Client().get(path, headers=caller.headers)
         judge = contract.Judge(found["schemas"][one.client])
@@ -276,7 +302,9 @@ def test_an_open_request_is_answered_and_valid(world, known):
 
 
 def test_an_offer_and_a_request_by_link_are_taken(world, known):
-    taken = world.alice.put_form("/credentials/fromData", credentialData=known["offer_by_link"])
+    taken = world.alice.put_form(
+        "/credentials/fromData", credentialData=known["offer_by_link"]
+    )
     assert taken["state"] == "Requested"
     world.alice.put_form(
         "/verifications/fromData/autoSelect", verificationData=known["request_by_link"]
@@ -299,7 +327,9 @@ def test_a_credential_is_revoked_and_not_valid_any_more(world, known):
 def test_webhooks_are_called_for_what_waited(world, known):
     with receiving() as receiver:
         Webhook.objects.update(url=receiver.url)
-        waiting = Delivery.waiting().filter(webhook=known["webhooks"]["failing"]).count()
+        waiting = (
+            Delivery.waiting().filter(webhook=known["webhooks"]["failing"]).count()
+        )
         time_passes(days=1)
         worker_calls()
         assert waiting and len(receiver.calls) > waiting
@@ -311,7 +341,9 @@ def test_a_write_that_was_repeated_gets_its_first_answer(world):
         "definitionId": world.definition["definitionId"],
         "credentialValues": {"name": "Alice", "age": "28"},
     }
-    again = world.faber.send("post", "/credentials", body, **{"Idempotency-Key": "offer-1"})
+    again = world.faber.send(
+        "post", "/credentials", body, **{"Idempotency-Key": "offer-1"}
+    )
     assert (again.status_code, again["Idempotency-Replayed"]) == (200, "true")
 
 

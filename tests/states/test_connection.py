@@ -29,7 +29,9 @@ def receive_request(row):
 def receive_response(row):
     party, _ = walks.outsider()
     invitation_key = Key.objects.get(verkey=row.invitation["recipientKeys"][0])
-    asked = walks.received(connections_1_0.request("Phone", "", party, row.message_prefix))
+    asked = walks.received(
+        connections_1_0.request("Phone", "", party, row.message_prefix)
+    )
     body = connections_1_0.response(party, invitation_key.secret(), asked)
     row.receive_response(walks.received(body, party.verkey))
 
@@ -45,7 +47,9 @@ def receive_response(row):
         (receive_response, "invitee", "Connected"),
     ],
 )
-def test_a_connection_refuses_a_transition_from_elsewhere(walk, transition, role, state):
+def test_a_connection_refuses_a_transition_from_elsewhere(
+    walk, transition, role, state
+):
     row = walks.connection(walk, role, state)
     walks.refuses(lambda: transition(row))
 
@@ -59,7 +63,9 @@ def test_a_connection_refuses_a_transition_from_elsewhere(walk, transition, role
         (Connection.confirm, "inviter", "Negotiating", "Connected"),
     ],
 )
-def test_the_same_transition_works_from_its_own_state(walk, transition, role, state, target):
+def test_the_same_transition_works_from_its_own_state(
+    walk, transition, role, state, target
+):
     row = walks.connection(walk, role, state)
     with transaction.atomic():
         transition(row)
@@ -67,7 +73,8 @@ def test_the_same_transition_works_from_its_own_state(walk, transition, role, st
 
 
 @pytest.mark.parametrize(
-    "role, state", [("inviter", "Invited"), ("inviter", "Connected"), ("invitee", "Negotiating")]
+    "role, state",
+    [("inviter", "Invited"), ("inviter", "Connected"), ("invitee", "Negotiating")],
 )
 def test_confirming_anything_but_an_answered_request_does_nothing(walk, role, state):
     row = walks.connection(walk, role, state)
@@ -83,13 +90,17 @@ def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
     assert stale.state == "Connected"
 
 
-@pytest.mark.parametrize("role, state", [("inviter", "Invited"), ("inviter", "Connected")])
+@pytest.mark.parametrize(
+    "role, state", [("inviter", "Invited"), ("inviter", "Connected")]
+)
 def test_a_problem_of_a_settled_connection_changes_nothing(walk, role, state):
     row = walks.connection(walk, role, state)
     walks.ignores(lambda: row.receive_problem("too-late"))
 
 
-@pytest.mark.parametrize("role, state", [("inviter", "Invited"), ("inviter", "Negotiating")])
+@pytest.mark.parametrize(
+    "role, state", [("inviter", "Invited"), ("inviter", "Negotiating")]
+)
 def test_nothing_is_offered_before_the_connection_stands(walk, role, state):
     row = walks.connection(walk, role, state)
     walks.refuses(row.require_connected)

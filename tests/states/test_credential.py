@@ -106,11 +106,15 @@ def test_a_problem_of_a_finished_credential_changes_nothing(walk, subtests, stat
         (ANSWER, "issuer", "Proposed", "Offered"),
     ],
 )
-def test_a_proposal_and_an_offer_answer_each_other(walk, transition, role, state, target):
+def test_a_proposal_and_an_offer_answer_each_other(
+    walk, transition, role, state, target
+):
     row = walks.credential(walk, role, state)
     with transaction.atomic():
         transition(row)
-    assert walks.arrived(row, target).sequence == row.sequence + (transition in RECEIVED)
+    assert walks.arrived(row, target).sequence == row.sequence + (
+        transition in RECEIVED
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,9 @@ def request(row, outsider=None):
     "role, state",
     [("inviter", "Invited"), ("inviter", "Negotiating"), ("invitee", "Negotiating")],
 )
-def test_before_it_is_connected_nothing_is_rotated_or_ended(walk, transition, role, state):
+def test_before_it_is_connected_nothing_is_rotated_or_ended(
+    walk, transition, role, state
+):
     row = walks.connection(walk, role, state)
     walks.refuses(getattr(row, transition))
 
@@ -104,7 +106,9 @@ def test_a_rotation_that_fails_half_way_leaves_no_key(walk, monkeypatch):
     assert walks.everything() == before
 
 
-def test_a_request_of_did_exchange_that_fails_half_way_leaves_nothing(invited, monkeypatch):
+def test_a_request_of_did_exchange_that_fails_half_way_leaves_nothing(
+    invited, monkeypatch
+):
     before = walks.everything()
     monkeypatch.setattr(transport, "send_to", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
@@ -144,10 +148,18 @@ def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
 def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
     mine = walks.connection(walk, "inviter", "Connected")
     theirs = Connection.objects.get(role="invitee")
-    at_once(*[lambda row=row: Connection.objects.get(pk=row.pk).rotate() for row in (mine, theirs)])
+    at_once(
+        *[
+            lambda row=row: Connection.objects.get(pk=row.pk).rotate()
+            for row in (mine, theirs)
+        ]
+    )
     queues.worker_catches_up()
     mine, theirs = walks.fresh(mine), walks.fresh(theirs)
-    assert mine.their_key == theirs.my_key.verkey and theirs.their_key == mine.my_key.verkey
+    assert (
+        mine.their_key == theirs.my_key.verkey
+        and theirs.their_key == mine.my_key.verkey
+    )
     assert (mine.rotation_id, theirs.rotation_id) == ("", "")
 
 
@@ -162,7 +174,12 @@ def test_of_many_ends_at_once_one_counts_and_none_fails(walk):
 def test_both_sides_end_at_once(walk):
     row = walks.connection(walk, "inviter", "Connected")
     other = Connection.objects.get(role="invitee")
-    at_once(*[lambda row=row: Connection.objects.get(pk=row.pk).end() for row in (row, other)])
+    at_once(
+        *[
+            lambda row=row: Connection.objects.get(pk=row.pk).end()
+            for row in (row, other)
+        ]
+    )
     assert Connection.objects.exclude(left_at=None).count() == 2
     assert not OutboundMessage.objects.filter(status="exhausted").exists()
 

@@ -20,7 +20,9 @@ from tests.support.races import at_once, refused
 from verifications.models import Verification
 from wallets.models import Wallet
 
-SECONDS = 0.7  # for the other to do what it can meanwhile, if it waits for no lock of ours
+SECONDS = (
+    0.7  # for the other to do what it can meanwhile, if it waits for no lock of ours
+)
 IS_WAITED_FOR = (  # whether another transaction waits for a lock of this one
     "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
     "AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
@@ -49,7 +51,11 @@ class Meanwhile:
                 self.is_first = False
                 self.paused.set()
                 end = monotonic() + SECONDS
-                while not self.done.wait(0.02) and monotonic() < end and not is_waited_for():
+                while (
+                    not self.done.wait(0.02)
+                    and monotonic() < end
+                    and not is_waited_for()
+                ):
                     pass
             return result
 
@@ -115,7 +121,9 @@ def test_what_begins_while_the_connection_ends_is_closed_with_it(
 
 @pytest.mark.parametrize("what", ["offer", "request"])
 @pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_begins_after_the_end_began_is_refused(row, begins, monkeypatch, what, last):
+def test_what_begins_after_the_end_began_is_refused(
+    row, begins, monkeypatch, what, last
+):
     meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
     answers = meanwhile.runs(lambda: getattr(copy(row), last)(), begins[what])
     assert refused(answers) == ["connection_gone"]
@@ -124,7 +132,10 @@ def test_what_begins_after_the_end_began_is_refused(row, begins, monkeypatch, wh
 
 @pytest.mark.parametrize(
     "what, model, receives",
-    [("offer", Credential, "receive_offer"), ("request", Verification, "receive_request")],
+    [
+        ("offer", Credential, "receive_offer"),
+        ("request", Verification, "receive_request"),
+    ],
 )
 def test_what_arrives_while_the_connection_ends_is_closed_with_it(
     row, begins, monkeypatch, what, model, receives
@@ -147,7 +158,9 @@ def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_a
         lambda: alice.accepts_invitation(second["invitation"]),
     )
     assert anew["connectionId"] != mine["connectionId"]
-    assert [one["connectionId"] for one in alice.get("/connections")] == [anew["connectionId"]]
+    assert [one["connectionId"] for one in alice.get("/connections")] == [
+        anew["connectionId"]
+    ]
 
 
 def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
@@ -175,7 +188,9 @@ def proposes(walk, row):
 
 
 @pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(proposes, monkeypatch, last):
+def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(
+    proposes, monkeypatch, last
+):
     propose, mine = proposes
     meanwhile = Meanwhile(monkeypatch, Credential, "_proposed")
     assert refused(meanwhile.runs(propose, lambda: getattr(copy(mine), last)())) == []
@@ -198,11 +213,16 @@ def test_a_proposal_that_arrives_while_the_connection_ends_is_closed_with_it(
     assert over() and Credential.objects.count() == 2
 
 
-def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(walk, row, proposes):
+def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(
+    walk, row, proposes
+):
     proposes[0]()
     definition = walk.faber.defines("name", "level")["definitionId"]
     [seen] = walk.faber.get("/credentials")
-    path, body = f"/credentials/{seen['credentialId']}/offer", {"definitionId": definition}
+    path, body = (
+        f"/credentials/{seen['credentialId']}/offer",
+        {"definitionId": definition},
+    )
     answers = at_once(lambda: walk.faber.put(path, body), copy(row).end)
     queues.worker_catches_up()
     assert set(refused(answers)) <= {"wrong_state", "connection_gone"} and over()
@@ -227,9 +247,13 @@ def phone(settings):
 
 def test_a_phone_that_asks_twice_at_once_has_one_connection(faber, phone, monkeypatch):
     invited = faber.invites(multiParty=True)
-    invitation = Connection.objects.get(connection_id=invited["connectionId"]).invitation
+    invitation = Connection.objects.get(
+        connection_id=invited["connectionId"]
+    ).invitation
     meanwhile = Meanwhile(monkeypatch, Connection, "receive_request")
-    meanwhile.runs(lambda: phone.requests(invitation), lambda: phone.requests(invitation))
+    meanwhile.runs(
+        lambda: phone.requests(invitation), lambda: phone.requests(invitation)
+    )
     made = Connection.objects.get(their_key=phone.verkey)
     assert OutboundMessage.objects.filter(connection=made, status="done").count() == 2
 
@@ -253,7 +277,9 @@ def test_an_organization_is_deleted_while_it_offers(walk, row, begins, monkeypat
     meanwhile = Meanwhile(monkeypatch, Connection, "require_connected")
     removed = quietly(lambda: remove_organization(row.tenant))
     offered, removed = meanwhile.runs(quietly(begins["offer"]), removed)
-    assert offered in ("", "not_found") and removed == "", "it may be gone when it is read again"
+    assert offered in ("", "not_found") and removed == "", (
+        "it may be gone when it is read again"
+    )
     assert not Tenant.objects.filter(pk=row.tenant_id).exists()
 
 

@@ -23,7 +23,9 @@ def check_then_save(obj, sources, target, **changes):
     """How a transition must not be written."""
     if type(obj).objects.get(pk=obj.pk).state not in sources:
         raise WrongState(obj, sources)
-    for field, value in (changes | {"state": target, "updated_at": timezone.now()}).items():
+    for field, value in (
+        changes | {"state": target, "updated_at": timezone.now()}
+    ).items():
         setattr(obj, field, value)
     obj.save()
 
@@ -74,7 +76,9 @@ def test_one_of_many_answers_to_a_proposal_wins(walk):
     assert set(Credential.objects.values_list("state", flat=True)) == {"Offered"}
 
 
-def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(walk, monkeypatch):
+def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(
+    walk, monkeypatch
+):
     row = walks.credential(walk, "issuer", "Proposed")
     monkeypatch.setattr("credentials.issue_credential.proposals.move", check_then_save)
     with pytest.raises(AssertionError):
@@ -93,7 +97,9 @@ def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk):
 
 def test_accept_and_counter_have_one_winner(walk, monkeypatch):
     row = walks.credential(walk, "holder", "Offered")
-    monkeypatch.setattr(Credential, "instead", lambda row: row.counter({"comment": "?"}), False)
+    monkeypatch.setattr(
+        Credential, "instead", lambda row: row.counter({"comment": "?"}), False
+    )
     accepted, _ = answers = transitions(row, "accept", "instead")
     one_wins(answers)
     queues.worker_catches_up()
@@ -114,7 +120,9 @@ def test_one_of_many_answers_to_a_proof_request_wins(walk):
     row = walks.verification(walk, "prover", "Requested")
     one_wins(transitions(row, *["auto_select"] * N))
     assert sent("present-proof/1.0/presentation") == 1
-    assert sent("present-proof/1.0/problem-report") == 1, "one verdict: nothing was shown"
+    assert sent("present-proof/1.0/problem-report") == 1, (
+        "one verdict: nothing was shown"
+    )
 
 
 def test_the_race_of_answers_is_lost_by_check_then_save(walk, monkeypatch):
@@ -145,7 +153,10 @@ def test_a_single_use_invitation_connects_one_of_many_wallets(faber):
     assert refused(answers) == ["invitation_used"] * (N - 1)
     [winner] = [one for one in answers if isinstance(one, dict)]
     assert winner["state"] == "Connected"
-    assert faber.get(f"/connections/{invited['connectionId']}")["theirKey"] == winner["myKey"]
+    assert (
+        faber.get(f"/connections/{invited['connectionId']}")["theirKey"]
+        == winner["myKey"]
+    )
     assert Connection.objects.filter(role="invitee").count() == 1
 
 

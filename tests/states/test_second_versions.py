@@ -33,7 +33,13 @@ def sent(kind):
             "accept",
             "issue-credential/2.0/request-credential",
         ),
-        (walks.credential, "issuer", "Requested", "issue", "issue-credential/2.0/issue-credential"),
+        (
+            walks.credential,
+            "issuer",
+            "Requested",
+            "issue",
+            "issue-credential/2.0/issue-credential",
+        ),
         (
             walks.verification,
             "prover",
@@ -72,7 +78,9 @@ def test_a_finished_issuance_refuses_each_step(walk, role, state):
     assert Credential.objects.filter(wire_version="2.0").count() == 2
 
 
-@pytest.mark.parametrize("role, state", [("verifier", "Accepted"), ("prover", "Rejected")])
+@pytest.mark.parametrize(
+    "role, state", [("verifier", "Accepted"), ("prover", "Rejected")]
+)
 def test_a_finished_proof_refuses_each_step(walk, role, state):
     row = walks.verification(walk, role, state)
     for step in (row.auto_select, row.decline):

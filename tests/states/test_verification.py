@@ -49,7 +49,9 @@ REFUSED = {  # the transitions that do not start from this state of this side
 
 
 @pytest.mark.parametrize("role, state", REFUSED)
-def test_a_verification_refuses_a_transition_from_elsewhere(walk, subtests, role, state):
+def test_a_verification_refuses_a_transition_from_elsewhere(
+    walk, subtests, role, state
+):
     """One walk for all of them: a refusal leaves everything as it was."""
     row = walks.verification(walk, role, state)
     for transition in REFUSED[role, state]:

@@ -135,4 +135,6 @@ def outsider():
     """A party of another agent, with its seed."""
     seed = keys.generate_seed()
     verkey = keys.verkey_of(seed)
-    return connections_1_0.Party(keys.did_of(verkey), verkey, "https://phone.example", []), seed
+    return connections_1_0.Party(
+        keys.did_of(verkey), verkey, "https://phone.example", []
+    ), seed

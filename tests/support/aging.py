@@ -14,4 +14,6 @@ def age(rows: QuerySet, days: float) -> None:
     moment = timezone.now() - timedelta(days=days)
     first = first_id(milliseconds(moment)).int
     for number, pk in enumerate(rows.order_by("pk").values_list("pk", flat=True)):
-        rows.model.objects.filter(pk=pk).update(id=UUID(int=first + number), created_at=moment)
+        rows.model.objects.filter(pk=pk).update(
+            id=UUID(int=first + number), created_at=moment
+        )

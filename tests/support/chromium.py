@@ -34,7 +34,12 @@ class Page:
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
         self.session = attached["sessionId"]
-        size = {"width": WIDTH, "height": HEIGHT, "deviceScaleFactor": 1, "mobile": False}
+        size = {
+            "width": WIDTH,
+            "height": HEIGHT,
+            "deviceScaleFactor": 1,
+            "mobile": False,
+        }
         self.call("Emulation.setDeviceMetricsOverride", **size)
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -64,7 +69,9 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[wanted])
 
     def set_cookie(self, url: str, name: str, value: str) -> None:
-        assert self.call("Network.setCookie", url=url, name=name, value=value)["success"]
+        assert self.call("Network.setCookie", url=url, name=name, value=value)[
+            "success"
+        ]
 
     def open(self, url: str, ready: str = "true") -> None:
         """Goes there and waits until it is loaded and `ready`, an expression, is true."""

@@ -8,7 +8,10 @@ from tests.fixtures import stored
 from wallets import anoncreds, key_pool
 from wallets.anoncreds import Definition
 
-STORED = {3: "licence", 2: "badge"}  # all keys for revocation; relabel() leaves them out
+STORED = {
+    3: "licence",
+    2: "badge",
+}  # all keys for revocation; relabel() leaves them out
 
 
 def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
@@ -24,7 +27,9 @@ def new_key_at_once(count):
     if parts is None:
         names = [f"a{number}" for number in range(count)]
         wanted = ("", {"attrNames": names}, key_pool.ISSUER, "spare", True)
-        parts = anoncreds.create_definition(*wanted)._asdict()  # patched, here or by a test
+        parts = anoncreds.create_definition(
+            *wanted
+        )._asdict()  # patched, here or by a test
     return parts
 
 

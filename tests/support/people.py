@@ -35,7 +35,9 @@ class Api:
         if form is not None:
             body = encode_multipart(BOUNDARY, form)
             path = self.prefix + path
-            return self.client.generic(method.upper(), path, body, MULTIPART_CONTENT, **given)
+            return self.client.generic(
+                method.upper(), path, body, MULTIPART_CONTENT, **given
+            )
         if method != "get":
             data = "" if body is None else json.dumps(body)
             given |= {"data": data, "content_type": "application/json"}
@@ -95,7 +97,9 @@ class Organization(Api):
 
     def asks(self, holder, **policy):
         policy = {"name": "Policy", "version": "1.0"} | policy
-        return self.post(f"/verifications/policy/connections/{holder.known_as(self)}", policy)
+        return self.post(
+            f"/verifications/policy/connections/{holder.known_as(self)}", policy
+        )
 
 
 class Provider(Api):

@@ -75,7 +75,9 @@ class Processes:
             process.wait(PATIENCE)
 
     def children(self, name: str) -> list[psutil.Process]:
-        return psutil.Process(self.supervisor.services[name].pid).children(recursive=True)
+        return psutil.Process(self.supervisor.services[name].pid).children(
+            recursive=True
+        )
 
 
 @contextmanager

@@ -20,7 +20,9 @@ def let_leases_run_out():
     past = timezone.now() - timedelta(seconds=1)
     for queue in QUEUES:
         queue.objects.filter(status=PENDING).update(due_at=past)
-        queue.objects.filter(status=PENDING).exclude(lease_until=None).update(lease_until=past)
+        queue.objects.filter(status=PENDING).exclude(lease_until=None).update(
+            lease_until=past
+        )
 
 
 def sweep():

@@ -43,7 +43,9 @@ def form(data, filename=None):
 def uploads(api, data, path="/common/upload", filename=None):
     where = api.prefix + path
     body = form(data, filename)
-    return api.client.generic("POST", where, body, MULTIPART_CONTENT, headers=api.headers)
+    return api.client.generic(
+        "POST", where, body, MULTIPART_CONTENT, headers=api.headers
+    )
 
 
 def served(client, url, settings):
@@ -53,7 +55,12 @@ def served(client, url, settings):
 @pytest.mark.parametrize("filename", [None, "logo.exe"])
 @pytest.mark.parametrize(
     "kind, content_type",
-    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/webp"), ("GIF", "image/gif")],
+    [
+        ("PNG", "image/png"),
+        ("JPEG", "image/jpeg"),
+        ("WEBP", "image/webp"),
+        ("GIF", "image/gif"),
+    ],
 )
 def test_a_picture_is_published_by_what_it_is(
     faber, client, settings, kind, content_type, filename
@@ -85,7 +92,9 @@ def test_a_provider_publishes_too_whatever_the_query_says(provider):
 def test_nothing_but_the_pixels_is_kept():
     exif = Image.Exif()
     exif[0x010E], exif[0x0112] = "Secret place 4711", 6
-    written, _ = images.rewrite(picture("JPEG", exif=exif) + b"<script>alert(1)</script>")
+    written, _ = images.rewrite(
+        picture("JPEG", exif=exif) + b"<script>alert(1)</script>"
+    )
     assert b"4711" not in written and b"script" not in written
     with Image.open(io.BytesIO(written)) as shown:
         assert (shown.size, dict(shown.getexif())) == ((6, 8), {})
@@ -178,7 +187,9 @@ def test_random_damage_is_never_more_than_a_400():
                 assert error.code == "bad_image"
 
 
-@pytest.mark.parametrize("body", [{}, [], {"uploadedFiles": "x"}, {"uploadedFiles": ["x"]}, None])
+@pytest.mark.parametrize(
+    "body", [{}, [], {"uploadedFiles": "x"}, {"uploadedFiles": ["x"]}, None]
+)
 def test_json_instead_of_a_form_is_400(faber, refused, body):
     assert refused(faber.post, "/common/upload", body).code == "bad_image"
 
@@ -191,7 +202,14 @@ def test_an_account_has_a_limit(faber, monkeypatch, refused):
 
 
 @pytest.mark.parametrize(
-    "name", ["x" * 22 + ".png", "../../etc/passwd", "x" * 22 + ".svg", "x.png", "é" * 22 + ".png"]
+    "name",
+    [
+        "x" * 22 + ".png",
+        "../../etc/passwd",
+        "x" * 22 + ".svg",
+        "x.png",
+        "é" * 22 + ".png",
+    ],
 )
 def test_any_other_name_is_404(client, name):
     assert client.get(f"/assets/{name}").status_code == 404

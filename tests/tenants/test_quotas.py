@@ -143,7 +143,9 @@ def test_open_exchanges(club, settings):
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     assert sentence in refusal(club.post, "/credentials", body)
     alice.meets(club)
-    assert sentence in refusal(alice.put, f"/credentials/propose/{alice.known[club][1]}", body)
+    assert sentence in refusal(
+        alice.put, f"/credentials/propose/{alice.known[club][1]}", body
+    )
     club.delete(f"/verifications/{asked['verificationId']}")
     club.offers(other, definition, VALUES)
 
@@ -186,7 +188,9 @@ def test_proofs_that_a_wallet_offers_or_is_asked_for(club, faber, settings):
 def test_definitions(club, settings):
     settings.QUOTA_DEFINITIONS = 1
     made = club.defines("name", "year")
-    sentence = "may have 1 credential definitions, deleted ones included (QUOTA_DEFINITIONS)"
+    sentence = (
+        "may have 1 credential definitions, deleted ones included (QUOTA_DEFINITIONS)"
+    )
     assert sentence in refusal(club.defines, "name", "year")
     club.delete(f"/definitions/credentials/{made['definitionId']}")
     assert sentence in refusal(club.defines, "name", "year")
@@ -206,7 +210,10 @@ def test_pictures(club, settings):
     for api, path in ((club, "/common/upload"), (ProviderApi(club), "/assets")):
         answer = uploads(api, picture(), path)
         assert (answer.status_code, answer.json()["code"]) == (409, "quota_exceeded")
-        assert "This account may have 1 pictures (QUOTA_PICTURES)" in answer.json()["message"]
+        assert (
+            "This account may have 1 pictures (QUOTA_PICTURES)"
+            in answer.json()["message"]
+        )
     assert Asset.objects.count() == 1
 
 
@@ -217,7 +224,10 @@ def test_bytes_of_pictures(club, settings):
     settings.QUOTA_PICTURE_BYTES = 2 * size - 1
     answer = uploads(club, data)
     assert answer.json()["code"] == "quota_exceeded"
-    assert f"{2 * size - 1} bytes of pictures (QUOTA_PICTURE_BYTES)" in answer.json()["message"]
+    assert (
+        f"{2 * size - 1} bytes of pictures (QUOTA_PICTURE_BYTES)"
+        in answer.json()["message"]
+    )
     settings.QUOTA_PICTURE_BYTES = 10 * size
     assert uploads(club, data).status_code == 200
 
@@ -237,7 +247,9 @@ def test_organizations_of_a_person_by_whatever_way(club, fay, settings):
 
 def test_another_person_has_organizations_of_their_own(club, settings):
     settings.QUOTA_ORGANIZATIONS = 1
-    create_organization("Choir", owner=User.objects.create_user("gus", "gus@choir.example"))
+    create_organization(
+        "Choir", owner=User.objects.create_user("gus", "gus@choir.example")
+    )
 
 
 def test_deleting_the_first_organization_leaves_no_way_round(club, fay, settings):
@@ -256,7 +268,9 @@ def test_an_account_whose_person_was_deleted_keeps_its_quotas(club, fay, setting
     assert "QUOTA_WALLETS" in refusal(club.hosts)
 
 
-def test_organizations_made_with_the_key_of_such_an_account_have_them_too(club, settings):
+def test_organizations_made_with_the_key_of_such_an_account_have_them_too(
+    club, settings
+):
     settings.QUOTA_WALLETS = 1
     account = ProviderApi(club)
     branch = account.opens(account.makes())
@@ -264,7 +278,9 @@ def test_organizations_made_with_the_key_of_such_an_account_have_them_too(club, 
     assert "QUOTA_WALLETS" in refusal(branch.post, "/api/wallets", {})
 
 
-EVERY = [name for name in dir(quotas) if isinstance(getattr(quotas, name), quotas.Quota)]
+EVERY = [
+    name for name in dir(quotas) if isinstance(getattr(quotas, name), quotas.Quota)
+]
 
 
 @pytest.fixture

@@ -63,7 +63,9 @@ def test_sessions_go_in_batches_the_oldest_first(transactional_db, monkeypatch):
     monkeypatch.setattr(batches, "BATCHES", 2)
     now = timezone.now()
     Session.objects.bulk_create(
-        Session(session_key=f"{9 - age}", session_data="", expire_date=now - timedelta(age))
+        Session(
+            session_key=f"{9 - age}", session_data="", expire_date=now - timedelta(age)
+        )
         for age in range(1, 8)
     )
     assert retention.forget_sessions() == 4
@@ -114,7 +116,9 @@ def test_a_file_that_no_row_names_goes(asset):
     assert files() == {asset.name}
 
 
-def test_many_files_are_looked_up_in_batches(asset, monkeypatch, django_assert_num_queries):
+def test_many_files_are_looked_up_in_batches(
+    asset, monkeypatch, django_assert_num_queries
+):
     monkeypatch.setattr(batches, "BATCH", 2)
     monkeypatch.setattr(retention, "BATCH", 2)
     for number in range(4):
@@ -144,7 +148,12 @@ def test_before_the_first_upload_there_is_nothing_to_do(transactional_db):
 
 def test_what_went_is_counted(transactional_db, asset):
     def counted(table):
-        return registry.get_sample_value("agency_retention_deleted_total", {"table": table}) or 0
+        return (
+            registry.get_sample_value(
+                "agency_retention_deleted_total", {"table": table}
+            )
+            or 0
+        )
 
     before = counted("files of pictures"), counted("tenants.Asset")
     Asset.objects.update(provider=Provider.objects.create(name="Nobody's"))

@@ -31,7 +31,9 @@ def test_every_token_is_another_one():
 def test_one_wrong_character_breaks_the_checksum(place):
     secret = tokens.generate("agt")
     wrong = "0" if secret[place] != "0" else "1"
-    assert not tokens.is_well_formed(secret[:place] + wrong + secret[place + 1 :], "agt")
+    assert not tokens.is_well_formed(
+        secret[:place] + wrong + secret[place + 1 :], "agt"
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,9 @@ def test_the_provider_key_does_not_open_the_api(faber):
     assert status(faber.made.provider_key, faber.made.subscription_key) == 401
 
 
-def test_a_refusal_does_not_tell_which_key_is_wrong_or_revoked_or_of_another(faber, acme):
+def test_a_refusal_does_not_tell_which_key_is_wrong_or_revoked_or_of_another(
+    faber, acme
+):
     """What the request itself shows (no key, keys swapped) is another matter."""
     made = faber.made
     pairs = [
@@ -189,17 +193,24 @@ def test_the_use_of_a_key_is_noted_at_most_once_a_minute(faber):
 )
 def test_the_scheme_is_bearer_in_any_case(faber, header, expected):
     value = header.format(faber.made.access_token)
-    assert faber.send("get", "/connections", Authorization=value).status_code == expected
+    assert (
+        faber.send("get", "/connections", Authorization=value).status_code == expected
+    )
 
 
 @pytest.mark.parametrize("prefix", ["/credentials/v1", "/wallet/v1/api"])
-def test_the_later_clients_need_no_subscription_key_but_a_wrong_one_is_refused(faber, acme, prefix):
+def test_the_later_clients_need_no_subscription_key_but_a_wrong_one_is_refused(
+    faber, acme, prefix
+):
     path = f"{prefix}/{'wallets' if prefix.endswith('api') else 'connections'}"
     faber.headers.pop("X-Streetcred-Subscription-Key")
     assert faber.send("get", path).status_code == 200
     wrong = {"X-Streetcred-Subscription-Key": acme.made.subscription_key}
     assert faber.send("get", path, **wrong).status_code == 401
-    assert faber.send("get", path, **{"X-Streetcred-Subscription-Key": ""}).status_code == 200
+    assert (
+        faber.send("get", path, **{"X-Streetcred-Subscription-Key": ""}).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize(

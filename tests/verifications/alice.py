@@ -17,7 +17,9 @@ def attribute(name: str, *restrictions: dict, **more: object) -> dict:
     return {"policyName": name, "restrictions": list(restrictions)} | more
 
 
-def predicate(name: str, kind: str, value: int, *restrictions: dict, **more: object) -> dict:
+def predicate(
+    name: str, kind: str, value: int, *restrictions: dict, **more: object
+) -> dict:
     return {
         "attributeName": name,
         "predicateType": kind,
@@ -44,15 +46,22 @@ def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) 
         one._replace(hidden=one.policy_name in hidden)
         for one in selection.auto_select(request, held)
     ]
-    return selection.present(request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path)
+    return selection.present(
+        request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
+    )
 
 
 def select(request: dict, held: list[Candidate], *chosen: Selection) -> dict:
-    return selection.present(request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path)
+    return selection.present(
+        request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
+    )
 
 
 def judge(
-    request: dict, presentation: object, known: Ledger | None = None, at: int | None = None
+    request: dict,
+    presentation: object,
+    known: Ledger | None = None,
+    at: int | None = None,
 ) -> Outcome:
     return checks.check(request, presentation, known or ledger(), judged_at=at)
 

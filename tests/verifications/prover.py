@@ -40,7 +40,9 @@ class Part(NamedTuple):
 def signature_of(credential: dict) -> Signature:
     """The issuer's, as the holder stores it."""
     parts = credential["signature"]["p_credential"]
-    return Signature(int(parts["a"]), int(parts["e"]), int(parts["v"]), int(parts["m_2"]))
+    return Signature(
+        int(parts["a"]), int(parts["e"]), int(parts["v"]), int(parts["m_2"])
+    )
 
 
 def signature_without_issuer(definition: Stored, values: dict[str, str]) -> Signature:
@@ -58,10 +60,15 @@ def prove(request: dict, *parts: Part, bind: bool = True) -> dict:
     linked = {part.link_secret: secrets.randbits(592) for part in parts}
     drafts = [_Draft(request, part, linked[part.link_secret]) for part in parts]
     proven = [number for draft in drafts for number in draft.proven]
-    hashed = [number for draft in drafts for number in draft.commitments] if bind else []
+    hashed = (
+        [number for draft in drafts for number in draft.commitments] if bind else []
+    )
     numbers = [*proven, *hashed, int(request["nonce"])]
     challenge = int.from_bytes(sha256(b"".join(map(_bytes, numbers))).digest(), "big")
-    aggregated = {"c_hash": str(challenge), "c_list": [list(_bytes(one)) for one in hashed]}
+    aggregated = {
+        "c_hash": str(challenge),
+        "c_list": [list(_bytes(one)) for one in hashed],
+    }
     return {
         "proof": {
             "proofs": [draft.answer(challenge) for draft in drafts],
@@ -86,11 +93,15 @@ class _Draft:
             for referent in part.referents
             for name in _names(request["requested_attributes"].get(referent, {}))
         }
-        self.masks = {name: secrets.randbits(592) for name in self.messages.keys() - self.shown}
+        self.masks = {
+            name: secrets.randbits(592) for name in self.messages.keys() - self.shown
+        }
         self.masks |= {SECRET: linked}
         self.lied: dict[tuple[str, int], int] = {}
         exponent = secrets.randbits(455 if part.signed.e > 1 else 1000)
-        self.blind = Signature(0, exponent, secrets.randbits(3060), secrets.randbits(600))
+        self.blind = Signature(
+            0, exponent, secrets.randbits(3060), secrets.randbits(600)
+        )
         self.ranges = [
             self._range(request["requested_predicates"][referent], _lie(part, referent))
             for referent in part.referents
@@ -109,9 +120,13 @@ class _Draft:
 
     @property
     def proven(self) -> list[int]:
-        hidden = {name: mask for name, mask in self.masks.items() if name not in self.shown}
+        hidden = {
+            name: mask for name, mask in self.masks.items() if name not in self.shown
+        }
         first = _product(self.key, hidden, self.blind.v, self.blind.m2)
-        first = first * pow(self.part.signed.a, self.blind.e, self.key["n"]) % self.key["n"]
+        first = (
+            first * pow(self.part.signed.a, self.blind.e, self.key["n"]) % self.key["n"]
+        )
         return [first, *(number for one in self.ranges for number in one.proven)]
 
     @property
@@ -152,7 +167,9 @@ class _Range:
         self.roots = roots
         self.blinds = {name: secrets.randbits(2128) for name in (*ROOTS, "DELTA")}
         numbers = roots | {"DELTA": difference}
-        self.commitments = {n: self._commit(numbers[n], self.blinds[n]) for n in numbers}
+        self.commitments = {
+            n: self._commit(numbers[n], self.blinds[n]) for n in numbers
+        }
         self.root_masks = {name: secrets.randbits(592) for name in ROOTS}
         self.blind_masks = {name: secrets.randbits(2500) for name in self.blinds}
         self.alpha_mask = secrets.randbits(2787)
@@ -165,9 +182,18 @@ class _Range:
     def proven(self) -> list[int]:
         n, product = self.key["n"], pow(self.key["s"], self.alpha_mask, self.key["n"])
         for name in ROOTS:
-            product = product * pow(self.commitments[name], self.root_masks[name], n) % n
-        squares = [self._commit(self.root_masks[name], self.blind_masks[name]) for name in ROOTS]
-        return [*squares, self._commit(self.mask, self.sign * self.blind_masks["DELTA"]), product]
+            product = (
+                product * pow(self.commitments[name], self.root_masks[name], n) % n
+            )
+        squares = [
+            self._commit(self.root_masks[name], self.blind_masks[name])
+            for name in ROOTS
+        ]
+        return [
+            *squares,
+            self._commit(self.mask, self.sign * self.blind_masks["DELTA"]),
+            product,
+        ]
 
     def answer(self, challenge: int) -> dict:
         crossed = sum(self.roots[name] * self.blinds[name] for name in ROOTS)
@@ -190,9 +216,16 @@ def four_squares(number: int) -> list[int]:
     if number % 4 == 0:
         return [2 * root for root in four_squares(number // 4)]
     while True:
-        first, second = secrets.randbelow(isqrt(number)), secrets.randbelow(isqrt(number))
+        first, second = (
+            secrets.randbelow(isqrt(number)),
+            secrets.randbelow(isqrt(number)),
+        )
         rest = number - first**2 - second**2
-        if rest > 5 and rest % 4 == 1 and all(pow(base, rest - 1, rest) == 1 for base in (2, 3, 5)):
+        if (
+            rest > 5
+            and rest % 4 == 1
+            and all(pow(base, rest - 1, rest) == 1 for base in (2, 3, 5))
+        ):
             found = _two_squares(rest)
             if found:
                 return [first, second, *found]
@@ -226,7 +259,9 @@ def _lie(part: Part, referent: str) -> int | None:
     return part.lies.get(referent, part.lies.get(referent.removesuffix("#bound")))
 
 
-def _responses(masks: dict[str, int], numbers: dict[str, int], challenge: int) -> dict[str, str]:
+def _responses(
+    masks: dict[str, int], numbers: dict[str, int], challenge: int
+) -> dict[str, str]:
     return {name: str(masks[name] + challenge * numbers[name]) for name in masks}
 
 
@@ -244,7 +279,9 @@ def _requested(request: dict, parts: tuple[Part, ...]) -> dict:
                 values = {name: _shown(part.values[name]) for name in asked["names"]}
                 said["revealed_attr_groups"][referent] = place | {"values": values}
             else:
-                said["revealed_attrs"][referent] = place | _shown(part.values[asked["name"]])
+                said["revealed_attrs"][referent] = place | _shown(
+                    part.values[asked["name"]]
+                )
     return said
 
 
@@ -264,7 +301,9 @@ def _names(asked: dict) -> list[str]:
 def _key(definition: Stored) -> dict:
     primary = definition.public["value"]["primary"]
     numbers = {name: int(primary[name]) for name in ("n", "s", "z", "rctxt")}
-    return numbers | {"r": {label: int(number) for label, number in primary["r"].items()}}
+    return numbers | {
+        "r": {label: int(number) for label, number in primary["r"].items()}
+    }
 
 
 def _messages(values: dict[str, str], link_secret: str) -> dict[str, int]:

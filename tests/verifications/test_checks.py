@@ -36,7 +36,9 @@ def test_a_good_answer_passes_every_check():
     outcome = judge(asked, answer(asked))
     rules = len(checks.GENERAL_RULES) + 2 * len(checks.ITEM_RULES) + 1
     assert outcome.is_valid and len(outcome.checks) == rules
-    assert {(one.status, one.code, one.message) for one in outcome.checks} == {("pass", None, "")}
+    assert {(one.status, one.code, one.message) for one in outcome.checks} == {
+        ("pass", None, "")
+    }
 
 
 def test_the_proof_speaks_the_words_of_the_policy():
@@ -48,7 +50,8 @@ def test_the_proof_speaks_the_words_of_the_policy():
     )
     assert judge(asked, answer(asked, hidden=("hidden",))).proof == {
         "NAME": FLAGS | {"name": "NAME", "value": "Alice", "revealed": True},
-        "who": FLAGS | {"attributes": {"degree": "Maths", "name": "Alice"}, "revealed": True},
+        "who": FLAGS
+        | {"attributes": {"degree": "Maths", "name": "Alice"}, "revealed": True},
         "hidden": FLAGS | {"name": "name"},
         "adult": FLAGS | {"name": "age", "value": "true", "conditional": True},
     }
@@ -154,7 +157,12 @@ def test_no_change_of_any_leaf_raises(exchange):
             outcome = judge(asked, changed(presentation, path, hostile))
             if outcome.is_valid:
                 survivors.add(path[-1])
-    harmless = {"non_revoc_proof", "ge_proofs", "self_attested_attrs", "unrevealed_attrs"}
+    harmless = {
+        "non_revoc_proof",
+        "ge_proofs",
+        "self_attested_attrs",
+        "unrevealed_attrs",
+    }
     assert survivors <= harmless | {"rev_reg_id", "timestamp", "sub_proof_index"}
 
 

@@ -7,7 +7,12 @@ from verifications.api import legacy_requests
 from verifications.proofs import policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
-ALLOWED = {"allowText": True, "name": "age", "predicateType": ">=", "predicateValue": 18}
+ALLOWED = {
+    "allowText": True,
+    "name": "age",
+    "predicateType": ">=",
+    "predicateValue": 18,
+}
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 CAMEL = {
     "name": "Licence check",
@@ -55,7 +60,9 @@ SNAKE = {
         },
         "Both": {"names": ["degree", "year"]},
     },
-    "requested_predicates": {"Old enough": {"name": "age", "p_type": ">=", "p_value": "18"}},
+    "requested_predicates": {
+        "Old enough": {"name": "age", "p_type": ">=", "p_value": "18"}
+    },
     "non_revoked": {"to": 1769846400},
 }
 POLICY = {
@@ -104,7 +111,10 @@ def define(faber, body=CAMEL):
 @pytest.mark.parametrize("body", [CAMEL, SNAKE], ids=["camelCase", "snake_case"])
 def test_either_spelling_becomes_the_same_policy(faber, body):
     made = define(faber, body)
-    assert faber.get(f"/verificationPolicies/{made['id']}") == {"policyId": made["id"], **POLICY}
+    assert faber.get(f"/verificationPolicies/{made['id']}") == {
+        "policyId": made["id"],
+        **POLICY,
+    }
 
 
 def test_it_is_answered_in_both_spellings(faber):
@@ -136,10 +146,16 @@ def test_every_policy_is_a_definition(faber):
 def test_it_is_deleted(faber):
     made = define(faber)
     faber.delete(f"/definitions/verifications/{made['id']}")
-    assert faber.get("/definitions/verifications") == faber.get("/verificationPolicies") == []
+    assert (
+        faber.get("/definitions/verifications")
+        == faber.get("/verificationPolicies")
+        == []
+    )
 
 
-@pytest.mark.parametrize("requirement", [None, {"validNow": True}, POLICY["revocationRequirement"]])
+@pytest.mark.parametrize(
+    "requirement", [None, {"validNow": True}, POLICY["revocationRequirement"]]
+)
 @pytest.mark.parametrize("kind", [">=", ">", "<=", "<", "=="])
 def test_there_and_back_a_policy_is_the_same(faber, requirement, kind):
     predicates = [POLICY["predicates"][0] | {"predicateType": kind}]
@@ -152,7 +168,9 @@ def test_there_and_back_a_policy_is_the_same(faber, requirement, kind):
 
 def test_an_items_interval_counts_too(faber):
     attributes = {"Name": {"name": "name", "nonRevoked": {"from": 5}}}
-    made = define(faber, {"name": "P", "version": "1", "requestedAttributes": attributes})
+    made = define(
+        faber, {"name": "P", "version": "1", "requestedAttributes": attributes}
+    )
     stored = faber.get(f"/verificationPolicies/{made['id']}")
     assert stored["revocationRequirement"] == {"validNow": True}
 
@@ -171,9 +189,17 @@ def test_an_items_interval_counts_too(faber):
         {"requestedAttributes": {"Name": {"restrictions": [{"attr::a::value": "1"}]}}},
         {"requestedAttributes": {"Old enough": {"name": "name"}}},
         {"requestedAttributes": {str(n): {"name": "a"} for n in range(200)}},
-        {"requestedPredicates": {"A": {"name": "a", "predicateType": "!=", "predicateValue": 1}}},
+        {
+            "requestedPredicates": {
+                "A": {"name": "a", "predicateType": "!=", "predicateValue": 1}
+            }
+        },
         {"requestedPredicates": {"A": {"name": "a", "p_type": ">=", "p_value": 2**31}}},
-        {"requestedPredicates": {"A": {"names": ["a", "b"], "p_type": ">=", "p_value": 1}}},
+        {
+            "requestedPredicates": {
+                "A": {"names": ["a", "b"], "p_type": ">=", "p_value": 1}
+            }
+        },
         {"nonRevoked": {"to": -1}},
         {"nonRevoked": {"to": 10**15}},
         {"requestedAttributes": {}, "requestedPredicates": {}},
@@ -187,7 +213,10 @@ def test_a_bad_definition_is_400(faber, changes):
 
 def test_it_is_sent_to_a_connection(faber):
     alice, made = faber.hosts(), define(faber, CAMEL | {"nonRevoked": None})
-    body = {"verificationDefinitionId": made["id"], "connectionId": alice.known_as(faber)}
+    body = {
+        "verificationDefinitionId": made["id"],
+        "connectionId": alice.known_as(faber),
+    }
     asked = faber.post("/verifications", body)
     assert (asked["state"], asked["definitionId"]) == ("Requested", made["id"])
     assert alice.newest("verifications")["policy"]["name"] == "Licence check"
@@ -195,20 +224,31 @@ def test_it_is_sent_to_a_connection(faber):
 
 
 def test_without_a_connection_it_is_a_link(faber):
-    asked = faber.post("/verifications", {"verificationDefinitionId": define(faber)["id"]})
+    asked = faber.post(
+        "/verifications", {"verificationDefinitionId": define(faber)["id"]}
+    )
     assert asked["verificationRequestUrl"] == asked["verificationUrl"]
     assert "connectionId" not in asked
 
 
 def test_what_is_not_there_is_404(faber, acme):
     made, alice = define(faber), faber.hosts()
-    for organization, identifier in ((acme, made["id"]), (faber, UNKNOWN), (faber, "x")):
+    for organization, identifier in (
+        (acme, made["id"]),
+        (faber, UNKNOWN),
+        (faber, "x"),
+    ):
         path = f"/definitions/verifications/{identifier}"
         assert refused(organization.get, path).status == 404
         assert refused(organization.delete, path).status == 404
-        body = {"verificationDefinitionId": identifier, "connectionId": alice.known_as(faber)}
+        body = {
+            "verificationDefinitionId": identifier,
+            "connectionId": alice.known_as(faber),
+        }
         assert refused(organization.post, "/verifications", body).status == 404
-    error = refused(faber.post, "/verifications", {"connectionId": alice.known_as(faber)})
+    error = refused(
+        faber.post, "/verifications", {"connectionId": alice.known_as(faber)}
+    )
     assert "verificationDefinitionId" in error.body["errors"]
 
 
@@ -216,4 +256,7 @@ def test_text_is_allowed_in_a_definition_too():
     body = {"name": "P", "version": "1.0", "requestedPredicates": {"Old": ALLOWED}}
     written = legacy_requests.to_policy(body)
     assert written["predicates"][0]["allowText"] is True
-    assert legacy_requests.from_policy(written)["requestedPredicates"]["Old"]["allowText"] is True
+    assert (
+        legacy_requests.from_policy(written)["requestedPredicates"]["Old"]["allowText"]
+        is True
+    )

@@ -55,7 +55,11 @@ def ask(*items: dict, **more: object) -> dict:
     if not COMPANY:
         return alice.ask(*items, **more)
     is_badge = any(item.get("policyName") == "level" for item in items)
-    about = ("Full Name", "level", "Alice Liddell") if is_badge else ("name", "age", "Alice")
+    about = (
+        ("Full Name", "level", "Alice Liddell")
+        if is_badge
+        else ("name", "age", "Alice")
+    )
     return alice.ask(*items, *beside(*about), **more)
 
 
@@ -116,7 +120,9 @@ def a_weaker_predicate():
 
 @forgery("predicate_mismatch", "predicates")
 def a_predicate_on_another_attribute():
-    return forge(ask(ADULT), predicate("degree", ">=", 18, policyName="age"), held=[MINOR])
+    return forge(
+        ask(ADULT), predicate("degree", ">=", 18, policyName="age"), held=[MINOR]
+    )
 
 
 @forgery("predicate_mismatch", "predicates")
@@ -143,7 +149,9 @@ def a_predicate_relabelled_to_the_attribute_asked_for():
 @forgery("predicate_mismatch", "predicates")
 def a_predicate_that_was_not_asked_for():
     case = forge(
-        ask(attribute("name")), attribute("name"), predicate("age", ">", 1, allowText=True)
+        ask(attribute("name")),
+        attribute("name"),
+        predicate("age", ">", 1, allowText=True),
     )
     del requested(case)["predicates"]["age"]
     return case
@@ -226,7 +234,8 @@ def a_credential_of_another_issuer():
 @forgery("restriction", "restrictions")
 def a_predicate_from_a_credential_of_another_schema():
     return forge(
-        ask(predicate("age", ">", 18, {"schemaName": "Passport"})), predicate("age", ">", 18)
+        ask(predicate("age", ">", 18, {"schemaName": "Passport"})),
+        predicate("age", ">", 18),
     )
 
 
@@ -235,7 +244,10 @@ def degree_of(name: str) -> dict:
 
 
 def valued(name: str, text: str) -> dict:
-    return {"issuerDid": FABER, "value": {"attributeName": name, "attributeValue": text}}
+    return {
+        "issuerDid": FABER,
+        "value": {"attributeName": name, "attributeValue": text},
+    }
 
 
 @forgery("value_restriction", "values")
@@ -264,7 +276,10 @@ def the_required_value_hidden():
 @forgery("value_restriction", "values")
 def the_required_value_from_another_credential():
     asked = ask(predicate("age", ">", 18, degree_of("Law")))
-    held = candidate("degree", "first"), candidate("degree", "second", degree="Law", age="9")
+    held = (
+        candidate("degree", "first"),
+        candidate("degree", "second", degree="Law", age="9"),
+    )
     case = forge(
         asked,
         predicate("age", ">", 18),
@@ -286,7 +301,10 @@ def one_item_answered_twice():
 @forgery("split_answer", "answered")
 def one_number_between_two_credentials():
     asked = ask(predicate("age", "==", 30))
-    low, high = candidate("degree", "low", age="9"), candidate("degree", "high", age="70")
+    low, high = (
+        candidate("degree", "low", age="9"),
+        candidate("degree", "high", age="70"),
+    )
     above = predicate("age", ">=", 30, policyName="a", allowText=True)
     below = predicate("age", "<=", 30, policyName="b")
     case = forge(asked, above, below, held=[low, high])
@@ -308,7 +326,9 @@ def more_than_was_asked_for():
 @forgery("unrequested", "nothing_more")
 def a_credential_that_was_not_asked_for():
     held = [candidate("degree"), candidate("badge")]
-    case = forge(ask(attribute("name")), attribute("name"), attribute("Full Name"), held=held)
+    case = forge(
+        ask(attribute("name")), attribute("name"), attribute("Full Name"), held=held
+    )
     del requested(case)["revealed_attrs"]["Full Name"]
     return case
 
@@ -351,10 +371,15 @@ def prove(
     signed = signed or prover.signature_of(issue(degree, values))
     predicates = asked["requested_predicates"]
     compared = {one for one in predicates if one.split("#")[0] not in lies}
-    compared |= {one for one in asked["requested_attributes"] if one.split("#")[0] in compared}
+    compared |= {
+        one for one in asked["requested_attributes"] if one.split("#")[0] in compared
+    }
     rest = [*asked["requested_attributes"], *asked["requested_predicates"]]
     rest = [one for one in rest if one not in compared]
-    parts = [Part(degree, values, signed, rest, lies), Part(degree, values, signed, compared)]
+    parts = [
+        Part(degree, values, signed, rest, lies),
+        Part(degree, values, signed, compared),
+    ]
     return prover.prove(asked, *(part for part in parts if part.referents), bind=bind)
 
 
@@ -400,12 +425,20 @@ def a_number_that_is_shown_in_a_group_and_proven_to_be_another():
 @forgery("malformed", "responses")
 def a_number_that_is_shown_by_the_second_of_two_credentials():
     asked = alice.ask(
-        attribute("name"), attribute("age"), predicate("age", ">=", 18, policyName="adult")
+        attribute("name"),
+        attribute("age"),
+        predicate("age", ">=", 18, policyName="adult"),
     )
     first, second = (issue(stored("degree"), values) for values in (VALUES, CHILD))
     parts = (
         Part(stored("degree"), VALUES, prover.signature_of(first), ["name"]),
-        Part(stored("degree"), CHILD, prover.signature_of(second), ["age", *ADULTS], {"adult": 40}),
+        Part(
+            stored("degree"),
+            CHILD,
+            prover.signature_of(second),
+            ["age", *ADULTS],
+            {"adult": 40},
+        ),
     )
     return Case(asked, prover.prove(asked, *parts), ledger())
 
@@ -478,8 +511,12 @@ def use(held, at: int, shown_at: int, known: Ledger | None = None) -> Case:
     known = known or ledger()
     asked = ask(attribute("level"), at=at) | {"non_revoked": {"from": 0, "to": at}}
     other = asked | {"non_revoked": {"from": 0, "to": shown_at}}
-    chosen = [Selection(item.policy_name, held.credential_id) for item in wire.items(other)]
-    sent = selection.present(other, chosen, [held], ALICE_LINK_SECRET, known, tails_path)
+    chosen = [
+        Selection(item.policy_name, held.credential_id) for item in wire.items(other)
+    ]
+    sent = selection.present(
+        other, chosen, [held], ALICE_LINK_SECRET, known, tails_path
+    )
     return Case(asked, sent, known)
 
 
@@ -657,7 +694,10 @@ def test_the_library_alone_accepts_it(name, case):
     sent = presentation["requested_proof"]
     referents = [name for one in sent.values() for name in one]
     asked = wire.pruned(request, referents, keep_conditions=False)
-    if FORGERIES[name].code not in NOT_EVEN_IN_A_WIDE_INTERVAL and "non_revoked" in request:
+    if (
+        FORGERIES[name].code not in NOT_EVEN_IN_A_WIDE_INTERVAL
+        and "non_revoked" in request
+    ):
         asked["non_revoked"] = request["non_revoked"]
     lists = [one for lists in known.status_lists.values() for one in lists]
     assert anoncreds.verify_presentation(
@@ -668,7 +708,11 @@ def test_the_library_alone_accepts_it(name, case):
 @pytest.mark.parametrize("name", STOPPED_BY_A_RULE)
 def test_without_its_rule_it_gets_through(name, case, monkeypatch):
     for rules in ("GENERAL_RULES", "ITEM_RULES"):
-        kept = [rule for rule in getattr(checks, rules) if rule.__name__ != FORGERIES[name].rule]
+        kept = [
+            rule
+            for rule in getattr(checks, rules)
+            if rule.__name__ != FORGERIES[name].rule
+        ]
         monkeypatch.setattr(checks, rules, kept)
     assert outcome_of(case).is_valid
 

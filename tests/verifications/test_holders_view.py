@@ -37,7 +37,11 @@ def test_a_bound_belongs_to_its_item_on_both_sides(faber, alice):
     seen = alice.newest("verifications")
     row = Verification.objects.get(role="verifier")
     assert list(row.asked()["requested_predicates"]) == ["Of age", "Of age#bound"]
-    assert seen["policy"]["predicates"] == asked["policy"]["predicates"] == POLICY["predicates"]
+    assert (
+        seen["policy"]["predicates"]
+        == asked["policy"]["predicates"]
+        == POLICY["predicates"]
+    )
     path = f"/verifications/{seen['verificationId']}"
     offered = alice.get(f"{path}/availableCredentials")
     assert [one["policyName"] for one in offered] == ["Name", "Of age"]
@@ -46,7 +50,11 @@ def test_a_bound_belongs_to_its_item_on_both_sides(faber, alice):
     alice.put(path, [chosen("Name", held), chosen("Of age", held)])
     result = faber.get(f"/verifications/{asked['verificationId']}")
     assert result["isValid"] and set(result["proof"]) == {"Name", "Of age"}
-    assert {one.get("policyName") for one in result["checks"]} == {None, "Name", "Of age"}
+    assert {one.get("policyName") for one in result["checks"]} == {
+        None,
+        "Name",
+        "Of age",
+    }
     assert alice.newest("verifications")["proof"] == result["proof"]
 
 
@@ -70,9 +78,13 @@ def refused(holder, path, selections):
         ("2147483647", ">=", 0),
     ],
 )
-def test_the_bound_holds_for_every_number_that_meets_the_comparison(faber, age, kind, value):
+def test_the_bound_holds_for_every_number_that_meets_the_comparison(
+    faber, age, kind, value
+):
     holder = faber.hosts()
-    holder.receives(faber, faber.defines("name", "degree", "age"), VALUES | {"age": age})
+    holder.receives(
+        faber, faber.defines("name", "degree", "age"), VALUES | {"age": age}
+    )
     compared = {"attributeName": "age", "predicateType": kind, "predicateValue": value}
     asked = faber.asks(holder, predicates=[compared])
     holder.auto_selects()
@@ -82,7 +94,9 @@ def test_the_bound_holds_for_every_number_that_meets_the_comparison(faber, age, 
 @pytest.mark.parametrize("age", ["-1", "-2147483648", "unknown"])
 def test_a_negative_number_or_a_text_is_not_sent_at_all(faber, age):
     holder = faber.hosts()
-    holder.receives(faber, faber.defines("name", "degree", "age"), VALUES | {"age": age})
+    holder.receives(
+        faber, faber.defines("name", "degree", "age"), VALUES | {"age": age}
+    )
     asked = faber.asks(holder, **POLICY)
     holder.auto_selects()
     result = faber.get(f"/verifications/{asked['verificationId']}")
@@ -98,7 +112,9 @@ def test_a_request_shows_nothing_yet(faber, alice):
 def test_both_sides_see_what_was_shown(faber, alice):
     asked = faber.asks(alice, **POLICY)
     alice.auto_selects()
-    assert shown(alice) == faber.get(f"/verifications/{asked['verificationId']}")["proof"]
+    assert (
+        shown(alice) == faber.get(f"/verifications/{asked['verificationId']}")["proof"]
+    )
     assert shown(alice)["Name"]["value"] == "Alice"
 
 
@@ -109,7 +125,9 @@ def test_a_hidden_value_is_not_among_it(faber, alice):
         {"policyName": "Name", "credentialId": held, "hidden": True},
         {"policyName": "Of age", "credentialId": held},
     ]
-    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}", chosen)
+    alice.put(
+        f"/verifications/{alice.newest('verifications')['verificationId']}", chosen
+    )
     assert shown(alice)["Name"] == {"name": "name", "conditional": False} | NOT_SHOWN
 
 

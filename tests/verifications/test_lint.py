@@ -85,7 +85,10 @@ def test_a_restriction_without_an_issuer(restriction, codes):
 
 
 def test_a_definition_or_a_schema_that_is_nowhere():
-    nowhere = {"credentialDefinitionId": "none"}, {"schemaId": "none", "issuerDid": "Faber"}
+    nowhere = (
+        {"credentialDefinitionId": "none"},
+        {"schemaId": "none", "issuerDid": "Faber"},
+    )
     assert found(predicate("age", "<", DEGREES, *nowhere)) == [
         ("unknown_definition", "predicates[0].restrictions[1].credentialDefinitionId"),
         ("unknown_schema", "predicates[0].restrictions[2].schemaId"),
@@ -120,9 +123,15 @@ def test_a_schema_and_a_name_that_is_not_its_own():
             attribute("two", DEGREES, attributeNames=["name", "level"]),
             "attributes[0].restrictions[0]",
         ),
-        (predicate("level", "<", {"issuerDid": "x"}, DEGREES), "predicates[0].restrictions[1]"),
         (
-            attribute("name", DEGREES | {"value": {"attributeName": "b", "attributeValue": "c"}}),
+            predicate("level", "<", {"issuerDid": "x"}, DEGREES),
+            "predicates[0].restrictions[1]",
+        ),
+        (
+            attribute(
+                "name",
+                DEGREES | {"value": {"attributeName": "b", "attributeValue": "c"}},
+            ),
             "attributes[0].restrictions[0]",
         ),
         (attribute("N a m e", DEGREES), None),
@@ -141,7 +150,9 @@ def test_a_predicate_on_text():
 
 
 def test_an_equality():
-    assert found(predicate("age", "==", DEGREES)) == [("equality_predicate", "predicates[0]")]
+    assert found(predicate("age", "==", DEGREES)) == [
+        ("equality_predicate", "predicates[0]")
+    ]
 
 
 def test_an_attribute_that_is_compared_and_shown():
@@ -149,7 +160,9 @@ def test_an_attribute_that_is_compared_and_shown():
     assert found(shown, predicate("degree", ">", DEGREES)) == [
         ("compared_and_revealed", "predicates[0]")
     ]
-    assert found(shown, predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"})) == []
+    assert (
+        found(shown, predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"})) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -242,14 +255,22 @@ def test_a_comparison_of_what_nobody_declared_a_number(more, codes):
     item = predicate("age", ">", DEGREES) | more
     place = "predicates[0]"
     assert found(item, integers={}) == [(code, place) for code in codes]
-    assert found(item) == [(code, place) for code in codes if code == "equality_predicate"]
+    assert found(item) == [
+        (code, place) for code in codes if code == "equality_predicate"
+    ]
     both = item | {"restrictions": [DEGREES, {"issuerDid": "Acme"}]}
     assert found(both) == [(code, place) for code in codes]
 
 
 @pytest.mark.parametrize(
     ("seconds", "code"),
-    [(-86_401, "valid_at_past"), (-86_400, None), (0, None), (60, None), (61, "not_yet_due")],
+    [
+        (-86_401, "valid_at_past"),
+        (-86_400, None),
+        (0, None),
+        (60, None),
+        (61, "not_yet_due"),
+    ],
 )
 def test_a_moment_far_in_the_past_or_to_come(seconds, code):
     moment = datetime.fromtimestamp(NOW + seconds, UTC).isoformat()
@@ -261,7 +282,9 @@ def test_a_moment_far_in_the_past_or_to_come(seconds, code):
 def test_a_policy_that_names_very_much_is_looked_up_in_bounds():
     names = [{"credentialDefinitionId": f"none {number}"} for number in range(100)]
     items = [attribute(f"a{number}", *names[number:]) for number in range(5)]
-    items += [attribute("b", *({"credentialDefinitionId": f"more {n}"} for n in range(100)))]
+    items += [
+        attribute("b", *({"credentialDefinitionId": f"more {n}"} for n in range(100)))
+    ]
     calls, known = [], ledger()
     known.definition = lambda name: calls.append(name)
     body = policy.normalise({"name": "P", "version": "1", "attributes": items})

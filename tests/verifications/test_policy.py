@@ -20,8 +20,12 @@ def errors(**members):
 
 def test_a_policy_comes_back_in_one_form():
     given = normalise(
-        attributes=[NAME | {"attributeNames": None, "restrictions": [], "colour": "red"}],
-        predicates=[predicate("age", ">=", "18", {"issuerDid": "did", "schemaId": None})],
+        attributes=[
+            NAME | {"attributeNames": None, "restrictions": [], "colour": "red"}
+        ],
+        predicates=[
+            predicate("age", ">=", "18", {"issuerDid": "did", "schemaId": None})
+        ],
         revocationRequirement=None,
         id="7",
     )
@@ -42,7 +46,10 @@ def test_a_policy_comes_back_in_one_form():
 
 
 def test_text_is_allowed_only_where_the_policy_says_so():
-    asked = [predicate("a", ">=", 1, allowText=True), predicate("b", ">=", 1, allowText=False)]
+    asked = [
+        predicate("a", ">=", 1, allowText=True),
+        predicate("b", ">=", 1, allowText=False),
+    ]
     first, second = normalise(predicates=asked)["predicates"]
     assert first["allowText"] is True and "allowText" not in second
     asked = [predicate("age", ">=", 1, allowText="yes")]
@@ -57,9 +64,16 @@ def test_the_names_of_what_is_asked_for_an_item_are_reserved(name):
 
 def test_a_normalised_policy_stays_as_it_is():
     first = normalise(
-        attributes=[attribute("who", {"schemaName": "Degree"}, attributeNames=["name", "degree"])],
+        attributes=[
+            attribute(
+                "who", {"schemaName": "Degree"}, attributeNames=["name", "degree"]
+            )
+        ],
         predicates=[predicate("age", "==", 18, policyName="eighteen")],
-        revocationRequirement={"validAt": "2030-01-31T12:00:00+02:00", "validNow": False},
+        revocationRequirement={
+            "validAt": "2030-01-31T12:00:00+02:00",
+            "validNow": False,
+        },
     )
     assert policy.normalise(first) == first
     assert first["revocationRequirement"]["validAt"] == "2030-01-31T10:00:00.000000Z"
@@ -70,7 +84,9 @@ def test_a_version_has_one_to_three_numbers_and_maybe_a_pre_release(version):
     assert normalise(version=version, attributes=[NAME])["version"] == version
 
 
-@pytest.mark.parametrize("version", ["", "v1", "1.0.0.0", "1.", "1.0-", "1.0.0-β", None, 1, "1\n"])
+@pytest.mark.parametrize(
+    "version", ["", "v1", "1.0.0.0", "1.", "1.0-", "1.0.0-β", None, 1, "1\n"]
+)
 def test_any_other_version_is_refused(version):
     assert errors(version=version, attributes=[NAME]) == {"version"}
 
@@ -88,14 +104,20 @@ def test_a_policy_asks_for_something(nothing):
 @pytest.mark.parametrize("value", [21, "21", "+21", 21.0])
 def test_whole_numbers_come_as_numbers_or_as_text(value):
     assert (
-        normalise(predicates=[predicate("age", ">=", value)])["predicates"][0]["predicateValue"]
+        normalise(predicates=[predicate("age", ">=", value)])["predicates"][0][
+            "predicateValue"
+        ]
         == 21
     )
 
 
-@pytest.mark.parametrize("value", [None, True, 21.5, "21.0", "", "٢١", [], 2**31, -(2**31) - 1])
+@pytest.mark.parametrize(
+    "value", [None, True, 21.5, "21.0", "", "٢١", [], 2**31, -(2**31) - 1]
+)
 def test_nothing_else_is_a_predicate_value(value):
-    assert errors(predicates=[predicate("age", ">=", value)]) == {"predicates[0].predicateValue"}
+    assert errors(predicates=[predicate("age", ">=", value)]) == {
+        "predicates[0].predicateValue"
+    }
 
 
 @pytest.mark.parametrize(
@@ -117,7 +139,9 @@ def test_the_next_number_must_fit_32_bits_too(kind, value, fits):
 
 @pytest.mark.parametrize("kind", ["=>", "=", "!=", "", None, []])
 def test_unknown_comparisons_are_refused(kind):
-    assert errors(predicates=[predicate("age", kind, 18)]) == {"predicates[0].predicateType"}
+    assert errors(predicates=[predicate("age", kind, 18)]) == {
+        "predicates[0].predicateType"
+    }
 
 
 @pytest.mark.parametrize(
@@ -132,7 +156,10 @@ def test_attribute_names_are_distinct_texts(names):
     "items",
     [
         {"attributes": [NAME, NAME]},
-        {"attributes": [{"policyName": "age"}], "predicates": [predicate("age", ">", 1)]},
+        {
+            "attributes": [{"policyName": "age"}],
+            "predicates": [predicate("age", ">", 1)],
+        },
         {"predicates": [predicate("age", ">", 1), predicate("age", "<", 9)]},
     ],
 )
@@ -146,8 +173,14 @@ def test_names_that_the_wire_form_needs_are_reserved(name):
 
 
 def test_an_attribute_item_needs_its_name_and_a_predicate_its_attribute():
-    asked = {"attributes": [{"attributeNames": ["name"]}], "predicates": [predicate("", ">", 1)]}
-    assert errors(**asked) == {"attributes[0].policyName", "predicates[0].attributeName"}
+    asked = {
+        "attributes": [{"attributeNames": ["name"]}],
+        "predicates": [predicate("", ">", 1)],
+    }
+    assert errors(**asked) == {
+        "attributes[0].policyName",
+        "predicates[0].attributeName",
+    }
 
 
 @pytest.mark.parametrize(
@@ -158,12 +191,17 @@ def test_an_attribute_item_needs_its_name_and_a_predicate_its_attribute():
         ({"schemaId": ""}, ".schemaId"),
         ({"issuerDid": 7}, ".issuerDid"),
         ({"value": {}}, ".value.attributeName"),
-        ({"value": {"attributeName": "a", "attributeValue": None}}, ".value.attributeValue"),
+        (
+            {"value": {"attributeName": "a", "attributeValue": None}},
+            ".value.attributeValue",
+        ),
         ({"value": "x"}, ".value.attributeValue"),
     ],
 )
 def test_a_restriction_says_something(restriction, path):
-    found = errors(attributes=[attribute("name", {"schemaName": "Degree"}, restriction)])
+    found = errors(
+        attributes=[attribute("name", {"schemaName": "Degree"}, restriction)]
+    )
     assert f"attributes[0].restrictions[1]{path}" in found
 
 
@@ -179,7 +217,9 @@ def test_what_a_predicate_hides_cannot_be_required_as_a_value():
     assert found == {"predicates[0].restrictions[0].value.attributeName"}
 
 
-@pytest.mark.parametrize("items", ["text", {"a": 1}, ["name"], [None], [{"policyName": "n"}] * 101])
+@pytest.mark.parametrize(
+    "items", ["text", {"a": 1}, ["name"], [None], [{"policyName": "n"}] * 101]
+)
 def test_items_are_a_short_list_of_objects(items):
     assert errors(attributes=items) >= {"attributes"}
 
@@ -219,7 +259,8 @@ def test_a_revocation_requirement_says_when(given, path):
 
 def test_a_time_without_a_zone_is_utc_and_may_have_seven_decimals():
     given = normalise(
-        attributes=[NAME], revocationRequirement={"validAt": "2020-06-16T06:54:43.3524115"}
+        attributes=[NAME],
+        revocationRequirement={"validAt": "2020-06-16T06:54:43.3524115"},
     )
     assert given["revocationRequirement"] == {"validAt": "2020-06-16T06:54:43.352411Z"}
 

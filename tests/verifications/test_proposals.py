@@ -68,7 +68,9 @@ def test_both_sides_show_the_policy_and_the_proposal(faber):
     assert mine["policy"] == seen["policy"] == policy.normalise(POLICY)
     assert mine["proposal"] == seen["proposal"]
     assert seen["proposal"]["comment"] == "What I can show"
-    names = [(one["name"], one["referent"]) for one in seen["proposal"]["proposedAttributes"]]
+    names = [
+        (one["name"], one["referent"]) for one in seen["proposal"]["proposedAttributes"]
+    ]
     assert names == [("name", "Who"), ("degree", "Who")]
     assert seen["proposal"]["proposedPredicates"] == [
         {"name": "age", "predicate": ">=", "threshold": 18, "referent": "Old enough"}
@@ -79,11 +81,18 @@ def test_it_is_answered_with_a_stored_policy_too(faber):
     alice = faber.hosts()
     proposes(alice, faber)
     newest = proposes(alice, faber)
-    other = {"name": "Other", "version": "2.0", "attributes": [{"policyName": "degree"}]}
+    other = {
+        "name": "Other",
+        "version": "2.0",
+        "attributes": [{"policyName": "degree"}],
+    }
     stored = faber.post("/verificationPolicies", other)["policyId"]
     asked = answers(faber, alice, stored)
     assert (asked["definitionId"], asked["policy"]["name"]) == (stored, "Other")
-    assert alice.get(f"/verifications/{newest['verificationId']}")["policy"]["name"] == "Other"
+    assert (
+        alice.get(f"/verifications/{newest['verificationId']}")["policy"]["name"]
+        == "Other"
+    )
     answers(faber, alice, stored)
     error = refused(answers, faber, alice, stored)
     assert (error.status, error.code) == (409, "no_proposal")
@@ -155,7 +164,10 @@ def test_another_organization_cannot_answer_it(faber, acme):
 
 
 NOT_PROPOSABLE = [
-    ({"predicates": [PREDICATE | {"predicateType": "=="}]}, "predicates[0].predicateType"),
+    (
+        {"predicates": [PREDICATE | {"predicateType": "=="}]},
+        "predicates[0].predicateType",
+    ),
     ({"predicates": [PREDICATE | {"allowText": True}]}, "predicates[0].allowText"),
     (
         {"attributes": [{"policyName": "a", "restrictions": [{"schemaName": "x"}]}]},
@@ -182,8 +194,13 @@ def test_what_cannot_be_proposed_is_400(faber, subtests):
 
 def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     row = any_phone.connects(faber)
-    preview = {"attributes": [{"name": "name", "cred_def_id": "X:3:CL:1:t"}], "predicates": []}
-    sent = any_phone.says(messages.proposal(preview, {"name": ""}, Wire(any_phone.prefix)))
+    preview = {
+        "attributes": [{"name": "name", "cred_def_id": "X:3:CL:1:t"}],
+        "predicates": [],
+    }
+    sent = any_phone.says(
+        messages.proposal(preview, {"name": ""}, Wire(any_phone.prefix))
+    )
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"] == [
         {
@@ -199,13 +216,17 @@ def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
     assert asked.thread_id == sent["@id"]
 
 
-def test_a_later_proposal_in_the_thread_replaces_the_first_until_it_is_answered(faber, phone):
+def test_a_later_proposal_in_the_thread_replaces_the_first_until_it_is_answered(
+    faber, phone
+):
     row = phone.connects(faber)
     sent = phone.says(proposing(phone, "name"))
     phone.says(proposing(phone, "degree", sent["@id"]))
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"][0]["attributeNames"] == ["degree"]
-    faber.put(f"/verifications/proposal/{seen['verificationId']}/connections/{row.connection_id}")
+    faber.put(
+        f"/verifications/proposal/{seen['verificationId']}/connections/{row.connection_id}"
+    )
     phone.says(proposing(phone, "age", sent["@id"]))
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"][0]["attributeNames"] == ["degree"]
@@ -264,7 +285,9 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
 
 def test_a_preview_and_its_policy_are_the_same():
     restricted = [{"credentialDefinitionId": "c", "schemaId": "s", "issuerDid": "i"}]
-    body = policy.normalise(POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]})
+    body = policy.normalise(
+        POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
+    )
     sent = messages.proposal(proposals.build(body), body, Wire(didcomm.PREFIX))
     assert proposals.read(didcomm.read(sent))[1] == body
 
@@ -277,7 +300,9 @@ def test_the_proposal_is_sealed(faber):
 
 def test_a_bad_policy_raises_before_anything_is_sent():
     with pytest.raises(Invalid):
-        proposals.build(policy.normalise(POLICY | {"revocationRequirement": {"validNow": True}}))
+        proposals.build(
+            policy.normalise(POLICY | {"revocationRequirement": {"validNow": True}})
+        )
 
 
 @pytest.mark.parametrize("state", ["Requested", "Accepted", "Rejected"])

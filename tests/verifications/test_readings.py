@@ -19,7 +19,11 @@ BY_NAME = {
 
 def asked(name, names, *restrictions):
     """The attributes that are asked for."""
-    item = {"policyName": name, "attributeNames": names, "restrictions": list(restrictions)}
+    item = {
+        "policyName": name,
+        "attributeNames": names,
+        "restrictions": list(restrictions),
+    }
     body = policy.normalise({"name": "Proof", "version": "1.0", "attributes": [item]})
     return readings.resolved(body, ledger())["attributes"][0]["attributeNames"]
 
@@ -43,7 +47,11 @@ def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
         ("name", ["degree"], [BY_NAME]),
         *(("name", ["Full name"], [{**BY_NAME, one: None}]) for one in BY_NAME),
         ("name", ["Full name"], [{"schemaId": "unknown"}]),
-        ("degree", ["Title"], [BY_DEFINITION, {"credentialDefinitionId": BADGE.definition_id}]),
+        (
+            "degree",
+            ["Title"],
+            [BY_DEFINITION, {"credentialDefinitionId": BADGE.definition_id}],
+        ),
     ],
 )
 def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
@@ -91,14 +99,19 @@ def test_a_stored_policy_and_its_trial_are_read_in_the_same_way(faber, alice):
     assert [one["code"] for one in tried["lint"]] == ["two_readings"]
     sent = faber.put(f"/verifications/policy/{stored_policy['policyId']}")
     alice.put_form(
-        "/verifications/fromData/autoSelect", verificationData=sent["verificationRequestUrl"]
+        "/verifications/fromData/autoSelect",
+        verificationData=sent["verificationRequestUrl"],
     )
     assert faber.get(f"/verifications/{sent['verificationId']}")["isValid"] is True
 
 
-@pytest.mark.parametrize("body", [{}, {"attributes": []}, {"attributes": None, "predicates": []}])
+@pytest.mark.parametrize(
+    "body", [{}, {"attributes": []}, {"attributes": None, "predicates": []}]
+)
 def test_a_policy_that_asks_for_nothing_is_400_and_says_so(faber, body):
     with pytest.raises(ApiError) as refused:
         faber.post("/verificationPolicies", {"name": "P", "version": "1.0"} | body)
     assert (refused.value.status, refused.value.code) == (400, "invalid_policy")
-    assert "Ask for at least one attribute or predicate" in refused.value.body["message"]
+    assert (
+        "Ask for at least one attribute or predicate" in refused.value.body["message"]
+    )

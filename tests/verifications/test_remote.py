@@ -43,14 +43,19 @@ class Prover:
         self.phone, self.faber, self.values = phone, faber, values
         self.connection_id = phone.connects(faber).connection_id
         made = faber.defines(*values, **definition)
-        body = {"definitionId": made["definitionId"], "connectionId": self.connection_id}
+        body = {
+            "definitionId": made["definitionId"],
+            "connectionId": self.connection_id,
+        }
         body |= {"credentialValues": values, "automaticIssuance": True}
         faber.post("/credentials", body)
         queues.sweep()
         self.definition_id, self.schema_id = made["definitionId"], made["schemaId"]
         self.public = self._public("credential-definitions", self.definition_id)
         schema = self._public("schemas", self.schema_id)
-        self.schema = {n: schema[n] for n in ("issuerId", "name", "version", "attrNames")}
+        self.schema = {
+            n: schema[n] for n in ("issuerId", "name", "version", "attrNames")
+        }
         self.credential = self._take()
 
     def _public(self, kind: str, identifier: str) -> dict:
@@ -59,13 +64,21 @@ class Prover:
     def _take(self) -> dict:
         offered = self.phone.newest(ISSUE + "offer-credential")
         offer, did = attached(offered, "offers~attach"), self.phone.party.did
-        request, metadata = anoncreds.create_request(offer, self.public, ALICE_LINK_SECRET, did)
+        request, metadata = anoncreds.create_request(
+            offer, self.public, ALICE_LINK_SECRET, did
+        )
         attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
         thread = offered.thread_id
-        self.phone.says(self.phone.build(ISSUE + "request-credential", thread, **attachments))
-        issued = attached(self.phone.newest(ISSUE + "issue-credential"), "credentials~attach")
+        self.phone.says(
+            self.phone.build(ISSUE + "request-credential", thread, **attachments)
+        )
+        issued = attached(
+            self.phone.newest(ISSUE + "issue-credential"), "credentials~attach"
+        )
         self.phone.says(self.phone.build(ISSUE + "ack", thread, status="OK"))
-        return anoncreds.process_credential(issued, metadata, ALICE_LINK_SECRET, self.public)
+        return anoncreds.process_credential(
+            issued, metadata, ALICE_LINK_SECRET, self.public
+        )
 
     def is_asked(self, *items: dict) -> dict:
         """Asks for a policy of these items. Answers the request as it came."""
@@ -81,10 +94,14 @@ class Prover:
         self.asked = self.phone.inbox[-1]
         return enclosed(self.asked, PROOF_REQUEST)
 
-    def forges(self, request: dict, referents: list[str] | None = None, **lies: int) -> dict:
+    def forges(
+        self, request: dict, referents: list[str] | None = None, **lies: int
+    ) -> dict:
         """A hand-made presentation of these referents, or of all, in one sub-proof."""
         parts = request["requested_attributes"], request["requested_predicates"]
-        stored = Stored(self.schema_id, self.schema, self.definition_id, self.public, {}, {})
+        stored = Stored(
+            self.schema_id, self.schema, self.definition_id, self.public, {}, {}
+        )
         signed = prover.signature_of(self.credential)
         named = [*parts[0], *parts[1]] if referents is None else referents
         return prover.prove(request, Part(stored, self.values, signed, named, lies))
@@ -111,7 +128,12 @@ def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(faber, phone,
     assert seen["proof"]["adult"]["value"] == "false"
 
 
-OLD = {"policyName": "old", "attributeName": "degree", "predicateType": ">=", "predicateValue": 18}
+OLD = {
+    "policyName": "old",
+    "attributeName": "degree",
+    "predicateType": ">=",
+    "predicateValue": 18,
+}
 
 
 @pytest.mark.parametrize("says_so", [False, True])
@@ -120,7 +142,9 @@ def test_a_text_does_not_meet_a_comparison(faber, phone, says_so):
     request = liar.is_asked(OLD)
     presentation = liar.forges(request, ["old"])
     if says_so:
-        presentation["requested_proof"]["predicates"]["old#bound"] = {"sub_proof_index": 0}
+        presentation["requested_proof"]["predicates"]["old#bound"] = {
+            "sub_proof_index": 0
+        }
     seen = liar.answers(presentation)
     assert seen["isValid"] is False
     assert codes(seen) == {"predicate_mismatch" if says_so else "unanswered"}
@@ -138,7 +162,9 @@ def test_a_text_meets_a_comparison_that_allows_it(faber, phone):
     request = holder.is_asked(OLD | {"allowText": True})
     assert list(request["requested_predicates"]) == ["old"]
     seen = holder.answers(holder.forges(request))
-    assert seen["isValid"] is True and seen["policy"]["predicates"][0]["allowText"] is True
+    assert (
+        seen["isValid"] is True and seen["policy"]["predicates"][0]["allowText"] is True
+    )
 
 
 def test_a_declared_integer_needs_no_bound(faber, phone):
@@ -149,7 +175,10 @@ def test_a_declared_integer_needs_no_bound(faber, phone):
     assert list(request["requested_predicates"]) == ["adult"]
     assert holder.answers(holder.forges(request))["isValid"] is True
     others = [declared, {"issuerDid": holder.schema["issuerId"]}]
-    assert len(holder.is_asked(ADULT | {"restrictions": others})["requested_predicates"]) == 2
+    assert (
+        len(holder.is_asked(ADULT | {"restrictions": others})["requested_predicates"])
+        == 2
+    )
     undeclared = OLD | {"restrictions": [declared]}
     assert len(holder.is_asked(undeclared)["requested_predicates"]) == 2
 
@@ -160,7 +189,10 @@ def test_a_declared_integer_needs_no_bound(faber, phone):
         ADULT | {"predicateType": ">", "predicateValue": 2**31 - 1},
         ADULT | {"predicateType": "<", "predicateValue": -(2**31)},
         ADULT | {"policyName": "adult#bound"},
-        ADULT | {"restrictions": [{"value": {"attributeName": "Age", "attributeValue": "9"}}]},
+        ADULT
+        | {
+            "restrictions": [{"value": {"attributeName": "Age", "attributeValue": "9"}}]
+        },
     ],
 )
 def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
@@ -199,7 +231,9 @@ def shown_after(alice, phone, version, said):
     """What her wallet shows when the verifier's ack holds these members."""
     wire = Wire(phone.prefix, version)
     asked = phone.says(messages.request(request_for("name"), wire))
-    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect")
+    alice.put(
+        f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect"
+    )
     queues.sweep()
     phone.newest(f"present-proof/{version}/presentation")
     ack = phone.build(f"present-proof/{version}/ack", asked["@id"], status="OK", **said)

@@ -30,7 +30,11 @@ def only(items):
 
 
 def test_one_attribute_is_asked_by_name_and_several_as_a_group():
-    asked = ask(attribute("name"), attribute("who", attributeNames=["name", "degree"]), nonce="5")
+    asked = ask(
+        attribute("name"),
+        attribute("who", attributeNames=["name", "degree"]),
+        nonce="5",
+    )
     assert asked == {
         "name": "Proof",
         "version": "1.0",
@@ -74,7 +78,9 @@ def test_restrictions_go_out_under_their_wire_names():
 
 def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
     asked = ask(predicate("age", "==", 18))
-    assert {name: one["p_type"] for name, one in asked["requested_predicates"].items()} == {
+    assert {
+        name: one["p_type"] for name, one in asked["requested_predicates"].items()
+    } == {
         "age#min": ">=",
         "age#max": "<=",
     }
@@ -85,12 +91,21 @@ def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
 
 @pytest.mark.parametrize("kind", [">=", ">"])
 @pytest.mark.parametrize("value", [0, 18])
-def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_item(kind, value):
+def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_item(
+    kind, value
+):
     asked = ask(predicate("age", kind, value, VALUE), at=7)
     compared = asked["requested_predicates"]
-    assert compared["age#bound"] == compared["age"] | {"p_type": "<=", "p_value": 2147483647}
+    assert compared["age#bound"] == compared["age"] | {
+        "p_type": "<=",
+        "p_value": 2147483647,
+    }
     item = only(request.items(asked))
-    assert (item.policy_name, item.predicate_type, item.threshold) == ("age", kind, value)
+    assert (item.policy_name, item.predicate_type, item.threshold) == (
+        "age",
+        kind,
+        value,
+    )
     assert item.bounds == [(kind, value), ("<=", 2147483647)] and item.is_bounded
     [shown] = request.to_policy(asked)["predicates"]
     assert (shown["policyName"], shown["predicateType"]) == ("age", kind)
@@ -117,26 +132,41 @@ def test_no_other_comparison_is_asked_with_a_bound(item):
     [
         ([], True),
         ([{"credentialDefinitionId": "a"}], False),
-        ([{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "b"} | VALUE], False),
+        (
+            [{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "b"} | VALUE],
+            False,
+        ),
         ([{"credentialDefinitionId": "a"}, {"issuerDid": "x"}], True),
         ([{"credentialDefinitionId": "a"}, {"credentialDefinitionId": "other"}], True),
         ([{"credentialDefinitionId": "none"}], True),
     ],
 )
-def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(restrictions, has_bound):
-    body = {"name": "P", "version": "1", "predicates": [predicate("A ge", ">", 1, *restrictions)]}
+def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(
+    restrictions, has_bound
+):
+    body = {
+        "name": "P",
+        "version": "1",
+        "predicates": [predicate("A ge", ">", 1, *restrictions)],
+    }
     written = policy.normalise(body)
     integers = {"a": {"age", "b"}, "b": {"age"}, "other": {"salary"}}
     asked = request.build(written, "5", None, integers)
     assert ("A ge#bound" in asked["requested_predicates"]) is has_bound
-    named = {one["credentialDefinitionId"] for one in restrictions if "issuerDid" not in one}
+    named = {
+        one["credentialDefinitionId"] for one in restrictions if "issuerDid" not in one
+    }
     assert request.definitions_of_predicates(written) == named
 
 
 @pytest.mark.parametrize("part", ["attributes", "predicates"])
 @pytest.mark.parametrize("turn", [1, -1])
 def test_a_stored_policy_with_an_item_named_as_a_bound_is_refused(part, turn):
-    older = {"policyName": "age#bound", "attributeName": "age", "attributeNames": ["age"]}
+    older = {
+        "policyName": "age#bound",
+        "attributeName": "age",
+        "attributeNames": ["age"],
+    }
     older |= {"predicateType": "<=", "predicateValue": 30}
     stored = policy.normalise({"name": "P", "version": "1", "predicates": [ADULT]})
     request.build(stored, "5")
@@ -159,7 +189,10 @@ def test_what_looks_like_a_bound_and_is_none_stays_an_item_of_its_own():
     ):
         read = request.items(foreign(predicates={"age": base, "age#bound": other}))
         assert [item.policy_name for item in read] == ["age", "age#bound"]
-    assert only(request.items(foreign(predicates={"#bound": bound}))).policy_name == "#bound"
+    assert (
+        only(request.items(foreign(predicates={"#bound": bound}))).policy_name
+        == "#bound"
+    )
     alone = only(request.items(foreign(predicates={"age#bound": bound})))
     assert alone.policy_name == "age#bound"
 
@@ -194,7 +227,10 @@ def test_alternatives_that_name_one_attribute_share_a_companion():
     again = {"value": {"attributeName": "DEGREE", "attributeValue": "Law"}}
     asked = ask(attribute("name", VALUE, again))
     companion = asked["requested_attributes"]["name#value:degree"]
-    assert [list(one.values()) for one in companion["restrictions"]] == [["Maths"], ["Law"]]
+    assert [list(one.values()) for one in companion["restrictions"]] == [
+        ["Maths"],
+        ["Law"],
+    ]
     assert len(request.items(asked)) == 1
 
 
@@ -205,7 +241,12 @@ def test_the_policy_is_read_back_from_its_request():
         predicate("age", "==", 18, VALUE),
         predicate("age", "<", 99, policyName="young"),
     ]
-    body = {"name": "P", "version": "1", "attributes": items[:2], "predicates": items[2:]}
+    body = {
+        "name": "P",
+        "version": "1",
+        "attributes": items[:2],
+        "predicates": items[2:],
+    }
     written = policy.normalise(body)
     assert request.to_policy(request.build(written, "5")) == written
 
@@ -227,13 +268,18 @@ def test_without_a_moment_non_revocation_is_not_asked_for():
 
 def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
     asked = foreign(
-        {"a": {"name": "a", "non_revoked": {"to": 7}}, "b": {"name": "b", "non_revoked": {}}},
+        {
+            "a": {"name": "a", "non_revoked": {"to": 7}},
+            "b": {"name": "b", "non_revoked": {}},
+        },
         {"p": compare(non_revoked={"from": 3})},
         non_revoked={"from": 1, "to": 9},
     )
     found = {item.policy_name: item.non_revoked for item in request.items(asked)}
     assert found == {"a": (None, 7), "b": (1, 9), "p": (3, None)}
-    assert request.to_policy(asked)["revocationRequirement"]["validAt"].endswith("00:09.000000Z")
+    assert request.to_policy(asked)["revocationRequirement"]["validAt"].endswith(
+        "00:09.000000Z"
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,7 +291,9 @@ def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
     ],
 )
 def test_the_latest_interval_of_the_items_is_shown(intervals, shown):
-    items = {str(n): {"name": "a", "non_revoked": one} for n, one in enumerate(intervals)}
+    items = {
+        str(n): {"name": "a", "non_revoked": one} for n, one in enumerate(intervals)
+    }
     assert request.to_policy(foreign(items))["revocationRequirement"] == shown
 
 
@@ -266,7 +314,10 @@ def test_an_interval_that_is_none_is_the_peers_fault(member, interval):
 def test_items_of_different_intervals_are_not_folded():
     later = {"non_revoked": {"to": 9}}
     pair = {"x#min": compare(">="), "x#max": compare("<=", **later)}
-    assert [one.policy_name for one in request.items(foreign({}, pair))] == ["x#min", "x#max"]
+    assert [one.policy_name for one in request.items(foreign({}, pair))] == [
+        "x#min",
+        "x#max",
+    ]
     restrictions = {"restrictions": [{"attr::degree::value": "Maths"}]}
     shown = {"n": {"name": "name"} | restrictions, "n#value:degree": {"name": "degree"}}
     shown["n#value:degree"] |= restrictions | later
@@ -279,7 +330,9 @@ RESTRICTIONS = st.lists(
         {},
         optional={
             "issuerDid": NAMES,
-            "value": st.fixed_dictionaries({"attributeName": NAMES, "attributeValue": NAMES}),
+            "value": st.fixed_dictionaries(
+                {"attributeName": NAMES, "attributeValue": NAMES}
+            ),
         },
     ),
     max_size=3,
@@ -302,7 +355,12 @@ PREDICATES = st.fixed_dictionaries(
 @settings(deadline=None)
 @given(st.lists(ATTRIBUTES, max_size=3), st.lists(PREDICATES, max_size=3))
 def test_any_valid_policy_survives_the_wire(attributes, predicates):
-    body = {"name": "P", "version": "1", "attributes": attributes, "predicates": predicates}
+    body = {
+        "name": "P",
+        "version": "1",
+        "attributes": attributes,
+        "predicates": predicates,
+    }
     try:
         written = policy.normalise(body)
     except Invalid:
@@ -359,7 +417,10 @@ def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
         {"x#min": compare(">="), "x#max": compare("<=", 19)},
         {"x#min": compare("<="), "x#max": compare(">=")},
         {"x#min": compare(">="), "x#max": compare("<=", name="Age")},
-        {"x#min": compare(">="), "x#max": compare("<=", restrictions=[{"schema_id": "s"}])},
+        {
+            "x#min": compare(">="),
+            "x#max": compare("<=", restrictions=[{"schema_id": "s"}]),
+        },
         {"x#min": compare(">="), "x#max": compare("<="), "x": compare(">")},
         {"x#min": compare(">=")},
         {"x#max": compare("<=")},
@@ -374,7 +435,10 @@ def test_only_a_true_equality_is_folded(pair):
     [
         {"name": "degree"},
         {"name": "age"},
-        {"names": ["degree", "age"], "restrictions": [{"attr::degree::value": "Maths"}]},
+        {
+            "names": ["degree", "age"],
+            "restrictions": [{"attr::degree::value": "Maths"}],
+        },
         {"name": "degree", "restrictions": [{"attr::degree::value": "Law"}]},
     ],
 )
@@ -475,12 +539,18 @@ def test_a_hundred_equalities_with_companions_are_a_hundred_items():
 
 def test_a_request_is_pruned_to_what_is_answered():
     asked = ask(
-        attribute("name", VALUE), attribute("age"), predicate("age", ">", 1, policyName="p")
+        attribute("name", VALUE),
+        attribute("age"),
+        predicate("age", ">", 1, policyName="p"),
     )
     kept = request.pruned(asked, ["name", "p"])
     assert list(kept["requested_attributes"]) == ["name"]
     assert kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
-    bare = request.pruned(asked | {"non_revoked": {"to": 5}}, ["p", "name"], keep_conditions=False)
+    bare = request.pruned(
+        asked | {"non_revoked": {"to": 5}}, ["p", "name"], keep_conditions=False
+    )
     assert "non_revoked" not in bare
     assert bare["requested_attributes"] == {"name": {"name": "name"}}
-    assert bare["nonce"] == asked["nonce"] and list(bare["requested_predicates"]) == ["p"]
+    assert bare["nonce"] == asked["nonce"] and list(bare["requested_predicates"]) == [
+        "p"
+    ]

@@ -14,7 +14,15 @@ from tests.fixtures import (
     stored_registry,
     tails_path,
 )
-from tests.verifications.alice import answer, ask, attribute, codes, judge, predicate, select
+from tests.verifications.alice import (
+    answer,
+    ask,
+    attribute,
+    codes,
+    judge,
+    predicate,
+    select,
+)
 from tests.verifications.test_checks import HOSTILE, changed, leaves
 from verifications.proofs import selection
 from verifications.proofs.selection import Selection
@@ -84,7 +92,9 @@ def test_a_hidden_attribute_is_proven_of_a_credential_that_is_not_revoked(nothin
     asked = ask(LEVEL) | nothing
     asked["requested_attributes"]["level"]["non_revoked"] = {"to": NOW}
     assert judge(asked, answer(asked, badge(3), hidden=("level",))).is_valid
-    assert codes(judge(asked, chosen(asked, REVOKED, hidden=True))) == {"revoked_or_invalid"}
+    assert codes(judge(asked, chosen(asked, REVOKED, hidden=True))) == {
+        "revoked_or_invalid"
+    }
 
 
 def test_a_definition_without_revocation_needs_no_proof_of_it():
@@ -95,7 +105,11 @@ def test_a_definition_without_revocation_needs_no_proof_of_it():
 def test_revocable_credentials_and_others_answer_together():
     asked = ask(attribute("name"), LEVEL, predicate("age", ">", 18), at=NOW)
     assert judge(asked, answer(asked, candidate("degree"), badge(3))).is_valid
-    picked = Selection("name", "degree"), Selection("age", "degree"), Selection("level", "first-2")
+    picked = (
+        Selection("name", "degree"),
+        Selection("age", "degree"),
+        Selection("level", "first-2"),
+    )
     outcome = judge(asked, select(asked, [candidate("degree"), REVOKED], *picked))
     assert codes(outcome) == {"revoked_or_invalid"}
 
@@ -103,17 +117,28 @@ def test_revocable_credentials_and_others_answer_together():
 def test_every_registry_has_lists_of_its_own():
     asked = ask(LEVEL, attribute("Full Name"), at=NOW)
     held = [badge(3), badge(1, "second")]
-    sent = select(asked, held, Selection("level", "first-3"), Selection("Full Name", "second-1"))
-    assert {one["timestamp"] for one in sent["identifiers"]} == {SECOND_LIST, FIRST_LIST + DAY / 2}
+    sent = select(
+        asked, held, Selection("level", "first-3"), Selection("Full Name", "second-1")
+    )
+    assert {one["timestamp"] for one in sent["identifiers"]} == {
+        SECOND_LIST,
+        FIRST_LIST + DAY / 2,
+    }
     assert judge(asked, sent).is_valid
 
 
 def test_items_of_two_moments_are_shown_with_two_lists():
     asked = ask(LEVEL, attribute("Full Name"))
     asked["requested_attributes"]["level"]["non_revoked"] = {"from": 0, "to": NOW}
-    asked["requested_attributes"]["Full Name"]["non_revoked"] = {"from": 0, "to": FIRST_LIST}
+    asked["requested_attributes"]["Full Name"]["non_revoked"] = {
+        "from": 0,
+        "to": FIRST_LIST,
+    }
     sent = answer(asked, badge(3))
-    assert {one["timestamp"] for one in sent["identifiers"]} == {FIRST_LIST, SECOND_LIST}
+    assert {one["timestamp"] for one in sent["identifiers"]} == {
+        FIRST_LIST,
+        SECOND_LIST,
+    }
     assert judge(asked, sent).is_valid
 
 
@@ -127,14 +152,20 @@ def test_items_without_a_moment_share_the_proof_of_those_with_one():
 def test_an_interval_without_an_end_means_the_newest_list():
     asked = ask(LEVEL) | {"non_revoked": {"from": 0}}
     sent = answer(asked, badge(3))
-    assert sent["identifiers"][0]["timestamp"] == THIRD_LIST and judge(asked, sent).is_valid
+    assert (
+        sent["identifiers"][0]["timestamp"] == THIRD_LIST
+        and judge(asked, sent).is_valid
+    )
     assert codes(judge(asked, chosen(asked, badge(5)))) == {"revoked_or_invalid"}
 
 
 def test_what_is_not_asked_for_is_not_proven():
     asked = ask(LEVEL)
     sent = chosen(asked, REVOKED)
-    assert sent["proof"]["proofs"][0]["non_revoc_proof"] is None and judge(asked, sent).is_valid
+    assert (
+        sent["proof"]["proofs"][0]["non_revoc_proof"] is None
+        and judge(asked, sent).is_valid
+    )
 
 
 def unasked(held):
@@ -192,12 +223,16 @@ def test_the_ledger_is_asked_once_for_each_registry_and_time():
 def test_auto_select_never_takes_a_revoked_credential():
     for asked in (ask(LEVEL), ask(LEVEL, at=NOW)):
         assert selection.auto_select(asked, [REVOKED]) == []
-        assert selection.auto_select(asked, [REVOKED, badge(3)]) == [Selection("level", "first-3")]
+        assert selection.auto_select(asked, [REVOKED, badge(3)]) == [
+            Selection("level", "first-3")
+        ]
 
 
 def test_a_revoked_credential_fits_only_where_non_revocation_is_not_asked_for():
     held = [REVOKED, badge(3)]
-    fitting = [selection.available(one, held)[0][1] for one in (ask(LEVEL), ask(LEVEL, at=NOW))]
+    fitting = [
+        selection.available(one, held)[0][1] for one in (ask(LEVEL), ask(LEVEL, at=NOW))
+    ]
     assert fitting == [["first-2", "first-3"], ["first-3"]]
 
 
@@ -237,4 +272,6 @@ def test_no_change_of_any_leaf_of_a_non_revocation_proof_is_valid_or_raises():
 def test_a_text_that_is_no_point_is_malformed(text):
     asked = ask(LEVEL, at=NOW)
     path = ("proof", "proofs", 0, "non_revoc_proof", "c_list", "e")
-    assert codes(judge(asked, changed(answer(asked, badge(3)), path, text))) == {"malformed"}
+    assert codes(judge(asked, changed(answer(asked, badge(3)), path, text))) == {
+        "malformed"
+    }

@@ -34,12 +34,22 @@ def degree_of(name):
 
 def test_every_item_is_listed_with_the_credentials_that_fit():
     asked = ask(attribute("name"), attribute("level"), attribute("salary"))
-    held = candidate("degree", "d1"), candidate("badge", "b1"), candidate("degree", "d2")
-    assert fitting(asked, *held) == [("name", ["d1", "d2"]), ("level", ["b1"]), ("salary", [])]
+    held = (
+        candidate("degree", "d1"),
+        candidate("badge", "b1"),
+        candidate("degree", "d2"),
+    )
+    assert fitting(asked, *held) == [
+        ("name", ["d1", "d2"]),
+        ("level", ["b1"]),
+        ("salary", []),
+    ]
 
 
 def test_a_group_needs_one_credential_with_all_of_its_names():
-    asked = ask(attribute("who", attributeNames=["NAME", "De gree"]), attribute("level"))
+    asked = ask(
+        attribute("who", attributeNames=["NAME", "De gree"]), attribute("level")
+    )
     assert fitting(asked, candidate("degree")) == [("who", ["degree"]), ("level", [])]
 
 
@@ -95,7 +105,9 @@ def test_a_credential_fits_if_the_predicate_holds(kind, value, fits):
         ("twenty", ">", 1, False),
     ],
 )
-def test_what_the_library_cannot_compute_in_32_bits_does_not_fit(age, kind, value, fits):
+def test_what_the_library_cannot_compute_in_32_bits_does_not_fit(
+    age, kind, value, fits
+):
     asked, held = ask(predicate("age", kind, value)), candidate("degree", age=age)
     assert fitting(asked, held) == [("age", ["degree"] if fits else [])]
     assert judge(asked, answer(asked, held)).is_valid is fits
@@ -114,7 +126,10 @@ def test_what_is_selected_is_proven():
     asked = ask(attribute("name"), attribute("level"), predicate("age", "==", 28))
     outcome = judge(asked, answer(asked, candidate("badge"), candidate("degree")))
     assert outcome.is_valid
-    assert outcome.proof["name"]["value"] == "Alice" and outcome.proof["level"]["value"] == "7"
+    assert (
+        outcome.proof["name"]["value"] == "Alice"
+        and outcome.proof["level"]["value"] == "7"
+    )
 
 
 def test_one_credential_is_presented_once_where_possible():
@@ -146,7 +161,10 @@ def test_what_cannot_be_answered_is_left_empty():
     asked = ask(attribute("name"), attribute("salary"))
     outcome = judge(asked, answer(asked))
     assert not outcome.is_valid and codes(outcome) == {"unanswered"}
-    assert outcome.proof["name"]["value"] == "Alice" and "value" not in outcome.proof["salary"]
+    assert (
+        outcome.proof["name"]["value"] == "Alice"
+        and "value" not in outcome.proof["salary"]
+    )
 
 
 def test_nothing_at_all_is_an_empty_presentation():
@@ -156,7 +174,9 @@ def test_nothing_at_all_is_an_empty_presentation():
         "proofs": [],
         "aggregated_proof": {"c_hash": "0", "c_list": []},
     }
-    assert presentation["identifiers"] == [] and codes(judge(asked, presentation)) == {"unanswered"}
+    assert presentation["identifiers"] == [] and codes(judge(asked, presentation)) == {
+        "unanswered"
+    }
 
 
 def test_the_holder_chooses_the_credential():
@@ -168,13 +188,17 @@ def test_the_holder_chooses_the_credential():
 
 def test_a_hidden_value_is_proven_but_not_sent():
     asked = ask(
-        attribute("name", {"issuerDid": FABER}), attribute("who", attributeNames=["degree"])
+        attribute("name", {"issuerDid": FABER}),
+        attribute("who", attributeNames=["degree"]),
     )
     presentation = answer(asked, hidden=("name",))
     assert "Alice" not in str(presentation)
     outcome = judge(asked, presentation)
     assert outcome.is_valid and "value" not in outcome.proof["name"]
-    assert outcome.proof["name"]["revealed"] is False and outcome.proof["who"]["revealed"] is True
+    assert (
+        outcome.proof["name"]["revealed"] is False
+        and outcome.proof["who"]["revealed"] is True
+    )
 
 
 def test_a_predicate_is_always_hidden():
@@ -200,7 +224,10 @@ def test_a_predicate_that_does_not_hold_is_left_empty_even_if_chosen():
     ],
 )
 def test_a_wrong_selection_is_refused(chosen, code, path):
-    asked = ask(attribute("name", degree_of("Maths")), attribute("degree", {"issuerDid": "Acme"}))
+    asked = ask(
+        attribute("name", degree_of("Maths")),
+        attribute("degree", {"issuerDid": "Acme"}),
+    )
     held = [candidate("degree"), candidate("badge")]
     found, errors = refusal(asked, held, chosen)
     assert found == code and list(errors) == [path]
@@ -214,7 +241,9 @@ def test_one_item_takes_one_credential():
 
 def test_all_wrong_selections_are_told_at_once():
     asked = ask(attribute("name"))
-    code, errors = refusal(asked, [], Selection("name", "gone"), Selection("salary", "gone"))
+    code, errors = refusal(
+        asked, [], Selection("name", "gone"), Selection("salary", "gone")
+    )
     assert code == "unknown_credential"
     assert list(errors) == ["[0].credentialId", "[1].policyName"]
 
@@ -222,7 +251,9 @@ def test_all_wrong_selections_are_told_at_once():
 def test_a_credential_that_the_ledger_no_longer_knows_is_refused():
     asked, held = ask(attribute("name")), [candidate("degree")]
     with pytest.raises(Invalid) as refused:
-        selection.present(asked, [Selection("name", "degree")], held, ALICE_LINK_SECRET, Ledger())
+        selection.present(
+            asked, [Selection("name", "degree")], held, ALICE_LINK_SECRET, Ledger()
+        )
     assert refused.value.code == "unknown_definition"
 
 

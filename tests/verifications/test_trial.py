@@ -89,7 +89,9 @@ def test_it_says_why_a_sample_does_not_satisfy_an_item(faber, policy, values, co
     assert codes(tried(faber, {"values": values}, **policy)) == [code]
 
 
-def test_a_revoked_sample_satisfies_only_where_nothing_is_asked_and_is_not_selected(faber):
+def test_a_revoked_sample_satisfies_only_where_nothing_is_asked_and_is_not_selected(
+    faber,
+):
     revoked = {"values": {"name": "A"}, "revoked": True}
     asked = tried(faber, revoked, revocationRequirement={"validNow": True})
     assert codes(asked) == ["revoked_or_invalid"]
@@ -127,7 +129,10 @@ def test_the_network_says_what_a_definition_is(faber):
 
 def test_a_definition_that_is_nowhere_satisfies_nothing(faber):
     unknown = {"definitionId": "nobody's", "values": {"name": "A"}}
-    assert codes(tried(faber, unknown, {"values": {"name": "A"}})) == ["unknown_definition", None]
+    assert codes(tried(faber, unknown, {"values": {"name": "A"}})) == [
+        "unknown_definition",
+        None,
+    ]
 
 
 @pytest.mark.parametrize(

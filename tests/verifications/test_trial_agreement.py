@@ -22,13 +22,17 @@ def required(name, value):
 
 def policies(faber, degree, badge):
     """Items of policies, by what they are about."""
-    degrees, badges = ({"credentialDefinitionId": one["definitionId"]} for one in (degree, badge))
+    degrees, badges = (
+        {"credentialDefinitionId": one["definitionId"]} for one in (degree, badge)
+    )
     issuer = {"issuerDid": badge["definitionId"].split(":")[0]}
     return {
         "a name": [attribute("name")],
         "two credentials": [attribute("name"), attribute("level")],
         "a group": [attribute("who", attributeNames=["NAME", "De gree"])],
-        "a group of two credentials": [attribute("who", attributeNames=["name", "level"])],
+        "a group of two credentials": [
+            attribute("who", attributeNames=["name", "level"])
+        ],
         "nobody's attribute": [attribute("name"), attribute("salary")],
         "a definition": [attribute("name", degrees), attribute("Full Name", badges)],
         "the wrong definition": [attribute("name", badges)],
@@ -71,12 +75,16 @@ def test_a_trial_says_what_a_wallet_and_the_verdict_say(faber, world, requiremen
     held = list(reversed(alice.get("/credentials")))
     for about, items in wanted.items():
         policy = body(items, requirement)
-        tried = faber.post("/verificationPolicies/try", policy | {"credentials": samples(held)})
+        tried = faber.post(
+            "/verificationPolicies/try", policy | {"credentials": samples(held)}
+        )
         asked = faber.asks(alice, **policy)
         seen = alice.newest("verifications")
         path = f"/verifications/{seen['verificationId']}"
         fitting = {
-            one["policyName"]: {each["credentialId"] for each in one["availableCredentials"]}
+            one["policyName"]: {
+                each["credentialId"] for each in one["availableCredentials"]
+            }
             for one in alice.get(f"{path}/availableCredentials")
         }
         assert satisfying(tried, held) == fitting, about
@@ -98,12 +106,17 @@ def test_no_choice_makes_valid_what_a_trial_refuses(faber, world, requirement):
         "the revoked one alone",
     ):
         policy = body(wanted[about], requirement)
-        tried = faber.post("/verificationPolicies/try", policy | {"credentials": samples(held)})
+        tried = faber.post(
+            "/verificationPolicies/try", policy | {"credentials": samples(held)}
+        )
         [item] = tried["items"]
         for one in item["credentials"]:
             choice = {"policyName": item["policyName"]}
             choice["credentialId"] = held[one["credential"]]["credentialId"]
-            assert chosen(faber, alice, policy, choice) is one["satisfies"], (about, one)
+            assert chosen(faber, alice, policy, choice) is one["satisfies"], (
+                about,
+                one,
+            )
             codes.add(one.get("code"))
     assert len(codes - {None}) == (6 if requirement else 5)
 
@@ -113,7 +126,11 @@ def body(items, requirement):
         "attributes": [item for item in items if "predicateType" not in item],
         "predicates": [item for item in items if "predicateType" in item],
     }
-    return {"name": "Policy", "version": "1.0", "revocationRequirement": requirement} | parts
+    return {
+        "name": "Policy",
+        "version": "1.0",
+        "revocationRequirement": requirement,
+    } | parts
 
 
 def samples(held):

@@ -23,11 +23,21 @@ from wallets.anoncreds import Entry
 
 FABER = "Th7MpTaRZVRYnPiabds81Y"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
-SHA_81_DIGITS = "748058837707126112657754813387497902372701714761553616688282790730071184259"
-SHA_ALICE = "27034640024117331033063128044004318218486816931520886405535659934417438781507"
-SHA_EMPTY = "102987336249554097029535212322581322789799900648198034993379397001115665086549"
-SHA_BIG = "26221484005389514539852548961319751347124425277437769688639924217837557266135"
-SHA_FLOAT = "94532235908853478633102631881008651863941875830027892478278578250784387892726"
+SHA_81_DIGITS = (
+    "748058837707126112657754813387497902372701714761553616688282790730071184259"
+)
+SHA_ALICE = (
+    "27034640024117331033063128044004318218486816931520886405535659934417438781507"
+)
+SHA_EMPTY = (
+    "102987336249554097029535212322581322789799900648198034993379397001115665086549"
+)
+SHA_BIG = (
+    "26221484005389514539852548961319751347124425277437769688639924217837557266135"
+)
+SHA_FLOAT = (
+    "94532235908853478633102631881008651863941875830027892478278578250784387892726"
+)
 
 
 def offer_and_request(name="degree", link_secret=ALICE_LINK_SECRET):
@@ -48,7 +58,12 @@ def test_every_link_secret_is_another_number():
 
 
 def test_a_new_definition_issues_a_credential_that_proves_itself():
-    schema = {"issuerId": FABER, "name": "Pet", "version": "1.0", "attrNames": ["Pet Name"]}
+    schema = {
+        "issuerId": FABER,
+        "name": "Pet",
+        "version": "1.0",
+        "attrNames": ["Pet Name"],
+    }
     schema_id, definition_id = f"{FABER}:2:Pet:1.0", f"{FABER}:3:CL:1:default"
     made = anoncreds.create_definition(schema_id, schema, FABER, "default", False)
     offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
@@ -59,7 +74,9 @@ def test_a_new_definition_issues_a_credential_that_proves_itself():
     held = anoncreds.process_credential(credential, metadata, "1", made.public)
     asked = proof_request({"pet": {"name": "Pet Name"}})
     public = {schema_id: schema}, {definition_id: made.public}
-    shown = anoncreds.create_presentation(asked, [Entry(held, {"pet": True}, [])], {}, "1", *public)
+    shown = anoncreds.create_presentation(
+        asked, [Entry(held, {"pet": True}, [])], {}, "1", *public
+    )
     assert anoncreds.verify_presentation(shown, asked, *public)
 
 
@@ -85,14 +102,18 @@ def test_a_request_names_a_did_for_legacy_identifiers_and_entropy_for_others():
     offer, request, _ = offer_and_request()
     assert request["prover_did"] == FABER and "entropy" not in request
     qualified = offer | {"cred_def_id": "did:web:faber.example:definition"}
-    request, _ = anoncreds.create_request(qualified, one.public, ALICE_LINK_SECRET, "blind")
+    request, _ = anoncreds.create_request(
+        qualified, one.public, ALICE_LINK_SECRET, "blind"
+    )
     assert request["entropy"] == "blind" and "prover_did" not in request
 
 
 def test_an_offer_that_does_not_fit_the_definition_is_refused():
     offer, _, _ = offer_and_request()
     with pytest.raises(PeerError) as refused:
-        anoncreds.create_request(offer, stored("badge").public, ALICE_LINK_SECRET, FABER)
+        anoncreds.create_request(
+            offer, stored("badge").public, ALICE_LINK_SECRET, FABER
+        )
     assert refused.value.code == "offer_refused"
 
 
@@ -105,7 +126,9 @@ def test_a_request_that_answers_another_offer_is_refused():
     assert refused.value.code == "request_refused"
 
 
-@pytest.mark.parametrize("values", [{"na\0me": "x"}, {"name": "Ali\0ce"}, {"name": "\ud800"}])
+@pytest.mark.parametrize(
+    "values", [{"na\0me": "x"}, {"name": "Ali\0ce"}, {"name": "\ud800"}]
+)
 def test_text_that_the_library_would_change_is_refused(values):
     one = stored("degree")
     offer, request, _ = offer_and_request()
@@ -117,10 +140,14 @@ def test_text_that_the_library_would_change_is_refused(values):
 def test_a_credential_that_was_changed_is_refused_without_quoting_it():
     one = stored("degree")
     offer, request, metadata = offer_and_request()
-    credential = anoncreds.create_credential(one.public, one.private, offer, request, VALUES)
+    credential = anoncreds.create_credential(
+        one.public, one.private, offer, request, VALUES
+    )
     credential["values"]["age"] = {"raw": "99", "encoded": "99"}
     with pytest.raises(PeerError) as refused:
-        anoncreds.process_credential(credential, metadata, ALICE_LINK_SECRET, one.public)
+        anoncreds.process_credential(
+            credential, metadata, ALICE_LINK_SECRET, one.public
+        )
     assert refused.value.code == "credential_refused" and "99" not in str(refused.value)
     assert refused.value.__suppress_context__
 
@@ -128,7 +155,9 @@ def test_a_credential_that_was_changed_is_refused_without_quoting_it():
 def test_a_credential_is_of_no_use_with_another_link_secret():
     one = stored("degree")
     offer, request, metadata = offer_and_request()
-    credential = anoncreds.create_credential(one.public, one.private, offer, request, VALUES)
+    credential = anoncreds.create_credential(
+        one.public, one.private, offer, request, VALUES
+    )
     with pytest.raises(PeerError):
         anoncreds.process_credential(credential, metadata, "1", one.public)
 
@@ -144,22 +173,35 @@ def test_a_new_registry_revokes_one_of_its_credentials(tmp_path):
     )
     keys = registry.public, registry.private
     first = anoncreds.create_status_list(one.public, registry_id, *keys, FABER, 100)
-    assert first["revRegDefId"] == registry_id and first["revocationList"] == [0, 0, 0, 0]
+    assert first["revRegDefId"] == registry_id and first["revocationList"] == [
+        0,
+        0,
+        0,
+        0,
+    ]
     place = anoncreds.RevocationInfo(*keys, first, 3)
     offer, request, metadata = offer_and_request("badge")
-    sent = anoncreds.create_credential(one.public, one.private, offer, request, BADGE, place)
+    sent = anoncreds.create_credential(
+        one.public, one.private, offer, request, BADGE, place
+    )
     assert sent["rev_reg_id"] == registry_id and anoncreds.revocation_index(sent) == 3
-    held = anoncreds.process_credential(sent, metadata, secret, one.public, registry.public)
+    held = anoncreds.process_credential(
+        sent, metadata, secret, one.public, registry.public
+    )
     second = anoncreds.update_status_list(one.public, *keys, first, [3], 200)
     assert second["revocationList"] == [0, 0, 0, 1] and second["timestamp"] == 200
     public = {registry_id: registry.public}, [first, second]
     assert shows_not_revoked(held, registry.public, first, registry.tails_path, public)
-    assert not shows_not_revoked(held, registry.public, second, registry.tails_path, public)
+    assert not shows_not_revoked(
+        held, registry.public, second, registry.tails_path, public
+    )
 
 
 def shows_not_revoked(held, registry_public, status_list, path, public):
     known, at = ledger(), status_list["timestamp"]
-    asked = proof_request({"level": {"name": "level"}}) | {"non_revoked": {"from": at, "to": at}}
+    asked = proof_request({"level": {"name": "level"}}) | {
+        "non_revoked": {"from": at, "to": at}
+    }
     state = anoncreds.create_revocation_state(held, registry_public, status_list, path)
     shown = anoncreds.create_presentation(
         asked,
@@ -169,12 +211,16 @@ def shows_not_revoked(held, registry_public, status_list, path, public):
         known.schemas,
         known.definitions,
     )
-    return anoncreds.verify_presentation(shown, asked, known.schemas, known.definitions, *public)
+    return anoncreds.verify_presentation(
+        shown, asked, known.schemas, known.definitions, *public
+    )
 
 
 def test_a_tails_file_is_named_by_its_hash(tmp_path):
     one = stored("badge")
-    made = anoncreds.create_registry(one.definition_id, one.public, FABER, "t", 4, str(tmp_path))
+    made = anoncreds.create_registry(
+        one.definition_id, one.public, FABER, "t", 4, str(tmp_path)
+    )
     path = Path(made.tails_path)
     content = path.read_bytes()
     assert path.parent == tmp_path and len(content) == (2 * 4 + 1) * 128 + 2
@@ -183,10 +229,14 @@ def test_a_tails_file_is_named_by_its_hash(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "size"), [("degree", 8), ("badge", 1), ("badge", -1)])
-def test_a_registry_needs_a_definition_with_revocation_and_a_place(name, size, tmp_path):
+def test_a_registry_needs_a_definition_with_revocation_and_a_place(
+    name, size, tmp_path
+):
     one = stored(name)
     with pytest.raises(Invalid) as refused:
-        anoncreds.create_registry(one.definition_id, one.public, FABER, "t", size, str(tmp_path))
+        anoncreds.create_registry(
+            one.definition_id, one.public, FABER, "t", size, str(tmp_path)
+        )
     assert refused.value.code == "invalid_registry" and not list(tmp_path.iterdir())
 
 
@@ -237,24 +287,35 @@ def test_many_places_are_revoked_at_once_and_a_list_can_be_made_anew():
 
 @pytest.mark.parametrize(
     ("index", "code"),
-    [(0, "unknown_index"), (8, "unknown_index"), (-1, "unknown_index"), (2, "already_revoked")],
+    [
+        (0, "unknown_index"),
+        (8, "unknown_index"),
+        (-1, "unknown_index"),
+        (2, "already_revoked"),
+    ],
 )
 def test_a_credential_gets_no_place_that_cannot_be_used(index, code):
     one, (offer, request, _) = stored("badge"), offer_and_request("badge")
     newest = stored_registry("first").status_lists[-1]
     place = revocation_info("first", index)._replace(status_list=newest)
     with pytest.raises(Invalid) as refused:
-        anoncreds.create_credential(one.public, one.private, offer, request, BADGE, place)
+        anoncreds.create_credential(
+            one.public, one.private, offer, request, BADGE, place
+        )
     assert refused.value.code == code
 
 
 def test_a_holder_needs_the_registry_that_the_credential_names():
     one, (offer, request, metadata) = stored("badge"), offer_and_request("badge")
     place = revocation_info("first", 3)
-    sent = anoncreds.create_credential(one.public, one.private, offer, request, BADGE, place)
+    sent = anoncreds.create_credential(
+        one.public, one.private, offer, request, BADGE, place
+    )
     for registry in (None, stored_registry("second").public):
         with pytest.raises(PeerError) as refused:
-            anoncreds.process_credential(sent, metadata, ALICE_LINK_SECRET, one.public, registry)
+            anoncreds.process_credential(
+                sent, metadata, ALICE_LINK_SECRET, one.public, registry
+            )
         assert refused.value.code == "credential_refused"
 
 
@@ -267,7 +328,10 @@ def test_a_credential_without_a_place_has_no_index_and_no_state():
 
 
 def test_the_state_for_a_revoked_place_is_made_and_worthless():
-    held, one = issue(stored("badge"), BADGE, place=("first", 2)), stored_registry("first")
+    held, one = (
+        issue(stored("badge"), BADGE, place=("first", 2)),
+        stored_registry("first"),
+    )
     public = {one.registry_id: one.public}, one.status_lists
     path = tails_path(one.public)
     assert shows_not_revoked(held, one.public, one.status_lists[0], path, public)
@@ -293,15 +357,21 @@ def present(request, *entries):
 
 def verify(presentation, request):
     known = ledger()
-    return anoncreds.verify_presentation(presentation, request, known.schemas, known.definitions)
+    return anoncreds.verify_presentation(
+        presentation, request, known.schemas, known.definitions
+    )
 
 
 def test_one_attribute_is_shown_in_one_entry_and_compared_in_another():
     credential = issue(stored("degree"), VALUES)
     request = proof_request(
-        {"shown": {"name": "age"}}, {"adult": {"name": "age", "p_type": ">=", "p_value": 18}}
+        {"shown": {"name": "age"}},
+        {"adult": {"name": "age", "p_type": ">=", "p_value": 18}},
     )
-    shown, compared = Entry(credential, {"shown": True}, []), Entry(credential, {}, ["adult"])
+    shown, compared = (
+        Entry(credential, {"shown": True}, []),
+        Entry(credential, {}, ["adult"]),
+    )
     assert verify(present(request, shown, compared), request)
     with pytest.raises(PeerError):
         present(request, Entry(credential, {"shown": True}, ["adult"]))
@@ -338,15 +408,23 @@ def test_what_is_no_presentation_does_not_verify(presentation):
         ("1.0", SHA_FLOAT),
     ],
 )
-def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash(raw, encoded):
+def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash(
+    raw, encoded
+):
     assert anoncreds.encode(raw) == encoded
 
 
 @settings(deadline=None)
-@given(st.one_of(st.text(), st.integers().map(str), st.from_regex(r"\A[ +-]?[0-9_٠-٩]{1,11}\Z")))
+@given(
+    st.one_of(
+        st.text(), st.integers().map(str), st.from_regex(r"\A[ +-]?[0-9_٠-٩]{1,11}\Z")
+    )
+)
 def test_the_encoding_is_that_of_the_library(raw):
     raw = raw.replace("\0", "").encode(errors="replace").decode()
-    assert anoncreds.encode(raw) == library.encode_credential_attributes({"a": raw})["a"]
+    assert (
+        anoncreds.encode(raw) == library.encode_credential_attributes({"a": raw})["a"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -388,5 +466,9 @@ def test_no_other_number_is_the_encoding_of_a_text(raw, encoded):
 
 
 def test_names_are_compared_without_capitals_and_spaces():
-    assert anoncreds.common_view("Full Name") == "fullname" == anoncreds.common_view(" fullNAME ")
+    assert (
+        anoncreds.common_view("Full Name")
+        == "fullname"
+        == anoncreds.common_view(" fullNAME ")
+    )
     assert anoncreds.common_view("Full\tName") != "fullname"

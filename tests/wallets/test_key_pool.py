@@ -48,13 +48,19 @@ def put_in(count=1):
     one = stored("badge")
     for _ in range(count):
         spare = SpareKey(attributes=2)
-        parts = {"public": one.public, "private": one.private, "key_proof": one.key_proof}
+        parts = {
+            "public": one.public,
+            "private": one.private,
+            "key_proof": one.key_proof,
+        }
         vault.seal(spare, "parts", parts)
         spare.save(force_insert=True)
 
 
 @pytest.mark.parametrize("revocable", [True, False])
-def test_a_definition_takes_a_key_and_its_credentials_verify(faber, no_new_keys, revocable):
+def test_a_definition_takes_a_key_and_its_credentials_verify(
+    faber, no_new_keys, revocable
+):
     put_in()
     definition = faber.defines("Full Name", "level", supportRevocation=revocable)
     assert SpareKey.objects.count() == 0
@@ -72,13 +78,16 @@ def test_each_key_is_taken_once(faber, no_new_keys):
     put_in(2)
     answers = at_once(*[lambda: faber.defines("a", "b") for _ in range(2)])
     [one, other] = [
-        CredentialDefinition.objects.get(definition_id=a["definitionId"]) for a in answers
+        CredentialDefinition.objects.get(definition_id=a["definitionId"])
+        for a in answers
     ]
     assert SpareKey.objects.count() == 0
     assert vault.unseal(one, "private_key") and vault.unseal(other, "private_key")
 
 
-def test_a_definition_that_fails_leaves_the_key_in_the_pool(faber, no_new_keys, monkeypatch):
+def test_a_definition_that_fails_leaves_the_key_in_the_pool(
+    faber, no_new_keys, monkeypatch
+):
     put_in()
     monkeypatch.setattr(CredentialDefinition, "publish", lambda *args: 1 / 0)
     assert (
@@ -92,7 +101,9 @@ def test_a_definition_that_fails_leaves_the_key_in_the_pool(faber, no_new_keys, 
     assert SpareKey.objects.count() == 1
 
 
-def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(faber, no_new_keys):
+def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(
+    faber, no_new_keys
+):
     def define():
         return faber.defines("a", "b")
 
@@ -125,7 +136,9 @@ def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, set
     assert key_pool.wanted()[0] == 2
 
 
-def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(faber, monkeypatch):
+def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(
+    faber, monkeypatch
+):
     called = []
     monkeypatch.setattr(key_pool, "notify_worker", called.append)
     monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
@@ -176,7 +189,12 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
     schema_id = f"{one.schema['issuerId']}:2:Other:1.0"
     parts = json.loads(json.dumps([one.public, one.private, one.key_proof]))
     made = key_pool.relabel(
-        anoncreds.Definition(*parts), schema_id, schema, one.schema["issuerId"], "x", False
+        anoncreds.Definition(*parts),
+        schema_id,
+        schema,
+        one.schema["issuerId"],
+        "x",
+        False,
     )
     definition_id = f"{one.schema['issuerId']}:3:CL:9:x"
     presentation, request = shown(made, schema_id, definition_id, schema, names)
@@ -186,9 +204,15 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
         "load = anoncreds.Presentation.load(p)\n"
         "print(load.verify(anoncreds.PresentationRequest.load(r), s, d))"
     )
-    given = json.dumps([presentation, request, {schema_id: schema}, {definition_id: made.public}])
+    given = json.dumps(
+        [presentation, request, {schema_id: schema}, {definition_id: made.public}]
+    )
     ran = subprocess.run(
-        [sys.executable, "-c", script], input=given, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", script],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=60,
     )
     assert ran.stdout.strip() == "True", ran.stderr
 
@@ -196,7 +220,9 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
 def test_no_process_is_started_while_another_makes_keys(monkeypatch):
     key_pool.ask_for(2)
     started = []
-    monkeypatch.setattr(tasks.subprocess, "run", lambda command, **options: started.append(command))
+    monkeypatch.setattr(
+        tasks.subprocess, "run", lambda command, **options: started.append(command)
+    )
     with ThreadPoolExecutor(1) as another:
         assert another.submit(key_pool.claim).result()
         tasks.fill_key_pool()
@@ -211,9 +237,13 @@ def shown(made, schema_id, definition_id, schema, names):
     """A presentation that reveals the first name of a fresh credential, and what it answers."""
     secret = anoncreds.create_link_secret()
     offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
-    asked, metadata = anoncreds.create_request(offer, made.public, secret, schema["issuerId"])
+    asked, metadata = anoncreds.create_request(
+        offer, made.public, secret, schema["issuerId"]
+    )
     values = dict.fromkeys(names, "7")
-    signed = anoncreds.create_credential(made.public, made.private, offer, asked, values)
+    signed = anoncreds.create_credential(
+        made.public, made.private, offer, asked, values
+    )
     held = anoncreds.process_credential(signed, metadata, secret, made.public)
     request = {
         "name": "r",

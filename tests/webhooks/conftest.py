@@ -20,6 +20,8 @@ def registers(faber, receiver):
     """Registers the receiver at Faber's; `messageTypes` and the like may be given."""
 
     def register(**body):
-        return faber.post("/webhooks", {"url": receiver.url, "type": "Notification"} | body)
+        return faber.post(
+            "/webhooks", {"url": receiver.url, "type": "Notification"} | body
+        )
 
     return register

@@ -87,7 +87,9 @@ def receiving() -> Iterator[Receiver]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+    ).start()
     receiver.url = f"http://127.0.0.1:{server.server_address[1]}/hooks"
     try:
         yield receiver

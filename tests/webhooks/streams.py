@@ -21,7 +21,14 @@ from tenants import vault
 
 ROOT = Path(__file__).resolve().parents[2]
 SERVERS = {
-    "web": ["--interface", "asginl", "--loop", "asyncio", "--no-ws", "agency.web:application"],
+    "web": [
+        "--interface",
+        "asginl",
+        "--loop",
+        "asyncio",
+        "--no-ws",
+        "agency.web:application",
+    ],
     "stream": [
         "--interface",
         "asgi",
@@ -54,7 +61,9 @@ def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     """The server itself, on the test's database, with which it shares the system's data key."""
     vault.data_key.cache_clear()
     vault.data_key(None)
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(
+        path=f"/{connection.settings_dict['NAME']}"
+    )
     given = {"DATABASE_URL": url.geturl(), "ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
     command = [sys.executable, "-m", "granian", "--port", str(port)]
     command += ["--log-level", "warning", *SERVERS[name]]

@@ -58,7 +58,9 @@ def expected(model, role, states):
 def test_every_model_with_a_state_announces():
     models = apps.get_models()
     assert {one for one in models if issubclass(one, Announced)} == set(ANNOUNCED)
-    with_state = {one for one in models if "state" in {field.name for field in one._meta.fields}}
+    with_state = {
+        one for one in models if "state" in {field.name for field in one._meta.fields}
+    }
     assert {one for one in with_state if hasattr(one, "State")} >= set(WITH_STATES)
 
 
@@ -92,7 +94,9 @@ def test_each_step_of_a_connection_announces_what_the_table_says(walk, role, sta
         *[(Verification, state) for state in PATHS[Verification]["verifier"]],
     ],
 )
-def test_each_step_announces_what_the_table_says_on_both_sides(walk, subtests, model, state):
+def test_each_step_announces_what_the_table_says_on_both_sides(
+    walk, subtests, model, state
+):
     ours, *_ = PATHS[model]
     WALKS[model](walk, ours, state)
     for role in PATHS[model]:
@@ -108,7 +112,9 @@ def assert_announced(row, role):
     if (model, role, state) == (Verification, "prover", "Accepted"):
         wanted.append((3, "verification_judged"))
     if (model, role, state) == (Connection, "invitee", "Invited"):
-        wanted.append((2, "connection_negotiating"))  # the walk goes there and sets it back
+        wanted.append(
+            (2, "connection_negotiating")
+        )  # the walk goes there and sets it back
     assert told(row) == wanted and row.sequence == len(wanted)
 
 
@@ -122,10 +128,14 @@ def test_declining_announces_it_on_each_side(walk, role):
 def test_no_row_has_more_or_fewer_events_than_its_sequence_says(walk):
     walks.credential(walk, "holder", "Revoked")
     walks.verification(walk, "prover", "Accepted")
-    walk.faber.post("/messages", {"connectionId": walk.alice.known_as(walk.faber), "text": "Hi"})
+    walk.faber.post(
+        "/messages", {"connectionId": walk.alice.known_as(walk.faber), "text": "Hi"}
+    )
     for model in ANNOUNCED:
         for row in model.objects.all():
-            assert [number for number, _ in told(row)] == list(range(1, row.sequence + 1))
+            assert [number for number, _ in told(row)] == list(
+                range(1, row.sequence + 1)
+            )
     assert Event.objects.count() == 21
 
 

@@ -41,7 +41,9 @@ def story(faber):
     }
 
 
-def test_a_receiver_of_the_original_clients_is_told_exactly_this(faber, receiver, registers):
+def test_a_receiver_of_the_original_clients_is_told_exactly_this(
+    faber, receiver, registers
+):
     registers()
     ids = story(faber)
     worker_calls()
@@ -71,14 +73,20 @@ def assert_every_generation_can_read(calls, ids):
         "state": "Requested",
     }
     mine = bodies["new_connection"]
-    assert mine["object_id"] == mine["data"]["connection_id"] == mine["data"]["ConnectionId"]
+    assert (
+        mine["object_id"]
+        == mine["data"]["connection_id"]
+        == mine["data"]["ConnectionId"]
+    )
     hers = bodies["credential_offer"]["data"]
     assert (hers["WalletId"], hers["wallet_id"]) == (ids["wallet"], ids["wallet"])
     assert (hers["ConnectionId"], hers["connection_id"]) == (ids["hers"], ids["hers"])
     assert {call.headers["content-type"] for call in calls} == {"application/json"}
 
 
-def test_a_receiver_in_the_interfaces_dialect_is_told_its_four_types(faber, receiver, registers):
+def test_a_receiver_in_the_interfaces_dialect_is_told_its_four_types(
+    faber, receiver, registers
+):
     faber.headers["X-Service-Subscription-Key"] = faber.made.subscription_key
     registers()
     del faber.headers["X-Service-Subscription-Key"]
@@ -94,13 +102,17 @@ def test_a_receiver_in_the_interfaces_dialect_is_told_its_four_types(faber, rece
     )
 
 
-def test_a_receiver_that_asks_for_all_is_told_every_step_once(faber, receiver, registers):
+def test_a_receiver_that_asks_for_all_is_told_every_step_once(
+    faber, receiver, registers
+):
     registers(messageTypes=[str(kind) for kind in Type])
     ids = story(faber)
     worker_calls()
     told = {}
     for call in receiver.calls:
-        told.setdefault(call.body["object_id"], []).append((call.body["sequence"], call.type))
+        told.setdefault(call.body["object_id"], []).append(
+            (call.body["sequence"], call.type)
+        )
     assert told.pop(ids["connection"]) == steps(
         "connection_invited", "connection_negotiating", "new_connection"
     )
@@ -113,14 +125,18 @@ def test_a_receiver_that_asks_for_all_is_told_every_step_once(faber, receiver, r
     assert told.pop(ids["held"]) == steps(
         "credential_offer", "credential_requested", "credential_issued"
     )
-    assert told.pop(ids["verification"]) == steps("verification_requested", "verification")
+    assert told.pop(ids["verification"]) == steps(
+        "verification_requested", "verification"
+    )
     assert told.pop(ids["seen"]) == steps(
         "verification_request", "verification_accepted", "verification_judged"
     )
     assert told.pop(ids["message"]) == steps("new_inbox_message")
     assert list(told.values()) == [steps("message_sent")]
     bodies = "".join(Event.objects.values_list("body", flat=True))
-    assert not [word for word in ("Zenobia", "Maths", "Hello") if word in bodies], "of no value"
+    assert not [word for word in ("Zenobia", "Maths", "Hello") if word in bodies], (
+        "of no value"
+    )
 
 
 def steps(*types):
@@ -131,12 +147,22 @@ def test_a_handler_that_reads_the_object_sees_the_new_state(faber, receiver, reg
     """As the original handlers do: each reads, in the call, what the call is about."""
     registers()
     read = {
-        "new_connection": lambda body: faber.get(f"/connections/{body['object_id']}")["state"],
-        "credential_request": lambda body: faber.get(f"/credentials/{body['object_id']}")["state"],
-        "verification": lambda body: verdict(faber.get(f"/verifications/{body['object_id']}")),
-        "new_inbox_message": lambda body: faber.get(f"/messages/{body['object_id']}")["text"],
+        "new_connection": lambda body: faber.get(f"/connections/{body['object_id']}")[
+            "state"
+        ],
+        "credential_request": lambda body: faber.get(
+            f"/credentials/{body['object_id']}"
+        )["state"],
+        "verification": lambda body: verdict(
+            faber.get(f"/verifications/{body['object_id']}")
+        ),
+        "new_inbox_message": lambda body: faber.get(f"/messages/{body['object_id']}")[
+            "text"
+        ],
         "credential_offer": lambda body: hers(faber, "credentials", body)["state"],
-        "verification_request": lambda body: hers(faber, "verifications", body)["state"],
+        "verification_request": lambda body: hers(faber, "verifications", body)[
+            "state"
+        ],
     }
     seen = {}
     receiver.meet = lambda call: seen.update({call.type: read[call.type](call.body)})
@@ -175,7 +201,9 @@ def hers(faber, kind, body):
     return faber.get(f"/api/{body['data']['WalletId']}/{kind}/{body['object_id']}")
 
 
-def test_each_connection_of_a_multi_party_invitation_is_told(faber, receiver, registers):
+def test_each_connection_of_a_multi_party_invitation_is_told(
+    faber, receiver, registers
+):
     registers()
     invited = faber.invites(multiParty=True)
     for name in ("Alice", "Bob"):
@@ -186,7 +214,9 @@ def test_each_connection_of_a_multi_party_invitation_is_told(faber, receiver, re
     assert sorted(receiver.told) == [("new_connection", name) for name in ids]
 
 
-def test_a_connectionless_exchange_names_no_connection(faber, acme, receiver, registers):
+def test_a_connectionless_exchange_names_no_connection(
+    faber, acme, receiver, registers
+):
     registers()
     definition, alice = faber.defines("name", "degree"), acme.hosts("Alice")
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
@@ -222,7 +252,9 @@ def test_who_declines_is_told_to_those_who_ask(faber, receiver, registers):
     offered = faber.offers(alice, definition, VALUES)
     asked = faber.asks(alice, **ASKED)
     alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}/decline")
-    alice.put(f"/verifications/{alice.newest('verifications')['verificationId']}/decline")
+    alice.put(
+        f"/verifications/{alice.newest('verifications')['verificationId']}/decline"
+    )
     worker_calls()
     assert ("credential_rejected", offered["credentialId"]) in receiver.told
     assert ("verification_rejected", asked["verificationId"]) in receiver.told
@@ -253,7 +285,9 @@ def test_what_another_agent_does_is_told_too(faber, receiver, registers):
 def test_deliveries_are_json_of_ascii(faber, receiver, registers):
     registers()
     faber.invites(connectionId="office@1", name="Büro")
-    faber.hosts("Ädam").accepts_invitation(faber.get("/connections/office@1")["invitation"])
+    faber.hosts("Ädam").accepts_invitation(
+        faber.get("/connections/office@1")["invitation"]
+    )
     worker_calls()
     [call] = receiver.calls
     assert call.data == json.dumps(json.loads(call.data)).encode()

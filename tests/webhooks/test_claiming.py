@@ -74,11 +74,15 @@ def test_an_organization_gets_half_of_the_threads(acme, examples, registers, rec
     got = claimed(16, 4)
     assert got.pop(other["id"]) == 3 and sum(got.values()) == 8
     assert claimed(16, 4) == {}, "its share is at work"
-    Delivery.objects.exclude(lease_owner=None).exclude(webhook=other["id"])[:1].get().finish()
+    Delivery.objects.exclude(lease_owner=None).exclude(webhook=other["id"])[
+        :1
+    ].get().finish()
     assert sum(claimed(16, 4).values()) == 1
 
 
-def test_a_success_that_takes_long_counts_as_hanging(monkeypatch, examples, registers, receiver):
+def test_a_success_that_takes_long_counts_as_hanging(
+    monkeypatch, examples, registers, receiver
+):
     monkeypatch.setattr("webhooks.delivery.outcomes.SLOW", 0.0)
     examples(registers(), HANGING)
     worker_calls()
@@ -141,7 +145,9 @@ def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
     [slow] = sending.claim(1, 1)
     time_passes(seconds=61)
     heads = Delivery.heads
-    monkeypatch.setattr(Delivery, "heads", lambda *given: [heads(*given), slow.finish()][0])
+    monkeypatch.setattr(
+        Delivery, "heads", lambda *given: [heads(*given), slow.finish()][0]
+    )
     assert sending.claim(1, 1) == []
     [row] = Delivery.objects.all()
     assert (row.status, row.lease_owner) == ("done", None)
@@ -151,7 +157,9 @@ def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
     assert len(receiver.calls) == 1
 
 
-def test_a_call_whose_worker_died_is_made_again_after_its_lease(examples, registers, receiver):
+def test_a_call_whose_worker_died_is_made_again_after_its_lease(
+    examples, registers, receiver
+):
     examples(registers(), 1)
     [lost] = sending.claim(1, 1)
     worker_calls()
@@ -170,8 +178,14 @@ def test_a_worker_that_wakes_up_late_changes_nothing(examples, registers, receiv
     row = Delivery.objects.get()
     sending.send(slow)
     late = Delivery.objects.get()
-    assert (late.status, late.calls, late.finished_at) == (row.status, 1, row.finished_at)
-    assert len(receiver.calls) == 2 and Attempt.objects.count() == 2, "both calls were made"
+    assert (late.status, late.calls, late.finished_at) == (
+        row.status,
+        1,
+        row.finished_at,
+    )
+    assert len(receiver.calls) == 2 and Attempt.objects.count() == 2, (
+        "both calls were made"
+    )
 
 
 @pytest.fixture
@@ -180,14 +194,20 @@ def impatient(monkeypatch):
     monkeypatch.setattr("webhooks.delivery.outcomes.SLOW", 0.1)
 
 
-def test_five_timeouts_in_a_row_make_an_address_hang(impatient, examples, registers, receiver):
+def test_five_timeouts_in_a_row_make_an_address_hang(
+    impatient, examples, registers, receiver
+):
     """One that has answered before."""
     receiver.silent = True
     examples(registers(), 5)
     Webhook.objects.update(has_answered=True)
     worker_calls()
     webhook = Webhook.objects.get()
-    assert (webhook.is_hanging, webhook.is_silent, webhook.is_enabled) == (True, False, True)
+    assert (webhook.is_hanging, webhook.is_silent, webhook.is_enabled) == (
+        True,
+        False,
+        True,
+    )
     receiver.silent = False
     time_passes(seconds=301)
     worker_calls()
@@ -202,7 +222,11 @@ def test_five_timeouts_make_an_address_that_never_answered_silent(
     examples(webhook, 5)
     worker_calls()
     silent = Webhook.objects.get()
-    assert (silent.is_hanging, silent.is_silent, silent.is_enabled) == (False, True, True)
+    assert (silent.is_hanging, silent.is_silent, silent.is_enabled) == (
+        False,
+        True,
+        True,
+    )
     examples(webhook, MANY)
     assert claimed(MANY, 0) == {webhook["id"]: sending.share()}, "it keeps its share"
     Delivery.objects.update(lease_owner=None, lease_until=None)
@@ -210,10 +234,16 @@ def test_five_timeouts_make_an_address_that_never_answered_silent(
     time_passes(seconds=301)
     worker_calls()
     answers = Webhook.objects.get()
-    assert (answers.timeouts, answers.has_answered, answers.is_silent) == (0, True, False)
+    assert (answers.timeouts, answers.has_answered, answers.is_silent) == (
+        0,
+        True,
+        False,
+    )
 
 
-def test_one_that_never_answers_is_waited_for_less(monkeypatch, examples, registers, receiver):
+def test_one_that_never_answers_is_waited_for_less(
+    monkeypatch, examples, registers, receiver
+):
     monkeypatch.setattr(sending, "SHORT_DEADLINE", 0.2)
     receiver.silent = True
     examples(registers(), 2)
@@ -222,7 +252,9 @@ def test_one_that_never_answers_is_waited_for_less(monkeypatch, examples, regist
     worker_calls()
     assert time.monotonic() - started < 3
     assert Webhook.objects.get().timeouts == HANGING + 2, "it stays silent"
-    assert {row.last_error for row in Delivery.objects.all()} == {"endpoint_unconfirmed"}
+    assert {row.last_error for row in Delivery.objects.all()} == {
+        "endpoint_unconfirmed"
+    }
 
 
 def test_a_hanging_receiver_does_not_delay_another(examples, registers, receiver):
@@ -261,9 +293,9 @@ def test_the_queries_of_a_claim_do_not_grow_with_what_waits_behind_a_failing_cal
     few = claim_queries()
     follow(head, range(4, 44))
     assert claim_queries() == few
-    assert set(Delivery.objects.exclude(pk=head.pk).values_list("due_at", flat=True)) == {
-        later["blocks_until"]
-    }
+    assert set(
+        Delivery.objects.exclude(pk=head.pk).values_list("due_at", flat=True)
+    ) == {later["blocks_until"]}
 
 
 def follow(head, sequences):
@@ -292,7 +324,10 @@ def queries():
 def queries_with(webhook, count):
     first = Delivery.objects.get()
     later = timezone.now().replace(year=2100)
-    rows = [Delivery(webhook_id=webhook["id"], due_at=later, sequence=1) for _ in range(count)]
+    rows = [
+        Delivery(webhook_id=webhook["id"], due_at=later, sequence=1)
+        for _ in range(count)
+    ]
     for row in rows:
         row.event_id, row.object_key = row.pk, row.pk
     Delivery.objects.bulk_create(rows)

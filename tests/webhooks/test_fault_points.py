@@ -70,7 +70,10 @@ def test_killed_in_the_middle_of_an_exchange_it_goes_on_and_all_of_it_is_told(
     with pytest.raises(requests.ConnectionError):
         form = {"invitation": (None, invited["invitation"])}
         post(product, faber, f"{alice.prefix}/connections/invitation", files=form)
-    assert [row.state for row in Connection.objects.order_by("pk")] == ["Invited", "Negotiating"]
+    assert [row.state for row in Connection.objects.order_by("pk")] == [
+        "Invited",
+        "Negotiating",
+    ]
     let_leases_run_out()
     assert product.manage("deliver") == 0
     assert {row.state for row in Connection.objects.all()} == {"Connected"}
@@ -95,9 +98,14 @@ def test_killed_between_call_and_note_it_calls_again_with_the_same_id_and_bytes(
     assert set(Delivery.objects.values_list("status", flat=True)) == {"done"}
 
 
-def test_killed_after_claiming_it_calls_when_the_lease_is_over(receiver, chain, product):
+def test_killed_after_claiming_it_calls_when_the_lease_is_over(
+    receiver, chain, product
+):
     assert product.manage("deliver", FAULT_POINT="after_claim") == KILLED
-    assert receiver.calls == [] and Delivery.waiting().exclude(lease_owner=None).count() == 1
+    assert (
+        receiver.calls == []
+        and Delivery.waiting().exclude(lease_owner=None).count() == 1
+    )
     time_passes(seconds=61)
     assert product.manage("deliver") == 0
     assert told(receiver) == [1, 2]
@@ -112,11 +120,17 @@ def told_by_object(receiver):
 
 def post(product, organization, path, body=None, files=None):
     return requests.post(
-        product.url + path, json=body, files=files, headers=organization.headers, timeout=30
+        product.url + path,
+        json=body,
+        files=files,
+        headers=organization.headers,
+        timeout=30,
     )
 
 
-def test_the_loop_outlives_a_lost_database_and_ends_when_asked(faber, receiver, registers, product):
+def test_the_loop_outlives_a_lost_database_and_ends_when_asked(
+    faber, receiver, registers, product
+):
     registers(messageTypes=["connection_invited"])
     loop = product.supervisor.popen("python manage.py deliver --loop")
     try:

@@ -22,7 +22,9 @@ def ids(events):
 
 
 def settled(tenant):
-    return [event.object_id for event in feed.page(feed.of(tenant), feed.FIRST, 100).events]
+    return [
+        event.object_id for event in feed.page(feed.of(tenant), feed.FIRST, 100).events
+    ]
 
 
 class Reader:
@@ -34,7 +36,9 @@ class Reader:
     def next(self):
         response = self.organization.send("get", self.path)
         assert response.status_code == 200, response.content
-        [target] = re.findall(r'^<http://[^/]+(/[^>]+)>; rel="next"$', response.headers["Link"])
+        [target] = re.findall(
+            r'^<http://[^/]+(/[^>]+)>; rel="next"$', response.headers["Link"]
+        )
         self.path = target
         return response.json()
 
@@ -84,7 +88,9 @@ def test_the_cursor_of_any_event_is_the_place_behind_it(faber):
     for name in ("a1", "b1", "c1"):
         faber.invites(connectionId=name)
     first, *rest = faber.get("/events")
-    assert faber.get("/events", after=first["cursor"])[0]["eventId"] == rest[0]["eventId"]
+    assert (
+        faber.get("/events", after=first["cursor"])[0]["eventId"] == rest[0]["eventId"]
+    )
     assert faber.get("/events", after=rest[-1]["cursor"]) == []
 
 
@@ -107,13 +113,18 @@ def test_filters_choose_and_the_cursor_goes_on_all_the_same(faber):
     assert start.transaction_id >= Event.objects.latest("transaction_id").transaction_id
 
 
-@pytest.mark.parametrize("query", ["after=x", "after=", "after=" + "A" * 120, "after=nOw"])
+@pytest.mark.parametrize(
+    "query", ["after=x", "after=", "after=" + "A" * 120, "after=nOw"]
+)
 def test_what_is_no_cursor_is_refused(faber, query):
     response = faber.send("get", f"/events?{query}")
     if query == "after=":
         assert response.status_code == 200
     else:
-        assert (response.status_code, response.json()["code"]) == (400, "invalid_cursor")
+        assert (response.status_code, response.json()["code"]) == (
+            400,
+            "invalid_cursor",
+        )
 
 
 def test_a_cursor_older_than_what_is_kept_is_refused(faber, settings):
@@ -125,7 +136,9 @@ def test_a_cursor_older_than_what_is_kept_is_refused(faber, settings):
     settings.EVENT_RETENTION_DAYS = 30
     old = Event.objects.get().created_at - timedelta(days=31)
     Event.objects.update(id=first_id(int(old.timestamp() * 1000)))
-    assert faber.get("/events") == [], "what may be forgotten at any moment is no place to begin"
+    assert faber.get("/events") == [], (
+        "what may be forgotten at any moment is no place to begin"
+    )
 
 
 def test_events_of_others_and_examples_are_not_there(faber, acme):

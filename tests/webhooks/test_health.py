@@ -19,7 +19,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def example(faber, webhook):
-    return faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+    return faber.post(
+        f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+    )
 
 
 def shown(faber, webhook):
@@ -92,7 +94,9 @@ def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broke
     faber.call("patch", f"/webhooks/{broken['id']}", {"retryUnconfirmed": False})
     assert Webhook.objects.get().strikes == HANGING, "it is the same address"
     faber.call(
-        "patch", f"/webhooks/{broken['id']}", {"url": shown(faber, broken)["url"] + "/mended"}
+        "patch",
+        f"/webhooks/{broken['id']}",
+        {"url": shown(faber, broken)["url"] + "/mended"},
     )
     hook = Webhook.objects.get()
     assert (hook.strikes, hook.timeouts, hook.failing_since, hook.has_answered) == (
@@ -102,9 +106,13 @@ def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broke
     assert shown(faber, broken)["enabled"] is True
 
 
-def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(faber, receiver, broken):
+def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(
+    faber, receiver, broken
+):
     def moves(call):
-        faber.call("patch", f"/webhooks/{broken['id']}", {"url": receiver.url + "/mended"})
+        faber.call(
+            "patch", f"/webhooks/{broken['id']}", {"url": receiver.url + "/mended"}
+        )
 
     receiver.answers(410)
     receiver.meet = moves
@@ -119,7 +127,9 @@ def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):
     assert recovery.close_disabled() == 2
     assert recovery.close_disabled() == 0
     rows = faber.get(f"/webhooks/{broken['id']}/deliveries")
-    assert {(row["status"], row["error"]) for row in rows} == {("Exhausted", "webhook_disabled")}
+    assert {(row["status"], row["error"]) for row in rows} == {
+        ("Exhausted", "webhook_disabled")
+    }
 
 
 def test_people_get_one_message_each(faber, broken):
@@ -129,7 +139,10 @@ def test_people_get_one_message_each(faber, broken):
     failed_for(days=5.1)
     calls_once_more(faber, broken)
     assert [notices.send_due(), notices.send_due()] == [1, 0]
-    assert [message.to for message in mail.outbox] == [["ann@faber.example"], ["ben@faber.example"]]
+    assert [message.to for message in mail.outbox] == [
+        ["ann@faber.example"],
+        ["ben@faber.example"],
+    ]
     assert "127.0.0.1" in mail.outbox[0].body and "/hooks" not in mail.outbox[0].body
     assert "Every call failed for days" in mail.outbox[0].body
 
@@ -151,7 +164,9 @@ def test_a_notice_whose_mail_fails_is_sent_later(faber, broken, monkeypatch):
 
 def test_other_webhooks_that_ask_are_told(faber, broken, registers):
     registers(messageTypes=["webhook_disabled"])
-    Webhook.objects.filter(pk=broken["id"]).update(failing_since=timezone.now() - timedelta(days=6))
+    Webhook.objects.filter(pk=broken["id"]).update(
+        failing_since=timezone.now() - timedelta(days=6)
+    )
     calls_once_more(faber, broken)
     [event] = Event.objects.filter(type="webhook_disabled")
     assert (event.object_id, event.sequence) == (broken["id"], 1)
@@ -169,7 +184,9 @@ def disabled(faber, broken):
     return broken
 
 
-def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(faber, receiver, disabled):
+def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(
+    faber, receiver, disabled
+):
     receiver.calls.clear()
     receiver.answers(200)
     faber.put(f"/webhooks/{disabled['id']}/enable")
@@ -243,7 +260,9 @@ def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
 
 
 @pytest.mark.parametrize("status", ["done", "exhausted", "unconfirmed", "pending"])
-def test_any_delivery_is_sent_again_with_the_same_id_and_bytes(faber, receiver, registers, status):
+def test_any_delivery_is_sent_again_with_the_same_id_and_bytes(
+    faber, receiver, registers, status
+):
     webhook = registers()
     made = example(faber, webhook)
     worker_calls()

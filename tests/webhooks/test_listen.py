@@ -29,7 +29,11 @@ class Servers:
         self.running = ExitStack()
 
     def start(self):
-        place = {"PORT": str(self.web), "STREAM_PORT": str(self.stream), "PUBLIC_URL": self.url}
+        place = {
+            "PORT": str(self.web),
+            "STREAM_PORT": str(self.stream),
+            "PUBLIC_URL": self.url,
+        }
         self.running.enter_context(serving("web", self.web, **place))
         self.running.enter_context(serving("stream", self.stream, **place))
 
@@ -72,11 +76,21 @@ def listens(servers, local, tmp_path):
             "PATH": os.environ["PATH"],
         }
         command = [sys.executable, "-m", "agency", "listen", "--url", servers.url]
-        command += ["--forward-to", local.url, "--state", str(tmp_path / "state.json"), *options]
+        command += [
+            "--forward-to",
+            local.url,
+            "--state",
+            str(tmp_path / "state.json"),
+            *options,
+        ]
         output = tmp_path / f"output{len(started)}"
         with output.open("w") as file:
             process = subprocess.Popen(
-                command, env=keys | environment, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT
+                command,
+                env=keys | environment,
+                cwd=ROOT,
+                stdout=file,
+                stderr=subprocess.STDOUT,
             )
         started.append(process)
         try:
@@ -117,7 +131,13 @@ def story(servers, faber):
     wallet = call(servers, faber, "POST", "/api/wallets", json={"ownerName": "Alice"})
     invited = call(servers, faber, "POST", "/connections", json={})
     accepts = {"invitation": invited["invitation"]}
-    call(servers, faber, "POST", f"/api/{wallet['walletId']}/connections/invitation", data=accepts)
+    call(
+        servers,
+        faber,
+        "POST",
+        f"/api/{wallet['walletId']}/connections/invitation",
+        data=accepts,
+    )
     message = {"connectionId": invited["connectionId"], "text": "Hello"}
     call(servers, faber, "POST", "/messages", json=message)
 
@@ -129,9 +149,13 @@ def test_a_story_is_posted_whole_and_in_order_with_valid_signatures(
         listener.says("Ctrl-C stops.")
         story(servers, faber)
         acme.invites()
-        wait_for(lambda: len(local.calls) == len(all_told(faber)), listener.output.read_text)
+        wait_for(
+            lambda: len(local.calls) == len(all_told(faber)), listener.output.read_text
+        )
         assert [call.body for call in local.calls] == all_told(faber)
-        [secret] = [w for w in listener.output.read_text().split() if w.startswith("whsec_")]
+        [secret] = [
+            w for w in listener.output.read_text().split() if w.startswith("whsec_")
+        ]
         for one in local.calls:
             Webhook(secret).verify(one.data, one.headers)
             assert one.headers["webhook-id"] == f"msg_{one.body['event_id']}"
@@ -157,7 +181,9 @@ def test_a_break_of_the_servers_misses_nothing(servers, faber, local, listens):
     assert objects(local) == told
 
 
-def test_stopped_and_started_again_it_goes_on_with_the_same_secret(servers, faber, local, listens):
+def test_stopped_and_started_again_it_goes_on_with_the_same_secret(
+    servers, faber, local, listens
+):
     with listens(faber) as listener:
         listener.says("Ctrl-C stops.")
         faber.invites(connectionId="before")
@@ -166,7 +192,9 @@ def test_stopped_and_started_again_it_goes_on_with_the_same_secret(servers, fabe
     assert stat.S_IMODE(listener.state.stat().st_mode) == 0o600
     faber.invites(connectionId="meanwhile")
     with listens(faber) as again:
-        wait_for(lambda: objects(local) == ["before", "meanwhile"], again.output.read_text)
+        wait_for(
+            lambda: objects(local) == ["before", "meanwhile"], again.output.read_text
+        )
     assert "whsec_" not in again.output.read_text()
 
 

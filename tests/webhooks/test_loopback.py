@@ -31,14 +31,18 @@ def in_a_process(program, *arguments, **given):
     environment = os.environ | {"DATABASE_URL": database, "ALLOWED_HOSTS": "*"} | given
     environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
     command = [sys.executable, "-c", program, *arguments]
-    ran = subprocess.run(command, env=environment, timeout=60, capture_output=True, text=True)
+    ran = subprocess.run(
+        command, env=environment, timeout=60, capture_output=True, text=True
+    )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout.strip()
 
 
 def registers(faber, url, **given):
     made = faber.made
-    return in_a_process(REGISTERS, made.access_token, made.subscription_key, url, **given)
+    return in_a_process(
+        REGISTERS, made.access_token, made.subscription_key, url, **given
+    )
 
 
 CALLS = "import django; django.setup(); from webhooks import tasks; tasks.deliver()"
@@ -52,7 +56,9 @@ def receiver():
 
 def test_it_is_called_under_the_settings_of_make_run(faber, receiver):
     assert registers(faber, receiver.url, **DEVELOPER_SETTINGS) == "200 None"
-    faber.post(f"/webhooks/{Webhook.objects.get().pk}/example", {"messageType": "verification"})
+    faber.post(
+        f"/webhooks/{Webhook.objects.get().pk}/example", {"messageType": "verification"}
+    )
     in_a_process(CALLS, **DEVELOPER_SETTINGS)
     assert receiver.types == ["verification"]
 
@@ -67,7 +73,9 @@ def test_it_is_refused_by_default(faber, receiver):
 
 def test_it_is_not_called_by_default(faber, receiver):
     registers(faber, receiver.url, **DEVELOPER_SETTINGS)
-    faber.post(f"/webhooks/{Webhook.objects.get().pk}/example", {"messageType": "verification"})
+    faber.post(
+        f"/webhooks/{Webhook.objects.get().pk}/example", {"messageType": "verification"}
+    )
     in_a_process(CALLS, DEBUG="1")
     assert receiver.calls == []
     assert Delivery.objects.get().last_error == "address_refused"

@@ -13,7 +13,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def chain(faber, receiver, registers):
     """A connection with three events, none told yet."""
-    registers(messageTypes=[str(kind) for kind in Type if kind.startswith("connection_")])
+    registers(
+        messageTypes=[str(kind) for kind in Type if kind.startswith("connection_")]
+    )
     invited = faber.invites(connectionId="office")
     faber.hosts().accepts_invitation(invited["invitation"])
     rows = Delivery.objects.filter(event__object_id="office").order_by("sequence")
@@ -67,7 +69,9 @@ def test_sent_again_by_hand_the_head_lets_the_next_go(faber, receiver, chain):
 def test_after_five_minutes_the_next_goes_without_it(receiver, chain):
     receiver.answers(500)
     worker_calls()
-    Delivery.objects.filter(pk=chain[0].pk).update(due_at=chain[0].due_at.replace(year=2100))
+    Delivery.objects.filter(pk=chain[0].pk).update(
+        due_at=chain[0].due_at.replace(year=2100)
+    )
     time_passes(seconds=290)
     worker_calls()
     assert told(receiver) == [1]
@@ -99,7 +103,9 @@ def test_a_head_that_is_given_up_lets_the_next_go(receiver, chain):
 
 
 def test_other_objects_do_not_wait(faber, receiver, chain):
-    receiver.meet = lambda call: receiver.answers(500 if call.body["sequence"] == 1 else 200)
+    receiver.meet = lambda call: receiver.answers(
+        500 if call.body["sequence"] == 1 else 200
+    )
     worker_calls()
     [elsewhere] = [other(faber) for _ in range(1)]
     receiver.meet = lambda call: receiver.answers(200)
@@ -121,5 +127,9 @@ def test_each_webhook_has_an_order_of_its_own(faber, receiver, registers):
     faber.hosts().accepts_invitation(invited["invitation"])
     broken.update(due_at=broken[0].due_at.replace(year=2100))
     worker_calls()
-    mine = [call for call in receiver.calls if call.body["object_id"] == invited["connectionId"]]
+    mine = [
+        call
+        for call in receiver.calls
+        if call.body["object_id"] == invited["connectionId"]
+    ]
     assert [call.body["sequence"] for call in mine] == [1, 2]

@@ -40,7 +40,9 @@ def told(receiver):
 
 def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, hook):
     """Each happened before the answer came that disabled the webhook."""
-    names = [faber.invites(connectionId=name)["connectionId"] for name in ("a", "b", "c")]
+    names = [
+        faber.invites(connectionId=name)["connectionId"] for name in ("a", "b", "c")
+    ]
     receiver.answers(410)
     worker_calls()
     worker_works()
@@ -51,7 +53,9 @@ def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, ho
     assert sorted(told(receiver)) == names
 
 
-def test_the_event_whose_call_failed_first_is_recovered(faber, receiver, hook, monkeypatch):
+def test_the_event_whose_call_failed_first_is_recovered(
+    faber, receiver, hook, monkeypatch
+):
     """It is older than its call, and given up by the time the webhook is."""
     receiver.answers(500)
     faber.invites(connectionId="first")
@@ -67,7 +71,9 @@ def test_the_event_whose_call_failed_first_is_recovered(faber, receiver, hook, m
     worker_calls()
     worker_works()
     assert not Webhook.objects.get().is_enabled
-    assert Webhook.objects.get().lost_since == Delivery.objects.earliest("pk").created_at
+    assert (
+        Webhook.objects.get().lost_since == Delivery.objects.earliest("pk").created_at
+    )
     receiver.calls.clear()
     receiver.answers(200)
     enables_and_recovers(faber, hook)
@@ -75,7 +81,9 @@ def test_the_event_whose_call_failed_first_is_recovered(faber, receiver, hook, m
     assert sorted(told(receiver)) == ["first", "last"]
 
 
-def test_what_was_lost_before_and_never_recovered_is_recovered_too(faber, receiver, hook):
+def test_what_was_lost_before_and_never_recovered_is_recovered_too(
+    faber, receiver, hook
+):
     Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
     lost = timezone.now() - timedelta(days=3)
     for cause in ("lost_since", "recover_since"):
@@ -111,11 +119,15 @@ def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
     registers(messageTypes=["connection_invited"], url=receiver.url + "/other")
     faber.invites()
     worker_calls()
-    Delivery.objects.exclude(webhook=hook["id"]).update(status="pending", due_at=in_days(9))
+    Delivery.objects.exclude(webhook=hook["id"]).update(
+        status="pending", due_at=in_days(9)
+    )
     Webhook.objects.update(created_at=in_days(-99))
     days_pass(31)
     retention.forget()
-    assert Event.objects.count() == 1 and not Delivery.objects.filter(webhook=hook["id"])
+    assert Event.objects.count() == 1 and not Delivery.objects.filter(
+        webhook=hook["id"]
+    )
     receiver.calls.clear()
     enables_and_recovers(faber, hook, since=in_days(-35).isoformat())
     worker_works()
@@ -164,7 +176,9 @@ def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hoo
     assert told(receiver) == ["late"]
 
 
-def test_a_recovery_repeats_what_is_never_confirmed_once(faber, receiver, registers, monkeypatch):
+def test_a_recovery_repeats_what_is_never_confirmed_once(
+    faber, receiver, registers, monkeypatch
+):
     monkeypatch.setattr(sending, "DEADLINE", 0.2)
     receiver.silent = True
     hook = registers(messageTypes=["connection_invited"], retryUnconfirmed=False)
@@ -176,7 +190,9 @@ def test_a_recovery_repeats_what_is_never_confirmed_once(faber, receiver, regist
     assert len(receiver.calls) == 2
 
 
-def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(faber, receiver, registers):
+def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
+    faber, receiver, registers
+):
     registers(messageTypes=["connection_invited", "connection_negotiating"])
     invited = faber.invites(connectionId="office")
     faber.hosts().accepts_invitation(invited["invitation"])
@@ -185,7 +201,9 @@ def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(faber, recei
     head.webhook.secret = b"unreadable"
     sending.send(head)
     assert Delivery.objects.get(pk=head.pk).last_error == "internal_error"
-    Delivery.objects.filter(pk=head.pk).update(due_at=timezone.now() + timedelta(days=9))
+    Delivery.objects.filter(pk=head.pk).update(
+        due_at=timezone.now() + timedelta(days=9)
+    )
     time_passes(seconds=301)
     worker_calls()
     assert [call.body["sequence"] for call in receiver.calls] == [2]

@@ -155,16 +155,24 @@ def test_unless_it_asks_it_is_told_the_usual_types(faber, given):
 
 
 def test_it_is_told_the_types_it_asks_for(faber):
-    made = registers(faber, messageTypes=["verification", "credential_issued", "verification"])
+    made = registers(
+        faber, messageTypes=["verification", "credential_issued", "verification"]
+    )
     assert made["messageTypes"] == ["verification", "credential_issued"]
-    assert "messageTypes[0]" in refused(registers, faber, messageTypes=["other"]).body["errors"]
+    assert (
+        "messageTypes[0]"
+        in refused(registers, faber, messageTypes=["other"]).body["errors"]
+    )
 
 
 def test_its_options_are_changed_one_by_one(faber):
     made = registers(faber, messageTypes=["verification"])
     path = f"/webhooks/{made['id']}"
     assert "retryUnconfirmed" not in made
-    assert faber.call("patch", path, {"retryUnconfirmed": False})["retryUnconfirmed"] is False
+    assert (
+        faber.call("patch", path, {"retryUnconfirmed": False})["retryUnconfirmed"]
+        is False
+    )
     changed = faber.call("patch", path, {"url": URL + "/2", "messageTypes": []})
     assert (changed["url"], changed["messageTypes"]) == (URL + "/2", CLIENTS)
     assert changed["retryUnconfirmed"] is False
@@ -172,16 +180,22 @@ def test_its_options_are_changed_one_by_one(faber):
     assert "url" in error.body["errors"]
 
 
-def test_null_takes_the_choice_for_unconfirmed_calls_back_and_is_absent_elsewhere(faber):
+def test_null_takes_the_choice_for_unconfirmed_calls_back_and_is_absent_elsewhere(
+    faber,
+):
     made = registers(faber, messageTypes=["verification"], retryUnconfirmed=True)
     path = f"/webhooks/{made['id']}"
-    changed = faber.call("patch", path, {"retryUnconfirmed": None, "messageTypes": None})
+    changed = faber.call(
+        "patch", path, {"retryUnconfirmed": None, "messageTypes": None}
+    )
     assert "retryUnconfirmed" not in changed
     assert changed["messageTypes"] == ["verification"]
     assert Webhook.objects.get(pk=made["id"]).retry_unconfirmed is None
     faber.call("patch", path, {"retryUnconfirmed": False})
     assert faber.call("patch", path, {"url": f"{URL}/2"})["retryUnconfirmed"] is False
-    assert "retryUnconfirmed" not in registers(faber, url=f"{URL}/3", retryUnconfirmed=None)
+    assert "retryUnconfirmed" not in registers(
+        faber, url=f"{URL}/3", retryUnconfirmed=None
+    )
 
 
 def test_what_was_chosen_for_everybody_before_is_left_to_the_address(faber):
@@ -205,7 +219,9 @@ def test_an_endorsers_webhook_is_never_called(faber):
 def test_registered_twice_with_one_key_the_secret_is_not_shown_again(faber):
     body = {"url": URL, "type": "Notification"}
     faber.call("post", "/webhooks", body, **{"Idempotency-Key": "once"})
-    error = refused(faber.call, "post", "/webhooks", body, **{"Idempotency-Key": "once"})
+    error = refused(
+        faber.call, "post", "/webhooks", body, **{"Idempotency-Key": "once"}
+    )
     assert (error.status, error.code) == (409, "already_created")
     assert Webhook.objects.count() == 1
 

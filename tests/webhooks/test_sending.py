@@ -25,7 +25,9 @@ def sent(faber, registers):
 
     def send(**options):
         webhook = registers(**options)
-        made = faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+        made = faber.post(
+            f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+        )
         worker_calls()
         return Delivery.objects.get(pk=made["deliveryId"])
 
@@ -57,7 +59,11 @@ def test_any_2xx_is_a_success_and_nothing_else_follows(receiver, sent, status):
 def test_any_other_status_is_a_failure_that_is_repeated(receiver, sent, status):
     receiver.answers(status, Location=receiver.url)
     row = sent()
-    assert (row.status, row.attempts, row.last_error) == (Status.PENDING, 1, "endpoint_refused")
+    assert (row.status, row.attempts, row.last_error) == (
+        Status.PENDING,
+        1,
+        "endpoint_refused",
+    )
     assert 3 < waits(row) <= 6
     assert len(receiver.calls) == 1, "a redirect is not followed"
 
@@ -71,38 +77,59 @@ def test_the_schedule_is_kept_to_its_end(receiver, sent):
         row = again(row)
     assert (row.status, row.calls) == (Status.EXHAUSTED, 10)
     assert row.finished_at and len(receiver.calls) == 10
-    assert tuple(SCHEDULE) == Delivery.SCHEDULE and sum(SCHEDULE) / 3600 == pytest.approx(75.6, 0.1)
+    assert tuple(SCHEDULE) == Delivery.SCHEDULE and sum(
+        SCHEDULE
+    ) / 3600 == pytest.approx(75.6, 0.1)
 
 
 def test_the_waits_are_not_all_the_same(receiver, faber, registers):
     receiver.answers(500)
     webhook = registers()
     for _ in range(8):
-        faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+        faber.post(
+            f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+        )
     worker_calls()
     delays = [waits(row) for row in Delivery.objects.all()]
     assert max(delays) - min(delays) > 0.2
 
 
-def test_every_call_of_an_event_has_the_same_id_and_bytes_and_its_own_time(receiver, sent):
+def test_every_call_of_an_event_has_the_same_id_and_bytes_and_its_own_time(
+    receiver, sent
+):
     receiver.answers(500)
     row = again(sent())
     first, second = receiver.calls
     assert first.data == second.data == row.event.body.encode()
-    assert first.headers["webhook-id"] == second.headers["webhook-id"] == f"msg_{row.event_id}"
+    assert (
+        first.headers["webhook-id"]
+        == second.headers["webhook-id"]
+        == f"msg_{row.event_id}"
+    )
 
 
 @pytest.mark.parametrize(
     "asked, at_least, at_most",
-    [("1", 3, 6), ("7", 6, 7), ("9", 7, 9), ("3600", 7, 12), ("soon", 3, 6), ("-1", 3, 6)],
+    [
+        ("1", 3, 6),
+        ("7", 6, 7),
+        ("9", 7, 9),
+        ("3600", 7, 12),
+        ("soon", 3, 6),
+        ("-1", 3, 6),
+    ],
 )
-def test_retry_after_is_heeded_up_to_twice_the_wait(receiver, sent, asked, at_least, at_most):
+def test_retry_after_is_heeded_up_to_twice_the_wait(
+    receiver, sent, asked, at_least, at_most
+):
     receiver.answers(503, Retry_After=asked)
     assert at_least < waits(sent()) <= at_most
 
 
 @pytest.mark.parametrize("status", [429, 502, 504])
-def test_an_overloaded_receiver_gets_a_minute_and_one_call_at_a_time(receiver, sent, status):
+def test_an_overloaded_receiver_gets_a_minute_and_one_call_at_a_time(
+    receiver, sent, status
+):
     receiver.answers(status, Retry_After="90")
     row = sent()
     assert 85 < waits(row) <= 90
@@ -131,7 +158,9 @@ def test_an_address_that_refuses_connections_is_a_failure(faber, sent, receiver)
     assert Webhook.objects.get().failing_since
 
 
-def test_an_address_that_became_private_is_not_called(faber, registers, receiver, settings):
+def test_an_address_that_became_private_is_not_called(
+    faber, registers, receiver, settings
+):
     webhook = registers()
     settings.OUTGOING_ALLOW_LOOPBACK = False
     faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
@@ -164,14 +193,18 @@ def test_a_receiver_that_never_answers_is_called_once(faber, impatient, receiver
 
 
 @pytest.mark.parametrize("before", [502, 504, 500, 404])
-def test_what_a_tunnel_answers_for_its_receiver_is_no_answer(impatient, receiver, sent, before):
+def test_what_a_tunnel_answers_for_its_receiver_is_no_answer(
+    impatient, receiver, sent, before
+):
     receiver.answers(before)
     row = sent()
     receiver.silent = True
     assert again(row).status == Status.UNCONFIRMED
 
 
-def test_no_answer_of_one_that_has_answered_is_repeated_late(faber, impatient, receiver, sent):
+def test_no_answer_of_one_that_has_answered_is_repeated_late(
+    faber, impatient, receiver, sent
+):
     first = sent()
     receiver.silent = True
     faber.post(f"/webhooks/{first.webhook_id}/example", {"messageType": "verification"})
@@ -193,13 +226,21 @@ def test_one_that_dies_after_it_has_read_the_event_gets_it_again(receiver, sent)
 
 def test_no_answer_is_not_repeated_where_the_webhook_says_so(impatient, sent):
     with serving(hangs, answers(b"")) as place:
-        assert sent(url=f"http://{place}/", retryUnconfirmed=False).status == Status.UNCONFIRMED
+        assert (
+            sent(url=f"http://{place}/", retryUnconfirmed=False).status
+            == Status.UNCONFIRMED
+        )
         Webhook.objects.update(has_answered=True)
-        assert sent(url=f"http://{place}/", retryUnconfirmed=False).status == Status.UNCONFIRMED
+        assert (
+            sent(url=f"http://{place}/", retryUnconfirmed=False).status
+            == Status.UNCONFIRMED
+        )
 
 
 @pytest.mark.slow
-def test_a_receiver_that_never_answers_and_asks_for_it_is_called_to_the_end(impatient, sent):
+def test_a_receiver_that_never_answers_and_asks_for_it_is_called_to_the_end(
+    impatient, sent
+):
     """It is never disabled."""
     with serving(*[hangs] * 10) as place:
         row = sent(url=f"http://{place}/", retryUnconfirmed=True)
@@ -214,7 +255,11 @@ def test_each_call_is_logged_and_what_was_answered_is_sealed(faber, receiver, se
     receiver.answers(500, b"Zenobia is not known here " + b"x" * 9000)
     again(row := sent())
     first, second = Attempt.objects.order_by("number")
-    assert (first.number, first.status_code, first.error) == (1, 500, "endpoint_refused")
+    assert (first.number, first.status_code, first.error) == (
+        1,
+        500,
+        "endpoint_refused",
+    )
     assert second.number == 2 and second.started_at >= first.started_at
     assert b"Zenobia" not in bytes(first.answer)
     assert len(vault.unseal(first, "answer")) == sending.ANSWER_BYTES

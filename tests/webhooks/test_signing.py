@@ -18,7 +18,9 @@ def called(faber, receiver):
     """Calls the receiver and answers the call."""
 
     def call(webhook):
-        faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
+        faber.post(
+            f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+        )
         worker_calls()
         return receiver.calls[-1]
 

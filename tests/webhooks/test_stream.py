@@ -46,7 +46,9 @@ def test_events_come_as_they_happen_with_the_body_that_webhooks_are_sent(faber, 
     assert faber.get("/events", after=sent.id) == []
 
 
-def test_a_listener_that_comes_again_misses_nothing_and_sees_nothing_twice(faber, server):
+def test_a_listener_that_comes_again_misses_nothing_and_sees_nothing_twice(
+    faber, server
+):
     stream = Stream(faber, server)
     stream.until_place()
     faber.invites(connectionId="a1")
@@ -91,7 +93,8 @@ def test_many_events_are_caught_up_with_in_order_while_more_come(faber, server):
     stream = Stream(faber, server, "after=start")
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(
-            threads, [lambda: [Connection.invite(wallet, name) for name in names[1200:]]]
+            threads,
+            [lambda: [Connection.invite(wallet, name) for name in names[1200:]]],
         )
         assert stream.take(1300) == names
         coming.result()
@@ -170,12 +173,19 @@ def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
 
     application = streaming.Application()
     application.hub = Broken()
-    asyncio.run(application.stream({"type": "http", "method": "GET", "path": "/"}, receive, send))
+    asyncio.run(
+        application.stream(
+            {"type": "http", "method": "GET", "path": "/"}, receive, send
+        )
+    )
     assert "a stream broke" in caplog.text and application.hub.all() == []
 
 
 def test_who_is_nobody_is_refused_and_nothing_else_is_served(faber, server):
-    assert refused(requests.get(f"{server}/events/stream", timeout=9)) == (401, "unauthorized")
+    assert refused(requests.get(f"{server}/events/stream", timeout=9)) == (
+        401,
+        "unauthorized",
+    )
     token = {"Authorization": faber.headers["Authorization"]}
     later = requests.get(
         f"{server}/credentials/v1/events/stream", headers=token, stream=True, timeout=9
@@ -186,7 +196,9 @@ def test_who_is_nobody_is_refused_and_nothing_else_is_served(faber, server):
     assert requests.get(f"{server}/health", timeout=9).text == "Healthy"
 
 
-def test_listeners_are_capped_for_each_organization_and_for_the_process(faber, acme, server):
+def test_listeners_are_capped_for_each_organization_and_for_the_process(
+    faber, acme, server
+):
     mine = [Stream(faber, server) for _ in range(30)]
     assert refused(Stream(faber, server).answer) == (429, "too_many_listeners")
     theirs = [Stream(acme, server) for _ in range(10)]

@@ -8,7 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agency.api.views import Contract, Parameters, View, find
+from agency.api.serializers import Contract, Parameters
+from agency.api.views import View, get_or_404
 from credentials.api.serializers import values_field
 from credentials.ledgers import registry_of
 from verifications.api.policies import POLICY
@@ -45,13 +46,17 @@ class PolicyTrialParameters(VerificationPolicyParameters):
     name = serializers.CharField(required=False, max_length=200)
     version = serializers.CharField(required=False, max_length=64)
     policyId = serializers.CharField(
-        required=False, max_length=128, help_text="Of a stored policy, instead of one given here."
+        required=False,
+        max_length=128,
+        help_text="Of a stored policy, instead of one given here.",
     )
     credentials = SampleCredential(many=True, required=False, max_length=MAX_SAMPLES)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in given and given.keys() - {"policyId", "credentials"}:
-            message = {"policyId": ["Give the id of a stored policy or a policy, not both."]}
+            message = {
+                "policyId": ["Give the id of a stored policy or a policy, not both."]
+            }
             raise serializers.ValidationError(message)
         return given
 
@@ -80,8 +85,12 @@ class PolicyLint(serializers.Serializer):
 
 
 class PolicyTrialContract(Contract):
-    satisfied = serializers.BooleanField(help_text="Whether autoSelect finds one for each item.")
-    selections = PolicyTrialSelection(many=True, help_text="What autoSelect would choose.")
+    satisfied = serializers.BooleanField(
+        help_text="Whether autoSelect finds one for each item."
+    )
+    selections = PolicyTrialSelection(
+        many=True, help_text="What autoSelect would choose."
+    )
     items = PolicyTrialItem(many=True)
     lint = PolicyLint(many=True)
 
@@ -104,8 +113,11 @@ class PolicyTrialContract(Contract):
 def shown(trial: Trial, refusals: list[str | None]) -> list[dict[str, Any]]:
     """How each sample did with one item."""
     return [
-        {"credential": number} | outcome(refusal, bool(candidate and candidate.is_revoked))
-        for number, (refusal, candidate) in enumerate(zip(refusals, trial.candidates, strict=True))
+        {"credential": number}
+        | outcome(refusal, bool(candidate and candidate.is_revoked))
+        for number, (refusal, candidate) in enumerate(
+            zip(refusals, trial.candidates, strict=True)
+        )
     ]
 
 
@@ -168,21 +180,25 @@ class PolicyTrials(View):
         responses=PolicyTrialContract,
         examples=[
             OpenApiExample(
-                "A policy and two samples", POLICY | {"credentials": SAMPLES}, request_only=True
+                "A policy and two samples",
+                POLICY | {"credentials": SAMPLES},
+                request_only=True,
             ),
             OpenApiExample("What would happen", ANSWER, response_only=True),
         ],
     )
     def create(self, request: Request) -> Response:
-        body = self.parsed(PolicyTrialParameters)
+        body = self.parse_body(PolicyTrialParameters)
         wanted, samples = self.policy(body), body.get("credentials", [])
         registry, now = registry_of(self.tenant.network), int(time.time())
         integers = integers_of(wanted, self.tenant.pk)
         tried = try_on(wanted, samples, registry, now, integers)
-        return self.shown(PolicyTrialContract, (tried, lint(wanted, tried, registry, now)))
+        return self.to_response(
+            PolicyTrialContract, (tried, lint(wanted, tried, registry, now))
+        )
 
     def policy(self, body: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in body:
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
-            return find(rows, body["policyId"]).shown()
-        return policy.normalise(self.parsed(VerificationPolicyParameters))
+            return get_or_404(rows, body["policyId"]).shown()
+        return policy.normalise(self.parse_body(VerificationPolicyParameters))

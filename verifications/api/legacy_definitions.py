@@ -9,15 +9,27 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.api.pagination import parameters
-from agency.api.views import Contract, Parameters, View, find
+from agency.api.serializers import Contract, Parameters
+from agency.api.views import View, get_or_404
 from verifications.api import legacy_requests
 from verifications.api.legacy_requests import NON_REVOKED, PREDICATE, REQUEST
-from verifications.api.serializers import PREDICATES, VerificationContract, VerificationPolicyQuery
+from verifications.api.serializers import (
+    PREDICATES,
+    VerificationContract,
+    VerificationPolicyQuery,
+)
 from verifications.api.verifier import VERIFICATION, Verifications
 from verifications.models import VerificationPolicy
-from verifications.proofs.request import MAX_NAMES, MAX_RESTRICTIONS, MAX_TIME, RESTRICTION_FIELDS
+from verifications.proofs.request import (
+    MAX_NAMES,
+    MAX_RESTRICTIONS,
+    MAX_TIME,
+    RESTRICTION_FIELDS,
+)
 
-BOTH = "Members are read, and answered, in both spellings, as `requested_attributes` too."
+BOTH = (
+    "Members are read, and answered, in both spellings, as `requested_attributes` too."
+)
 
 
 def from_old(*spellings: dict[str, str]) -> dict[str, str]:
@@ -34,7 +46,9 @@ def time() -> serializers.IntegerField:
 
 class AttributeValue(Parameters):
     name = serializers.CharField(max_length=256, trim_whitespace=False)
-    value = serializers.CharField(max_length=10_000, allow_blank=True, trim_whitespace=False)
+    value = serializers.CharField(
+        max_length=10_000, allow_blank=True, trim_whitespace=False
+    )
 
 
 class AttributeFilter(Parameters):
@@ -52,13 +66,17 @@ class AttributeFilter(Parameters):
 
     def to_internal_value(self, data: Any) -> Any:
         """Dropping what is not known here would demand less than was meant."""
-        if isinstance(data, dict) and any(str(name).startswith("attr::") for name in data):
+        if isinstance(data, dict) and any(
+            str(name).startswith("attr::") for name in data
+        ):
             message = "Write attr::<name>::value as attributeValue: {name, value}."
             raise serializers.ValidationError(message)
         return super().to_internal_value(data)
 
 
-RevocationInterval = type("RevocationInterval", (Parameters,), {"from": time(), "to": time()})
+RevocationInterval = type(
+    "RevocationInterval", (Parameters,), {"from": time(), "to": time()}
+)
 
 
 class ProofAttributeInfo(Parameters):
@@ -70,7 +88,9 @@ class ProofAttributeInfo(Parameters):
         required=False,
         max_length=MAX_NAMES,
     )
-    restrictions = AttributeFilter(many=True, required=False, max_length=MAX_RESTRICTIONS)
+    restrictions = AttributeFilter(
+        many=True, required=False, max_length=MAX_RESTRICTIONS
+    )
     nonRevoked = RevocationInterval(required=False)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -97,9 +117,15 @@ class ProofRequest(Parameters):
 
     name = serializers.CharField(max_length=200)
     version = serializers.CharField(max_length=64)
-    nonce = serializers.CharField(required=False, help_text="Ignored: each request gets its own.")
-    requestedAttributes = serializers.DictField(child=ProofAttributeInfo(), required=False)
-    requestedPredicates = serializers.DictField(child=ProofPredicateInfo(), required=False)
+    nonce = serializers.CharField(
+        required=False, help_text="Ignored: each request gets its own."
+    )
+    requestedAttributes = serializers.DictField(
+        child=ProofAttributeInfo(), required=False
+    )
+    requestedPredicates = serializers.DictField(
+        child=ProofPredicateInfo(), required=False
+    )
     nonRevoked = RevocationInterval(required=False)
 
 
@@ -126,7 +152,11 @@ REQUESTED: dict[str, Any] = {
     "version": "1.0.0",
     "requestedAttributes": {"Name of the dog": {"name": "name"}},
     "requestedPredicates": {
-        "Born before 2023": {"name": "year", "predicateType": "<", "predicateValue": 2023}
+        "Born before 2023": {
+            "name": "year",
+            "predicateType": "<",
+            "predicateValue": 2023,
+        }
     },
 }
 WANTED = OpenApiExample("A proof request", REQUESTED, request_only=True)
@@ -152,9 +182,9 @@ class VerificationDefinitions(View):
         examples=[WANTED, STORED],
     )
     def create(self, request: Request) -> Response:
-        policy = legacy_requests.to_policy(self.parsed(ProofRequest))
-        created = self.act(VerificationPolicy.create, self.tenant, policy)
-        return self.shown(VerificationDefinitionContract, created)
+        policy = legacy_requests.to_policy(self.parse_body(ProofRequest))
+        created = self.perform(VerificationPolicy.create, self.tenant, policy)
+        return self.to_response(VerificationDefinitionContract, created)
 
     @extend_schema(
         operation_id="listVerificationDefinitions",
@@ -164,7 +194,9 @@ class VerificationDefinitions(View):
         examples=[STORED],
     )
     def list(self, request: Request) -> Response:
-        return self.listed(VerificationDefinitionContract, self.rows, VerificationPolicyQuery)
+        return self.list_response(
+            VerificationDefinitionContract, self.rows, VerificationPolicyQuery
+        )
 
     @extend_schema(
         operation_id="getVerificationDefinition",
@@ -173,7 +205,10 @@ class VerificationDefinitions(View):
         examples=[STORED],
     )
     def retrieve(self, request: Request, verificationDefinitionId: str) -> Response:
-        return self.shown(VerificationDefinitionContract, find(self.rows, verificationDefinitionId))
+        return self.to_response(
+            VerificationDefinitionContract,
+            get_or_404(self.rows, verificationDefinitionId),
+        )
 
     @extend_schema(
         operation_id="deleteVerificationDefinition",
@@ -182,7 +217,7 @@ class VerificationDefinitions(View):
         responses=None,
     )
     def destroy(self, request: Request, verificationDefinitionId: str) -> Response:
-        find(self.rows, verificationDefinitionId).delete()
+        get_or_404(self.rows, verificationDefinitionId).delete()
         return Response()
 
 
@@ -207,9 +242,9 @@ class OldVerifications(Verifications):
         ],
     )
     def create(self, request: Request) -> Response:
-        body = self.parsed(VerificationParameters)
+        body = self.parse_body(VerificationParameters)
         policies = VerificationPolicy.objects.filter(tenant=self.tenant)
-        policy = find(policies, body["verificationDefinitionId"])
+        policy = get_or_404(policies, body["verificationDefinitionId"])
         if "connectionId" in body:
             return self.sent(body["connectionId"], policy.shown(), policy.pk)
         return self.shared(policy.shown(), policy.pk)

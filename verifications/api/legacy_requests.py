@@ -59,7 +59,10 @@ def _restrictions(item: dict) -> list[dict]:
 def _restriction(one: dict) -> dict:
     restriction = {name: one[name] for name in RESTRICTION_FIELDS if name in one}
     if value := one.get("attributeValue"):
-        named = {"attributeName": value.get("name"), "attributeValue": value.get("value")}
+        named = {
+            "attributeName": value.get("name"),
+            "attributeValue": value.get("value"),
+        }
         restriction["value"] = named
     return restriction
 
@@ -74,8 +77,12 @@ def _requirement(intervals: list[dict]) -> dict:
 
 def from_policy(policy: dict) -> dict:
     """A (normalised) policy as a request with every member in both spellings."""
-    attributes = {item["policyName"]: _shown_attribute(item) for item in policy["attributes"]}
-    predicates = {item["policyName"]: _shown_predicate(item) for item in policy["predicates"]}
+    attributes = {
+        item["policyName"]: _shown_attribute(item) for item in policy["attributes"]
+    }
+    predicates = {
+        item["policyName"]: _shown_predicate(item) for item in policy["predicates"]
+    }
     request = {"requestedAttributes": attributes, "requestedPredicates": predicates}
     request |= _interval(policy.get("revocationRequirement", {}))
     spelled = _both(request, REQUEST | NON_REVOKED)

@@ -4,7 +4,7 @@ from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.response import Response
 
 from agency.api.pagination import parameters
-from agency.api.views import View, find
+from agency.api.views import View, get_or_404
 from verifications.api.serializers import (
     VerificationPolicyContract,
     VerificationPolicyParameters,
@@ -47,9 +47,9 @@ class VerificationPolicies(View):
         examples=[WANTED, STORED],
     )
     def create(self, request):
-        body = self.parsed(VerificationPolicyParameters)
-        created = self.act(VerificationPolicy.create, self.tenant, body)
-        return self.shown(VerificationPolicyContract, created)
+        body = self.parse_body(VerificationPolicyParameters)
+        created = self.perform(VerificationPolicy.create, self.tenant, body)
+        return self.to_response(VerificationPolicyContract, created)
 
     @extend_schema(
         operation_id="listVerificationPolicies",
@@ -59,7 +59,9 @@ class VerificationPolicies(View):
         examples=[STORED],
     )
     def list(self, request):
-        return self.listed(VerificationPolicyContract, self.rows, VerificationPolicyQuery)
+        return self.list_response(
+            VerificationPolicyContract, self.rows, VerificationPolicyQuery
+        )
 
     @extend_schema(
         operation_id="getVerificationPolicy",
@@ -68,7 +70,9 @@ class VerificationPolicies(View):
         examples=[STORED],
     )
     def retrieve(self, request, policyId):
-        return self.shown(VerificationPolicyContract, find(self.rows, policyId))
+        return self.to_response(
+            VerificationPolicyContract, get_or_404(self.rows, policyId)
+        )
 
     @extend_schema(
         operation_id="deleteVerificationPolicy",
@@ -77,5 +81,5 @@ class VerificationPolicies(View):
         responses=None,
     )
     def destroy(self, request, policyId):
-        find(self.rows, policyId).delete()
+        get_or_404(self.rows, policyId).delete()
         return Response()

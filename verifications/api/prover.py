@@ -9,7 +9,7 @@ from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi import examples
 from agency.api.pagination import parameters
-from agency.api.views import find, found, heavy
+from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
 from verifications.api.policies import WANTED
@@ -52,7 +52,9 @@ class WalletVerifications(WalletView):
         examples=[VERIFICATION],
     )
     def list(self, request, walletId):
-        return self.listed(VerificationContract, self.rows, WalletVerificationQuery)
+        return self.list_response(
+            VerificationContract, self.rows, WalletVerificationQuery
+        )
 
     @extend_schema(
         operation_id="listVerificationsForConnection",
@@ -63,7 +65,9 @@ class WalletVerifications(WalletView):
     )
     def list_of_connection(self, request, walletId, connectionId):
         rows = self.rows.filter(connection__connection_id=connectionId)
-        return self.listed(VerificationContract, rows, ConnectionVerificationQuery)
+        return self.list_response(
+            VerificationContract, rows, ConnectionVerificationQuery
+        )
 
     @extend_schema(
         operation_id="proposeVerification",
@@ -74,11 +78,17 @@ class WalletVerifications(WalletView):
     )
     def propose(self, request, walletId, connectionId):
         wallet = self.wallet
-        connections = wallet.connections.filter(connectionless=False).select_related("my_key")
-        connection = found(connections.filter(connection_id=connectionId).first(), Connection)
-        body = policy.normalise(self.parsed(VerificationPolicyParameters))
-        proposed = self.act(Verification.propose, connection, body)
-        return self.shown(VerificationContract, find(self.rows, proposed.pk))
+        connections = wallet.connections.filter(connectionless=False).select_related(
+            "my_key"
+        )
+        connection = or_404(
+            connections.filter(connection_id=connectionId).first(), Connection
+        )
+        body = policy.normalise(self.parse_body(VerificationPolicyParameters))
+        proposed = self.perform(Verification.propose, connection, body)
+        return self.to_response(
+            VerificationContract, get_or_404(self.rows, proposed.pk)
+        )
 
     @extend_schema(
         operation_id="getWalletVerification",
@@ -88,7 +98,9 @@ class WalletVerifications(WalletView):
         examples=[VERIFICATION],
     )
     def retrieve(self, request, walletId, verificationId):
-        return self.settled(VerificationContract, lambda: find(self.rows, verificationId))
+        return self.wait_for_change(
+            VerificationContract, lambda: get_or_404(self.rows, verificationId)
+        )
 
     @extend_schema(
         operation_id="getAvailableCredentialsForVerification",
@@ -98,17 +110,23 @@ class WalletVerifications(WalletView):
         responses=VerificationPolicyCredentialContract(many=True),
     )
     def available(self, request, walletId, verificationId):
-        return self.fitting(find(with_parties(self.rows), verificationId).available())
+        return self.fitting(
+            get_or_404(with_parties(self.rows), verificationId).available()
+        )
 
     def fitting(self, offered):
         parts = {False: [], True: []}
         for item, credentials in offered:
             parts[item.is_predicate].append((item, credentials))
         attributes, predicates = (
-            VerificationPolicyCredentialContract(part, many=True, context=self.context).data
+            VerificationPolicyCredentialContract(
+                part, many=True, context=self.context
+            ).data
             for part in (parts[False], parts[True])
         )
-        return Response(dialects.available_credentials(self.request, attributes, predicates))
+        return Response(
+            dialects.available_credentials(self.request, attributes, predicates)
+        )
 
     @extend_schema(
         operation_id="getAvailableCredentialsForParameters",
@@ -132,7 +150,7 @@ class WalletVerifications(WalletView):
         return self.answer_shared(wallet, self.given())
 
     def answer_shared(self, *given):
-        verification = self.act(Verification.answer_shared, *given)
+        verification = self.perform(Verification.answer_shared, *given)
         verification.connection.require_mine(verification)
         return Response()
 
@@ -155,12 +173,14 @@ class WalletVerifications(WalletView):
     @heavy
     def submit_data(self, request, walletId):
         wallet = self.wallet
-        body = self.parsed(VerificationDataSelections)
+        body = self.parse_body(VerificationDataSelections)
         message = self.read(body["verificationData"])
         return self.answer_shared(wallet, message, body.get("parameters", []))
 
     def given(self):
-        return self.read(self.parsed(VerificationDataParameters)["verificationData"])
+        return self.read(
+            self.parse_body(VerificationDataParameters)["verificationData"]
+        )
 
     def read(self, data):
         return links.resolve(data, "verificationData", messages.check_shared)
@@ -173,7 +193,7 @@ class WalletVerifications(WalletView):
     )
     @heavy
     def auto_select(self, request, walletId, verificationId):
-        self.act(find(with_parties(self.rows), verificationId).auto_select)
+        self.perform(get_or_404(with_parties(self.rows), verificationId).auto_select)
         return Response()
 
     @extend_schema(
@@ -191,11 +211,13 @@ class WalletVerifications(WalletView):
     )
     @heavy
     def submit(self, request, walletId, verificationId):
-        serializer = SelectionParameters(data=request.data or [], many=True, max_length=100)
+        serializer = SelectionParameters(
+            data=request.data or [], many=True, max_length=100
+        )
         self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
-        verification = find(with_parties(self.rows), verificationId)
-        self.act(verification.submit, serializer.validated_data)
+        verification = get_or_404(with_parties(self.rows), verificationId)
+        self.perform(verification.submit, serializer.validated_data)
         return Response()
 
     @extend_schema(
@@ -205,7 +227,7 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def decline(self, request, walletId, verificationId):
-        self.act(find(with_parties(self.rows), verificationId).decline)
+        self.perform(get_or_404(with_parties(self.rows), verificationId).decline)
         return Response()
 
     @extend_schema(
@@ -215,5 +237,5 @@ class WalletVerifications(WalletView):
         responses=None,
     )
     def destroy(self, request, walletId, verificationId):
-        find(with_parties(self.rows), verificationId).remove()
+        get_or_404(with_parties(self.rows), verificationId).remove()
         return Response()

@@ -5,9 +5,14 @@ import uuid
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.views import Contract, Parameters, compact, utc
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.serializers import ExchangeLinkParameters
-from credentials.api.serializers import LINK_COLUMNS, CredentialContract, listed_id, shares
+from credentials.api.serializers import (
+    LINK_COLUMNS,
+    CredentialContract,
+    listed_id,
+    shares,
+)
 from verifications.models import Verification
 from verifications.proofs.selection import Selection
 
@@ -50,7 +55,9 @@ class AttributePolicy(Parameters):
 
 
 class PredicatePolicy(Parameters):
-    policyName = serializers.CharField(required=False, max_length=256, trim_whitespace=False)
+    policyName = serializers.CharField(
+        required=False, max_length=256, trim_whitespace=False
+    )
     attributeName = serializers.CharField(max_length=256, trim_whitespace=False)
     predicateType = serializers.ChoiceField(PREDICATES)
     predicateValue = serializers.IntegerField(
@@ -107,9 +114,13 @@ class ProofAttribute(serializers.Serializer):
 class Check(serializers.Serializer):
     """One line of the verifier's checklist: docs/verification.md."""
 
-    policyName = serializers.CharField(required=False, help_text="None: the whole answer.")
+    policyName = serializers.CharField(
+        required=False, help_text="None: the whole answer."
+    )
     rule = serializers.CharField()
-    status = serializers.ChoiceField([(word, word) for word in ("pass", "fail", "skipped")])
+    status = serializers.ChoiceField(
+        [(word, word) for word in ("pass", "fail", "skipped")]
+    )
     code = serializers.CharField(required=False, help_text="Of a failure; stable.")
     message = serializers.CharField(required=False)
 
@@ -148,32 +159,38 @@ class VerificationContract(Contract):
 
     verificationId = serializers.CharField()
     connectionId = serializers.CharField(required=False)
-    definitionId = serializers.CharField(required=False, help_text="The id of the stored policy.")
+    definitionId = serializers.CharField(
+        required=False, help_text="The id of the stored policy."
+    )
     state = serializers.ChoiceField(STATES)
     createdAtUtc = serializers.DateTimeField()
     updatedAtUtc = serializers.DateTimeField()
     isValid = serializers.BooleanField(required=False)
     verifiedAtUtc = serializers.DateTimeField(required=False)
     proof = serializers.DictField(child=ProofAttribute(), required=False)
-    checks = Check(many=True, required=False, help_text="Why the proof is valid or not.")
+    checks = Check(
+        many=True, required=False, help_text="Why the proof is valid or not."
+    )
     policy = VerificationPolicyParameters()
     proposal = ProofProposal(required=False)
-    verificationRequestData = serializers.CharField(required=False, help_text="Of one by link.")
+    verificationRequestData = serializers.CharField(
+        required=False, help_text="Of one by link."
+    )
     verificationRequestUrl = serializers.CharField(required=False)
     verificationUrl = serializers.CharField(required=False)
 
     def to_representation(self, verification):
         connection, policy_id = verification.connection, verification.policy_id
         url = connection.invitation_url if shares(connection) else None
-        return compact(
+        return drop_nulls(
             verificationId=str(verification.pk),
             connectionId=listed_id(connection),
             definitionId=str(policy_id) if policy_id else None,
             state=verification.state,
-            createdAtUtc=utc(verification.created_at),
-            updatedAtUtc=utc(verification.updated_at),
+            createdAtUtc=format_utc(verification.created_at),
+            updatedAtUtc=format_utc(verification.updated_at),
             isValid=verification.is_valid,
-            verifiedAtUtc=utc(verification.verified_at),
+            verifiedAtUtc=format_utc(verification.verified_at),
             proof=verification.shown_proof(),
             checks=verification.shown_checks(),
             policy=verification.shown_policy(),
@@ -189,7 +206,9 @@ class VerificationResult(Contract):
     proof = serializers.DictField(child=ProofAttribute(), required=False)
 
     def to_representation(self, verification):
-        return compact(valid=bool(verification.is_valid), proof=verification.shown_proof())
+        return drop_nulls(
+            valid=bool(verification.is_valid), proof=verification.shown_proof()
+        )
 
 
 class PolicyIdField(serializers.CharField):
@@ -223,7 +242,10 @@ class WalletVerificationQuery(ConnectionVerificationQuery):
 
 class VerificationQuery(WalletVerificationQuery):
     definitionId = PolicyIdField(
-        source="policy_id", required=False, max_length=128, help_text="The id of the policy."
+        source="policy_id",
+        required=False,
+        max_length=128,
+        help_text="The id of the policy.",
     )
 
 
@@ -240,7 +262,9 @@ class SelectionParameters(Parameters):
 
     def to_internal_value(self, data):
         value = super().to_internal_value(data)
-        return Selection(value["policyName"], value["credentialId"], value.get("hidden", False))
+        return Selection(
+            value["policyName"], value["credentialId"], value.get("hidden", False)
+        )
 
 
 class VerificationDataSelections(VerificationDataParameters):

@@ -5,7 +5,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.pagination import parameters
-from agency.api.views import View, find, found
+from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api.serializers import ExchangeLinkParameters, terms
 from connections.models import Connection
@@ -23,7 +23,9 @@ from verifications.models import Verification, VerificationPolicy
 from verifications.proofs import policy
 
 BY_OUT_OF_BAND = OpenApiExample(
-    "Out of band", {"protocol": "out-of-band", "goalCode": "request-proof"}, request_only=True
+    "Out of band",
+    {"protocol": "out-of-band", "goalCode": "request-proof"},
+    request_only=True,
 )
 VERIFICATION = OpenApiExample(
     "A valid proof",
@@ -64,18 +66,24 @@ def of(wallet):
 class Verifications(View):
     @property
     def rows(self):
-        asked = Verification.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        asked = Verification.objects.filter(
+            tenant=self.tenant, wallet__is_organization=True
+        )
         return asked.select_related("connection")
 
     def connection(self, connection_id):
-        rows = Connection.objects.filter(tenant=self.tenant, wallet__is_organization=True)
+        rows = Connection.objects.filter(
+            tenant=self.tenant, wallet__is_organization=True
+        )
         rows = rows.filter(connection_id=connection_id, connectionless=False)
-        return found(rows.select_related("wallet", "my_key").first(), Connection)
+        return or_404(rows.select_related("wallet", "my_key").first(), Connection)
 
     def sent(self, connection_id, body, policy_id=None):
         connection = self.connection(connection_id)
-        verification = self.act(Verification.send, connection, body, policy_id)
-        return self.shown(VerificationContract, find(self.rows, verification.pk))
+        verification = self.perform(Verification.send, connection, body, policy_id)
+        return self.to_response(
+            VerificationContract, get_or_404(self.rows, verification.pk)
+        )
 
     @extend_schema(
         operation_id="sendVerificationFromPolicy",
@@ -85,7 +93,9 @@ class Verifications(View):
         examples=[VERIFICATION],
     )
     def send_policy(self, request, policyId, connectionId):
-        stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policyId)
+        stored = get_or_404(
+            VerificationPolicy.objects.filter(tenant=self.tenant), policyId
+        )
         return self.sent(connectionId, stored.shown(), stored.pk)
 
     @extend_schema(
@@ -96,7 +106,7 @@ class Verifications(View):
         examples=[WANTED, VERIFICATION],
     )
     def send_parameters(self, request, connectionId):
-        body = policy.normalise(self.parsed(VerificationPolicyParameters))
+        body = policy.normalise(self.parse_body(VerificationPolicyParameters))
         return self.sent(connectionId, body)
 
     @extend_schema(
@@ -119,16 +129,22 @@ class Verifications(View):
         examples=[VERIFICATION],
     )
     def answer_proposal(self, request, policyId, connectionId):
-        answered = self.act(self.answered, self.connection(connectionId), policyId)
-        return self.shown(VerificationContract, find(self.rows, answered.pk))
+        answered = self.perform(self.answered, self.connection(connectionId), policyId)
+        return self.to_response(
+            VerificationContract, get_or_404(self.rows, answered.pk)
+        )
 
     def answered(self, connection, policy_id):
-        proposals = with_parties(self.rows).filter(connection=connection, role="verifier")
+        proposals = with_parties(self.rows).filter(
+            connection=connection, role="verifier"
+        )
         proposed = proposals.filter(pk=as_uuid(policy_id)).first()
         if proposed:
             proposed.answer()
         else:
-            stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policy_id)
+            stored = get_or_404(
+                VerificationPolicy.objects.filter(tenant=self.tenant), policy_id
+            )
             proposed = newest_proposal(proposals)
             proposed.answer(stored.shown(), stored.pk)
         return proposed
@@ -141,8 +157,10 @@ class Verifications(View):
         examples=[BY_OUT_OF_BAND, VERIFICATION],
     )
     def share_policy(self, request, policyId):
-        given = self.parsed(ExchangeLinkParameters)
-        stored = find(VerificationPolicy.objects.filter(tenant=self.tenant), policyId)
+        given = self.parse_body(ExchangeLinkParameters)
+        stored = get_or_404(
+            VerificationPolicy.objects.filter(tenant=self.tenant), policyId
+        )
         return self.shared(stored.shown(), stored.pk, terms(given))
 
     @extend_schema(
@@ -153,13 +171,15 @@ class Verifications(View):
         examples=[WANTED, VERIFICATION],
     )
     def share_parameters(self, request):
-        given = self.parsed(SharedPolicyParameters)
+        given = self.parse_body(SharedPolicyParameters)
         return self.shared(policy.normalise(given), None, terms(given))
 
     def shared(self, *wanted):
         wallet = organization(self.tenant)
-        verification = self.act(Verification.send_by_link, wallet, *wanted)
-        return self.shown(VerificationContract, find(self.rows, verification.pk))
+        verification = self.perform(Verification.send_by_link, wallet, *wanted)
+        return self.to_response(
+            VerificationContract, get_or_404(self.rows, verification.pk)
+        )
 
     @extend_schema(
         operation_id="listVerifications",
@@ -169,7 +189,9 @@ class Verifications(View):
         examples=[VERIFICATION],
     )
     def list(self, request):
-        return self.listed(VerificationContract, of(organization(self.tenant)), VerificationQuery)
+        return self.list_response(
+            VerificationContract, of(organization(self.tenant)), VerificationQuery
+        )
 
     @extend_schema(
         operation_id="getVerification",
@@ -179,7 +201,9 @@ class Verifications(View):
         examples=[VERIFICATION],
     )
     def retrieve(self, request, verificationId):
-        return self.settled(VerificationContract, lambda: find(self.rows, verificationId))
+        return self.wait_for_change(
+            VerificationContract, lambda: get_or_404(self.rows, verificationId)
+        )
 
     @extend_schema(
         operation_id="deleteVerification",
@@ -188,7 +212,7 @@ class Verifications(View):
         responses=None,
     )
     def destroy(self, request, verificationId):
-        find(with_parties(self.rows), verificationId).remove()
+        get_or_404(with_parties(self.rows), verificationId).remove()
         return Response()
 
     @extend_schema(
@@ -198,11 +222,15 @@ class Verifications(View):
         responses=VerificationResult,
     )
     def verify(self, request, verificationId):
-        return self.shown(VerificationResult, find(self.rows, verificationId))
+        return self.to_response(
+            VerificationResult, get_or_404(self.rows, verificationId)
+        )
 
 
 def newest_proposal(rows):
     proposed = rows.filter(state=Verification.State.PROPOSED).order_by("-pk").first()
     if not proposed:
-        raise Conflict("no_proposal", "This connection has no proposal that waits for an answer.")
+        raise Conflict(
+            "no_proposal", "This connection has no proposal that waits for an answer."
+        )
     return proposed

@@ -76,14 +76,21 @@ class Case:
 
     @cached_property
     def asks_for_non_revocation(self) -> bool:
-        return rules.is_judged_at_receipt(self.policy) or rules.valid_at(self.policy) is not None
+        return (
+            rules.is_judged_at_receipt(self.policy)
+            or rules.valid_at(self.policy) is not None
+        )
 
     @cached_property
     def definitions(self) -> dict[str, dict | None]:
         """Those that are named, by id: the first MAX_LOOKUPS, and those of the samples."""
         named = [one.get("credentialDefinitionId") for _, _, one in self.restrictions]
         named = list(dict.fromkeys(name for name in named if name))[:MAX_LOOKUPS]
-        tried = [one.definition_id for one in self.trial.candidates if one and one.definition_id]
+        tried = [
+            one.definition_id
+            for one in self.trial.candidates
+            if one and one.definition_id
+        ]
         return {name: self.registry.definition(name) for name in [*named, *tried]}
 
     @cached_property
@@ -98,7 +105,9 @@ class Case:
         """What the network says of every credential that a restriction allows."""
         name = restriction.get("credentialDefinitionId", "")
         definition = self.definitions.get(name)
-        schema_id = definition["schemaId"] if definition else restriction.get("schemaId", "")
+        schema_id = (
+            definition["schemaId"] if definition else restriction.get("schemaId", "")
+        )
         schema = self.schemas.get(schema_id)
         if definition and schema:
             return wire.facts(name, definition, schema)
@@ -118,7 +127,10 @@ class Case:
 def no_restriction(case: Case) -> Found:
     for path, item in case.items:
         if not item.get("restrictions"):
-            yield path, "Anybody's credential passes: restrict the issuer or the definition."
+            yield (
+                path,
+                "Anybody's credential passes: restrict the issuer or the definition.",
+            )
 
 
 def no_issuer(case: Case) -> Found:
@@ -132,7 +144,10 @@ def unknown_definition(case: Case) -> Found:
     for path, _, restriction in case.restrictions:
         name = restriction.get("credentialDefinitionId")
         if name in case.definitions and not case.definitions[name]:
-            yield f"{path}.credentialDefinitionId", "The network has no such definition."
+            yield (
+                f"{path}.credentialDefinitionId",
+                "The network has no such definition.",
+            )
 
 
 def unknown_schema(case: Case) -> Found:
@@ -145,9 +160,13 @@ def unknown_schema(case: Case) -> Found:
 def restriction_never_met(case: Case) -> Found:
     for path, _, restriction in case.restrictions:
         facts = case.facts(restriction)
-        wrong = [f for f, text in restriction.items() if f in facts and facts[f] != text]
+        wrong = [
+            f for f, text in restriction.items() if f in facts and facts[f] != text
+        ]
         if wrong:
-            message = "No credential is all of this; by the network this member is wrong: "
+            message = (
+                "No credential is all of this; by the network this member is wrong: "
+            )
             yield path, message + ", ".join(wrong) + "."
 
 
@@ -155,7 +174,9 @@ def attribute_not_in_schema(case: Case) -> Found:
     for path, item, restriction in case.restrictions:
         schema = case.schemas.get(case.facts(restriction).get("schemaId", ""))
         labels = set(map(common_view, schema["attrNames"])) if schema else set()
-        missing = [one for one in _names(item, restriction) if common_view(one) not in labels]
+        missing = [
+            one for one in _names(item, restriction) if common_view(one) not in labels
+        ]
         if schema and missing:
             yield path, f"Its credentials do not have: {', '.join(missing)}."
 
@@ -165,10 +186,18 @@ def two_readings(case: Case) -> Found:
         name, names = item["policyName"], ", ".join(item["attributeNames"])
         if readings.is_literal(item, case.registry):
             message = f"{name!r} is asked for, and {names} taken as the name shown for it: the "
-            yield f"attributes[{index}]", message + "credentials have the one and not the other."
+            yield (
+                f"attributes[{index}]",
+                message + "credentials have the one and not the other.",
+            )
         elif readings.could_be_literal(item, case.registry):
-            message = f"{names} is asked for. The credentials have {name!r} too, which the "
-            yield f"attributes[{index}]", message + "interface's specification would ask for."
+            message = (
+                f"{names} is asked for. The credentials have {name!r} too, which the "
+            )
+            yield (
+                f"attributes[{index}]",
+                message + "interface's specification would ask for.",
+            )
 
 
 def predicate_on_text(case: Case) -> Found:
@@ -182,7 +211,10 @@ def text_satisfies(case: Case) -> Found:
         bounded = wire.needs_bound(item, case.trial.integers)
         if not bounded and not wire.holds_integers_only(item, case.trial.integers):
             message = "Any text meets this comparison. Leave allowText out, take a threshold of 0"
-            yield path, f"{message} or more, or name only definitions that declare an integer."
+            yield (
+                path,
+                f"{message} or more, or name only definitions that declare an integer.",
+            )
 
 
 def integer_not_declared(case: Case) -> Found:
@@ -190,14 +222,22 @@ def integer_not_declared(case: Case) -> Found:
         if wire.needs_bound(item, case.trial.integers):
             message = "A text would meet this comparison, so <= 2147483647 is asked as well, which"
             message += " costs a second proof of a range. None is needed where each restriction"
-            yield path, f"{message} names a definition made here that declares an integer."
+            yield (
+                path,
+                f"{message} names a definition made here that declares an integer.",
+            )
 
 
 def equality_predicate(case: Case) -> Found:
     for path, item in case.items:
         if item.get("predicateType") == "==":
-            message = "This tells the value as much as showing it, for two proofs of a range."
-            yield path, f"{message} Reveal the attribute, or require the value in a restriction."
+            message = (
+                "This tells the value as much as showing it, for two proofs of a range."
+            )
+            yield (
+                path,
+                f"{message} Reveal the attribute, or require the value in a restriction.",
+            )
 
 
 def compared_and_revealed(case: Case) -> Found:
@@ -209,7 +249,10 @@ def compared_and_revealed(case: Case) -> Found:
     for path, item in case.items:
         label = common_view(item.get("attributeName", ""))
         if (label, item.get("restrictions")) in shown:
-            yield path, "The policy shows this attribute too; the comparison hides nothing."
+            yield (
+                path,
+                "The policy shows this attribute too; the comparison hides nothing.",
+            )
 
 
 def revealed_number(case: Case) -> Found:
@@ -221,14 +264,18 @@ def revealed_number(case: Case) -> Found:
         }
         for name in item.get("attributeNames", []):
             if common_view(name) not in wanted and _may_be_compared(case, item, name):
-                message = f"{name!r} is shown. If a comparison will do, ask for a predicate."
+                message = (
+                    f"{name!r} is shown. If a comparison will do, ask for a predicate."
+                )
                 yield path, message
 
 
 def no_revocation_requirement(case: Case) -> Found:
     names = [one.get("credentialDefinitionId") for _, _, one in case.restrictions]
     names += [one.definition_id for _, item in case.items for one in case.fitting(item)]
-    if not case.asks_for_non_revocation and any(_is_revocable(case, name) for name in names):
+    if not case.asks_for_non_revocation and any(
+        _is_revocable(case, name) for name in names
+    ):
         yield REQUIREMENT, "Revoked credentials pass, and some of these can be revoked."
 
 
@@ -237,7 +284,11 @@ def non_revocation_alone(case: Case) -> Found:
     named |= {one.definition_id for _, item in case.items for one in case.fitting(item)}
     compared = [item["attributeName"] for _, item in case.comparisons]
     is_dated = any(_END.search(common_view(name)) for name in compared)
-    if case.asks_for_non_revocation and not is_dated and any(_is_revocable(case, n) for n in named):
+    if (
+        case.asks_for_non_revocation
+        and not is_dated
+        and any(_is_revocable(case, n) for n in named)
+    ):
         message = "A holder of a revoked credential can pass with the help of another whose own is"
         message += " not revoked. Compare a date until which the credential counts as well, as in"
         yield REQUIREMENT, f"{message} validUntil >= 20260131."
@@ -245,10 +296,18 @@ def non_revocation_alone(case: Case) -> Found:
 
 def requirement_without_effect(case: Case) -> Found:
     for path, item in case.items if case.asks_for_non_revocation else ():
-        names = [one.get("credentialDefinitionId") for one in item.get("restrictions", [])]
+        names = [
+            one.get("credentialDefinitionId") for one in item.get("restrictions", [])
+        ]
         known = [case.definitions.get(name) for name in names]
-        if names and all(known) and not any(_is_revocable(case, name) for name in names):
-            message = "Credentials of these definitions are never revoked; the requirement"
+        if (
+            names
+            and all(known)
+            and not any(_is_revocable(case, name) for name in names)
+        ):
+            message = (
+                "Credentials of these definitions are never revoked; the requirement"
+            )
             yield path, f"{message} asks nothing of them."
 
 

@@ -22,7 +22,9 @@ def resolved(policy: dict, registry: Registry) -> dict:
     `policyName` could be an attribute.
     """
     items = [
-        item | {"attributeNames": [item["policyName"]]} if is_literal(item, registry) else item
+        item | {"attributeNames": [item["policyName"]]}
+        if is_literal(item, registry)
+        else item
         for item in policy["attributes"]
     ]
     return policy | {"attributes": items}
@@ -32,7 +34,9 @@ def is_literal(item: dict, registry: Registry) -> bool:
     """Whether an attribute item can only have the interface's meaning."""
     others = set(map(common_view, item["attributeNames"]))
     schemas = allowed_schemas(item, registry)
-    return could_be_literal(item, registry) and not any(others & labels for labels in schemas)
+    return could_be_literal(item, registry) and not any(
+        others & labels for labels in schemas
+    )
 
 
 def could_be_literal(item: dict, registry: Registry) -> bool:

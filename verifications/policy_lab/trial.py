@@ -64,11 +64,15 @@ def try_on(
     at = rules.non_revoked_at(policy, max(now, rules.valid_at(policy) or 0))
     wanted, integers = readings.resolved(policy, registry), integers or {}
     request = wire.build(wanted, "0", at, integers)
-    candidates = [_candidate(number, one, registry) for number, one in enumerate(samples)]
+    candidates = [
+        _candidate(number, one, registry) for number, one in enumerate(samples)
+    ]
     items = wire.items(request)
     refusals = [[_refusal(item, one) for one in candidates] for item in items]
     known = [one for one in candidates if one]
-    return Trial(items, candidates, refusals, selection.auto_select(request, known), integers)
+    return Trial(
+        items, candidates, refusals, selection.auto_select(request, known), integers
+    )
 
 
 def _refusal(item: Item, candidate: Candidate | None) -> str | None:
@@ -86,7 +90,10 @@ def _candidate(number: int, sample: dict, registry: Registry) -> Candidate | Non
     facts = _facts(path, sample, definition, schema)
     values = sample["values"]
     _check_names(path, values, schema)
-    encoded = {name: {"raw": raw, "encoded": anoncreds.encode(raw)} for name, raw in values.items()}
+    encoded = {
+        name: {"raw": raw, "encoded": anoncreds.encode(raw)}
+        for name, raw in values.items()
+    }
     return Candidate(
         credential_id=str(number),
         definition_id=name or "",
@@ -101,9 +108,13 @@ def _candidate(number: int, sample: dict, registry: Registry) -> Candidate | Non
     )
 
 
-def _facts(path: str, sample: dict, definition: dict | None, schema: dict | None) -> dict[str, str]:
+def _facts(
+    path: str, sample: dict, definition: dict | None, schema: dict | None
+) -> dict[str, str]:
     """What the sample says of itself and what the network says of it; they must agree."""
-    said = {field: sample[field] for field in wire.RESTRICTION_FIELDS if field in sample}
+    said = {
+        field: sample[field] for field in wire.RESTRICTION_FIELDS if field in sample
+    }
     known: dict[str, str] = {}
     if definition and schema:
         known = wire.facts(sample["definitionId"], definition, schema)

@@ -17,9 +17,18 @@ RESTRICTION = {
     "schemaId": "schema_id",
     "issuerDid": "issuer_did",
 }
-SHOWN = {"mimeType": "mime-type", "value": "value", "referent": "referent", **RESTRICTION}
+SHOWN = {
+    "mimeType": "mime-type",
+    "value": "value",
+    "referent": "referent",
+    **RESTRICTION,
+}
 NAME, VERSION = "Proposal", "1.0"
-MAY_LACK = {"name": NAME, "version": VERSION, "nonce": "1"}  # the nonce is the verifier's to choose
+MAY_LACK = {
+    "name": NAME,
+    "version": VERSION,
+    "nonce": "1",
+}  # the nonce is the verifier's to choose
 MAX_TEXT = 10_000
 
 
@@ -35,7 +44,10 @@ def _preview(policy: dict) -> dict:
         for item in policy["attributes"]
         for name in item["attributeNames"]
     ]
-    return {"attributes": attributes, "predicates": list(map(_wire, policy["predicates"]))}
+    return {
+        "attributes": attributes,
+        "predicates": list(map(_wire, policy["predicates"])),
+    }
 
 
 def _wire(item: dict) -> dict:
@@ -49,7 +61,11 @@ def _wire(item: dict) -> dict:
 
 def _wire_restriction(item: dict) -> dict:
     restriction: dict = next(iter(item.get("restrictions", [])), {})
-    return {RESTRICTION[name]: text for name, text in restriction.items() if name in RESTRICTION}
+    return {
+        RESTRICTION[name]: text
+        for name, text in restriction.items()
+        if name in RESTRICTION
+    }
 
 
 def _check_sayable(policy: dict) -> None:
@@ -58,15 +74,25 @@ def _check_sayable(policy: dict) -> None:
         for index, item in enumerate(policy[part]):
             path = f"{part}[{index}]"
             if item.get("predicateType") == "==":
-                errors[f"{path}.predicateType"] = ["A proposal compares with >=, >, <= or <."]
+                errors[f"{path}.predicateType"] = [
+                    "A proposal compares with >=, >, <= or <."
+                ]
             if "allowText" in item:
-                errors[f"{path}.allowText"] = ["A proposal cannot say it; the verifier does."]
+                errors[f"{path}.allowText"] = [
+                    "A proposal cannot say it; the verifier does."
+                ]
             restrictions = item.get("restrictions", [])
-            if len(restrictions) > 1 or any(set(one) - set(RESTRICTION) for one in restrictions):
+            if len(restrictions) > 1 or any(
+                set(one) - set(RESTRICTION) for one in restrictions
+            ):
                 names = ", ".join(RESTRICTION)
-                errors[f"{path}.restrictions"] = [f"A proposal has one at most, of {names}."]
+                errors[f"{path}.restrictions"] = [
+                    f"A proposal has one at most, of {names}."
+                ]
     if "revocationRequirement" in policy:
-        errors["revocationRequirement"] = ["A proposal cannot ask for it; the verifier does."]
+        errors["revocationRequirement"] = [
+            "A proposal cannot ask for it; the verifier does."
+        ]
     if errors:
         path, sentences = next(iter(errors.items()))
         message = f"The policy cannot be proposed: {path}: {sentences[0]}"
@@ -81,7 +107,9 @@ def read(message: Message) -> tuple[dict, dict]:
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):
         raise PeerError("bad_proposal", "presentation_proposal is missing")
-    attributes, predicates = (_entries(preview, part) for part in ("attributes", "predicates"))
+    attributes, predicates = (
+        _entries(preview, part) for part in ("attributes", "predicates")
+    )
     policy = {
         "name": str(message.body.get("comment") or NAME)[:200],
         "version": VERSION,
@@ -111,8 +139,12 @@ def _entry(value: Any) -> dict:
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise PeerError("bad_proposal", "an entry has no name")
     known = {"name", "predicate", *SHOWN.values()}
-    entry = {name: text for name, text in value.items() if name in known and text is not None}
-    if not all(isinstance(text, str) and len(text) <= MAX_TEXT for text in entry.values()):
+    entry = {
+        name: text for name, text in value.items() if name in known and text is not None
+    }
+    if not all(
+        isinstance(text, str) and len(text) <= MAX_TEXT for text in entry.values()
+    ):
         raise PeerError("bad_proposal", "an entry has a member that is no text")
     threshold = value.get("threshold")
     return entry if threshold is None else entry | {"threshold": threshold}
@@ -154,5 +186,9 @@ def shown(preview: dict) -> dict:
 
 
 def _shown(entry: dict) -> dict:
-    same = {name: entry[name] for name in ("name", "predicate", "threshold") if name in entry}
+    same = {
+        name: entry[name]
+        for name in ("name", "predicate", "threshold")
+        if name in entry
+    }
     return same | {name: entry[wire] for name, wire in SHOWN.items() if wire in entry}

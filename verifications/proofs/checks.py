@@ -50,7 +50,13 @@ from typing import Any, NamedTuple
 
 from verifications.proofs import presentation as reader
 from verifications.proofs import request as wire
-from verifications.proofs.presentation import SINGLE, Answer, Presentation, SubProof, Value
+from verifications.proofs.presentation import (
+    SINGLE,
+    Answer,
+    Presentation,
+    SubProof,
+    Value,
+)
 from verifications.proofs.request import Item
 from verifications.proofs.selection import Registry
 from wallets import anoncreds
@@ -90,11 +96,15 @@ class Failure(NamedTuple):
 
 
 NON_REVOCATION_MISSING = Failure(
-    "non_revocation_missing", "It is not shown that the credential has not been revoked."
+    "non_revocation_missing",
+    "It is not shown that the credential has not been revoked.",
 )
-NOT_YET_VALID = Failure("not_yet_valid", "At that time nothing was known about the credential.")
+NOT_YET_VALID = Failure(
+    "not_yet_valid", "At that time nothing was known about the credential."
+)
 UNKNOWN_TIMESTAMP = Failure(
-    "unknown_timestamp", "No list of revocations that counts here has the time of the answer."
+    "unknown_timestamp",
+    "No list of revocations that counts here has the time of the answer.",
 )
 STALE = Failure("stale", "The answer uses a list of revocations that is too old.")
 
@@ -119,12 +129,18 @@ def check(
     try:
         case = Case(request, items, reader.read(presentation), registry, judged_at)
     except reader.Malformed:
-        failure = Failure("malformed", "The answer does not have the shape of a presentation.")
+        failure = Failure(
+            "malformed", "The answer does not have the shape of a presentation."
+        )
         checks = [_check(None, "malformed", failure)]
-        return Outcome(False, checks, {item.policy_name: _shown(item, [], False) for item in items})
+        return Outcome(
+            False, checks, {item.policy_name: _shown(item, [], False) for item in items}
+        )
     checks = list(_judge(case))
     is_valid = all(one.status == "pass" for one in checks)
-    proof = {item.policy_name: _shown(item, case.answers(item), is_valid) for item in items}
+    proof = {
+        item.policy_name: _shown(item, case.answers(item), is_valid) for item in items
+    }
     return Outcome(is_valid, checks, proof)
 
 
@@ -166,13 +182,17 @@ class Case:
         """All of both, with the attribute names that they are about."""
         own = [(answer, item.attribute_names) for answer in self.answers(item)]
         return own + [
-            (answer, (name,)) for name in item.companions for answer in self.companions(item, name)
+            (answer, (name,))
+            for name in item.companions
+            for answer in self.companions(item, name)
         ]
 
     def sub_proofs(self, item: Item) -> dict[int, SubProof]:
         """Those that answer the item or its companions."""
         indexes = {answer.index for answer, _ in self.statements(item)} - {None}
-        return {index: self.sent.sub_proofs[index] for index in indexes if index is not None}
+        return {
+            index: self.sent.sub_proofs[index] for index in indexes if index is not None
+        }
 
     @cached_property
     def resolved(self) -> list[tuple[dict, dict] | None]:
@@ -190,7 +210,9 @@ class Case:
     def registries(self) -> list[dict | None]:
         """For each sub-proof the registry that it names, if we know it."""
         ids = [one.registry_id for one in self.sent.identifiers]
-        found = {name: self.registry.registry(name) for name in dict.fromkeys(ids) if name}
+        found = {
+            name: self.registry.registry(name) for name in dict.fromkeys(ids) if name
+        }
         return [found.get(name or "") for name in ids]
 
     def list_at(self, index: int, time: int | None) -> dict | None:
@@ -210,7 +232,11 @@ class Case:
 
     def non_revocations(self, item: Item) -> list[int]:
         """The sub-proofs for the item that prove non-revocation."""
-        return [index for index, one in self.sub_proofs(item).items() if one.proves_non_revocation]
+        return [
+            index
+            for index, one in self.sub_proofs(item).items()
+            if one.proves_non_revocation
+        ]
 
     def fits_registry(self, index: int) -> bool:
         """Whether a sub-proof names a registry of its definition, made by the same issuer."""
@@ -224,7 +250,9 @@ class Case:
     def shown(self) -> list[dict[str, set[str]]]:
         """For each sub-proof: label -> the encoded values that the answers give for it."""
         shown: list[dict[str, set[str]]] = [{} for _ in self.sent.sub_proofs]
-        for answer, names in (one for item in self.items for one in self.statements(item)):
+        for answer, names in (
+            one for item in self.items for one in self.statements(item)
+        ):
             if answer.index is not None:
                 for label, value in _labelled(answer, names):
                     shown[answer.index].setdefault(label, set()).add(value.encoded)
@@ -233,18 +261,28 @@ class Case:
     @cached_property
     def compared(self) -> list[set[tuple[str, str, int]]]:
         """For each sub-proof: the comparisons that the answers say it proves."""
-        compared: list[set[tuple[str, str, int]]] = [set() for _ in self.sent.sub_proofs]
+        compared: list[set[tuple[str, str, int]]] = [
+            set() for _ in self.sent.sub_proofs
+        ]
         for item in filter(lambda item: item.is_predicate, self.items):
-            for referent, (kind, threshold) in zip(item.referents, item.bounds, strict=True):
+            for referent, (kind, threshold) in zip(
+                item.referents, item.bounds, strict=True
+            ):
                 for answer in self.sent.predicates.get(referent, []):
-                    claim = (common_view(item.attribute_names[0]), _KINDS[kind], threshold)
+                    claim = (
+                        common_view(item.attribute_names[0]),
+                        _KINDS[kind],
+                        threshold,
+                    )
                     compared[answer.index or 0].add(claim)
         return compared
 
 
 def identifiers(case: Case) -> Failure | None:
     count = len(case.sent.sub_proofs)
-    if len(case.sent.identifiers) == count and all(index < count for index in _pointers(case)):
+    if len(case.sent.identifiers) == count and all(
+        index < count for index in _pointers(case)
+    ):
         return None
     message = "The proofs and the credentials they name do not correspond."
     return Failure("identifiers_mismatch", message)
@@ -277,40 +315,52 @@ def challenge(case: Case) -> Failure | None:
     committed = {number for one in case.sent.sub_proofs for number in one.commitments}
     if committed <= case.sent.hashed:
         return None
-    return Failure("challenge_incomplete", "The proof is not bound to its own challenge.")
+    return Failure(
+        "challenge_incomplete", "The proof is not bound to its own challenge."
+    )
 
 
 def answered(case: Case, item: Item) -> Failure | None:
     own = case.answers(item)
     companions = [case.companions(item, name) for name in item.companions]
-    if len(own) > len(item.referents) or any(len(answers) > 1 for answers in companions):
+    if len(own) > len(item.referents) or any(
+        len(answers) > 1 for answers in companions
+    ):
         return Failure("answered_twice", "The item is answered more than once.")
     if len({answer.index for answer in own}) > 1:
         return Failure("split_answer", "One credential must answer all of this item.")
     if len(own) < len(item.referents):
         return Failure("unanswered", "The holder did not answer this item.")
     if not all(_in_form(case, item, answer) for answer in own):
-        return Failure("wrong_form", "The item is not answered in the form it was asked in.")
+        return Failure(
+            "wrong_form", "The item is not answered in the form it was asked in."
+        )
     return None
 
 
 def self_attested(case: Case, item: Item) -> Failure | None:
     if all(answer.index is not None for answer, _ in case.statements(item)):
         return None
-    return Failure("self_attested", "The holder only claims this; no credential proves it.")
+    return Failure(
+        "self_attested", "The holder only claims this; no credential proves it."
+    )
 
 
 def definition(case: Case, item: Item) -> Failure | None:
     if all(case.resolved[index] for index in case.sub_proofs(item)):
         return None
-    return Failure("unknown_definition", "The ledger does not know the credential's definition.")
+    return Failure(
+        "unknown_definition", "The ledger does not know the credential's definition."
+    )
 
 
 def schema(case: Case, item: Item) -> Failure | None:
     for index in case.sub_proofs(item):
         known = case.resolved[index]
         if known and known[0]["schemaId"] != case.sent.identifiers[index].schema_id:
-            return Failure("schema_mismatch", "The credential is of another schema than it says.")
+            return Failure(
+                "schema_mismatch", "The credential is of another schema than it says."
+            )
     return None
 
 
@@ -338,7 +388,9 @@ def responses(case: Case, item: Item) -> Failure | None:
 
 def revealed(case: Case, item: Item) -> Failure | None:
     for index, sub_proof in case.sub_proofs(item).items():
-        if case.shown[index] != {label: {value} for label, value in sub_proof.revealed.items()}:
+        if case.shown[index] != {
+            label: {value} for label, value in sub_proof.revealed.items()
+        }:
             message = "What the answer shows is not what the proof shows."
             return Failure("revealed_mismatch", message)
     return None
@@ -369,7 +421,9 @@ def encoding(case: Case, item: Item) -> Failure | None:
 
 
 def restrictions(case: Case, item: Item) -> Failure | None:
-    if not item.restrictions or all(_met(case, item, index) for index in _places(case, item)):
+    if not item.restrictions or all(
+        _met(case, item, index) for index in _places(case, item)
+    ):
         return None
     return Failure("restriction", "The credential does not meet the restrictions.")
 
@@ -378,7 +432,9 @@ def values(case: Case, item: Item) -> Failure | None:
     for index in _places(case, item):
         met = _met(case, item, index)
         if met and not any(_has_value(case, item, index, one) for one in met):
-            return Failure("value_restriction", "The credential does not show the required value.")
+            return Failure(
+                "value_restriction", "The credential does not show the required value."
+            )
     return None
 
 
@@ -433,7 +489,9 @@ def signature(case: Case) -> Failure | None:
         lists,
     ):
         return None
-    if any(case.due(item) is not None and case.non_revocations(item) for item in case.items):
+    if any(
+        case.due(item) is not None and case.non_revocations(item) for item in case.items
+    ):
         message = "The proof does not verify: a credential is revoked, or something was forged."
         return Failure("revoked_or_invalid", message)
     return Failure("signature", "The proof does not verify.")
@@ -467,7 +525,11 @@ def _judge(case: Case) -> Iterator[Check]:
     """All checks in order; what comes after a failure of the whole or of an item is skipped."""
     stopped = False
     for rule in GENERAL_RULES:
-        yield (one := _skip(None, rule) if stopped else _check(None, rule.__name__, rule(case)))
+        yield (
+            one := _skip(None, rule)
+            if stopped
+            else _check(None, rule.__name__, rule(case))
+        )
         stopped = stopped or one.status == "fail"
     failed = False
     for item in case.items:
@@ -509,7 +571,11 @@ def _resolved_registries(case: Case) -> tuple[dict[str, dict], list[dict]]:
     lists: list[dict] = []
     for index, one in enumerate(case.sent.identifiers):
         known, named = case.registries[index], case.list_at(index, one.timestamp)
-        if case.sent.sub_proofs[index].proves_non_revocation and one.registry_id and known:
+        if (
+            case.sent.sub_proofs[index].proves_non_revocation
+            and one.registry_id
+            and known
+        ):
             registries[one.registry_id] = known
             lists += [named] if named else []
     return registries, lists
@@ -519,7 +585,9 @@ def _for_library(sent: Presentation) -> dict:
     """It asks for every registry that is named, also where nothing is proven about it."""
     nothing = {"rev_reg_id": None, "timestamp": None}
     pairs = zip(sent.sub_proofs, sent.body["identifiers"], strict=True)
-    named = [one if proof.proves_non_revocation else one | nothing for proof, one in pairs]
+    named = [
+        one if proof.proves_non_revocation else one | nothing for proof, one in pairs
+    ]
     return sent.body | {"identifiers": named}
 
 
@@ -585,12 +653,17 @@ def _shown(item: Item, answers: list[Answer], is_valid: bool) -> dict:
     name = item.attribute_names[0]
     flags = {"revealed": False, "selfAttested": False, "conditional": item.is_predicate}
     if item.is_predicate:
-        return {"name": name, "value": "true" if answer and is_valid else "false"} | flags
+        return {
+            "name": name,
+            "value": "true" if answer and is_valid else "false",
+        } | flags
     given = answer.values if answer else {}
     texts = {one: given[one].raw for one in item.attribute_names if one in given}
     texts |= {name: given[SINGLE].raw} if SINGLE in given else {}
     flags["selfAttested"] = answer is not None and answer.index is None
     flags["revealed"] = bool(texts) and not flags["selfAttested"]
     if len(item.attribute_names) == 1:
-        return {"name": name} | ({"value": texts[name]} if name in texts else {}) | flags
+        return (
+            {"name": name} | ({"value": texts[name]} if name in texts else {}) | flags
+        )
     return ({"attributes": texts} if texts else {}) | flags

@@ -8,7 +8,9 @@ of its affine coordinates. Over the pairing's second group each coordinate is a 
 import re
 
 _PARAMETER = -(2**62 + 2**55 + 1)
-PRIME = 36 * _PARAMETER**4 + 36 * _PARAMETER**3 + 24 * _PARAMETER**2 + 6 * _PARAMETER + 1
+PRIME = (
+    36 * _PARAMETER**4 + 36 * _PARAMETER**3 + 24 * _PARAMETER**2 + 6 * _PARAMETER + 1
+)
 SIZE = 32
 
 _COORDINATE = r"[1-9][0-9]{0,2} ([0-9A-F]{1,66})"
@@ -29,7 +31,9 @@ def second(text: str) -> bytes:
     norm = pow(za * za + zb * zb, -1, PRIME)
     a, b = za * norm, -zb * norm
     return b"".join(
-        _bytes(part) for c, d in ((xa, xb), (ya, yb)) for part in (c * a - d * b, c * b + d * a)
+        _bytes(part)
+        for c, d in ((xa, xb), (ya, yb))
+        for part in (c * a - d * b, c * b + d * a)
     )
 
 

@@ -38,7 +38,9 @@ def normalise(body: dict) -> dict:
         "predicates": _each(found, "predicates", body.get("predicates"), _predicate),
     }
     if body.get("revocationRequirement") is not None:
-        policy["revocationRequirement"] = _revocation(found, body["revocationRequirement"])
+        policy["revocationRequirement"] = _revocation(
+            found, body["revocationRequirement"]
+        )
     _check_size(found, policy["attributes"] + policy["predicates"])
     _check_policy_names(found, policy)
     found.refuse()
@@ -58,7 +60,9 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
     if time is None:
         return None
     if time > now + SKEW:
-        raise Invalid("not_yet_due", "Nobody can prove yet what is valid then; ask at that time.")
+        raise Invalid(
+            "not_yet_due", "Nobody can prove yet what is valid then; ask at that time."
+        )
     return max(0, min(time, now))
 
 
@@ -109,20 +113,26 @@ def _each(
 ) -> list[dict]:
     if values is None:
         return []
-    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+    if not isinstance(values, list) or not all(
+        isinstance(value, dict) for value in values
+    ):
         found.add(path, "Give a list of objects.")
         return []
     if len(values) > limit:
         found.add(path, f"Give at most {limit}.")
         return []
-    return [read(found, f"{path}[{index}]", value) for index, value in enumerate(values)]
+    return [
+        read(found, f"{path}[{index}]", value) for index, value in enumerate(values)
+    ]
 
 
 def _attribute(found: _Errors, path: str, body: dict) -> dict:
     name = _text(found, f"{path}.policyName", body.get("policyName"))
     given = body.get("attributeNames") or ([name] if name else [])
     names = _names(found, f"{path}.attributeNames", given)
-    return {"policyName": name, "attributeNames": names} | _restrictions(found, path, body)
+    return {"policyName": name, "attributeNames": names} | _restrictions(
+        found, path, body
+    )
 
 
 def _names(found: _Errors, path: str, names: object) -> list[str]:
@@ -146,7 +156,9 @@ def _predicate(found: _Errors, path: str, body: dict) -> dict:
     kind, value = body.get("predicateType"), _value(body.get("predicateValue"))
     _check_comparison(found, path, kind, value)
     policy: dict = {
-        "policyName": name if given is None else _text(found, f"{path}.policyName", given),
+        "policyName": name
+        if given is None
+        else _text(found, f"{path}.policyName", given),
         "attributeName": name,
         "predicateType": kind,
         "predicateValue": value,
@@ -174,7 +186,9 @@ def _value(value: object) -> int | None:
     return value if type(value) is int else None
 
 
-def _check_comparison(found: _Errors, path: str, kind: object, value: int | None) -> None:
+def _check_comparison(
+    found: _Errors, path: str, kind: object, value: int | None
+) -> None:
     types = (*PREDICATE_TYPES, "==")
     if kind not in types:
         found.add(f"{path}.predicateType", f"Choose one of {' '.join(types)}.")
@@ -189,12 +203,17 @@ def _check_own_value(found: _Errors, path: str, policy: dict) -> None:
         named = restriction.get("value", {}).get("attributeName", "")
         if named and common_view(named) == common_view(policy["attributeName"]):
             where = f"{path}.restrictions[{index}].value.attributeName"
-            found.add(where, "A predicate hides this attribute; it cannot be required as a value.")
+            found.add(
+                where,
+                "A predicate hides this attribute; it cannot be required as a value.",
+            )
 
 
 def _restrictions(found: _Errors, path: str, body: dict) -> dict:
     path = f"{path}.restrictions"
-    values = _each(found, path, body.get("restrictions"), _restriction, MAX_RESTRICTIONS)
+    values = _each(
+        found, path, body.get("restrictions"), _restriction, MAX_RESTRICTIONS
+    )
     return {"restrictions": values} if values else {}
 
 
@@ -251,7 +270,10 @@ def _check_size(found: _Errors, items: list[dict]) -> None:
     if not items and not found:
         found.add("attributes", "Ask for at least one attribute or predicate.")
     if len(items) > MAX_ITEMS:
-        found.add("attributes", f"Ask for at most {MAX_ITEMS} attributes and predicates together.")
+        found.add(
+            "attributes",
+            f"Ask for at most {MAX_ITEMS} attributes and predicates together.",
+        )
     if sum(2 + len(item.get("restrictions", [])) for item in items) > MAX_REFERENTS:
         found.add("attributes", "The policy has too many restrictions.")
 
@@ -265,5 +287,8 @@ def _check_policy_names(found: _Errors, policy: dict) -> None:
             if name and name in seen:
                 found.add(path, f"Another item is named {name!r} too.")
             if RESERVED.search(name):
-                found.add(path, "Names that end in #min, #max, #bound or #value:… are reserved.")
+                found.add(
+                    path,
+                    "Names that end in #min, #max, #bound or #value:… are reserved.",
+                )
             seen.add(name)

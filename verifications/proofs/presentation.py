@@ -22,7 +22,14 @@ _ATTRIBUTE_FORMS = (
 )
 _U = ("0", "1", "2", "3")
 _T = (*_U, "DELTA")
-_PRIMED = ("r_prime", "r_prime_prime", "r_prime_prime_prime", "o_prime", "m_prime", "t_prime")
+_PRIMED = (
+    "r_prime",
+    "r_prime_prime",
+    "r_prime_prime_prime",
+    "o_prime",
+    "m_prime",
+    "t_prime",
+)
 _X = ("rho", "r", "o", "m", "t", "s", "c", *_PRIMED)
 _POINTS = dict.fromkeys("edag", curve.first) | dict.fromkeys("wsu", curve.second)
 _ELEMENT = re.compile("[0-9A-F]{1,64}")
@@ -108,7 +115,10 @@ class Presentation(NamedTuple):
 def read(value: Any) -> Presentation:
     """Raises Malformed for anything that does not have the shape of a presentation."""
     whole = _object(value)
-    proof, requested = _object(whole.get("proof")), _object(whole.get("requested_proof"))
+    proof, requested = (
+        _object(whole.get("proof")),
+        _object(whole.get("requested_proof")),
+    )
     aggregated = _object(proof.get("aggregated_proof"))
     parts = [_object(part) for part in _list(proof.get("proofs"))]
     body = {
@@ -118,12 +128,16 @@ def read(value: Any) -> Presentation:
         },
         "requested_proof": {
             "revealed_attrs": _map(_revealed_body, requested.get("revealed_attrs")),
-            "revealed_attr_groups": _map(_group_body, requested.get("revealed_attr_groups")),
+            "revealed_attr_groups": _map(
+                _group_body, requested.get("revealed_attr_groups")
+            ),
             "unrevealed_attrs": _map(_index_body, requested.get("unrevealed_attrs")),
             "self_attested_attrs": _map(_text, requested.get("self_attested_attrs")),
             "predicates": _map(_index_body, requested.get("predicates")),
         },
-        "identifiers": [_identifier_body(one) for one in _list(whole.get("identifiers"))],
+        "identifiers": [
+            _identifier_body(one) for one in _list(whole.get("identifiers"))
+        ],
     }
     return _presentation(body)
 
@@ -135,7 +149,10 @@ def _presentation(body: dict) -> Presentation:
         predicates=_answers(requested, ("predicates",)),
         sub_proofs=[_sub_proof(**part) for part in proof["proofs"]],
         identifiers=[_identifier(one) for one in body["identifiers"]],
-        hashed={int.from_bytes(bytes(one), "big") for one in proof["aggregated_proof"]["c_list"]},
+        hashed={
+            int.from_bytes(bytes(one), "big")
+            for one in proof["aggregated_proof"]["c_list"]
+        },
         body=body,
     )
 
@@ -168,7 +185,10 @@ def _sub_proof(primary_proof: dict, non_revoc_proof: dict | None) -> SubProof:
         commitments=[
             int(equality["a_prime"]),
             *(int(number) for one in inequalities for number in one["t"].values()),
-            *(int.from_bytes(_POINTS[name](text), "big") for name, text in points.items()),
+            *(
+                int.from_bytes(_POINTS[name](text), "big")
+                for name, text in points.items()
+            ),
         ],
         proves_non_revocation=non_revoc_proof is not None,
     )
@@ -180,7 +200,9 @@ def _predicate(body: dict) -> Predicate:
 
 
 def _identifier(one: dict) -> Identifier:
-    return Identifier(one["schema_id"], one["cred_def_id"], one["rev_reg_id"], one["timestamp"])
+    return Identifier(
+        one["schema_id"], one["cred_def_id"], one["rev_reg_id"], one["timestamp"]
+    )
 
 
 def _proof_body(part: dict) -> dict:
@@ -188,7 +210,9 @@ def _proof_body(part: dict) -> dict:
     return {
         "primary_proof": {
             "eq_proof": _equality_body(_object(primary.get("eq_proof"))),
-            "ge_proofs": [_inequality_body(one) for one in _list(primary.get("ge_proofs"))],
+            "ge_proofs": [
+                _inequality_body(one) for one in _list(primary.get("ge_proofs"))
+            ],
         },
         "non_revoc_proof": _non_revocation_body(part.get("non_revoc_proof")),
     }
@@ -244,9 +268,17 @@ def _inequality_body(value: Any) -> dict:
 
 def _predicate_body(predicate: dict) -> dict:
     kind, value = predicate.get("p_type"), predicate.get("value")
-    if kind not in ("GE", "GT", "LE", "LT") or type(value) is not int or abs(value) > 2**31:
+    if (
+        kind not in ("GE", "GT", "LE", "LT")
+        or type(value) is not int
+        or abs(value) > 2**31
+    ):
         raise Malformed("a predicate of an unknown kind")
-    return {"attr_name": _text(predicate.get("attr_name")), "p_type": kind, "value": value}
+    return {
+        "attr_name": _text(predicate.get("attr_name")),
+        "p_type": kind,
+        "value": value,
+    }
 
 
 def _aggregated_body(aggregated: dict) -> dict:
@@ -261,7 +293,9 @@ def _revealed_body(value: Any) -> dict:
 
 
 def _group_body(value: Any) -> dict:
-    return _index_body(value) | {"values": _map(_value_body, _object(value).get("values"))}
+    return _index_body(value) | {
+        "values": _map(_value_body, _object(value).get("values"))
+    }
 
 
 def _value_body(value: Any) -> dict:
@@ -279,7 +313,9 @@ def _index_body(value: Any) -> dict:
 def _identifier_body(value: Any) -> dict:
     one = _object(value)
     registry_id, timestamp = one.get("rev_reg_id"), one.get("timestamp")
-    if timestamp is not None and (type(timestamp) is not int or not 0 <= timestamp <= MAX_TIME):
+    if timestamp is not None and (
+        type(timestamp) is not int or not 0 <= timestamp <= MAX_TIME
+    ):
         raise Malformed("a timestamp that is none")
     return {
         "schema_id": _text(one.get("schema_id")),
@@ -325,4 +361,7 @@ def _numbers(value: Any, names: tuple[str, ...]) -> dict[str, str]:
 
 def _map(read_one: Callable[[Any], T], value: Any) -> dict[str, T]:
     """An object of like members; absent is empty."""
-    return {name: read_one(one) for name, one in ({} if value is None else _object(value)).items()}
+    return {
+        name: read_one(one)
+        for name, one in ({} if value is None else _object(value)).items()
+    }

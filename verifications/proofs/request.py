@@ -140,7 +140,9 @@ def build(
 
 
 def _check_is_free(bound: str, policy: dict, predicates: dict[str, dict]) -> None:
-    names = [one["policyName"] for one in (*policy["attributes"], *policy["predicates"])]
+    names = [
+        one["policyName"] for one in (*policy["attributes"], *policy["predicates"])
+    ]
     if bound in predicates and bound in names:
         message = f"The name {bound!r} is reserved now. Store the policy again with another name."
         raise Invalid("invalid_policy", message)
@@ -175,7 +177,9 @@ def needs_bound(item: dict, integers: Mapping[str, Container[str]]) -> bool:
 def holds_integers_only(item: dict, integers: Mapping[str, Container[str]]) -> bool:
     """Whether every alternative names a definition whose attribute is never a text."""
     label = common_view(item["attributeName"])
-    names = [one.get("credentialDefinitionId", "") for one in item.get("restrictions", [])]
+    names = [
+        one.get("credentialDefinitionId", "") for one in item.get("restrictions", [])
+    ]
     return bool(names) and all(label in integers.get(name, ()) for name in names)
 
 
@@ -187,14 +191,22 @@ def items(request: dict) -> list[Item]:
     """
     attributes, predicates = _requested(request)
     always = _interval(request)
-    asked = [_attribute(referent, body, always) for referent, body in attributes.items()]
-    compared = [_predicate(referent, body, always) for referent, body in predicates.items()]
+    asked = [
+        _attribute(referent, body, always) for referent, body in attributes.items()
+    ]
+    compared = [
+        _predicate(referent, body, always) for referent, body in predicates.items()
+    ]
     folded = _fold_bounds(_fold_equalities(compared, set(attributes)))
     folded = _fold_companions(asked + folded)
     if len(folded) > MAX_ITEMS:
-        raise PeerError("request_too_large", f"More than {MAX_ITEMS} items are asked for.")
+        raise PeerError(
+            "request_too_large", f"More than {MAX_ITEMS} items are asked for."
+        )
     if len({item.policy_name for item in folded}) < len(folded):
-        raise PeerError("request_malformed", "An attribute and a predicate share one referent.")
+        raise PeerError(
+            "request_malformed", "An attribute and a predicate share one referent."
+        )
     return folded
 
 
@@ -209,7 +221,9 @@ def to_policy(request: dict) -> dict:
     return {
         "name": request["name"],
         "version": request["version"],
-        "attributes": [_attribute_policy(item) for item in folded if not item.is_predicate],
+        "attributes": [
+            _attribute_policy(item) for item in folded if not item.is_predicate
+        ],
         "predicates": [_predicate_policy(item) for item in folded if item.is_predicate],
     } | ({} if interval is None else {"revocationRequirement": _requirement(interval)})
 
@@ -219,7 +233,9 @@ def end(interval: Interval) -> int:
     return MAX_TIME if interval.end is None else interval.end
 
 
-def pruned(request: dict, referents: Iterable[str], keep_conditions: bool = True) -> dict:
+def pruned(
+    request: dict, referents: Iterable[str], keep_conditions: bool = True
+) -> dict:
     """The same request asking only for `referents`: the library refuses partial answers.
 
     The conditions are the restrictions and the intervals of non-revocation.
@@ -257,7 +273,11 @@ def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
 
 def meets_names(restriction: dict, facts: dict[str, str]) -> bool:
     """Whether every member but `value` equals, spelled exactly, what is known of a credential."""
-    return all(facts.get(field) == text for field, text in restriction.items() if field != "value")
+    return all(
+        facts.get(field) == text
+        for field, text in restriction.items()
+        if field != "value"
+    )
 
 
 def _without(body: dict, names: Iterable[str]) -> dict:
@@ -274,7 +294,11 @@ def _wire_attribute(names: list[str], item: dict) -> dict:
 
 
 def _wire_predicates(item: dict, has_bound: bool) -> dict[str, dict]:
-    name, kind, value = item["policyName"], item["predicateType"], item["predicateValue"]
+    name, kind, value = (
+        item["policyName"],
+        item["predicateType"],
+        item["predicateValue"],
+    )
     asked = {name: (kind, value)}
     if kind == "==":
         asked = {name + MIN: (">=", value), name + MAX: ("<=", value)}
@@ -282,7 +306,11 @@ def _wire_predicates(item: dict, has_bound: bool) -> dict[str, dict]:
         asked[name + BOUND] = ("<=", LARGEST)
     restrictions = _wire_restrictions(item.get("restrictions", []))
     return {
-        referent: {"name": item["attributeName"], "p_value": threshold, "p_type": predicate_type}
+        referent: {
+            "name": item["attributeName"],
+            "p_value": threshold,
+            "p_type": predicate_type,
+        }
         | restrictions
         for referent, (predicate_type, threshold) in asked.items()
     }
@@ -316,7 +344,9 @@ def _wire_restrictions(restrictions: list[dict]) -> dict:
 
 def _wire_restriction(restriction: dict) -> dict:
     wire = {
-        RESTRICTION_FIELDS[field]: text for field, text in restriction.items() if field != "value"
+        RESTRICTION_FIELDS[field]: text
+        for field, text in restriction.items()
+        if field != "value"
     }
     if value := restriction.get("value"):
         wire[f"attr::{value['attributeName']}::value"] = value["attributeValue"]
@@ -328,14 +358,25 @@ def _requested(request: dict) -> tuple[dict, dict]:
     if not isinstance(request, dict) or not all(
         isinstance(request.get(field), str) for field in ("name", "version", "nonce")
     ):
-        raise PeerError("request_malformed", "A proof request needs name, version and nonce.")
+        raise PeerError(
+            "request_malformed", "A proof request needs name, version and nonce."
+        )
     if not _NONCE.fullmatch(request["nonce"]):
-        raise PeerError("request_malformed", "The nonce of a proof request is a decimal number.")
-    parts = [request.get(part) or {} for part in ("requested_attributes", "requested_predicates")]
+        raise PeerError(
+            "request_malformed", "The nonce of a proof request is a decimal number."
+        )
+    parts = [
+        request.get(part) or {}
+        for part in ("requested_attributes", "requested_predicates")
+    ]
     if not all(isinstance(part, dict) for part in parts) or not any(parts):
-        raise PeerError("request_malformed", "The proof request asks for nothing readable.")
+        raise PeerError(
+            "request_malformed", "The proof request asks for nothing readable."
+        )
     if sum(map(len, parts)) > MAX_REFERENTS:
-        raise PeerError("request_too_large", f"More than {MAX_REFERENTS} referents are asked for.")
+        raise PeerError(
+            "request_too_large", f"More than {MAX_REFERENTS} referents are asked for."
+        )
     return parts[0], parts[1]
 
 
@@ -347,7 +388,9 @@ def _interval(body: dict) -> Interval | None:
     start, end = (given.get(member) for member in ("from", "to"))
     for time in (start, end):
         if time is not None and (type(time) is not int or not 0 <= time <= MAX_TIME):
-            raise PeerError("request_malformed", "Times in a request are whole unix seconds.")
+            raise PeerError(
+                "request_malformed", "Times in a request are whole unix seconds."
+            )
     if start is not None and end is not None and start > end:
         raise PeerError("request_malformed", "An interval ends before it starts.")
     return None if start is None and end is None else Interval(start, end)
@@ -372,7 +415,17 @@ def _attribute(referent: str, body: object, always: Interval | None) -> Item:
     asked = _names(referent, names)
     restrictions = _restrictions(referent, body.get("restrictions"), asked)
     interval = _interval(body) or always
-    return Item(referent, "attribute", (referent,), asked, None, None, restrictions, {}, interval)
+    return Item(
+        referent,
+        "attribute",
+        (referent,),
+        asked,
+        None,
+        None,
+        restrictions,
+        {},
+        interval,
+    )
 
 
 def _predicate(referent: str, body: object, always: Interval | None) -> Item:
@@ -381,12 +434,22 @@ def _predicate(referent: str, body: object, always: Interval | None) -> Item:
     kind, threshold = body.get("p_type"), body.get("p_value")
     is_number = type(threshold) is int and fits_32_bits(kind, threshold)
     if kind not in PREDICATE_TYPES or not is_number:
-        raise PeerError("predicate_unsupported", f"The predicate {referent!r} cannot be proven.")
+        raise PeerError(
+            "predicate_unsupported", f"The predicate {referent!r} cannot be proven."
+        )
     restrictions = _restrictions(referent, body.get("restrictions"), names)
     interval = _interval(body) or always
     referents = (referent,)
     return Item(
-        referent, "predicate", referents, names, kind, threshold, restrictions, {}, interval
+        referent,
+        "predicate",
+        referents,
+        names,
+        kind,
+        threshold,
+        restrictions,
+        {},
+        interval,
     )
 
 
@@ -397,12 +460,22 @@ def _body(referent: str, body: object) -> dict:
 
 
 def _names(referent: str, names: object) -> tuple[str, ...]:
-    if not isinstance(names, list) or not names or not all(_is_name(name) for name in names):
-        raise PeerError("request_malformed", f"{referent!r} needs either name or names.")
+    if (
+        not isinstance(names, list)
+        or not names
+        or not all(_is_name(name) for name in names)
+    ):
+        raise PeerError(
+            "request_malformed", f"{referent!r} needs either name or names."
+        )
     if len(names) > MAX_NAMES:
-        raise PeerError("request_too_large", f"{referent!r} asks for too many attributes.")
+        raise PeerError(
+            "request_too_large", f"{referent!r} asks for too many attributes."
+        )
     if len(set(map(common_view, names))) < len(names):
-        raise PeerError("request_malformed", f"{referent!r} asks for one attribute twice.")
+        raise PeerError(
+            "request_malformed", f"{referent!r} asks for one attribute twice."
+        )
     return tuple(names)
 
 
@@ -410,11 +483,17 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and bool(common_view(value))
 
 
-def _restrictions(referent: str, alternatives: object, names: tuple[str, ...]) -> list[dict]:
+def _restrictions(
+    referent: str, alternatives: object, names: tuple[str, ...]
+) -> list[dict]:
     if alternatives is None:
         return []
-    if not isinstance(alternatives, list) or not all(isinstance(one, dict) for one in alternatives):
-        raise PeerError("restriction_unsupported", f"{referent!r}: restrictions must be a list.")
+    if not isinstance(alternatives, list) or not all(
+        isinstance(one, dict) for one in alternatives
+    ):
+        raise PeerError(
+            "restriction_unsupported", f"{referent!r}: restrictions must be a list."
+        )
     if len(alternatives) > MAX_RESTRICTIONS:
         raise PeerError("request_too_large", f"{referent!r} has too many restrictions.")
     readable = [_restriction(referent, one, names) for one in alternatives]
@@ -461,7 +540,9 @@ def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
             folded.append(item)
         elif item is low:
             referents = low.referents + high.referents
-            folded.append(low._replace(policy_name=base, referents=referents, predicate_type="=="))
+            folded.append(
+                low._replace(policy_name=base, referents=referents, predicate_type="==")
+            )
     return folded
 
 
@@ -484,7 +565,11 @@ def _fold_bounds(predicates: list[Item]) -> list[Item]:
 
 
 def _is_bound(item: Item, base: Item) -> bool:
-    if base.predicate_type not in AT_LEAST or base.threshold is None or base.threshold < 0:
+    if (
+        base.predicate_type not in AT_LEAST
+        or base.threshold is None
+        or base.threshold < 0
+    ):
         return False
     bound = base._replace(
         policy_name=item.policy_name,
@@ -501,11 +586,15 @@ def _fold_companions(unfolded: list[Item]) -> list[Item]:
     if len(folded) < len(unfolded):
         return unfolded
     for item in unfolded:
-        base = by_name.get(item.policy_name.removesuffix(VALUE + item.attribute_names[0]))
+        base = by_name.get(
+            item.policy_name.removesuffix(VALUE + item.attribute_names[0])
+        )
         if base and base is not item and _is_companion(item, base):
             name = item.attribute_names[0]
             companions = folded[base.policy_name].companions | {name: item.policy_name}
-            folded[base.policy_name] = folded[base.policy_name]._replace(companions=companions)
+            folded[base.policy_name] = folded[base.policy_name]._replace(
+                companions=companions
+            )
             del folded[item.policy_name]
     return list(folded.values())
 

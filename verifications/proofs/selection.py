@@ -62,7 +62,9 @@ class Registry(Protocol):
         ...
 
 
-def available(request: dict, candidates: Sequence[Candidate]) -> list[tuple[Item, list[str]]]:
+def available(
+    request: dict, candidates: Sequence[Candidate]
+) -> list[tuple[Item, list[str]]]:
     """Every item of the request with the ids of the credentials that satisfy all of it.
 
     Where non-revocation is asked for, those known to be revoked do not.
@@ -85,7 +87,9 @@ def refusal(item: Item, candidate: Candidate) -> str | None:
         return "attribute_not_in_schema"
     if _alternative(item, candidate) is None:
         return "value_restriction" if _met_by_name(item, candidate) else "restriction"
-    revoked = "revoked_or_invalid" if item.non_revoked and candidate.is_revoked else None
+    revoked = (
+        "revoked_or_invalid" if item.non_revoked and candidate.is_revoked else None
+    )
     return _not_held(item, candidate) or revoked
 
 
@@ -127,10 +131,15 @@ def present(
     be read or answered.
     """
     choices = _choices(wire.items(request), selections, candidates)
-    provable = [choice for choice in choices if not _not_held(choice.item, choice.candidate)]
+    provable = [
+        choice for choice in choices if not _not_held(choice.item, choice.candidate)
+    ]
     if not provable:
         return _empty()
-    entries = [_entry(part, _not_revoked(part, registry, tails_path)) for part in _pack(provable)]
+    entries = [
+        _entry(part, _not_revoked(part, registry, tails_path))
+        for part in _pack(provable)
+    ]
     used = [choice.candidate for choice in provable]
     return anoncreds.create_presentation(
         _answered(request, entries),
@@ -138,7 +147,10 @@ def present(
         {},
         link_secret,
         {one.schema_id: _resolved(registry.schema(one.schema_id)) for one in used},
-        {one.definition_id: _resolved(registry.definition(one.definition_id)) for one in used},
+        {
+            one.definition_id: _resolved(registry.definition(one.definition_id))
+            for one in used
+        },
     )
 
 
@@ -167,7 +179,11 @@ class _Choice(NamedTuple):
 
     @property
     def compared(self) -> set[str]:
-        return set(map(common_view, self.item.attribute_names if self.item.is_predicate else ()))
+        return set(
+            map(
+                common_view, self.item.attribute_names if self.item.is_predicate else ()
+            )
+        )
 
     @property
     def interval(self) -> Interval | None:
@@ -201,9 +217,14 @@ def _answered(request: dict, entries: list[Entry]) -> dict:
     """The request for the library: it uses a revocation state only where an interval is asked for,
     and does not look for one at items that stay hidden.
     """
-    asked = wire.pruned(request, [name for one in entries for name in (*one[1], *one[2])])
+    asked = wire.pruned(
+        request, [name for one in entries for name in (*one[1], *one[2])]
+    )
     if any(one.revocation_state for one in entries):
-        asked["non_revoked"] = asked.get("non_revoked") or {"from": 0, "to": wire.MAX_TIME}
+        asked["non_revoked"] = asked.get("non_revoked") or {
+            "from": 0,
+            "to": wire.MAX_TIME,
+        }
     return asked
 
 
@@ -217,7 +238,9 @@ def _not_revoked(
         return None
     known = registry.registry(place.registry_id)
     if known is None:
-        raise Invalid("unknown_registry", "The ledger does not know the credential's registry.")
+        raise Invalid(
+            "unknown_registry", "The ledger does not know the credential's registry."
+        )
     status_list = registry.status_list(place.registry_id, wire.end(interval))
     if status_list is None:
         return None
@@ -234,7 +257,9 @@ def _entry(part: list[_Choice], not_revoked: tuple[int, dict] | None) -> Entry:
     for choice in part:
         attributes |= choice.referents
         predicates += choice.item.referents if choice.item.is_predicate else ()
-    return Entry(part[0].candidate.credential, attributes, predicates, *(not_revoked or ()))
+    return Entry(
+        part[0].candidate.credential, attributes, predicates, *(not_revoked or ())
+    )
 
 
 def _choices(
@@ -294,7 +319,9 @@ class _Problems:
 
     def refuse(self) -> None:
         if self.codes:
-            raise Invalid(self.codes[0], self.SENTENCES[self.codes[0]], errors=self.errors)
+            raise Invalid(
+                self.codes[0], self.SENTENCES[self.codes[0]], errors=self.errors
+            )
 
 
 def _has_attributes(item: Item, candidate: Candidate) -> bool:
@@ -325,7 +352,9 @@ def _has_value(restriction: dict, candidate: Candidate) -> bool:
     required = restriction.get("value")
     if required is None:
         return True
-    return required["attributeValue"] == _get(candidate.values, required["attributeName"])
+    return required["attributeValue"] == _get(
+        candidate.values, required["attributeName"]
+    )
 
 
 def _companion(item: Item, alternative: dict) -> str | None:
@@ -346,11 +375,15 @@ def _not_held(item: Item, candidate: Candidate) -> str | None:
     differences = [_difference(value, *bound) for bound in item.bounds]
     if any(difference < 0 for difference in differences):
         return "predicate_not_met"
-    return None if all(one in INT32 for one in differences) else "predicate_out_of_range"
+    return (
+        None if all(one in INT32 for one in differences) else "predicate_out_of_range"
+    )
 
 
 def _difference(value: int, predicate_type: str, threshold: int) -> int:
-    difference = value - threshold if predicate_type.startswith(">") else threshold - value
+    difference = (
+        value - threshold if predicate_type.startswith(">") else threshold - value
+    )
     return difference if predicate_type.endswith("=") else difference - 1
 
 
@@ -361,12 +394,18 @@ def number(candidate: Candidate, name: str) -> int | None:
 
 
 def _get(values: dict, name: str) -> Any:
-    return next((one for key, one in values.items() if common_view(key) == common_view(name)), None)
+    return next(
+        (one for key, one in values.items() if common_view(key) == common_view(name)),
+        None,
+    )
 
 
 def _resolved(found: dict | None) -> dict:
     if found is None:
-        raise Invalid("unknown_definition", "The ledger does not know the credential's definition.")
+        raise Invalid(
+            "unknown_definition",
+            "The ledger does not know the credential's definition.",
+        )
     return found
 
 

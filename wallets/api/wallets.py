@@ -6,7 +6,8 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agency.api.pagination import NamedQuery, parameters
-from agency.api.views import Contract, IdentifierField, Parameters, View, compact, found
+from agency.api.serializers import Contract, IdentifierField, Parameters, drop_nulls
+from agency.api.views import View, or_404
 from agency.core.errors import Conflict, Invalid
 from wallets.models import Wallet
 
@@ -27,7 +28,7 @@ class WalletContract(Contract):
 
     def to_representation(self, wallet):
         name = wallet.owner_name or None
-        return compact(walletId=wallet.wallet_id, name=name, ownerName=name)
+        return drop_nulls(walletId=wallet.wallet_id, name=name, ownerName=name)
 
 
 class WalletView(View):
@@ -36,7 +37,7 @@ class WalletView(View):
     @property
     def wallet(self):
         wallets = Wallet.custodial(self.tenant).select_related("tenant")
-        return found(wallets.filter(wallet_id=self.kwargs["walletId"]).first(), Wallet)
+        return or_404(wallets.filter(wallet_id=self.kwargs["walletId"]).first(), Wallet)
 
 
 def create_wallet(tenant, body):
@@ -45,12 +46,18 @@ def create_wallet(tenant, body):
         with transaction.atomic():
             return Wallet.create(tenant, wallet_id, owner_name=owner)
     except IntegrityError:
-        raise Conflict("wallet_id_taken", f"The walletId {wallet_id} is taken.") from None
+        raise Conflict(
+            "wallet_id_taken", f"The walletId {wallet_id} is taken."
+        ) from None
 
 
 EXAMPLE = OpenApiExample(
     "A dog's wallet",
-    {"walletId": "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f", "name": "Rex", "ownerName": "Rex"},
+    {
+        "walletId": "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f",
+        "name": "Rex",
+        "ownerName": "Rex",
+    },
     response_only=True,
 )
 
@@ -62,11 +69,16 @@ class Wallets(WalletView):
         summary="Create a wallet",
         request=WalletParameters,
         responses=WalletContract,
-        examples=[EXAMPLE, OpenApiExample("Rex", {"ownerName": "Rex"}, request_only=True)],
+        examples=[
+            EXAMPLE,
+            OpenApiExample("Rex", {"ownerName": "Rex"}, request_only=True),
+        ],
     )
     def create(self, request):
-        body = self.parsed(WalletParameters)
-        return self.shown(WalletContract, self.act(create_wallet, self.tenant, body))
+        body = self.parse_body(WalletParameters)
+        return self.to_response(
+            WalletContract, self.perform(create_wallet, self.tenant, body)
+        )
 
     @extend_schema(
         operation_id="listWallets",
@@ -76,7 +88,9 @@ class Wallets(WalletView):
         examples=[EXAMPLE],
     )
     def list(self, request):
-        return self.listed(WalletContract, Wallet.custodial(self.tenant), WalletQuery)
+        return self.list_response(
+            WalletContract, Wallet.custodial(self.tenant), WalletQuery
+        )
 
     @extend_schema(
         operation_id="deleteWallet",

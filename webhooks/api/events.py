@@ -13,8 +13,10 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agency.api import hints
+from agency.api.exceptions import error_response
 from agency.api.pagination import LINK, MAX_LIST, next_link
-from agency.api.views import Contract, View, problem, utc
+from agency.api.serializers import Contract, format_utc
+from agency.api.views import View
 from webhooks.api.serializers import MESSAGE_TYPES
 from webhooks.api.webhooks import BODY, CALLED
 from webhooks.events import feed
@@ -84,7 +86,9 @@ class EventContract(Contract):
     messageType = serializers.ChoiceField(MESSAGE_TYPES)
     objectType = serializers.CharField()
     objectId = serializers.CharField()
-    sequence = serializers.IntegerField(help_text="Counts the events of the object, from 1.")
+    sequence = serializers.IntegerField(
+        help_text="Counts the events of the object, from 1."
+    )
     createdAtUtc = serializers.DateTimeField()
     cursor = serializers.CharField()
     body = serializers.JSONField()
@@ -96,7 +100,7 @@ class EventContract(Contract):
             "objectType": event.object_type,
             "objectId": event.object_id,
             "sequence": event.sequence,
-            "createdAtUtc": utc(event.created_at),
+            "createdAtUtc": format_utc(event.created_at),
             "cursor": feed.cursor_at(feed.position_of(event)),
             "body": json.loads(event.body),
         }
@@ -117,7 +121,7 @@ class Events(View):
         """`Link` says where it goes on, also at the end: ask there again for what comes later.
         Nothing is missed, however late a transaction commits. An answer with fewer events than
         `limit` holds all there are. `/events/stream` sends the same as it happens."""
-        wanted = dict(self.query(FeedQuery).validated_data)
+        wanted = dict(self.parse_query(FeedQuery).validated_data)
         start, limit = feed.position_at(wanted.pop("after")), wanted.pop("limit")
         page = feed.page(feed.of(self.tenant).filter(**wanted), start, limit)
         answer = Response(EventContract(page.events, many=True).data)
@@ -129,7 +133,9 @@ class Events(View):
         summary="Events as they happen, as server-sent events",
         parameters=[StreamQuery, LAST_EVENT_ID],
         responses={
-            (200, "text/event-stream"): OpenApiResponse(str, "Open until either side ends it."),
+            (200, "text/event-stream"): OpenApiResponse(
+                str, "Open until either side ends it."
+            ),
             **dict.fromkeys((421, 429, 503)),
         },
         examples=[STREAMED],
@@ -147,6 +153,6 @@ class Events(View):
                 "The proxy must lead this path to the process that serves streams, "
                 "see docs/operations.md. Meanwhile GET /events tells the same."
             )
-        answer = problem(421, "stream_elsewhere", message)
+        answer = error_response(421, "stream_elsewhere", message)
         answer["Link"] = f'<{place}>; rel="alternate"; type="text/event-stream"'
         return answer

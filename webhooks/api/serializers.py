@@ -7,14 +7,16 @@ from django.conf import settings
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, ListQuery
-from agency.api.views import Contract, Parameters, compact, utc
+from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from agency.core import addresses
 from tenants import vault
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Webhook
 
 TYPES = [(str(kind), str(kind)) for kind in Webhook.Type]
-OLD_TYPES = dict.fromkeys(("Endorser", "DelegatedSigning"), str(Webhook.Type.DELEGATED_ENDORSER))
+OLD_TYPES = dict.fromkeys(
+    ("Endorser", "DelegatedSigning"), str(Webhook.Type.DELEGATED_ENDORSER)
+)
 MAX_URL = 2000
 MESSAGE_TYPES = [(str(kind), str(kind)) for kind in Type]
 REASONS = [(str(reason), str(reason)) for reason in Webhook.Reason]
@@ -67,7 +69,9 @@ class MessageTypesField(serializers.ListField):
 
     def __init__(self, **options):
         child = serializers.ChoiceField(MESSAGE_TYPES)
-        super().__init__(child=child, required=False, max_length=len(MESSAGE_TYPES), **options)
+        super().__init__(
+            child=child, required=False, max_length=len(MESSAGE_TYPES), **options
+        )
 
     def to_internal_value(self, data):
         return list(dict.fromkeys(super().to_internal_value(data)))
@@ -88,7 +92,9 @@ class WebhookOptions(Parameters):
 
     def validate_url(self, url):
         if settings.WEBHOOK_REQUIRE_HTTPS and urlsplit(url).scheme != "https":
-            raise serializers.ValidationError("Give an https address: plain http is not taken.")
+            raise serializers.ValidationError(
+                "Give an https address: plain http is not taken."
+            )
         addresses.check(url, "url")
         return url
 
@@ -96,7 +102,9 @@ class WebhookOptions(Parameters):
 class WebhookParameters(WebhookOptions):
     url = WebAddressField()
     type = WebhookTypeField(TYPES, default=str(Webhook.Type.NOTIFICATION))
-    parameters = serializers.CharField(required=False, max_length=2000, allow_blank=True)
+    parameters = serializers.CharField(
+        required=False, max_length=2000, allow_blank=True
+    )
 
 
 class WebhookQuery(ChangingQuery):
@@ -110,26 +118,29 @@ class WebhookContract(Contract):
     type = serializers.ChoiceField(TYPES)
     enabled = serializers.BooleanField()
     messageTypes = serializers.ListField(child=serializers.ChoiceField(MESSAGE_TYPES))
-    retryUnconfirmed = serializers.BooleanField(required=False, help_text="If it was chosen.")
+    retryUnconfirmed = serializers.BooleanField(
+        required=False, help_text="If it was chosen."
+    )
     failingSinceUtc = serializers.DateTimeField(required=False)
     disabledReason = serializers.ChoiceField(REASONS, required=False)
     lostSinceUtc = serializers.DateTimeField(
-        required=False, help_text="It was disabled for its failures: recover from then on."
+        required=False,
+        help_text="It was disabled for its failures: recover from then on.",
     )
     recoveringSinceUtc = serializers.DateTimeField(required=False)
 
     def to_representation(self, webhook):
-        return compact(
+        return drop_nulls(
             id=str(webhook.pk),
             url=webhook.url,
             type=webhook.type,
             enabled=webhook.is_enabled,
             messageTypes=webhook.message_types,
             retryUnconfirmed=webhook.retry_unconfirmed,
-            failingSinceUtc=utc(webhook.failing_since),
+            failingSinceUtc=format_utc(webhook.failing_since),
             disabledReason=webhook.disabled_reason or None,
-            lostSinceUtc=utc(webhook.lost_since),
-            recoveringSinceUtc=utc(webhook.recover_since),
+            lostSinceUtc=format_utc(webhook.lost_since),
+            recoveringSinceUtc=format_utc(webhook.recover_since),
         )
 
 
@@ -139,7 +150,9 @@ class NewWebhookContract(WebhookContract):
     secret = serializers.CharField()
 
     def to_representation(self, webhook):
-        return super().to_representation(webhook) | {"secret": vault.unseal(webhook, "secret")}
+        return super().to_representation(webhook) | {
+            "secret": vault.unseal(webhook, "secret")
+        }
 
 
 class WebhookSecretContract(Contract):
@@ -150,7 +163,7 @@ class WebhookSecretContract(Contract):
 
     def to_representation(self, rotated):
         secret, until = rotated
-        return {"secret": secret, "previousExpiresAtUtc": utc(until)}
+        return {"secret": secret, "previousExpiresAtUtc": format_utc(until)}
 
 
 class ExampleParameters(Parameters):
@@ -168,8 +181,12 @@ class RecoveryParameters(Parameters):
 
 class DeliveryQuery(ListQuery):
     status = StatusField(required=False)
-    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="event__type", required=False)
-    objectId = serializers.CharField(source="event__object_id", max_length=128, required=False)
+    messageType = serializers.ChoiceField(
+        MESSAGE_TYPES, source="event__type", required=False
+    )
+    objectId = serializers.CharField(
+        source="event__object_id", max_length=128, required=False
+    )
 
 
 class DeliveryContract(Contract):
@@ -188,7 +205,7 @@ class DeliveryContract(Contract):
     def to_representation(self, delivery):
         event, waits = delivery.event, delivery.status == Delivery.Status.PENDING
         is_done = delivery.status == Delivery.Status.DONE
-        return compact(
+        return drop_nulls(
             deliveryId=str(delivery.pk),
             webhookId=str(delivery.webhook_id),
             eventId=str(event.pk),
@@ -197,9 +214,9 @@ class DeliveryContract(Contract):
             status=SHOWN_STATUS[delivery.status],
             calls=delivery.calls,
             error=None if is_done else delivery.last_error or None,
-            nextCallAtUtc=utc(delivery.due_at) if waits else None,
-            finishedAtUtc=utc(delivery.finished_at),
-            createdAtUtc=utc(delivery.created_at),
+            nextCallAtUtc=format_utc(delivery.due_at) if waits else None,
+            finishedAtUtc=format_utc(delivery.finished_at),
+            createdAtUtc=format_utc(delivery.created_at),
         )
 
 
@@ -214,9 +231,9 @@ class AttemptContract(Contract):
     answer = serializers.CharField(required=False)
 
     def to_representation(self, attempt):
-        return compact(
+        return drop_nulls(
             number=attempt.number,
-            startedAtUtc=utc(attempt.started_at),
+            startedAtUtc=format_utc(attempt.started_at),
             durationMs=attempt.duration_ms,
             statusCode=attempt.status_code,
             error=attempt.error or None,
@@ -233,4 +250,7 @@ class DeliveryWithAttemptsContract(DeliveryContract):
     def to_representation(self, delivery):
         attempts = AttemptContract(delivery.attempts_made(), many=True).data
         body = json.loads(delivery.event.body)
-        return super().to_representation(delivery) | {"body": body, "attempts": attempts}
+        return super().to_representation(delivery) | {
+            "body": body,
+            "attempts": attempts,
+        }

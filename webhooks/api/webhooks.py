@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api import dialects
 from agency.api.pagination import parameters
-from agency.api.views import View, find
+from agency.api.views import View, get_or_404
 from webhooks.api.serializers import (
     DeliveryContract,
     DeliveryQuery,
@@ -40,7 +40,9 @@ WANTED = OpenApiExample(
     request_only=True,
 )
 CHANGES = OpenApiExample(
-    "Other types", {"messageTypes": ["verification", "credential_rejected"]}, request_only=True
+    "Other types",
+    {"messageTypes": ["verification", "credential_rejected"]},
+    request_only=True,
 )
 ROTATED = OpenApiExample(
     "A new secret",
@@ -105,11 +107,13 @@ class Webhooks(View):
     )
     def create(self, request):
         """The answer shows the secret that signs its calls, once."""
-        body = self.parsed(WebhookParameters)
+        body = self.parse_body(WebhookParameters)
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
         register = partial(Webhook.register, self.tenant, dialect=dialect, **body)
-        return self.shown(NewWebhookContract, self.act(register, shown_once=True))
+        return self.to_response(
+            NewWebhookContract, self.perform(register, shown_once=True)
+        )
 
     @extend_schema(
         operation_id="listWebhooks",
@@ -119,7 +123,7 @@ class Webhooks(View):
         examples=[WEBHOOK],
     )
     def list(self, request):
-        return self.listed(WebhookContract, self.rows, WebhookQuery)
+        return self.list_response(WebhookContract, self.rows, WebhookQuery)
 
     @extend_schema(
         operation_id="getWebhook",
@@ -128,7 +132,7 @@ class Webhooks(View):
         examples=[WEBHOOK],
     )
     def retrieve(self, request, webhookId):
-        return self.shown(WebhookContract, find(self.rows, webhookId))
+        return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @extend_schema(
         operation_id="updateWebhook",
@@ -138,9 +142,9 @@ class Webhooks(View):
         examples=[CHANGES, WEBHOOK],
     )
     def update(self, request, webhookId):
-        webhook = find(self.rows, webhookId)
-        self.act(partial(webhook.change, **self.parsed(WebhookOptions)))
-        return self.shown(WebhookContract, find(self.rows, webhookId))
+        webhook = get_or_404(self.rows, webhookId)
+        self.perform(partial(webhook.change, **self.parse_body(WebhookOptions)))
+        return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @extend_schema(
         operation_id="removeWebhook",
@@ -149,7 +153,7 @@ class Webhooks(View):
         responses=None,
     )
     def destroy(self, request, webhookId):
-        find(self.rows, webhookId).delete()
+        get_or_404(self.rows, webhookId).delete()
         return Response()
 
     @extend_schema(
@@ -159,7 +163,7 @@ class Webhooks(View):
         responses=None,
     )
     def enable(self, request, webhookId):
-        self.act(find(self.rows, webhookId).enable)
+        self.perform(get_or_404(self.rows, webhookId).enable)
         return Response()
 
     @extend_schema(
@@ -169,7 +173,7 @@ class Webhooks(View):
         responses=None,
     )
     def disable(self, request, webhookId):
-        self.act(find(self.rows, webhookId).disable)
+        self.perform(get_or_404(self.rows, webhookId).disable)
         return Response()
 
     @extend_schema(
@@ -180,8 +184,10 @@ class Webhooks(View):
         examples=[ROTATED],
     )
     def rotate_secret(self, request, webhookId):
-        rotated = self.act(find(self.rows, webhookId).rotate_secret, shown_once=True)
-        return self.shown(WebhookSecretContract, rotated)
+        rotated = self.perform(
+            get_or_404(self.rows, webhookId).rotate_secret, shown_once=True
+        )
+        return self.to_response(WebhookSecretContract, rotated)
 
     @extend_schema(
         operation_id="sendWebhookExample",
@@ -192,9 +198,11 @@ class Webhooks(View):
     )
     def send_example(self, request, webhookId):
         """Its body says `example`; the object it names does not exist."""
-        webhook = find(self.rows, webhookId)
-        kind = self.parsed(ExampleParameters)["messageType"]
-        return self.shown(DeliveryContract, self.act(examples.send, webhook, kind))
+        webhook = get_or_404(self.rows, webhookId)
+        kind = self.parse_body(ExampleParameters)["messageType"]
+        return self.to_response(
+            DeliveryContract, self.perform(examples.send, webhook, kind)
+        )
 
     @extend_schema(
         operation_id="recoverWebhook",
@@ -206,9 +214,9 @@ class Webhooks(View):
     def recover(self, request, webhookId):
         """Deliveries that were given up, and events while it was disabled. It goes on after the
         answer, oldest first, as long as `recoveringSinceUtc` stands."""
-        webhook = find(self.rows, webhookId)
-        self.act(partial(webhook.recover, **self.parsed(RecoveryParameters)))
-        return self.shown(WebhookContract, find(self.rows, webhookId))
+        webhook = get_or_404(self.rows, webhookId)
+        self.perform(partial(webhook.recover, **self.parse_body(RecoveryParameters)))
+        return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
 
 @extend_schema(tags=["Webhooks"])
@@ -217,7 +225,7 @@ class Deliveries(View):
 
     @property
     def rows(self):
-        webhook = find(Webhook.of(self.tenant), self.kwargs["webhookId"])
+        webhook = get_or_404(Webhook.of(self.tenant), self.kwargs["webhookId"])
         return Delivery.objects.filter(webhook=webhook).select_related("event")
 
     @extend_schema(
@@ -228,7 +236,7 @@ class Deliveries(View):
         examples=[DELIVERY],
     )
     def list(self, request, webhookId):
-        return self.listed(DeliveryContract, self.rows, DeliveryQuery)
+        return self.list_response(DeliveryContract, self.rows, DeliveryQuery)
 
     @extend_schema(
         operation_id="getWebhookDelivery",
@@ -237,8 +245,8 @@ class Deliveries(View):
         examples=[DELIVERY_WITH_ATTEMPTS],
     )
     def retrieve(self, request, webhookId, deliveryId):
-        delivery = find(self.rows.select_related("webhook"), deliveryId)
-        return self.shown(DeliveryWithAttemptsContract, delivery)
+        delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
+        return self.to_response(DeliveryWithAttemptsContract, delivery)
 
     @extend_schema(
         operation_id="resendWebhookDelivery",
@@ -249,6 +257,6 @@ class Deliveries(View):
     )
     def resend(self, request, webhookId, deliveryId):
         """With the same `webhook-id` and body; whatever became of it before."""
-        delivery = find(self.rows.select_related("webhook"), deliveryId)
-        self.act(delivery.resend)
-        return self.shown(DeliveryContract, find(self.rows, deliveryId))
+        delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
+        self.perform(delivery.resend)
+        return self.to_response(DeliveryContract, get_or_404(self.rows, deliveryId))

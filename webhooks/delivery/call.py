@@ -19,7 +19,9 @@ from webhooks.delivery.outcomes import Outcome, Result, answered, unanswered
 
 logger = logging.getLogger(__name__)
 DEADLINE = 15.0  # seconds for a call
-SHORT_DEADLINE = 3.0  # of an address that has let five calls time out and never answered any
+SHORT_DEADLINE = (
+    3.0  # of an address that has let five calls time out and never answered any
+)
 LEAST_WHEN_THROTTLED = 60.0  # seconds
 ANSWER_BYTES = 4096
 
@@ -55,7 +57,9 @@ def claim(free: int, hanging: int, after: UUID | None = None) -> list[Delivery]:
 def with_room(free: int, hanging: int, after: UUID | None) -> list[tuple[Webhook, int]]:
     """Addresses with due rows, locked against other claimers, and how many calls each may get."""
     turn = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
-    full = [one for one, calls in calls_by_tenant().items() if calls >= share_of_tenant()]
+    full = [
+        one for one, calls in calls_by_tenant().items() if calls >= share_of_tenant()
+    ]
     rows = with_due_rows(hanging).exclude(tenant__in=full).order_by(turn, "pk")
     rows = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
     return rooms(list(rows[:free]), hanging)
@@ -69,8 +73,15 @@ def calls_by_tenant() -> Counter[UUID]:
 def with_due_rows(hanging: int) -> "models.QuerySet[Webhook]":
     """The enabled ones that are not at their limit already."""
     mine = Delivery.waiting().filter(webhook=OuterRef("pk"))
-    taken = in_flight().filter(webhook=OuterRef("pk")).values("webhook").values(n=Count("*"))
-    limit = Case(When(strikes__gte=HANGING, then=Value(min(1, hanging))), default=Value(share()))
+    taken = (
+        in_flight()
+        .filter(webhook=OuterRef("pk"))
+        .values("webhook")
+        .values(n=Count("*"))
+    )
+    limit = Case(
+        When(strikes__gte=HANGING, then=Value(min(1, hanging))), default=Value(share())
+    )
     return (
         Webhook.objects.filter(is_enabled=True)
         .alias(first=Subquery(mine.order_by("due_at").values("due_at")[:1]))
@@ -136,7 +147,11 @@ def note(row: Delivery, outcome: Outcome) -> None:
     log(row, outcome)
     if not moved(row, outcome):
         logger.info("delivery %s was taken over", row.pk)
-    elif row.attempts and outcome.result in (Result.DELIVERED, Result.GONE, Result.UNCONFIRMED):
+    elif row.attempts and outcome.result in (
+        Result.DELIVERED,
+        Result.GONE,
+        Result.UNCONFIRMED,
+    ):
         row.let_followers_go()
 
 

@@ -16,7 +16,9 @@ from webhooks.events import types
 
 OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
 LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
-SLACK = timedelta(minutes=1)  # between the time of an event and the end of its transaction
+SLACK = timedelta(
+    minutes=1
+)  # between the time of an event and the end of its transaction
 HANGING = 5  # calls in a row that took too long
 
 
@@ -52,7 +54,9 @@ class Webhook(Record):
     OTHER_LIMIT = 100
     NEVER_CALLED = (Type.DELEGATED_ENDORSER,)
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="webhooks")
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, related_name="webhooks"
+    )
     url = models.CharField(max_length=2000)
     type = models.CharField(max_length=20, choices=Type.choices)
     dialect = models.CharField(max_length=8, choices=Dialect.choices)
@@ -131,7 +135,9 @@ class Webhook(Record):
 
     def usual_types(self) -> list[types.Type]:
         """What it is told unless it asks for certain types."""
-        return types.INTERFACE if self.dialect == self.Dialect.LITERAL else types.CLIENTS
+        return (
+            types.INTERFACE if self.dialect == self.Dialect.LITERAL else types.CLIENTS
+        )
 
     def change(self, **changes: object) -> None:
         """`url`, `message_types` (empty: the usual ones), `retry_unconfirmed`. What the old address
@@ -163,7 +169,9 @@ class Webhook(Record):
             raise disabled()
         first = self.lost_since or timezone.now() - LONGEST_SCHEDULE
         since = since or first - SLACK
-        self._update(recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None)
+        self._update(
+            recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None
+        )
 
     def secrets(self) -> list[str]:
         """Those that sign, the newest first."""
@@ -179,7 +187,9 @@ class Webhook(Record):
         secret, until = new_secret(), timezone.now() + OVERLAP
         vault.seal(row, "previous_secret", vault.unseal(row, "secret"))
         vault.seal(row, "secret", secret)
-        self._update(secret=row.secret, previous_secret=row.previous_secret, previous_until=until)
+        self._update(
+            secret=row.secret, previous_secret=row.previous_secret, previous_until=until
+        )
         return secret, until
 
     @property
@@ -209,8 +219,14 @@ class Webhook(Record):
             setattr(self, name, value)
 
 
-NEW: dict[str, Any] = {"strikes": 0, "timeouts": 0, "failing_since": None}  # nothing against it
+NEW: dict[str, Any] = {
+    "strikes": 0,
+    "timeouts": 0,
+    "failing_since": None,
+}  # nothing against it
 
 
 def disabled() -> Conflict:
-    return Conflict("webhook_disabled", "The webhook is disabled. Enable it, then send again.")
+    return Conflict(
+        "webhook_disabled", "The webhook is disabled. Enable it, then send again."
+    )

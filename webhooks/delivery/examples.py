@@ -16,7 +16,9 @@ def send(webhook: Webhook, kind: str) -> Delivery:
     if not webhook.is_enabled:
         raise disabled()
     key, kind = uuid7(), Type(kind)
-    event = Event(tenant_id=webhook.tenant_id, type=kind, object_key=key, object_id=str(key))
+    event = Event(
+        tenant_id=webhook.tenant_id, type=kind, object_key=key, object_id=str(key)
+    )
     event.object_type, event.sequence, event.is_example = object_type(kind), 1, True
     connection_id = str(key if event.object_type == "connection" else uuid7())
     data = {"connection_id": connection_id, "ConnectionId": connection_id}

@@ -58,7 +58,9 @@ def is_failure(outcome: Outcome) -> bool:
 
 def is_given_up(webhook: Webhook, outcome: Outcome) -> bool:
     since = webhook.failing_since
-    return bool(is_failure(outcome) and since and timezone.now() - since >= GIVEN_UP_AFTER)
+    return bool(
+        is_failure(outcome) and since and timezone.now() - since >= GIVEN_UP_AFTER
+    )
 
 
 def disable(webhook: Webhook, reason: str) -> None:
@@ -89,7 +91,11 @@ def disable(webhook: Webhook, reason: str) -> None:
 def lost_since(webhook: Webhook) -> datetime:
     """When the first of what it did not get was to be told: a call is younger than its event."""
     since = webhook.failing_since or timezone.now()
-    waiting = Delivery.waiting().filter(webhook=webhook).aggregate(first=Min("created_at"))
-    given_up = Delivery.objects.filter(webhook=webhook, status=Delivery.Status.EXHAUSTED)
+    waiting = (
+        Delivery.waiting().filter(webhook=webhook).aggregate(first=Min("created_at"))
+    )
+    given_up = Delivery.objects.filter(
+        webhook=webhook, status=Delivery.Status.EXHAUSTED
+    )
     first = given_up.filter(finished_at__gte=since).order_by("pk").first()
     return min(filter(None, [since, waiting["first"], first and first.created_at]))

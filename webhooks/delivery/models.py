@@ -10,12 +10,14 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from agency.core.queued_jobs import LEASE
-from agency.core.queued_jobs import Delivery as Queued
+from agency.core.queued_jobs import QueuedJob as Queued
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook, disabled
 from webhooks.events.models import Event
 
-PATIENCE = timedelta(minutes=5)  # how long a failing call holds back later ones of its object
+PATIENCE = timedelta(
+    minutes=5
+)  # how long a failing call holds back later ones of its object
 SHOWN_ATTEMPTS = 100
 CROWD = 64  # rows behind others that one claim looks at, for each address
 
@@ -30,13 +32,31 @@ class Delivery(Record, Queued):
     """
 
     Status = Queued.Status
-    SCHEDULE: ClassVar = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)  # seconds
+    SCHEDULE: ClassVar = (
+        5,
+        300,
+        1800,
+        7200,
+        18000,
+        36000,
+        50400,
+        72000,
+        86400,
+    )  # seconds
 
     webhook = models.ForeignKey(
-        Webhook, models.DO_NOTHING, db_constraint=False, db_index=False, related_name="deliveries"
+        Webhook,
+        models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="deliveries",
     )
     event = models.ForeignKey(
-        Event, models.DO_NOTHING, db_constraint=False, db_index=False, related_name="deliveries"
+        Event,
+        models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        related_name="deliveries",
     )
     object_key = models.UUIDField()
     sequence = models.PositiveIntegerField()
@@ -54,7 +74,9 @@ class Delivery(Record, Queued):
         indexes = [
             models.Index(fields=["webhook", "-id"], name="deliveries_in_time"),
             models.Index(
-                fields=["webhook", "due_at"], condition=Q(status="pending"), name="deliveries_due"
+                fields=["webhook", "due_at"],
+                condition=Q(status="pending"),
+                name="deliveries_due",
             ),
             models.Index(
                 fields=["webhook", "object_key", "sequence"],
@@ -79,7 +101,9 @@ class Delivery(Record, Queued):
     @classmethod
     def create(cls, event: Event, webhooks: Iterable[object]) -> int:
         """One row for each webhook, given by its id; how many."""
-        return len(cls.objects.bulk_create([cls.of(event, webhook) for webhook in webhooks]))
+        return len(
+            cls.objects.bulk_create([cls.of(event, webhook) for webhook in webhooks])
+        )
 
     @classmethod
     def of(cls, event: Event, webhook: object) -> "Delivery":
@@ -105,9 +129,14 @@ class Delivery(Record, Queued):
             sequence__lt=OuterRef("sequence"),
         )
         failing = elders.filter(lease_owner=None, due_at__gt=now).order_by("sequence")
-        due = cls.waiting().filter(webhook=webhook, due_at__lte=now).order_by("due_at", "id")
+        due = (
+            cls.waiting()
+            .filter(webhook=webhook, due_at__lte=now)
+            .order_by("due_at", "id")
+        )
         rows = due.annotate(
-            is_behind=Exists(elders), waits_until=Subquery(failing.values("blocks_until")[:1])
+            is_behind=Exists(elders),
+            waits_until=Subquery(failing.values("blocks_until")[:1]),
         )
         found = list(rows.select_related("event")[: limit + CROWD])
         parked = [row for row in found if row.is_behind and row.waits_until]
@@ -136,7 +165,9 @@ class Delivery(Record, Queued):
     def exhaust(self, error: str, **changes: object) -> bool:
         return super().exhaust(error, finished_at=timezone.now(), **changes)
 
-    def put_back(self, error: str, asked: float | None, at_least: float, **changes: object) -> bool:
+    def put_back(
+        self, error: str, asked: float | None, at_least: float, **changes: object
+    ) -> bool:
         """After a call that was refused or did not come through: again later, or never."""
         if not self.blocks_until:
             changes["blocks_until"] = timezone.now() + PATIENCE
@@ -149,12 +180,18 @@ class Delivery(Record, Queued):
         if self.webhook.repeats(timed_out) and self.attempts < len(self.SCHEDULE):
             wait = PATIENCE.total_seconds()
             return self.retry(error, None, wait, blocks_until=now, **changes)
-        unconfirmed = {"status": self.Status.UNCONFIRMED, "finished_at": now, "last_error": error}
+        unconfirmed = {
+            "status": self.Status.UNCONFIRMED,
+            "finished_at": now,
+            "last_error": error,
+        }
         return self._fenced(lease_owner=None, **unconfirmed, **changes)
 
     def let_followers_go(self) -> None:
         """After the call came through or was given up: what waited behind it is due."""
-        behind = Delivery.waiting().filter(webhook=self.webhook_id, object_key=self.object_key)
+        behind = Delivery.waiting().filter(
+            webhook=self.webhook_id, object_key=self.object_key
+        )
         now = timezone.now()
         behind.filter(attempts=0, lease_owner=None, due_at__gt=now).update(due_at=now)
 

@@ -29,7 +29,9 @@ def send_due() -> int:
     due = Webhook.objects.filter(notice_due_at__lte=now).select_related("tenant")
     sent = 0
     for webhook in due[:20]:
-        mine = Webhook.objects.filter(pk=webhook.pk, notice_due_at=webhook.notice_due_at)
+        mine = Webhook.objects.filter(
+            pk=webhook.pk, notice_due_at=webhook.notice_due_at
+        )
         if mine.update(notice_due_at=now + AGAIN_AFTER):
             write(webhook)
             Webhook.objects.filter(pk=webhook.pk).update(notice_due_at=None)
@@ -40,7 +42,9 @@ def send_due() -> int:
 def write(webhook: Webhook) -> None:
     """One message for each person, who need not know each other's addresses."""
     if not settings.EMAIL_URL:
-        logger.warning("nobody was told that a webhook is disabled: EMAIL_URL is not set")
+        logger.warning(
+            "nobody was told that a webhook is disabled: EMAIL_URL is not set"
+        )
         return
     people = webhook.tenant.people.exclude(email="").filter(is_active=True)
     text = TEXT.format(

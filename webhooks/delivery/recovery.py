@@ -24,7 +24,9 @@ def close_disabled() -> int:
     """Ends what still waits for disabled webhooks; it can be recovered. How many rows."""
     waiting = not_at_work().filter(webhook=OuterRef("pk"))
     webhooks = Webhook.objects.filter(is_enabled=False)
-    left = webhooks.alias(first=Subquery(waiting.values("pk")[:1])).filter(first__isnull=False)
+    left = webhooks.alias(first=Subquery(waiting.values("pk")[:1])).filter(
+        first__isnull=False
+    )
     closed = 0
     for webhook in left[:100]:
         closed += close(webhook)
@@ -37,7 +39,9 @@ def close(webhook: Webhook) -> int:
     if not webhooks.filter(pk=webhook.pk, is_enabled=False).first():
         return 0
     waiting = not_at_work().filter(webhook=webhook)
-    rows = waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[:STEP]
+    rows = waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[
+        :STEP
+    ]
     return Delivery.objects.filter(pk__in=list(rows)).update(
         status=Delivery.Status.EXHAUSTED,
         lease_owner=None,
@@ -62,7 +66,9 @@ def recover() -> int:
 def recover_some(webhook_id: object) -> int:
     """First what failed, then what happened while it was disabled. The recovery is over when
     nothing is left and every transaction is that may not have seen it enabled."""
-    rows = Webhook.objects.select_for_update(skip_locked=True, no_key=True, of=("self",))
+    rows = Webhook.objects.select_for_update(
+        skip_locked=True, no_key=True, of=("self",)
+    )
     rows = rows.select_related("tenant")
     webhook = rows.filter(pk=webhook_id).exclude(recover_since=None).first()
     if webhook is None:
@@ -70,7 +76,11 @@ def recover_some(webhook_id: object) -> int:
     found = recover_failed(webhook) or recover_missed(webhook)
     if not found:
         reached = timezone.now() - SLACK
-        since = None if webhook.updated_at < reached else max(webhook.recover_since, reached)
+        since = (
+            None
+            if webhook.updated_at < reached
+            else max(webhook.recover_since, reached)
+        )
         Webhook.objects.filter(pk=webhook_id).update(recover_since=since)
     return found
 

@@ -8,7 +8,9 @@ from datetime import UTC, datetime
 from standardwebhooks import Webhook
 
 
-def headers(message_id: str, body: str, secrets: Iterable[str], moment: datetime) -> dict[str, str]:
+def headers(
+    message_id: str, body: str, secrets: Iterable[str], moment: datetime
+) -> dict[str, str]:
     """`webhook-id`, `webhook-timestamp` (of this call) and `webhook-signature`.
 
     message_id: the same for every call of one event. secrets: those that are live, in the form

@@ -98,7 +98,9 @@ def settled(rows: "QuerySet[Event]", now: Horizon) -> "QuerySet[Event]":
 
 def behind(rows: "QuerySet[Event]", start: Position) -> "QuerySet[Event]":
     """In order. As one comparison of rows, which the index serves."""
-    place = RawSQL("(transaction_id, webhooks_event.id) > (%s, %s::uuid)", start, BooleanField())
+    place = RawSQL(
+        "(transaction_id, webhooks_event.id) > (%s, %s::uuid)", start, BooleanField()
+    )
     return rows.filter(place).order_by("transaction_id", "id")
 
 
@@ -119,7 +121,9 @@ def position_at(cursor: str) -> Position:
         return horizon().end
     found = vault.unseal_text(cursor, PURPOSE)
     if found is None:
-        message = "This is no cursor of events. Give one that was answered, `start` or `now`."
+        message = (
+            "This is no cursor of events. Give one that was answered, `start` or `now`."
+        )
         raise Invalid("invalid_cursor", message, {"after": [message]})
     position = Position(*found)
     if UUID(position.event_id) < oldest_kept():

@@ -40,12 +40,15 @@ class Event(Record):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["object_key", "sequence"], name="one_event_per_object_and_sequence"
+                fields=["object_key", "sequence"],
+                name="one_event_per_object_and_sequence",
             )
         ]
         indexes = [
             models.Index(fields=["tenant", "id"], name="events_in_time"),
-            models.Index(fields=["tenant", "transaction_id", "id"], name="events_as_they_settle"),
+            models.Index(
+                fields=["tenant", "transaction_id", "id"], name="events_as_they_settle"
+            ),
         ]
 
     def __str__(self) -> str:

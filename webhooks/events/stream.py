@@ -27,12 +27,16 @@ from webhooks.events.models import Event
 logger = logging.getLogger(__name__)
 THREADS = 4  # and so database connections: one looks, the others let in and catch up
 POLL = 0.25  # seconds
-HEARTBEAT = 10.0  # seconds; a client that hears nothing for three of them should come again
+HEARTBEAT = (
+    10.0  # seconds; a client that hears nothing for three of them should come again
+)
 CHECK = 2.0  # seconds between looks at the keys of those who listen
 REST = 1.0  # seconds in which a database that is away is left alone
 BATCH = 500  # events of one query
 WAITING = 1000  # events that a slow listener is handed before it must catch up
-ENDED = b'event: end\ndata: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
+ENDED = (
+    b'event: end\ndata: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
+)
 
 
 class Message(NamedTuple):
@@ -61,7 +65,11 @@ class Listener:
     """
 
     def __init__(
-        self, tenant: Tenant, keys: Sequence[UUID], start: Position, wanted: dict[str, str]
+        self,
+        tenant: Tenant,
+        keys: Sequence[UUID],
+        start: Position,
+        wanted: dict[str, str],
     ):
         self.tenant, self.keys, self.position, self.wanted = tenant, keys, start, wanted
         self.waiting: deque[Message] = deque()
@@ -94,7 +102,9 @@ class Listener:
 
     def taken(self) -> bytes:
         """What it was handed and has not read meanwhile; then, at the end of it, the heartbeat."""
-        text = b"".join(one.text for one in self.waiting if one.position > self.position)
+        text = b"".join(
+            one.text for one in self.waiting if one.position > self.position
+        )
         if self.waiting:
             self.position = max(self.position, self.waiting[-1].position)
         self.waiting.clear()
@@ -108,7 +118,9 @@ class Listener:
 class Hub:
     """All listeners of the process."""
 
-    def __init__(self, poll: float = POLL, heartbeat: float = HEARTBEAT, check: float = CHECK):
+    def __init__(
+        self, poll: float = POLL, heartbeat: float = HEARTBEAT, check: float = CHECK
+    ):
         self.poll, self.heartbeat, self.check = poll, heartbeat, check
         self.listeners: dict[UUID, set[Listener]] = {}
         self.joining: set[Listener] = set()
@@ -129,16 +141,23 @@ class Hub:
         return await asyncio.get_running_loop().run_in_executor(self.pool, run)
 
     def all(self) -> list[Listener]:
-        return [*self.joining, *(one for some in self.listeners.values() for one in some)]
+        return [
+            *self.joining,
+            *(one for some in self.listeners.values() for one in some),
+        ]
 
     def join(self, listener: Listener) -> None:
         """TooMany `too_many_listeners` or Unavailable `stream_full`."""
         everybody = self.all()
         if len(everybody) >= settings.STREAM_LISTENERS:
-            raise Unavailable("stream_full", "Too many listen already. Try again in a while.")
+            raise Unavailable(
+                "stream_full", "Too many listen already. Try again in a while."
+            )
         own = sum(one.tenant.pk == listener.tenant.pk for one in everybody)
         if own >= settings.STREAM_LISTENERS_PER_TENANT:
-            message = f"{own} listeners of your organization are connected. Close one first."
+            message = (
+                f"{own} listeners of your organization are connected. Close one first."
+            )
             raise TooMany("too_many_listeners", message)
         self.joining.add(listener)
         self.wanted.set()
@@ -216,7 +235,9 @@ class Hub:
         if now >= self.next_check:
             self.next_check = now + self.check
             everybody = self.all()
-            live = await self.read(live_keys, {key for one in everybody for key in one.keys})
+            live = await self.read(
+                live_keys, {key for one in everybody for key in one.keys}
+            )
             for listener in everybody:
                 if not live.issuperset(listener.keys):
                     listener.end(ENDED)
@@ -230,13 +251,17 @@ class Hub:
 def found(rows: Any, start: Position) -> Seen:
     page = feed.page(rows, start, BATCH)
     place = f"id: {feed.cursor_at(page.position)}\n\n".encode()
-    return Seen([message(event) for event in page.events], page.position, page.is_full, place)
+    return Seen(
+        [message(event) for event in page.events], page.position, page.is_full, place
+    )
 
 
 def message(event: Event) -> Message:
     position = feed.position_of(event)
     text = f"id: {feed.cursor_at(position)}\ndata: {event.body}\n\n"
-    return Message(position, event.tenant_id, event.type, event.object_id, text.encode())
+    return Message(
+        position, event.tenant_id, event.type, event.object_id, text.encode()
+    )
 
 
 def live_keys(keys: set[UUID]) -> set[UUID]:

@@ -42,8 +42,10 @@ PARAMETERS = {
 }
 PARAMETERS_OF_PATHS = {
     ("/ledger/", "objectId"): "The id of the public object, percent-encoded.",
-    ("/definitions/credentials/{definitionId}", "definitionId"): "The credential definition, by "
-    "its id. POST takes the id of a schema.",
+    (
+        "/definitions/credentials/{definitionId}",
+        "definitionId",
+    ): "The credential definition, by its id. POST takes the id of a schema.",
 }
 
 PROPERTIES = {

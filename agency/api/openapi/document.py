@@ -40,6 +40,8 @@ def show(request: HttpRequest) -> HttpResponse:
     answer = HttpResponse(body, content_type="application/vnd.oai.openapi+json")
     if is_compressed:
         answer["Content-Encoding"] = "gzip"
-    answer["Cache-Control"] = "no-cache"  # kept by the client, and asked for by its ETag
+    answer["Cache-Control"] = (
+        "no-cache"  # kept by the client, and asked for by its ETag
+    )
     patch_vary_headers(answer, ["Accept-Encoding"])
     return answer

@@ -86,7 +86,10 @@ OF_OPERATIONS = {
     ("deleteCredential", "credentialId"): CREDENTIAL_TO_DELETE,
     ("deleteProviderTenant", "tenantId"): TENANT_OF_PROVIDER_TO_DELETE,
     ("deleteVerification", "verificationId"): VERIFICATION_TO_DELETE,
-    ("deleteVerificationDefinition", "verificationDefinitionId"): POLICY_TO_DELETE_AS_DEFINITION,
+    (
+        "deleteVerificationDefinition",
+        "verificationDefinitionId",
+    ): POLICY_TO_DELETE_AS_DEFINITION,
     ("deleteVerificationPolicy", "policyId"): POLICY_TO_DELETE,
     ("deleteWallet", "walletId"): WALLET_TO_DELETE,
     ("deleteWalletByQuery", "walletId"): WALLET_TO_DELETE_BY_QUERY,

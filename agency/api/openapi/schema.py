@@ -5,11 +5,14 @@ import re
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.plumbing import get_lib_doc_excludes
 
+from agency.api.exceptions import CODES
 from agency.api.openapi import descriptions, examples
-from agency.api.views import CODES, View
+from agency.api.views import View
 from tenants import idempotency
 
-SHOWN_ONCE = re.compile(r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/")
+SHOWN_ONCE = re.compile(
+    r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/"
+)
 ALIASES = (
     "/definition/schemas",
     "/custodian/v1/health",
@@ -34,9 +37,15 @@ ERROR = {
 }
 EXAMPLES = {
     400: ("invalid_request", "version: This field is required."),
-    401: ("unauthorized", "The access token or the subscription key is missing or wrong."),
+    401: (
+        "unauthorized",
+        "The access token or the subscription key is missing or wrong.",
+    ),
     404: ("not_found", "There is no such credential in your organization."),
-    409: ("wrong_state", "The credential is Issued; this needs Requested. Read it again."),
+    409: (
+        "wrong_state",
+        "The credential is Issued; this needs Requested. Read it again.",
+    ),
     408: ("body_timeout", "The body did not arrive in time. Send it again, faster."),
     413: ("body_too_large", "The body is larger than 262144 bytes. Send less."),
     422: ("idempotency_key_reused", "This Idempotency-Key came with another request."),
@@ -47,7 +56,10 @@ EXAMPLES = {
     503: ("not_ready", "Not ready: broker."),
 }
 OF_STREAMS = {
-    421: ("stream_elsewhere", "The stream of events is served at …, by a process of its own."),
+    421: (
+        "stream_elsewhere",
+        "The stream of events is served at …, by a process of its own.",
+    ),
     429: ("too_many_listeners", "50 listeners of your organization are connected."),
     503: ("stream_full", "Too many listen already. Try again in a while."),
 }
@@ -82,7 +94,11 @@ IDEMPOTENCY_KEY = {
     "in": "header",
     "description": "Sent again with the same key within 24 hours, the request has no second effect "
     "and gets the first answer, with `Idempotency-Replayed: true`. Best a new UUID.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": idempotency.LONGEST},
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": idempotency.MAX_KEY_LENGTH,
+    },
 }
 
 
@@ -91,7 +107,11 @@ class TwoKeys(OpenApiAuthenticationExtension):
     name = ["accessToken", "subscriptionKey"]
 
     def get_security_definition(self, auto_schema):
-        header = {"type": "apiKey", "in": "header", "name": "X-Service-Subscription-Key"}
+        header = {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-Service-Subscription-Key",
+        }
         return [{"type": "http", "scheme": "bearer"}, header]
 
     def get_security_requirement(self, auto_schema):
@@ -134,7 +154,9 @@ def add_errors(result, generator, request, public):
             answer_with_200(operation["responses"])
             if method.upper() in idempotency.METHODS:
                 operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
-            declared = [int(status) for status in operation["responses"] if status >= "400"]
+            declared = [
+                int(status) for status in operation["responses"] if status >= "400"
+            ]
             for status in statuses(path, method, operation) + declared:
                 operation["responses"][str(status)] = error_response(status, path)
             if operation["operationId"] in HAVE_QUOTAS:
@@ -171,7 +193,9 @@ def complete(parameter, path, operation_id):
     name = parameter["name"]
     if text := descriptions.of_parameter(path, name):
         parameter.setdefault("description", text)
-    if parameter.get("required") and (example := examples.of_parameter(path, operation_id, name)):
+    if parameter.get("required") and (
+        example := examples.of_parameter(path, operation_id, name)
+    ):
         parameter.setdefault("example", example)
 
 

@@ -22,7 +22,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             return None
         if self.alias not in self._connection_pools:
             params = self.get_connection_params() | {"autocommit": True}
-            pool = Pool(kwargs=params, open=False, configure=self._configure_connection, **options)
+            pool = Pool(
+                kwargs=params,
+                open=False,
+                configure=self._configure_connection,
+                **options,
+            )
             self._connection_pools.setdefault(self.alias, pool)
         return self._connection_pools[self.alias]
 

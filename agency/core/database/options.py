@@ -12,10 +12,18 @@ STATEMENT_TIMEOUT = 30_000
 IDLE_IN_TRANSACTION_TIMEOUT = 60_000
 # How long a host that went away without a word goes unnoticed: about 25 seconds.
 KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-OF_DJANGO = {"assume_role", "isolation_level", "pool", "prepare_threshold", "server_side_binding"}
+OF_DJANGO = {
+    "assume_role",
+    "isolation_level",
+    "pool",
+    "prepare_threshold",
+    "server_side_binding",
+}
 
 
-def connection_options(given: dict[str, Any], lock_timeout: int | None = None) -> dict[str, Any]:
+def connection_options(
+    given: dict[str, Any], lock_timeout: int | None = None
+) -> dict[str, Any]:
     """Options of a connection: ours, and those of `DATABASE_URL`, which win.
 
     given: from the query of the URL. Its `options` (parameters of the server) follow ours, and
@@ -39,6 +47,8 @@ def connection_options(given: dict[str, Any], lock_timeout: int | None = None) -
 
 def reject_unknown(given: dict[str, Any]) -> None:
     try:
-        make_conninfo(**{name: value for name, value in given.items() if name not in OF_DJANGO})
+        make_conninfo(
+            **{name: value for name, value in given.items() if name not in OF_DJANGO}
+        )
     except ProgrammingError as error:
         raise ValueError(str(error).strip()) from None

@@ -40,12 +40,18 @@ class Connection(psycopg.Connection[Any]):
         super().__init__(pgconn, row_factory)
         self.opened_at = monotonic()
 
-    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+    def wait(
+        self, gen: Any, interval: float = 0.1, timeout: float | None = None
+    ) -> Any:
         try:
-            return super().wait(gen, interval, self.patience if timeout is None else timeout)
+            return super().wait(
+                gen, interval, self.patience if timeout is None else timeout
+            )
         except errors._WaitTimeout:
             self.pgconn.finish()  # whatever it still answers belongs to nobody
-            raise psycopg.OperationalError("the connection is lost: no answer in time") from None
+            raise psycopg.OperationalError(
+                "the connection is lost: no answer in time"
+            ) from None
 
 
 class Pool(ConnectionPool[Connection]):
@@ -115,7 +121,9 @@ class Pool(ConnectionPool[Connection]):
 
     def note(self, is_away: bool) -> None:
         if is_away and not self.is_away:
-            logger.error("PostgreSQL is out of reach; requests are answered 503 meanwhile")
+            logger.error(
+                "PostgreSQL is out of reach; requests are answered 503 meanwhile"
+            )
         if self.is_away and not is_away:
             logger.warning("PostgreSQL is back")
         self.is_away = is_away

@@ -49,7 +49,9 @@ def moves(first: Connection, own: int, params: dict[str, Any]) -> bool:
         except psycopg.OperationalError as error:
             if first.closed or not second.closed:
                 raise
-            return "pooling mode" in str(error)  # with pool_mode = statement there is no BEGIN
+            return "pooling mode" in str(
+                error
+            )  # with pool_mode = statement there is no BEGIN
 
 
 def opened(params: dict[str, Any]) -> Connection:

@@ -47,7 +47,9 @@ def empty_home() -> Iterator[Path]:
 
 
 def environment(home: Path) -> dict[str, str]:
-    database = os.environ.get("DATABASE_URL") or postgres.start(home / "postgres", postgres.FAST)
+    database = os.environ.get("DATABASE_URL") or postgres.start(
+        home / "postgres", postgres.FAST
+    )
     broker = os.environ.get("REDIS_URL") or valkey.start(home / "valkey", durable=False)
     return {
         "DATABASE_URL": database,

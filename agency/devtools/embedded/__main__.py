@@ -10,7 +10,10 @@ from agency.devtools.embedded.home import Failed
 def main(command: list[str]) -> int:
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
-    with throw_away() as values, subprocess.Popen(command, env=os.environ | values) as child:
+    with (
+        throw_away() as values,
+        subprocess.Popen(command, env=os.environ | values) as child,
+    ):
         try:
             return child.wait()
         except KeyboardInterrupt:

@@ -68,7 +68,9 @@ def reported(name: str) -> Iterator[None]:
 def last_line(text: bytes, word: str = "") -> str:
     """The last line that says something, of those with `word`."""
     lines = text.decode(errors="replace").split("\n")
-    return next((line.strip() for line in reversed(lines) if line.strip() and word in line), "")
+    return next(
+        (line.strip() for line in reversed(lines) if line.strip() and word in line), ""
+    )
 
 
 def package(name: str) -> Path:

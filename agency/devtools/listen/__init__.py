@@ -28,7 +28,9 @@ PAUSES = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     url = os.environ.get("AGENCY_URL", "http://127.0.0.1:8000")
-    parser.add_argument("--forward-to", required=True, metavar="URL", help="where to post them")
+    parser.add_argument(
+        "--forward-to", required=True, metavar="URL", help="where to post them"
+    )
     parser.add_argument("--url", default=url, help=f"of the agency ({url})")
     parser.add_argument(
         "--from",
@@ -37,13 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="now",
         help="where to begin the first time: with what comes, or with the oldest event kept",
     )
-    parser.add_argument("--state", type=Path, metavar="FILE", help="where to keep the place")
+    parser.add_argument(
+        "--state", type=Path, metavar="FILE", help="where to keep the place"
+    )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     try:
-        remote = Remote(given.url, variable("ACCESS_TOKEN"), variable("SUBSCRIPTION_KEY"))
+        remote = Remote(
+            given.url, variable("ACCESS_TOKEN"), variable("SUBSCRIPTION_KEY")
+        )
         follow(remote, given)
     except Refused as error:
         print(f"The agency refuses: {error}", file=sys.stderr)
@@ -65,7 +71,10 @@ def follow(remote: Remote, given: argparse.Namespace) -> None:
     secret = os.environ.get("WEBHOOK_SECRET") or memory.get("secret")
     if not secret:
         secret = new_secret()
-        print(f"Signing secret, shown once and kept in {memory.path}: {secret}", flush=True)
+        print(
+            f"Signing secret, shown once and kept in {memory.path}: {secret}",
+            flush=True,
+        )
     cursor = memory.get("cursor") or patiently(lambda: remote.edge(given.start))
     memory.put(secret=secret, cursor=cursor)
     handler = Handler(given.forward_to, secret)
@@ -106,7 +115,10 @@ def events(remote: Remote, cursor: str) -> Iterator[Event]:
                 yield event
         except Unreachable as error:
             if str(error) != said:
-                print(f"No stream now ({error}); it goes on as soon as there is one.", flush=True)
+                print(
+                    f"No stream now ({error}); it goes on as soon as there is one.",
+                    flush=True,
+                )
             said = str(error)
         time.sleep(next(waits))
 

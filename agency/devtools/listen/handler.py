@@ -21,7 +21,9 @@ class Handler:
 
     def __init__(self, url: str, secret: str):
         self.url, self.secret = url, secret
-        self.opener = urllib.request.build_opener(NoRedirects, urllib.request.ProxyHandler({}))
+        self.opener = urllib.request.build_opener(
+            NoRedirects, urllib.request.ProxyHandler({})
+        )
 
     def deliver(self, body: str) -> None:
         """Returns when it was taken. One that is down is waited for; one that refuses it REFUSALS
@@ -45,7 +47,9 @@ class Handler:
         message_id = f"msg_{json.loads(body)['event_id']}"
         headers = signing.headers(message_id, body, [self.secret], datetime.now(UTC))
         headers |= {"Content-Type": "application/json", "User-Agent": "agency"}
-        request = urllib.request.Request(self.url, body.encode(), headers, method="POST")
+        request = urllib.request.Request(
+            self.url, body.encode(), headers, method="POST"
+        )
         try:
             with self.opener.open(request, timeout=DEADLINE) as answer:
                 return answer.status, ""

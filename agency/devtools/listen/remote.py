@@ -58,7 +58,10 @@ class Remote:
 
     def page(self, cursor: str) -> tuple[list[Event], str]:
         with self.open(f"{self.url}/events?limit={BATCH}&after={cursor}") as answer:
-            found = [Event(one["cursor"], json.dumps(one["body"])) for one in json.load(answer)]
+            found = [
+                Event(one["cursor"], json.dumps(one["body"]))
+                for one in json.load(answer)
+            ]
             [place] = re.findall(r"[?&]after=([^&>]+)", answer.headers["Link"])
         return found, place
 

@@ -32,4 +32,6 @@ class Command(BaseCommand):
                 + "\nRun manage.py migrate. If it has nothing to apply, released migrations did "
                 "not make these tables: restore a backup."
             )
-        self.stdout.write(f"The database has the tables that version {__version__} needs.")
+        self.stdout.write(
+            f"The database has the tables that version {__version__} needs."
+        )

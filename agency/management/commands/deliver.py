@@ -24,7 +24,9 @@ class Command(BaseCommand):
     help = "Deliver what is due: messages to other agents, and calls of webhooks."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--loop", action="store_true", help="until SIGTERM or Ctrl-C")
+        parser.add_argument(
+            "--loop", action="store_true", help="until SIGTERM or Ctrl-C"
+        )
 
     def handle(self, loop: bool, **options: Any) -> None:
         startup.require()

@@ -20,7 +20,15 @@ from time import monotonic, sleep
 from typing import Any
 
 from django.conf import settings
-from indy_vdr import Pool, Request, VdrError, VdrErrorCode, bindings, open_pool, set_config
+from indy_vdr import (
+    Pool,
+    Request,
+    VdrError,
+    VdrErrorCode,
+    bindings,
+    open_pool,
+    set_config,
+)
 
 from agency.core import lanes, network_reads
 from agency.core.errors import AgencyError, Conflict, Invalid, Unavailable
@@ -32,8 +40,12 @@ PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
 READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both are away
 GENESIS_BYTES = 512 * 1024
 SECONDS_TO_READ = 10
-SECONDS_TO_CLOSE = 6  # the library waits for its open connections, which last 5 s at most
-SECONDS_TO_LEAVE = 30  # in which the library calls back whatever was asked; most often 5
+SECONDS_TO_CLOSE = (
+    6  # the library waits for its open connections, which last 5 s at most
+)
+SECONDS_TO_LEAVE = (
+    30  # in which the library calls back whatever was asked; most often 5
+)
 
 
 class Refused(Conflict):
@@ -48,7 +60,9 @@ class Pools:
         self.loop = asyncio.new_event_loop()
         self.opened: dict[str, asyncio.Task[Pool]] = {}
         self.silent_until: dict[tuple[str, bool], float] = {}
-        self.thread = threading.Thread(target=self.loop.run_forever, name="indy-pools", daemon=True)
+        self.thread = threading.Thread(
+            target=self.loop.run_forever, name="indy-pools", daemon=True
+        )
         self.thread.start()
 
     async def submit(self, genesis: str, request: Request) -> dict[str, Any]:
@@ -59,7 +73,9 @@ class Pools:
         """The pool, or the attempt to open it that is under way; one that failed is not kept."""
         if genesis not in self.opened:
             attempt = open_pool(transactions=genesis)
-            task = self.loop.create_task(asyncio.wait_for(attempt, settings.LEDGER_TIMEOUT))
+            task = self.loop.create_task(
+                asyncio.wait_for(attempt, settings.LEDGER_TIMEOUT)
+            )
             task.add_done_callback(lambda done: self.forget_failed(genesis, done))
             self.opened[genesis] = task
         return self.opened[genesis]
@@ -77,7 +93,9 @@ class Pools:
     async def close(self) -> None:
         for task in list(self.opened.values()):
             task.cancel()
-        for opened in await asyncio.gather(*self.opened.values(), return_exceptions=True):
+        for opened in await asyncio.gather(
+            *self.opened.values(), return_exceptions=True
+        ):
             if isinstance(opened, Pool):
                 opened.close()
 
@@ -106,7 +124,9 @@ def _begin_anew() -> None:
 def _end() -> None:
     for host in _pools:
         with suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(host.close(), host.loop).result(SECONDS_TO_CLOSE)
+            asyncio.run_coroutine_threadsafe(host.close(), host.loop).result(
+                SECONDS_TO_CLOSE
+            )
         host.loop.call_soon_threadsafe(host.loop.stop)
         host.thread.join(SECONDS_TO_CLOSE)
     end = monotonic() + SECONDS_TO_LEAVE
@@ -130,11 +150,13 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
     A write that ends as Unavailable may have happened, or happen yet. Never in a transaction of the
     database, whose locks would last as long as the call.
     """
-    network_reads.require()
+    network_reads.forbid_in_transaction()
     host, lane = pools(), (network.genesis, is_write)
     if monotonic() < host.silent_until.get(lane, 0):
         raise silent(network)
-    answer = asyncio.run_coroutine_threadsafe(host.submit(network.genesis, request), host.loop)
+    answer = asyncio.run_coroutine_threadsafe(
+        host.submit(network.genesis, request), host.loop
+    )
     try:
         with lanes.idle_thread():
             return answer.result(settings.LEDGER_TIMEOUT)
@@ -149,7 +171,9 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
 
 
 def silent(network: Network) -> Unavailable:
-    return Unavailable("ledger_unavailable", f"{network} gives no answer. Try again later.")
+    return Unavailable(
+        "ledger_unavailable", f"{network} gives no answer. Try again later."
+    )
 
 
 def refused(network: Network, error: VdrError) -> AgencyError:
@@ -157,7 +181,9 @@ def refused(network: Network, error: VdrError) -> AgencyError:
         reason = json.loads(error.extra or "")["reason"]
     except (ValueError, TypeError, KeyError):
         reason = str(error)
-    return Refused("ledger_refused", f"{network} refused this: {' '.join(reason.split())[:400]}")
+    return Refused(
+        "ledger_refused", f"{network} refused this: {' '.join(reason.split())[:400]}"
+    )
 
 
 def check_genesis(text: str) -> str:
@@ -175,7 +201,11 @@ def is_readable(genesis: str) -> bool:
     text = genesis.encode(errors="replace")
     try:
         attempt = subprocess.run(
-            command, input=text, capture_output=True, check=False, timeout=SECONDS_TO_READ
+            command,
+            input=text,
+            capture_output=True,
+            check=False,
+            timeout=SECONDS_TO_READ,
         )
     except subprocess.TimeoutExpired:
         return False

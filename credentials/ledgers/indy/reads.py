@@ -43,7 +43,9 @@ class Nym(NamedTuple):
         return self.role == ENDORSER
 
 
-def ask(network: Network, build: Callable[..., Request], *arguments: Any) -> dict[str, Any] | None:
+def ask(
+    network: Network, build: Callable[..., Request], *arguments: Any
+) -> dict[str, Any] | None:
     """The answer; None for an id that nothing on an Indy ledger can have."""
     try:
         request = build(None, *arguments)
@@ -84,7 +86,9 @@ def definition(network: Network, definition_id: str) -> Found | None:
         return None
     schema_id = schema_id_of(network, answer["ref"])
     body = {"issuerId": did, "schemaId": schema_id, "type": "CL", "tag": answer["tag"]}
-    return Found(body | {"value": answer["data"]}, answer["seqNo"]) if schema_id else None
+    return (
+        Found(body | {"value": answer["data"]}, answer["seqNo"]) if schema_id else None
+    )
 
 
 def schema_id_of(network: Network, sequence: int) -> str | None:
@@ -105,7 +109,9 @@ def registry(network: Network, registry_id: str) -> Found | None:
     if not 0 < data["value"]["maxCredNum"] <= settings.MAX_PLACES:
         return None
     names = ("revocDefType", "credDefId", "tag", "value")
-    return Found({"issuerId": did} | {name: data[name] for name in names}, answer["seqNo"])
+    return Found(
+        {"issuerId": did} | {name: data[name] for name in names}, answer["seqNo"]
+    )
 
 
 def status_list(
@@ -115,7 +121,9 @@ def status_list(
 
     It has a place for each index from 0 to maxCredNum: other software also gives out the last one.
     """
-    answer = ask(network, ledger.build_get_revoc_reg_delta_request, registry_id, None, timestamp)
+    answer = ask(
+        network, ledger.build_get_revoc_reg_delta_request, registry_id, None, timestamp
+    )
     data = answer and answer["data"]
     if not data:
         return None

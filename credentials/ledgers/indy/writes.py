@@ -62,7 +62,9 @@ def register(network: Network, did: str, verkey: str) -> Receipt:
     return submit(network, author, [author], ledger.build_nym_request, did, verkey)
 
 
-def write(network: Network, did: str, build: Callable[..., Request], *arguments: Any) -> Receipt:
+def write(
+    network: Network, did: str, build: Callable[..., Request], *arguments: Any
+) -> Receipt:
     """Writes as an organization, which stands on the ledger from then on if it did not yet."""
     author = organization(network, did)
     standing = reads.nym(network, did)
@@ -94,7 +96,9 @@ def submit(
     except VdrError as error:
         raise pool.refused(network, error) from None
     if agreement := reads.agreement(network):
-        request.set_txn_author_agreement_acceptance(acceptance(network, author, agreement))
+        request.set_txn_author_agreement_acceptance(
+            acceptance(network, author, agreement)
+        )
     if len(signers) > 1:
         request.set_endorser(signers[1].did)
     sign(request, signers)
@@ -114,7 +118,9 @@ def sign(request: Request, signers: list[Author]) -> None:
 
 def acceptance(network: Network, author: Author, agreement: Agreement) -> str:
     """What a transaction must carry. 409 `agreement_not_accepted`."""
-    rows = AgreementAcceptance.objects.filter(network=network, tenant_id=author.tenant_id)
+    rows = AgreementAcceptance.objects.filter(
+        network=network, tenant_id=author.tenant_id
+    )
     row = rows.filter(digest=agreement.digest).first()
     if row is None:
         who, how = "you have", f"PUT /common/networks/{network.pk}/txnAuthorAgreement"

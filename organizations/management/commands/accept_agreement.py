@@ -13,7 +13,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser):
         parser.add_argument("network", help="its id")
-        parser.add_argument("--yes", action="store_true", help="accept it without asking")
+        parser.add_argument(
+            "--yes", action="store_true", help="accept it without asking"
+        )
 
     def handle(self, network, yes, **options):
         network = Network.objects.filter(pk=network).first()

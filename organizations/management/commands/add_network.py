@@ -21,7 +21,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser):
         parser.add_argument("--id", required=True, help="networkId in the API")
         parser.add_argument("--name", default="", help="shown to people")
-        parser.add_argument("--genesis", default="", help="file or URL of its pool transactions")
+        parser.add_argument(
+            "--genesis", default="", help="file or URL of its pool transactions"
+        )
         parser.add_argument(
             "--endorser",
             action="store_true",
@@ -35,7 +37,9 @@ class Command(BaseCommand):
             network = add_network(given["id"], given["name"], genesis, seed)
         except AgencyError as error:
             raise CommandError(error.message) from None
-        endorser = network.endorser_did or "none: organizations need a role of their own"
+        endorser = (
+            network.endorser_did or "none: organizations need a role of their own"
+        )
         self.stdout.write(f"{network.pk} ({network}). Endorser: {endorser}.")
         self.stdout.write(self.standing(network))
 
@@ -48,7 +52,9 @@ class Command(BaseCommand):
         except AgencyError as error:
             return self.style.WARNING(f"It is kept, but: {error.message}")
         if not may_endorse:
-            return self.style.WARNING("The ledger answers, but the DID is no endorser there.")
+            return self.style.WARNING(
+                "The ledger answers, but the DID is no endorser there."
+            )
         return "The ledger answers."
 
 
@@ -67,4 +73,6 @@ def endorser_seed():
     try:
         return SeedField().run_validation(text)
     except ValidationError as error:
-        raise CommandError(f"The seed of the endorser: {' '.join(error.detail)}") from None
+        raise CommandError(
+            f"The seed of the endorser: {' '.join(error.detail)}"
+        ) from None

@@ -21,7 +21,9 @@ class Command(BaseCommand):
         if not name.strip() or len(name) > 200:
             raise CommandError("The name needs 1 to 200 characters.")
         try:
-            made = create_organization(name.strip(), image_url=image_url, network_id=network)
+            made = create_organization(
+                name.strip(), image_url=image_url, network_id=network
+            )
         except AgencyError as error:
             raise CommandError(error.message) from None
         shown = {

@@ -10,7 +10,11 @@ from django.contrib.auth.models import Permission, User
 from tests.support.pages import Browser, pages
 
 __all__ = ["pages"]
-OURS = [app.label for app in apps.get_app_configs() if Path(app.path).parent == settings.BASE_DIR]
+OURS = [
+    app.label
+    for app in apps.get_app_configs()
+    if Path(app.path).parent == settings.BASE_DIR
+]
 
 
 @pytest.fixture
@@ -34,7 +38,9 @@ def allow(sue):
 
     def give(name):
         app, codename = name.split(".")
-        permission = Permission.objects.get(content_type__app_label=app, codename=codename)
+        permission = Permission.objects.get(
+            content_type__app_label=app, codename=codename
+        )
         sue.user_permissions.add(permission)
 
     return give

@@ -89,7 +89,9 @@ def test_an_indy_network_changes_and_the_local_one_does_not(browser, allow, adds
     adds(genesis=GENESIS)
     find_network(LOCAL)
     allow("tenants.change_network")
-    browser.send(f"{NETWORKS}candy/change/", name="CANdy Dev", genesis=GENESIS, id="other")
+    browser.send(
+        f"{NETWORKS}candy/change/", name="CANdy Dev", genesis=GENESIS, id="other"
+    )
     assert browser.send(f"{NETWORKS}local/change/", name="x").status_code == 403
     names = Network.objects.order_by("pk").values_list("pk", "name")
     assert list(names) == [("candy", "CANdy Dev"), ("local", "Local network")]

@@ -17,7 +17,9 @@ def account(db):
 def lifts(browser, account):
     """The form of the page without its tick, and a field that the page does not have."""
     keys = {"keys-TOTAL_FORMS": 0, "keys-INITIAL_FORMS": 0}
-    return browser.send(f"/admin/tenants/provider/{account.pk}/change/", name="Other", **keys)
+    return browser.send(
+        f"/admin/tenants/provider/{account.pk}/change/", name="Other", **keys
+    )
 
 
 def test_with_the_permission_quotas_are_lifted(browser, allow, account):

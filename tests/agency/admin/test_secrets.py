@@ -15,7 +15,11 @@ MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "BasicMessage", "Delivery", "Membership",
     "Publication", "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
 }  # fmt: skip
-VALUES = {"name": "Ada Lovelace-4711", "degree": "Analytical Engines", "age": "36000001"}
+VALUES = {
+    "name": "Ada Lovelace-4711",
+    "degree": "Analytical Engines",
+    "age": "36000001",
+}
 
 
 def our_admins():
@@ -28,13 +32,20 @@ def our_admins():
 
 def shown(site):
     """The columns that an admin shows or searches."""
-    names = [*(site.fields or []), *site.list_display, *site.list_filter, *site.search_fields]
+    names = [
+        *(site.fields or []),
+        *site.list_display,
+        *site.list_filter,
+        *site.search_fields,
+    ]
     return {name if isinstance(name, str) else name[0] for name in names}
 
 
 def test_every_model_is_in_the_admin():
     models = {model for app in OURS for model in apps.get_app_config(app).get_models()}
-    digests_only = {SeenMessage}  # nothing to read; and Django's admin has no composite keys
+    digests_only = {
+        SeenMessage
+    }  # nothing to read; and Django's admin has no composite keys
     assert {model for model, _ in our_admins()} == models - digests_only
 
 
@@ -43,7 +54,9 @@ def test_an_admin_names_its_columns_and_no_sealed_one(model, site):
     hidden = (models.BinaryField, models.JSONField)
     secret = {f.name for f in model._meta.get_fields() if isinstance(f, hidden)}
     assert site.fields
-    assert not shown(site) & (secret | {"token", "digest", "invitation", "invitation_key"})
+    assert not shown(site) & (
+        secret | {"token", "digest", "invitation", "invitation_key"}
+    )
     for inline in site.inlines:
         assert inline.fields
 
@@ -59,7 +72,11 @@ def secrets(faber):
     faber.post("/verificationPolicies", {"name": "Policy", "version": "1.0"} | asked)
     invited = faber.call("post", "/connections", {}, **{"Idempotency-Key": "k1"})
     links = Connection.objects.exclude(token="").values_list("token", flat=True)
-    keys = [faber.made.access_token, faber.made.subscription_key, faber.made.provider_key]
+    keys = [
+        faber.made.access_token,
+        faber.made.subscription_key,
+        faber.made.provider_key,
+    ]
     seeds = [key.secret() for key in Key.objects.exclude(seed=None)]
     encoded = [form(seed) for seed in seeds for form in (bytes.hex, base64_of)]
     digests = [bytes(key.digest).hex() for key in faber.tenant.keys.all()]
@@ -75,7 +92,10 @@ def base64_of(data):
 def pages_of(model):
     """The addresses of the list of a model and of each of its rows."""
     base = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-    return [base, *(f"{base}{pk}/change/" for pk in model.objects.values_list("pk", flat=True))]
+    return [
+        base,
+        *(f"{base}{pk}/change/" for pk in model.objects.values_list("pk", flat=True)),
+    ]
 
 
 def test_no_page_holds_a_secret(secrets, browser):

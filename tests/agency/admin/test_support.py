@@ -21,7 +21,10 @@ def college(db):
 
 
 def form_of_revocation(*keys, **more):
-    return {"action": "revoke", "_selected_action": [str(key.pk) for key in keys]} | more
+    return {
+        "action": "revoke",
+        "_selected_action": [str(key.pk) for key in keys],
+    } | more
 
 
 @pytest.mark.parametrize("app", OURS)
@@ -33,7 +36,9 @@ def test_support_changes_nothing(browser, college, app):
         assert browser.send(f"{base}add/", name="x").status_code == 403
         if row:
             assert browser.send(f"{base}{row.pk}/change/", name="x").status_code == 403
-            assert browser.send(f"{base}{row.pk}/delete/", post="yes").status_code == 403
+            assert (
+                browser.send(f"{base}{row.pk}/delete/", post="yes").status_code == 403
+            )
 
 
 def test_support_without_permissions_sees_nothing(browser, sue, college):
@@ -67,7 +72,9 @@ def test_with_the_permission_support_creates_an_organization(browser, allow):
 
 def test_the_log_names_who_created_an_organization(browser, allow, sue):
     allow("tenants.add_tenant")
-    secrets = secrets_on(browser.send(f"{TENANTS}add/", name="Acme", network_id="local"))
+    secrets = secrets_on(
+        browser.send(f"{TENANTS}add/", name="Acme", network_id="local")
+    )
     [entry] = LogEntry.objects.all()
     assert (entry.user, entry.object_id) == (sue, str(Tenant.objects.get().pk))
     assert entry.is_addition()
@@ -91,7 +98,11 @@ def test_keys_are_gone_after_the_answer(browser, allow):
 def test_with_the_permission_support_issues_a_key(browser, allow, sue, college, kind):
     allow("tenants.add_apikey")
     tenant = college.tenant
-    owner = {"provider": tenant.provider_id} if kind == "provider_key" else {"tenant": tenant.pk}
+    owner = (
+        {"provider": tenant.provider_id}
+        if kind == "provider_key"
+        else {"tenant": tenant.pk}
+    )
     response = browser.send(f"{KEYS}add/", kind=kind, name="By support", **owner)
     [secret] = secrets_on(response)
     key = ApiKey.find(kind, secret)
@@ -159,7 +170,9 @@ def test_forms_from_other_sites_are_refused(sue, allow, college):
 def test_an_id_finds_its_row(browser, college):
     page = browser.get(TENANTS, {"q": str(college.tenant.pk)}).content.decode()
     assert "Faber College" in page
-    assert "Faber College" not in browser.get(TENANTS, {"q": "nothing"}).content.decode()
+    assert (
+        "Faber College" not in browser.get(TENANTS, {"q": "nothing"}).content.decode()
+    )
 
 
 def test_any_words_can_be_searched(browser, college, subtests):
@@ -170,7 +183,9 @@ def test_any_words_can_be_searched(browser, college, subtests):
                 assert browser.get(path, {"q": "any 'words"}).status_code == 200
 
 
-def test_the_queries_of_a_list_do_not_grow_with_it(browser, college, django_assert_max_num_queries):
+def test_the_queries_of_a_list_do_not_grow_with_it(
+    browser, college, django_assert_max_num_queries
+):
     for number in range(20):
         ApiKey.issue("access_token", college.tenant, f"Key {number}")
     with django_assert_max_num_queries(12):

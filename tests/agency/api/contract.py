@@ -12,7 +12,9 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-FILE = ROOT / os.environ.get("AGENCY_SHARED", "../shared") / "reference" / "contract.json"
+FILE = (
+    ROOT / os.environ.get("AGENCY_SHARED", "../shared") / "reference" / "contract.json"
+)
 PREFIXES = {
     "credentials": ("", "/agency/v1", "/credentials/v1"),
     "wallet": ("", "/custodian/v1", "/custodian", "/wallet/v1"),
@@ -48,7 +50,11 @@ class Operation(NamedTuple):
     @property
     def paths(self):
         """Below each prefix of its API; the bare `/` is the studio's."""
-        return [prefix + self.path for prefix in PREFIXES[self.client] if prefix + self.path != "/"]
+        return [
+            prefix + self.path
+            for prefix in PREFIXES[self.client]
+            if prefix + self.path != "/"
+        ]
 
 
 def read():
@@ -64,7 +70,9 @@ def read():
 def operation(row):
     method_and_path = f"{row['method']} {row['path']}"
     answer = row["responses"].get("200") or INTERFACE_ONLY.get(method_and_path)
-    return Operation(row["client"], row["method"], row["path"], answer, row["fullPaths"])
+    return Operation(
+        row["client"], row["method"], row["path"], answer, row["fullPaths"]
+    )
 
 
 class Judge:
@@ -121,4 +129,6 @@ class Judge:
 
 def is_published(field):
     """Whether a client knows it; some spellings stand in an old OpenAPI file alone."""
-    return not all(source.startswith("oas ") for source in field.get("sources", ["every client"]))
+    return not all(
+        source.startswith("oas ") for source in field.get("sources", ["every client"])
+    )

@@ -25,7 +25,9 @@ def ids(client, world):
         "schemaId": world.definition["schemaId"],
         "policyId": world.stored_policy,
         "networkId": "local",
-        "tenantId": world.branch if client == "provider" else str(world.faber.tenant.public_id),
+        "tenantId": world.branch
+        if client == "provider"
+        else str(world.faber.tenant.public_id),
     }
 
 
@@ -52,7 +54,9 @@ def offer(world):
 def choice(world):
     """Alice's answer to the world's policy."""
     names = ("Title", "Name", "Of age")
-    return [{"policyName": name, "credentialId": world.credential[WALLET]} for name in names]
+    return [
+        {"policyName": name, "credentialId": world.credential[WALLET]} for name in names
+    ]
 
 
 def picture(world):
@@ -81,16 +85,25 @@ def all_organizations(world):
 
 def old_verification(world):
     connection_id = world.connection[ORGANIZATION]
-    return {"verificationDefinitionId": world.stored_request(), "connectionId": connection_id}
+    return {
+        "verificationDefinitionId": world.stored_request(),
+        "connectionId": connection_id,
+    }
 
 
 CREDENTIALS = {
     "POST /common/upload": picture,
     "POST /connections": lambda world: body(INVITATION),
-    "DELETE /connections/{connectionId}": lambda world: path(connectionId=world.connected()[0]),
+    "DELETE /connections/{connectionId}": lambda world: path(
+        connectionId=world.connected()[0]
+    ),
     "POST /credentials": lambda world: body(offer(world)),
-    "PUT /credentials/{credentialId}": lambda world: path(credentialId=world.accepted()[0]),
-    "DELETE /credentials/{credentialId}": lambda world: path(credentialId=world.issued()[0]),
+    "PUT /credentials/{credentialId}": lambda world: path(
+        credentialId=world.accepted()[0]
+    ),
+    "DELETE /credentials/{credentialId}": lambda world: path(
+        credentialId=world.issued()[0]
+    ),
     "DELETE /credentials/delete/{credentialId}": lambda world: path(
         credentialId=world.offered()[0]
     ),
@@ -105,8 +118,12 @@ CREDENTIALS = {
     "POST /tenants": lambda world: body(TENANT),
     "DELETE /tenants/{tenantId}": an_organization,
     "POST /verifications": lambda world: body(old_verification(world)),
-    "DELETE /verifications/{verificationId}": lambda world: path(verificationId=world.asked()[0]),
-    "GET /definitions/verifications": lambda world: path(definitionId=world.stored_request()),
+    "DELETE /verifications/{verificationId}": lambda world: path(
+        verificationId=world.asked()[0]
+    ),
+    "GET /definitions/verifications": lambda world: path(
+        definitionId=world.stored_request()
+    ),
     "GET /definitions/verifications/{definitionId}": lambda world: path(
         definitionId=world.stored_request()
     ),
@@ -122,16 +139,26 @@ CREDENTIALS = {
     "POST /messages": lambda world: body(
         {"connectionId": world.connection[ORGANIZATION], "text": "Hello"}
     ),
-    "GET /messages/connection/{connectionId}": lambda world: path(messageId=message(world)),
+    "GET /messages/connection/{connectionId}": lambda world: path(
+        messageId=message(world)
+    ),
     "GET /messages/{messageId}": lambda world: path(messageId=message(world)),
-    "POST /definitions/credentials/{schemaId}": lambda world: body({"supportRevocation": False}),
+    "POST /definitions/credentials/{schemaId}": lambda world: body(
+        {"supportRevocation": False}
+    ),
     "POST /verificationPolicies": lambda world: body(world.policy),
-    "DELETE /verificationPolicies/{policyId}": lambda world: path(policyId=world.another_policy()),
+    "DELETE /verificationPolicies/{policyId}": lambda world: path(
+        policyId=world.another_policy()
+    ),
     "POST /verifications/policy": lambda world: body(world.policy),
-    "POST /verifications/policy/connections/{connectionId}": lambda world: body(world.policy),
-    "PUT /verifications/policy/connections/{connectionId}": lambda world: body(world.policy),
-    "PUT /verifications/proposal/{policyId}/connections/{connectionId}": lambda world: path(
-        policyId=world.proposed()[0]
+    "POST /verifications/policy/connections/{connectionId}": lambda world: body(
+        world.policy
+    ),
+    "PUT /verifications/policy/connections/{connectionId}": lambda world: body(
+        world.policy
+    ),
+    "PUT /verifications/proposal/{policyId}/connections/{connectionId}": lambda world: (
+        path(policyId=world.proposed()[0])
     ),
 }
 WALLETS = {
@@ -142,8 +169,12 @@ WALLETS = {
         credentialId=world.offered()[1]
     ),
     "POST /api/wallets": lambda world: body({"ownerName": "Bob"}),
-    "DELETE /api/wallets": lambda world: Given(query=f"walletId={world.another_wallet()}"),
-    "DELETE /api/wallets/{walletId}": lambda world: path(walletId=world.another_wallet()),
+    "DELETE /api/wallets": lambda world: Given(
+        query=f"walletId={world.another_wallet()}"
+    ),
+    "DELETE /api/wallets/{walletId}": lambda world: path(
+        walletId=world.another_wallet()
+    ),
     "PUT /api/{walletId}/verifications/{verificationId}/autoSelect": lambda world: path(
         verificationId=world.asked()[1]
     ),
@@ -159,8 +190,8 @@ WALLETS = {
     "PUT /api/{walletId}/verifications/fromData": lambda world: body(
         {"verificationData": world.request_by_link(), "parameters": choice(world)}
     ),
-    "POST /api/{walletId}/verifications/fromData/availableCredentials": lambda world: form(
-        verificationData=world.request_by_link()
+    "POST /api/{walletId}/verifications/fromData/availableCredentials": lambda world: (
+        form(verificationData=world.request_by_link())
     ),
     "PUT /api/{walletId}/verifications/propose/{connectionId}": lambda world: body(
         world.proposable
@@ -187,6 +218,8 @@ GIVEN = {"credentials": CREDENTIALS, "wallet": WALLETS, "provider": PROVIDER}
 
 def given(operation, world):
     """All that one call of the operation needs, made in the world."""
-    make = GIVEN[operation.client].get(f"{operation.method} {operation.path}", lambda _: Given())
+    make = GIVEN[operation.client].get(
+        f"{operation.method} {operation.path}", lambda _: Given()
+    )
     made = make(world)
     return made._replace(ids=ids(operation.client, world) | made.ids)

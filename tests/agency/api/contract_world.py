@@ -7,7 +7,12 @@ from tests.support.people import Api, Organization, Provider
 LOGO = "https://office.example/logo.png"
 NAMES = ["name", "age"]
 VALUES = {"name": "Alice", "age": "28"}
-TENANT = {"name": "Branch", "imageUrl": LOGO, "networkId": "local", "region": "UnitedStates"}
+TENANT = {
+    "name": "Branch",
+    "imageUrl": LOGO,
+    "networkId": "local",
+    "region": "UnitedStates",
+}
 WEBHOOK = {"url": "https://office.example/events", "type": "Notification"}
 OF_AGE = {
     "policyName": "Of age",
@@ -72,7 +77,10 @@ class World:
     @property
     def wish(self):
         """What a holder proposes to be issued."""
-        return {"definitionId": self.definition["definitionId"], "credentialValues": VALUES}
+        return {
+            "definitionId": self.definition["definitionId"],
+            "credentialValues": VALUES,
+        }
 
     def wished(self):
         made = self.alice.put(f"/credentials/propose/{self.connection[1]}", self.wish)
@@ -80,7 +88,9 @@ class World:
 
     def asked(self):
         made = self.faber.asks(self.alice, **self.policy)
-        return made["verificationId"], self.alice.newest("verifications")["verificationId"]
+        return made["verificationId"], self.alice.newest("verifications")[
+            "verificationId"
+        ]
 
     def answered(self):
         asked = self.asked()
@@ -88,15 +98,24 @@ class World:
         return asked
 
     def proposed(self):
-        made = self.alice.put(f"/verifications/propose/{self.connection[1]}", self.proposable)
-        return self.faber.get("/verifications")[0]["verificationId"], made["verificationId"]
+        made = self.alice.put(
+            f"/verifications/propose/{self.connection[1]}", self.proposable
+        )
+        return self.faber.get("/verifications")[0]["verificationId"], made[
+            "verificationId"
+        ]
 
     def offer_by_link(self):
-        body = {"definitionId": self.definition["definitionId"], "credentialValues": VALUES}
+        body = {
+            "definitionId": self.definition["definitionId"],
+            "credentialValues": VALUES,
+        }
         return self.faber.post("/credentials", body)["offerData"]
 
     def request_by_link(self):
-        return self.faber.post("/verifications/policy", self.policy)["verificationRequestData"]
+        return self.faber.post("/verifications/policy", self.policy)[
+            "verificationRequestData"
+        ]
 
     def webhook(self):
         """The only one: five would be the limit."""
@@ -135,7 +154,11 @@ def restriction(definition):
 
 def policy(narrow):
     value = {"value": {"attributeName": "name", "attributeValue": "Alice"}}
-    named = {"policyName": "Name", "attributeNames": ["name"], "restrictions": [narrow | value]}
+    named = {
+        "policyName": "Name",
+        "attributeNames": ["name"],
+        "restrictions": [narrow | value],
+    }
     return {
         "name": "Title",
         "version": "1.0",

@@ -26,7 +26,11 @@ def filter_failure(context, failure, case, response):
     if response.status_code in (413, 421):
         return False
     read_as_another = "Incorrect type" in failure.message
-    return not (read_as_another or has_null(case.body) or "" in flat((case.query or {}).values()))
+    return not (
+        read_as_another
+        or has_null(case.body)
+        or "" in flat((case.query or {}).values())
+    )
 
 
 def has_null(value):
@@ -36,4 +40,8 @@ def has_null(value):
 
 
 def flat(values):
-    return [one for value in values for one in (value if isinstance(value, list) else [value])]
+    return [
+        one
+        for value in values
+        for one in (value if isinstance(value, list) else [value])
+    ]

@@ -23,12 +23,18 @@ class World:
         self.ids = objects_of(organization)
         definition = organization.defines("Full Name", "level", supportRevocation=True)
         registry = RevocationRegistry.objects.get(tenant=organization.tenant)
-        public = definition["schemaId"], definition["definitionId"], registry.registry_id
+        public = (
+            definition["schemaId"],
+            definition["definitionId"],
+            registry.registry_id,
+        )
         self.ids |= {"objectId": public}
 
     def ids_in(self, area):
         ids = self.ids | self.ids.get(area, {})
-        return {name: value for name, value in ids.items() if not isinstance(value, dict)}
+        return {
+            name: value for name, value in ids.items() if not isinstance(value, dict)
+        }
 
 
 def configuration(*rules):
@@ -42,16 +48,22 @@ def configuration(*rules):
         for area, path in AREAS.items():
             theirs = other.ids_in(area)
             known = {name: as_list(one) for name, one in world.ids_in(area).items()}
-            words = {f"{number}{area}{name}": (name, one) for name, one in known.items()}
+            words = {
+                f"{number}{area}{name}": (name, one) for name, one in known.items()
+            }
             operations.append(
                 {
                     "include-name-regex": f"^{method} {path}",
                     "headers": caller(world.organization, area).headers,
-                    "parameters": places({key: name for key, (name, _) in words.items()}),
+                    "parameters": places(
+                        {key: name for key, (name, _) in words.items()}
+                    ),
                 }
             )
             for key, (name, values) in words.items():
-                dictionaries[key] = {"values": [*values, *as_list(theirs[name]), UNKNOWN]}
+                dictionaries[key] = {
+                    "values": [*values, *as_list(theirs[name]), UNKNOWN]
+                }
     # What it learns from the sentences of errors, it takes for rules of the schema.
     phases = {"fuzzing": {"error-feedback": {"enabled": False}}}
     parts = {"dictionaries": dictionaries, "operations": operations, "phases": phases}
@@ -73,7 +85,11 @@ def as_list(value):
 
 def toml(value):
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{json.dumps(k)} = {toml(v)}" for k, v in value.items())
+            + "}"
+        )
     if isinstance(value, list):
         return "[" + ", ".join(map(toml, value)) + "]"
     return json.dumps(value)

@@ -27,9 +27,14 @@ class World:
         self.faber, self.provider = faber, Provider(faber)
         webhook = faber.post("/webhooks", {"url": "https://office.example"})
         self.alice, self.definition = faber.hosts(), faber.defines("name", "year")
-        self.ids = {"walletId": self.alice.wallet_id, "connectionId": self.alice.known_as(faber)}
+        self.ids = {
+            "walletId": self.alice.wallet_id,
+            "connectionId": self.alice.known_as(faber),
+        }
         self.ids["webhookId"] = webhook["id"]
-        self.ids[WALLET] = {"connectionId": self.alice.newest("connections")["connectionId"]}
+        self.ids[WALLET] = {
+            "connectionId": self.alice.newest("connections")["connectionId"]
+        }
 
     def grow(self):
         faber, number = self.faber, next(numbers)
@@ -38,18 +43,25 @@ class World:
         faber.offers(self.alice, self.definition, VALUES)
         faber.asks(self.alice, attributes=POLICY["attributes"])
         faber.post("/verificationPolicies", POLICY | {"name": f"Policy {number}"})
-        faber.post("/messages", {"connectionId": self.ids["connectionId"], "text": "Hello"})
+        faber.post(
+            "/messages", {"connectionId": self.ids["connectionId"], "text": "Hello"}
+        )
         faber.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
         self.provider.makes(f"Branch {number}")
         self.share_links()
         self.connect()
 
     def share_links(self):
-        body = {"definitionId": self.definition["definitionId"], "credentialValues": VALUES}
+        body = {
+            "definitionId": self.definition["definitionId"],
+            "credentialValues": VALUES,
+        }
         self.faber.post("/credentials", body)
         self.faber.post("/verifications/policy", POLICY)
         with transaction.atomic():
-            carrying = Connection.for_exchange(organization(self.faber.tenant), terms=Terms())
+            carrying = Connection.for_exchange(
+                organization(self.faber.tenant), terms=Terms()
+            )
             carrying.begin({"@type": "https://didcomm.org/test/1.0/test", "@id": "1"})
 
     def connect(self):
@@ -79,5 +91,7 @@ def walk(who, address, **query):
         assert response.status_code == 200, response.content
         rows += response.json()
         link = response.headers.get("Link", "")
-        address = link.removeprefix(f"<{settings.PUBLIC_URL}").removesuffix('>; rel="next"')
+        address = link.removeprefix(f"<{settings.PUBLIC_URL}").removesuffix(
+            '>; rel="next"'
+        )
     return rows

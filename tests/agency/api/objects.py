@@ -8,7 +8,10 @@ PROVIDER = "/provider/v1/"
 
 def objects_of(organization):
     """One of its objects for each kind of id in a path; those of one API under its part."""
-    alice, definition = organization.hosts(), organization.defines("name", "degree", "age")
+    alice, definition = (
+        organization.hosts(),
+        organization.defines("name", "degree", "age"),
+    )
     values = {"name": "Alice", "degree": "Maths", "age": "28"}
     credential = organization.offers(alice, definition, values)
     policy = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
@@ -16,7 +19,9 @@ def objects_of(organization):
     policy_id = organization.post("/verificationPolicies", policy)["policyId"]
     connection_id = alice.known_as(organization)
     organization.post("/messages", {"connectionId": connection_id, "text": "Hello"})
-    webhook = organization.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
+    webhook = organization.post(
+        "/webhooks", {"url": "https://office.example", "type": "Zapier"}
+    )
     example = {"messageType": "verification"}
     sent = organization.post(f"/webhooks/{webhook['id']}/example", example)
     return {

@@ -52,7 +52,10 @@ def test_an_offer_is_taken_in_each_form(faber, acme, offer, form):
     assert (taken["state"], taken["values"]) == ("Issued", VALUES)
     read = faber.get(f"/credentials/{offered['credentialId']}")
     assert read["state"] == "Issued"
-    assert (read["offerUrl"], read["offerData"]) == (offered["offerUrl"], offered["offerData"])
+    assert (read["offerUrl"], read["offerData"]) == (
+        offered["offerUrl"],
+        offered["offerData"],
+    )
     assert "connectionId" not in read | taken
 
 
@@ -63,7 +66,9 @@ def test_without_automatic_issuance_the_issuer_issues(faber, offer):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_the_same_wallet_again_gets_the_same_credential_and_another_409(faber, acme, offer):
+def test_the_same_wallet_again_gets_the_same_credential_and_another_409(
+    faber, acme, offer
+):
     offered, alice, bob = offer(), faber.hosts("Alice"), acme.hosts("Bob")
     first = takes(alice, offered["offerUrl"])
     assert takes(alice, offered["offerData"]) == first
@@ -75,7 +80,9 @@ def test_the_same_wallet_again_gets_the_same_credential_and_another_409(faber, a
 def test_of_many_wallets_one_gets_it(faber, offer):
     offered = offer()
     holders = [faber.hosts(f"Holder {number}") for number in range(6)]
-    outcomes = at_once(*[lambda h=holder: takes(h, offered["offerUrl"]) for holder in holders])
+    outcomes = at_once(
+        *[lambda h=holder: takes(h, offered["offerUrl"]) for holder in holders]
+    )
     winners = [outcome for outcome in outcomes if isinstance(outcome, dict)]
     assert [winner["state"] for winner in winners] == ["Issued"]
     losers = [outcome for outcome in outcomes if not isinstance(outcome, dict)]
@@ -110,12 +117,19 @@ def test_looking_at_a_request_takes_nothing_and_choosing_answers_it(faber, offer
     data = faber.put(f"/verifications/policy/{stored}")["verificationRequestData"]
     path = "/verifications/fromData/availableCredentials"
     [item] = alice.post(path, form={"verificationData": data})
-    assert bob.post(path, form={"verificationData": data})[0]["availableCredentials"] == []
+    assert (
+        bob.post(path, form={"verificationData": data})[0]["availableCredentials"] == []
+    )
     assert alice.get("/verifications") == []
     chosen = [
-        {"policyName": "Name", "credentialId": item["availableCredentials"][0]["credentialId"]}
+        {
+            "policyName": "Name",
+            "credentialId": item["availableCredentials"][0]["credentialId"],
+        }
     ]
-    alice.put("/verifications/fromData", {"verificationData": data, "parameters": chosen})
+    alice.put(
+        "/verifications/fromData", {"verificationData": data, "parameters": chosen}
+    )
     assert faber.get("/verifications")[0]["isValid"] is True
     assert code_of(answers, bob, data) == (409, "offer_taken")
 
@@ -124,24 +138,41 @@ def test_a_withdrawn_link_leads_nowhere(faber, offer):
     asked = faber.post("/verifications/policy", POLICY)
     faber.delete(f"/verifications/{asked['verificationId']}")
     alice = faber.hosts()
-    assert code_of(answers, alice, asked["verificationRequestData"]) == (409, "offer_gone")
-    assert code_of(answers, alice, asked["verificationRequestUrl"]) == (400, "bad_verificationData")
+    assert code_of(answers, alice, asked["verificationRequestData"]) == (
+        409,
+        "offer_gone",
+    )
+    assert code_of(answers, alice, asked["verificationRequestUrl"]) == (
+        400,
+        "bad_verificationData",
+    )
 
 
-@pytest.mark.parametrize("given", ["", "x", "e30=", "https://x.example/?d_m=e30=", '{"@type": 1}'])
+@pytest.mark.parametrize(
+    "given", ["", "x", "e30=", "https://x.example/?d_m=e30=", '{"@type": 1}']
+)
 def test_bad_data_is_400_for_its_field(faber, given):
     alice = faber.hosts()
     with pytest.raises(ApiError) as raised:
         takes(alice, given)
-    assert (raised.value.status, list(raised.value.body["errors"])) == (400, ["credentialData"])
+    assert (raised.value.status, list(raised.value.body["errors"])) == (
+        400,
+        ["credentialData"],
+    )
 
 
 def test_an_invitation_is_no_offer_and_an_offer_no_invitation(faber, offer):
     alice = faber.hosts()
     invited = faber.invites()
     assert code_of(takes, alice, invited["invitation"]) == (400, "bad_credentialData")
-    assert code_of(alice.accepts_invitation, offer()["offerData"]) == (400, "bad_invitation")
-    assert code_of(answers, alice, offer()["offerData"]) == (400, "bad_verificationData")
+    assert code_of(alice.accepts_invitation, offer()["offerData"]) == (
+        400,
+        "bad_invitation",
+    )
+    assert code_of(answers, alice, offer()["offerData"]) == (
+        400,
+        "bad_verificationData",
+    )
 
 
 def test_the_link_redirects_to_d_m_or_gives_the_message(faber, offer):

@@ -107,7 +107,10 @@ HEALTH = ("/health", "/")
 def answers(transactional_db, stored_keys):
     """The answers by path, by the operation's name, from one world."""
     world = World()
-    return {one.name: {path: call(one, path, world) for path in one.paths} for one in OPERATIONS}
+    return {
+        one.name: {path: call(one, path, world) for path in one.paths}
+        for one in OPERATIONS
+    }
 
 
 def call(operation, path, world):
@@ -116,10 +119,16 @@ def call(operation, path, world):
     except ApiError as error:
         error.add_note(f"while preparing {operation.name}")
         raise
-    caller = made.caller or (world.provider if operation.client == "provider" else world.faber)
-    address = path.format(**{name: quote(value, safe="") for name, value in made.ids.items()})
+    caller = made.caller or (
+        world.provider if operation.client == "provider" else world.faber
+    )
+    address = path.format(
+        **{name: quote(value, safe="") for name, value in made.ids.items()}
+    )
     query = f"?{made.query}" if made.query else ""
-    return keyed(caller, path).send(operation.method.lower(), address + query, made.body, made.form)
+    return keyed(caller, path).send(
+        operation.method.lower(), address + query, made.body, made.form
+    )
 
 
 def keyed(caller, path):
@@ -151,7 +160,10 @@ def assert_as_the_contract_says(operation, responses):
     for path, response in responses.items():
         assert response.status_code == 200, f"{path}: {response.content}"
         if operation.path in HEALTH:
-            assert (response.content, response["Content-Type"]) == (b"Healthy", "text/plain")
+            assert (response.content, response["Content-Type"]) == (
+                b"Healthy",
+                "text/plain",
+            )
         elif operation.answer is None:
             assert response.content == b"", path
         else:
@@ -162,7 +174,11 @@ def assert_as_the_contract_says(operation, responses):
 
 def assert_none_is_left_out(answers):
     assert len(OPERATIONS) == 101
-    assert tuple(one.name for one in OPERATIONS if not answers[one.name]) == NOT_CALLED == ()
+    assert (
+        tuple(one.name for one in OPERATIONS if not answers[one.name])
+        == NOT_CALLED
+        == ()
+    )
     for one in OPERATIONS:
         assert set(one.known_paths) <= set(one.paths)
 
@@ -174,7 +190,10 @@ def assert_every_field_is_shown_or_named(answers):
             judge = judge_of(operation)
             for response in answers[operation.name].values():
                 judge.judge(operation.answer, response.json(), operation.name)
-            known |= {(operation.client, *field) for field in judge.fields_of(operation.answer)}
+            known |= {
+                (operation.client, *field)
+                for field in judge.fields_of(operation.answer)
+            }
             shown |= {(operation.client, *field) for field in judge.shown}
     assert known - shown == {
         (client, schema, field)

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import pytest
 from django.urls import get_resolver
 
-from agency.api.views import RESERVED
+from agency.api.serializers import RESERVED_WORDS
 from organizations.provisioning import create_organization
 from tests.support.people import Api, ApiError, Holder
 
@@ -47,10 +47,22 @@ def test_what_is_not_there_is_404(faber, path):
         (POLICY | {"version": "one"}, "version"),
         (POLICY | {"version": None}, "version"),
         (POLICY | {"attributes": []}, "attributes"),
-        (POLICY | {"predicates": [PREDICATE | {"predicateValue": "adult"}]}, "predicates[0]"),
-        (POLICY | {"predicates": [PREDICATE | {"predicateType": "!="}]}, "predicates[0]"),
-        (POLICY | {"predicates": [PREDICATE | {"policyName": "Name"}]}, "predicates[0]"),
-        (POLICY | {"attributes": [ATTRIBUTE | {"restrictions": [{}]}]}, "attributes[0]"),
+        (
+            POLICY | {"predicates": [PREDICATE | {"predicateValue": "adult"}]},
+            "predicates[0]",
+        ),
+        (
+            POLICY | {"predicates": [PREDICATE | {"predicateType": "!="}]},
+            "predicates[0]",
+        ),
+        (
+            POLICY | {"predicates": [PREDICATE | {"policyName": "Name"}]},
+            "predicates[0]",
+        ),
+        (
+            POLICY | {"attributes": [ATTRIBUTE | {"restrictions": [{}]}]},
+            "attributes[0]",
+        ),
         (POLICY | {"attributes": "name"}, "attributes"),
     ],
 )
@@ -65,7 +77,10 @@ def test_a_bad_policy_names_the_field(faber, body, field):
     ("values", "named"),
     [
         ({"name": "Alice", "degree": "Maths"}, "missing: age"),
-        ({"name": "A", "degree": "B", "age": "1", "shoe": "40"}, "not in the schema: shoe"),
+        (
+            {"name": "A", "degree": "B", "age": "1", "shoe": "40"},
+            "not in the schema: shoe",
+        ),
         ({"Name": "Alice", "degree": "Maths", "age": "28"}, "missing: name"),
     ],
 )
@@ -84,11 +99,21 @@ def test_wrong_attribute_names_are_400_and_nothing_is_offered(faber, values, nam
         ({"name": "a:b", "version": "1.0", "attributes": ["a"]}, "name"),
         ({"name": "a", "version": "v1", "attributes": ["a"]}, "version"),
         ({"name": "a", "version": "1.0", "attributes": []}, "attributes"),
-        ({"name": "a", "version": "1.0", "attributes": ["First Name", "firstname"]}, "attributes"),
-        ({"name": "a", "version": "1.0", "attributes": ["master_secret"]}, "attributes"),
+        (
+            {"name": "a", "version": "1.0", "attributes": ["First Name", "firstname"]},
+            "attributes",
+        ),
+        (
+            {"name": "a", "version": "1.0", "attributes": ["master_secret"]},
+            "attributes",
+        ),
         ({"name": "a", "version": "1.0", "attributes": ["a"], "tag": "x" * 65}, "tag"),
         (
-            {"name": "a", "version": "1.0", "attributes": [f"a{n}" for n in range(126)]},
+            {
+                "name": "a",
+                "version": "1.0",
+                "attributes": [f"a{n}" for n in range(126)],
+            },
             "attributes",
         ),
     ],
@@ -173,7 +198,9 @@ def test_a_call_with_a_chosen_id_is_made_once_however_it_is_encoded(faber):
     faber.headers["Idempotency-Key"] = "one call"
     body = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     paths = ("%2B1%20%C3%A9", "+1%20%c3%a9")
-    made = [faber.post(f"/verifications/policy/connections/{path}", body) for path in paths]
+    made = [
+        faber.post(f"/verifications/policy/connections/{path}", body) for path in paths
+    ]
     assert made[0] == made[1]
 
 
@@ -188,7 +215,7 @@ def test_no_word_of_a_path_can_be_chosen():
         for other in every
         if segment in chosen and could_be(one, other, index)
     }
-    assert words and words <= RESERVED
+    assert words and words <= RESERVED_WORDS
 
 
 def routes(resolver, prefix=""):
@@ -228,10 +255,17 @@ def test_wrong_states_are_409(faber):
     invited = faber.invites()["connectionId"]
     body = {"definitionId": definition["definitionId"], "connectionId": invited}
     assert refused(faber.post, "/credentials", body).code == "wrong_state"
-    assert refused(faber.post, f"/verifications/policy/connections/{invited}", POLICY).status == 409
+    assert (
+        refused(
+            faber.post, f"/verifications/policy/connections/{invited}", POLICY
+        ).status
+        == 409
+    )
 
 
-@pytest.mark.parametrize("which", ["none", "no subscription", "garbage", "other's", "revoked"])
+@pytest.mark.parametrize(
+    "which", ["none", "no subscription", "garbage", "other's", "revoked"]
+)
 def test_a_call_without_the_right_keys_is_401_with_one_body(faber, acme, which):
     made, other = faber.made, acme.made
     if which == "revoked":
@@ -264,7 +298,9 @@ def test_a_setting_lists_where_the_subscription_key_is_optional(faber, acme, set
     settings.SUBSCRIPTION_KEY_OPTIONAL = ("/agency/v1/",)
     key = "X-Streetcred-Subscription-Key"
     faber.headers |= {key: "", "X-Trinsic-Subscription-Key": acme.headers[key]}
-    assert refused(faber.get, "/agency/v1/connections").status == 401, "one that is sent counts"
+    assert refused(faber.get, "/agency/v1/connections").status == 401, (
+        "one that is sent counts"
+    )
     del faber.headers["X-Trinsic-Subscription-Key"]
     assert faber.get("/agency/v1/connections") == []
     for path in ("/connections", "/credentials/v1/connections"):

@@ -48,7 +48,9 @@ def definition_of_any_size(schema_id, schema, issuer_id, tag, support_revocation
     secret = numbers.pop("master_secret")
     labels = [f"a{number}" for number in range(len(schema["attrNames"]))]
     [number, *_] = numbers.values()
-    public["value"]["primary"]["r"] = dict.fromkeys(labels, number) | {"master_secret": secret}
+    public["value"]["primary"]["r"] = dict.fromkeys(labels, number) | {
+        "master_secret": secret
+    }
     proof["xr_cap"] = [[label, response] for label in [*labels, "master_secret"]]
     made = Definition(public, private, proof)
     return key_pool.relabel(made, schema_id, schema, issuer_id, tag, support_revocation)
@@ -77,7 +79,12 @@ def test_everything_is_answered_as_documented(faber, any_key, address, tmp_path)
 
 def schemathesis(address, folder):
     command = [sys.executable, "-m", "schemathesis.cli", "--no-color"]
-    command += ["--config-file", str(folder / "config.toml"), "run", f"{address}/openapi.json"]
+    command += [
+        "--config-file",
+        str(folder / "config.toml"),
+        "run",
+        f"{address}/openapi.json",
+    ]
     command += ["--checks", ",".join(CHECKS), "--phases", PHASES]
     command += ["--seed", SEED, "--max-examples", EXAMPLES, "--continue-on-failure"]
     command += ["--generation-with-security-parameters", "false"]

@@ -33,9 +33,15 @@ HOSTILE = [
     '{"a": "\\u0000", "name": "\\ud800"}',
     json.dumps({"name": 10**19, "version": [], "attributes": {}, "walletId": 1}),
     json.dumps({"name": {"a": "b"}, "definitionId": None, "connectionId": ["x"]}),
-    json.dumps({"definitionId": "x" * 5000, "connectionId": "\u202e", "credentialValues": "a"}),
-    json.dumps({"name": "n", "version": "1", "predicates": [{"predicateValue": 2**31}]}),
-    json.dumps({"name": "n", "version": "1", "attributes": [None, 1, "x", {"policyName": {}}]}),
+    json.dumps(
+        {"definitionId": "x" * 5000, "connectionId": "\u202e", "credentialValues": "a"}
+    ),
+    json.dumps(
+        {"name": "n", "version": "1", "predicates": [{"predicateValue": 2**31}]}
+    ),
+    json.dumps(
+        {"name": "n", "version": "1", "attributes": [None, 1, "x", {"policyName": {}}]}
+    ),
     json.dumps([{"policyName": 1, "credentialId": {}}, None, "x"]),
 ]
 
@@ -53,7 +59,8 @@ PRIVATE = [row for row in operations() if not PUBLIC & set(row.values[2]["tags"]
 READ = [
     path
     for method, path, operation in (row.values for row in PRIVATE)
-    if method == "get" and "text/event-stream" not in operation["responses"]["200"]["content"]
+    if method == "get"
+    and "text/event-stream" not in operation["responses"]["200"]["content"]
 ]
 
 
@@ -63,7 +70,9 @@ def ids(faber):
 
 
 def example_of(operation):
-    content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    content = (
+        operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    )
     return next((one["value"] for one in content.get("examples", {}).values()), None)
 
 
@@ -75,7 +84,9 @@ def test_without_keys_every_operation_is_401(method, path, operation):
     assert "401" in operation["responses"]
 
 
-def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothing(faber, ids):
+def test_with_another_organizations_ids_every_operation_is_404_and_changes_nothing(
+    faber, ids
+):
     acme = Organization("Acme")
     before = snapshot(faber, ids)
     for row in PRIVATE:
@@ -94,7 +105,9 @@ def snapshot(faber, ids):
     """What Faber sees of its own, but for cursors, which look different each time."""
     wallet = f"/api/{ids['walletId']}"
     paths = [path for path in READ if "{" not in path]
-    paths += [f"{wallet}/{kind}" for kind in ("connections", "credentials", "verifications")]
+    paths += [
+        f"{wallet}/{kind}" for kind in ("connections", "credentials", "verifications")
+    ]
     seen = {path: caller(faber, path).get(path) for path in paths}
     for event in seen["/events"]:
         del event["cursor"]
@@ -106,7 +119,10 @@ def test_ids_of_another_organization_in_a_body_are_404(ids):
     body = {"definitionId": ids["definitionId"], "connectionId": ids["connectionId"]}
     assert acme.send("post", "/credentials", body).status_code == 404
     invited = acme.invites()["connectionId"]
-    assert acme.send("post", "/credentials", body | {"connectionId": invited}).status_code == 404
+    assert (
+        acme.send("post", "/credentials", body | {"connectionId": invited}).status_code
+        == 404
+    )
 
 
 @pytest.mark.slow
@@ -139,7 +155,10 @@ def test_every_operation_is_documented_whole(method, path, operation):
     assert operation["tags"]
     body = operation["responses"]["200"].get("content", {}).get("application/json")
     assert body is None or body["schema"]
-    if operation.get("requestBody") and "application/json" in operation["requestBody"]["content"]:
+    if (
+        operation.get("requestBody")
+        and "application/json" in operation["requestBody"]["content"]
+    ):
         assert example_of(operation) is not None
 
 

@@ -80,7 +80,9 @@ def test_every_write_looks_at_the_key_first(faber):
             assert "Idempotency-Key" in response.json()["errors"]
 
 
-@pytest.mark.parametrize("header", [SUBSCRIPTION, pytest.param(LITERAL, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "header", [SUBSCRIPTION, pytest.param(LITERAL, marks=pytest.mark.slow)]
+)
 def test_every_write_sent_again_has_one_effect_and_the_same_answer(world, header):
     for operation in OPERATIONS:
         write = operation.ready(world)
@@ -94,8 +96,12 @@ def test_every_write_sent_again_has_one_effect_and_the_same_answer(world, header
         if operation.name in SHOWN_ONCE:
             assert code_of(again) == (409, "already_created")
         else:
-            assert (again.status_code, again.content) == (200, first.content), operation.name
-            assert again.headers.get("Content-Type") == first.headers.get("Content-Type")
+            assert (again.status_code, again.content) == (200, first.content), (
+                operation.name
+            )
+            assert again.headers.get("Content-Type") == first.headers.get(
+                "Content-Type"
+            )
             assert again["Idempotency-Replayed"] == "true"
 
 
@@ -112,7 +118,7 @@ def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_d
     for operation in OPERATIONS:
         write = operation.ready(world)
         with monkeypatch.context() as patch:
-            patch.setattr(idempotency.Once, "_keep", crash_after)
+            patch.setattr(idempotency.IdempotentRequest, "_store_response", crash_after)
             assert write.send(operation.name).status_code == 500, operation.name
         before = everything()
         again = write.send(operation.name)
@@ -126,7 +132,9 @@ def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_d
 
 
 @pytest.mark.slow
-def test_every_write_that_fails_before_it_commits_leaves_its_key_free(world, monkeypatch):
+def test_every_write_that_fails_before_it_commits_leaves_its_key_free(
+    world, monkeypatch
+):
     def fail(*args):
         raise SystemError("the process is killed here")
 
@@ -134,12 +142,14 @@ def test_every_write_that_fails_before_it_commits_leaves_its_key_free(world, mon
         write = operation.ready(world)
         before = everything()
         with monkeypatch.context() as patch:
-            patch.setattr(idempotency.Once, "_claim", fail)
+            patch.setattr(idempotency.IdempotentRequest, "_claim_key", fail)
             assert write.send(operation.name).status_code == 500
         if operation.name != COMMITS_BEFORE:
             assert everything() == before, operation.name
         again = write.send(operation.name)
-        assert again.status_code == 200 and "Idempotency-Replayed" not in again, operation.name
+        assert again.status_code == 200 and "Idempotency-Replayed" not in again, (
+            operation.name
+        )
 
 
 def test_what_was_answered_is_replayed_though_the_object_has_moved_on(faber):
@@ -156,7 +166,7 @@ def test_what_was_answered_is_replayed_though_the_object_has_moved_on(faber):
 
 def test_what_was_made_and_deleted_is_not_made_again(faber, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(idempotency.Once, "_keep", crash)
+        patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
         keyed(faber, "/connections", {})
     [invited] = faber.get("/connections")
     faber.delete(f"/connections/{invited['connectionId']}")
@@ -210,12 +220,17 @@ def test_each_organization_and_each_provider_has_keys_of_its_own(faber, acme):
     assert len(provider.get("/tenants")) == 1
 
 
-@pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "by the constraint alone"])
+@pytest.mark.parametrize(
+    "is_locked", [True, False], ids=["locked", "by the constraint alone"]
+)
 def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_locked):
     if not is_locked:
         monkeypatch.setattr(idempotency, "locks", lambda function, name: True)
     alice, definition = faber.hosts(), faber.defines(*VALUES)
-    body = {"definitionId": definition["definitionId"], "connectionId": alice.known_as(faber)}
+    body = {
+        "definitionId": definition["definitionId"],
+        "connectionId": alice.known_as(faber),
+    }
     key = {"Idempotency-Key": "k1"}
     offers = [lambda: faber.call("post", "/credentials", body, **key)] * 8
     answers = at_once(*offers)
@@ -225,7 +240,9 @@ def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_locked):
     assert len(alice.get("/credentials")) == 1
 
 
-def test_while_a_write_runs_its_key_is_busy_and_says_when_to_ask_again(faber, monkeypatch):
+def test_while_a_write_runs_its_key_is_busy_and_says_when_to_ask_again(
+    faber, monkeypatch
+):
     seen, create = [], Wallet.create
 
     def slow(*args, **fields):
@@ -255,14 +272,19 @@ def test_what_the_other_side_undid_leaves_no_key(faber, acme, monkeypatch):
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     form = {"credentialData": faber.post("/credentials", body)["offerData"]}
     monkeypatch.setattr(Connection, "hosted_exchange", lambda verkey: None)
-    assert keyed(alice, "/credentials/fromData", form=form, method="put").status_code == 200
+    assert (
+        keyed(alice, "/credentials/fromData", form=form, method="put").status_code
+        == 200
+    )
     late = keyed(bob, "/credentials/fromData", form=form, method="put")
     assert code_of(late) == (409, "offer_taken")
     assert not IdempotencyKey.objects.filter(tenant=acme.tenant).exists()
     assert bob.get("/credentials") == []
 
 
-def test_an_answer_made_before_the_other_side_heard_takes_nothing_back(faber, monkeypatch):
+def test_an_answer_made_before_the_other_side_heard_takes_nothing_back(
+    faber, monkeypatch
+):
     """A kill before the drain: the taker's row stays, the worker delivers, the key answers."""
     definition, alice = faber.defines(*VALUES), faber.hosts()
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
@@ -270,7 +292,7 @@ def test_an_answer_made_before_the_other_side_heard_takes_nothing_back(faber, mo
     form = {"credentialData": offered["offerData"]}
     with monkeypatch.context() as patch:
         crash_before_the_drain(patch)
-        patch.setattr(idempotency.Once, "_keep", crash)
+        patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
         keyed(alice, "/credentials/fromData", form=form, method="put")
     again = keyed(alice, "/credentials/fromData", form=form, method="put")
     assert again.json()["state"] == "Requested"
@@ -281,19 +303,22 @@ def test_an_answer_made_before_the_other_side_heard_takes_nothing_back(faber, mo
 def test_an_error_of_ours_after_the_effect_keeps_the_key(faber, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(
-            "connections.api.connections.ConnectionContract.to_representation", lambda *args: 1 / 0
+            "connections.api.connections.ConnectionContract.to_representation",
+            lambda *args: 1 / 0,
         )
         assert keyed(faber, "/connections", {}).status_code == 500
     assert keyed(faber, "/connections", {}).json()["state"] == "Invited"
     assert len(faber.get("/connections")) == 1
 
 
-def test_an_error_on_the_way_back_to_the_object_does_not_free_the_key(faber, monkeypatch):
+def test_an_error_on_the_way_back_to_the_object_does_not_free_the_key(
+    faber, monkeypatch
+):
     """The definition is gone when the offer is sent again: no answer, and no second offer."""
     definition = faber.defines(*VALUES)["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
     with monkeypatch.context() as patch:
-        patch.setattr(idempotency.Once, "_keep", crash)
+        patch.setattr(idempotency.IdempotentRequest, "_store_response", crash)
         keyed(faber, "/credentials", body)
     faber.delete(f"/definitions/credentials/{definition}")
     assert keyed(faber, "/credentials", body).status_code == 404
@@ -306,16 +331,18 @@ django.setup()
 from django.test import Client
 from tenants import idempotency
 step, token, subscription = sys.argv[1:]
-setattr(idempotency.Once, step, lambda *args: os.kill(os.getpid(), signal.SIGKILL))
+setattr(idempotency.IdempotentRequest, step, lambda *args: os.kill(os.getpid(), signal.SIGKILL))
 headers = {"Authorization": f"bearer {token}", "X-Scrd-Api-Key": subscription}
 Client(headers=headers | {"Idempotency-Key": "k1"}).post("/connections", "{}", "application/json")
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("step", "kept"), [("_claim", 0), ("_keep", 1)])
+@pytest.mark.parametrize(("step", "kept"), [("_claim_key", 0), ("_store_response", 1)])
 def test_a_killed_process_leaves_a_key_with_its_effect_or_neither(faber, step, kept):
-    url = urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{connection.settings_dict['NAME']}")
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(
+        path=f"/{connection.settings_dict['NAME']}"
+    )
     environment = os.environ | {"DATABASE_URL": url.geturl(), "ALLOWED_HOSTS": "*"}
     command = [sys.executable, "-c", KILLED, step]
     command += [faber.made.access_token, faber.made.subscription_key]
@@ -324,7 +351,9 @@ def test_a_killed_process_leaves_a_key_with_its_effect_or_neither(faber, step, k
     assert Connection.objects.count() == IdempotencyKey.objects.count() == kept
     answer = patiently(lambda: keyed(faber, "/connections", {}))
     assert answer.headers.get("Idempotency-Replayed") == ("true" if kept else None)
-    assert [answer.json()["connectionId"]] == [c["connectionId"] for c in faber.get("/connections")]
+    assert [answer.json()["connectionId"]] == [
+        c["connectionId"] for c in faber.get("/connections")
+    ]
 
 
 def patiently(call):
@@ -345,11 +374,16 @@ def test_other_methods_and_writes_without_a_key_leave_nothing(faber):
     assert not IdempotencyKey.objects.exists()
 
 
-def test_keys_are_forgotten_after_a_day_in_steps_and_may_be_used_again(faber, monkeypatch):
+def test_keys_are_forgotten_after_a_day_in_steps_and_may_be_used_again(
+    faber, monkeypatch
+):
     monkeypatch.setattr(idempotency, "BATCH", 2)
     for number in range(5):
         keyed(faber, "/connections", {}, f"old {number}")
-    almost, past = timezone.now() - timedelta(hours=23.9), timezone.now() - timedelta(hours=24.1)
+    almost, past = (
+        timezone.now() - timedelta(hours=23.9),
+        timezone.now() - timedelta(hours=24.1),
+    )
     IdempotencyKey.objects.update(created_at=past)
     IdempotencyKey.objects.filter(key="old 4").update(created_at=almost)
     tasks.forget_idempotency_keys()
@@ -358,12 +392,14 @@ def test_keys_are_forgotten_after_a_day_in_steps_and_may_be_used_again(faber, mo
 
 
 def test_a_write_has_one_effect(faber):
-    once = idempotency.Once({"tenant": faber.tenant}, "k1", "", b"")
-    once.act(lambda: None)
+    once = idempotency.IdempotentRequest({"tenant": faber.tenant}, "k1", "", b"")
+    once.perform(lambda: None)
     with pytest.raises(AssertionError):
-        once.act(lambda: None)
+        once.perform(lambda: None)
     with pytest.raises(Conflict):
-        idempotency.Once({"tenant": faber.tenant}, "k1", "", b"").act(lambda: None)
+        idempotency.IdempotentRequest({"tenant": faber.tenant}, "k1", "", b"").perform(
+            lambda: None
+        )
 
 
 def test_removing_an_organization_removes_its_keys(faber):

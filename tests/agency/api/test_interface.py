@@ -57,7 +57,12 @@ STORY = [
     ("GET", "/health", None, {}),
     ("GET", "/api/health", None, {}),
     ("POST", "/api/wallets", {"ownerName": "Rex"}, {"walletId": "walletId"}),
-    ("POST", "/connections", {}, {"connectionId": "connectionId", "invitation": "invitation"}),
+    (
+        "POST",
+        "/connections",
+        {},
+        {"connectionId": "connectionId", "invitation": "invitation"},
+    ),
     ("GET", "/connections/{connectionId}", None, {}),
     (
         "POST",
@@ -81,19 +86,34 @@ STORY = [
         {"verificationId": "verificationId"},
     ),
     ("GET", "/verifications", None, {}),
-    ("GET", "/api/{walletId}/verifications/connection/{mine}", None, {"asked": "0.verificationId"}),
+    (
+        "GET",
+        "/api/{walletId}/verifications/connection/{mine}",
+        None,
+        {"asked": "0.verificationId"},
+    ),
     ("GET", "/api/{walletId}/verification/{asked}", None, {}),
     ("GET", "/api/{walletId}/verifications/{asked}/availableCredentials", None, {}),
     ("PUT", "/api/{walletId}/verifications/{asked}", CHOICE, {}),
     ("GET", "/verifications/{verificationId}", None, {"isValid": "isValid"}),
     ("GET", "/verifications/{verificationId}/verify", None, {"valid": "valid"}),
     ("PUT", "/verifications/policy/connections/{connectionId}", POLICY, {}),
-    ("GET", "/api/{walletId}/verifications/connection/{mine}", None, {"asked": "0.verificationId"}),
+    (
+        "GET",
+        "/api/{walletId}/verifications/connection/{mine}",
+        None,
+        {"asked": "0.verificationId"},
+    ),
     ("PUT", "/api/{walletId}/verifications/{asked}/autoSelect", None, {}),
     ("PUT", "/verifications/policy/{policyId}", None, {"url": "verificationUrl"}),
     ("POST", "/verifications/policy", POLICY, {"url": "verificationUrl"}),
     ("POST", "/credentials", BY_LINK, {"offerUrl": "offerUrl"}),
-    ("POST", "/definitions/verifications", PROOF_REQUEST, {"verificationDefinitionId": "id"}),
+    (
+        "POST",
+        "/definitions/verifications",
+        PROOF_REQUEST,
+        {"verificationDefinitionId": "id"},
+    ),
     ("GET", "/definitions/verifications", None, {}),
     ("GET", "/definitions/verifications/{verificationDefinitionId}", None, {}),
     ("DELETE", "/definitions/verifications/{verificationDefinitionId}", None, {}),
@@ -128,7 +148,10 @@ class Caller:
         if isinstance(body, dict) and "form" in body:
             given["data"] = body["form"]
         elif body is not None:
-            given |= {"data": json.dumps(body), "content_type": "application/json-patch+json"}
+            given |= {
+                "data": json.dumps(body),
+                "content_type": "application/json-patch+json",
+            }
         return getattr(self.client, method.lower())(prefix + self.fill(path), **given)
 
     def fill(self, text):
@@ -151,14 +174,18 @@ def test_every_path_answers_as_the_specification_says(stored_keys, credentials, 
         response = caller.send(method, path, body)
         assert response.status_code == 200, f"{method} {path}: {response.content}"
         kind = "text/plain" if path.endswith("/health") else "application/json"
-        assert not response.content or response["Content-Type"] == kind, f"{method} {path}"
+        assert not response.content or response["Content-Type"] == kind, (
+            f"{method} {path}"
+        )
         caller.keep(response.json() if wanted else None, wanted)
     assert caller.kept["isValid"] is True
     assert caller.kept["valid"] is True
     assert caller.kept["endorser"] == "DelegatedEndorser"
 
 
-def test_the_dialect_of_the_interface_shapes_endpoint_and_available_credentials(stored_keys):
+def test_the_dialect_of_the_interface_shapes_endpoint_and_available_credentials(
+    stored_keys,
+):
     caller = Caller("", "/custodian/v1")
     for method, path, body, wanted in STORY:
         answer = caller.send(method, path, body).content

@@ -24,22 +24,30 @@ def test_a_limit_is_from_1_to_1000(faber, limit):
 
 def test_empty_and_unknown_parameters_change_nothing(faber):
     faber.invites()
-    assert faber.get("/connections", limit="", cursor="", sort="", page="7", name="") != []
+    assert (
+        faber.get("/connections", limit="", cursor="", sort="", page="7", name="") != []
+    )
 
 
 def test_without_parameters_the_newest_1000_come_and_a_link_to_the_rest(faber):
     rows = [wallet(faber, number) for number in range(MAX_LIST + 1)]
     Wallet.objects.bulk_create(rows)
     response = faber.send("get", "/api/wallets")
-    assert [one["walletId"] for one in response.json()] == [f"w{n}" for n in range(MAX_LIST, 0, -1)]
+    assert [one["walletId"] for one in response.json()] == [
+        f"w{n}" for n in range(MAX_LIST, 0, -1)
+    ]
     assert len(walk(faber, "/api/wallets")) == MAX_LIST + 1
 
 
 def wallet(organization, number, **fields):
-    return Wallet(tenant=organization.tenant, wallet_id=f"w{number}", link_secret=b"", **fields)
+    return Wallet(
+        tenant=organization.tenant, wallet_id=f"w{number}", link_secret=b"", **fields
+    )
 
 
-def test_the_link_keeps_prefix_and_parameters_and_does_not_believe_the_host(faber, settings):
+def test_the_link_keeps_prefix_and_parameters_and_does_not_believe_the_host(
+    faber, settings
+):
     settings.ALLOWED_HOSTS = ["*"]
     faber.invites(), faber.invites()
     path = "/agency/v1/connections?state=Invited&limit=1&x=a%20%26b&x=c"
@@ -75,7 +83,11 @@ def test_a_changed_cursor_is_refused(faber, change):
 def test_a_cursor_belongs_to_its_list_and_order(faber):
     faber.invites(), faber.invites()
     cursor = cursor_of(faber, "/connections?limit=1")
-    for elsewhere in ("/connections?sort=name", "/credentials?limit=1", "/api/wallets?limit=1"):
+    for elsewhere in (
+        "/connections?sort=name",
+        "/credentials?limit=1",
+        "/api/wallets?limit=1",
+    ):
         response = faber.send("get", f"{elsewhere}&cursor={cursor}")
         assert response.json()["code"] == "invalid_cursor", elsewhere
 
@@ -96,7 +108,9 @@ def test_a_cursor_does_not_tell_the_name_that_it_stands_at(faber):
 
 @pytest.mark.parametrize("sort", ["createdAt", "-createdAt", "name", "-name"])
 def test_pages_miss_and_repeat_nothing_while_rows_come(faber, sort):
-    Wallet.objects.bulk_create(wallet(faber, n, owner_name=f"Owner {n % 4}") for n in range(40))
+    Wallet.objects.bulk_create(
+        wallet(faber, n, owner_name=f"Owner {n % 4}") for n in range(40)
+    )
     arriving = [wallet(faber, n, owner_name=f"Owner {n % 4}") for n in range(40, 80)]
     seen, _ = threads(
         [
@@ -114,7 +128,9 @@ def test_rows_of_one_instant_keep_their_order(faber, sort):
     invited = [faber.invites()["connectionId"] for _ in range(7)]
     moment = timezone.now()
     Connection.objects.filter(connection_id__in=invited[:5]).update(updated_at=moment)
-    pages = [one["connectionId"] for one in walk(faber, "/connections", limit=2, sort=sort)]
+    pages = [
+        one["connectionId"] for one in walk(faber, "/connections", limit=2, sort=sort)
+    ]
     assert pages == expected_by_update(sort)
 
 
@@ -147,13 +163,17 @@ def test_times_are_bounds_that_are_not_part_of_it(faber):
     first, second, third = (faber.invites() for _ in range(3))
     at = {"createdAfter": first["createdAtUtc"], "createdBefore": third["createdAtUtc"]}
     assert faber.get("/connections", **at) == [second]
-    Connection.objects.filter(pk=second["connectionId"]).update(updated_at=timezone.now())
+    Connection.objects.filter(pk=second["connectionId"]).update(
+        updated_at=timezone.now()
+    )
     last = Connection.objects.get(pk=third["connectionId"]).updated_at
     after = last.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     assert faber.get("/connections", updatedAfter=after) == [second]
 
 
-@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-01-31"])
+@pytest.mark.parametrize(
+    "moment", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2026-01-31"]
+)
 def test_any_time_is_taken(faber, moment):
     faber.invites()
     assert len(faber.get("/connections", createdAfter=moment)) == (moment < "9999")
@@ -193,11 +213,19 @@ def test_verifications_are_found_by_their_result(faber):
 def test_definitions_and_webhooks_are_found_by_their_parts(faber):
     dogs = faber.defines("name", "year", tag="dogs")
     faber.defines("name", "year")
-    for query in ({"tag": "dogs"}, {"schemaId": dogs["schemaId"]}, {"name": dogs["name"].lower()}):
+    for query in (
+        {"tag": "dogs"},
+        {"schemaId": dogs["schemaId"]},
+        {"name": dogs["name"].lower()},
+    ):
         assert faber.get("/definitions/credentials", **query) == [dogs], query
     assert len(faber.get("/definitions/credentials", supportsRevocation="false")) == 2
-    zapier = faber.post("/webhooks", {"url": "https://office.example", "type": "Zapier"})
+    zapier = faber.post(
+        "/webhooks", {"url": "https://office.example", "type": "Zapier"}
+    )
     other = faber.post("/webhooks", {"url": "https://office.example"})
     faber.put(f"/webhooks/{other['id']}/disable")
     for query in ({"type": "Zapier"}, {"enabled": "true"}):
-        assert [one["id"] for one in faber.get("/webhooks", **query)] == [zapier["id"]], query
+        assert [one["id"] for one in faber.get("/webhooks", **query)] == [
+            zapier["id"]
+        ], query

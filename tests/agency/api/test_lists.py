@@ -26,11 +26,15 @@ BAD = {"date-time": "yesterday", "boolean": "maybe", "integer": "0", "enum": "ot
 
 
 def array_of(operation):
-    content = operation["responses"]["200"].get("content", {}).get("application/json", {})
+    content = (
+        operation["responses"]["200"].get("content", {}).get("application/json", {})
+    )
     return content.get("schema", {}).get("type") == "array"
 
 
-ARRAYS = {p: o for m, p, o in (row.values for row in PRIVATE) if m == "get" and array_of(o)}
+ARRAYS = {
+    p: o for m, p, o in (row.values for row in PRIVATE) if m == "get" and array_of(o)
+}
 ON_AND_ON = {"/events"}  # oldest first, without an end: tests/webhooks/test_feed.py
 LISTS = {path: one for path, one in ARRAYS.items() if path not in {*WHOLE, *ON_AND_ON}}
 
@@ -41,7 +45,11 @@ def world(faber):
 
 
 def parameters(operation):
-    return {one["name"]: one["schema"] for one in operation["parameters"] if one["in"] == "query"}
+    return {
+        one["name"]: one["schema"]
+        for one in operation["parameters"]
+        if one["in"] == "query"
+    }
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -110,9 +118,13 @@ def test_a_known_parameter_with_a_bad_value_is_named(world):
             assert set(response.json()["errors"]) == {name}, f"{path} {name}"
 
 
-NOTED = {("connections_connection", "shared")}  # whether it is there tells what an inviter shows
+NOTED = {
+    ("connections_connection", "shared")
+}  # whether it is there tells what an inviter shows
 SEALED = {
-    model._meta.db_table: {f.column for f in model._meta.fields if isinstance(f, BinaryField)}
+    model._meta.db_table: {
+        f.column for f in model._meta.fields if isinstance(f, BinaryField)
+    }
     for model in apps.get_models()
 }
 
@@ -131,6 +143,12 @@ def test_a_list_reads_no_sealed_column_but_those_that_it_shows(world, monkeypatc
         with CaptureQueriesContext(connection) as captured:
             rows = world.get(path)
         assert rows, path
-        columns = set(re.findall(r'"(\w+)"\."(\w+)"', captured[-1]["sql"].partition(" FROM ")[0]))
-        read = {(table, column) for table, column in columns if column in SEALED.get(table, ())}
+        columns = set(
+            re.findall(r'"(\w+)"\."(\w+)"', captured[-1]["sql"].partition(" FROM ")[0])
+        )
+        read = {
+            (table, column)
+            for table, column in columns
+            if column in SEALED.get(table, ())
+        }
         assert opened <= read <= opened | NOTED, path

@@ -221,14 +221,19 @@ def keys_of(faber, which):
         "swapped": (key, token),
         "provider": (provider, key),
     }[which]
-    named = {"Authorization": token and f"bearer {token}", "X-Service-Subscription-Key": key}
+    named = {
+        "Authorization": token and f"bearer {token}",
+        "X-Service-Subscription-Key": key,
+    }
     return {name: value for name, value in named.items() if value}
 
 
 def test_each_typical_mistake_is_answered_with_how_to_mend_it(faber, world):
     wrong = {}
     for name, mistake in MISTAKES.items():
-        given = mistake.body if isinstance(mistake.body, str) else json.dumps(mistake.body)
+        given = (
+            mistake.body if isinstance(mistake.body, str) else json.dumps(mistake.body)
+        )
         data = {} if mistake.method == "get" else {
             "data": filled(given, world) if mistake.body is not None else "",
             "content_type": mistake.content_type,
@@ -237,7 +242,9 @@ def test_each_typical_mistake_is_answered_with_how_to_mend_it(faber, world):
         call = getattr(faber.client, mistake.method)
         answer = call(filled(mistake.path, world), headers=headers, **data)
         if problem := problem_of(mistake, answer):
-            wrong[name] = f"{problem}: {answer.status_code} {answer.content.decode():.400}"
+            wrong[name] = (
+                f"{problem}: {answer.status_code} {answer.content.decode():.400}"
+            )
     assert not wrong, "\n".join(f"{name}: {problem}" for name, problem in wrong.items())
 
 
@@ -260,7 +267,9 @@ def problem_of(mistake, answer):
 
 
 def test_what_is_spelt_right_names_nothing_as_ignored(faber):
-    answer = faber.send("post", "/connections", {"connection_id": "a", "multi_party": None})
+    answer = faber.send(
+        "post", "/connections", {"connection_id": "a", "multi_party": None}
+    )
     assert "X-Ignored-Members" not in answer.headers
     answer = faber.send("get", "/connections?limit=1&state=")
     assert "X-Ignored-Parameters" not in answer.headers
@@ -271,7 +280,9 @@ def test_names_that_are_ignored_make_no_header_of_their_own(faber):
     answer = faber.send("post", "/connections", dict.fromkeys(names, 1))
     assert answer.status_code == 200 and "X-Evil" not in answer.headers
     named = answer.headers["X-Ignored-Members"]
-    assert named.startswith("a%0D%0AX-Evil%3A%201, %C3%A4, ") and named.endswith(", ...")
+    assert named.startswith("a%0D%0AX-Evil%3A%201, %C3%A4, ") and named.endswith(
+        ", ..."
+    )
     assert len(named) < 3000
 
 

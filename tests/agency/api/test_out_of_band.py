@@ -48,14 +48,20 @@ def test_an_out_of_band_invitation_says_what_its_maker_chose(faber):
     invited = faber.invites(**CONNECTING, goalCode="issue-vc", goal="To issue")
     body = message_in(invited["invitation"])
     assert body["@type"] == "https://didcomm.org/out-of-band/1.1/invitation"
-    offered = [one.removeprefix("https://didcomm.org/") for one in body["handshake_protocols"]]
+    offered = [
+        one.removeprefix("https://didcomm.org/") for one in body["handshake_protocols"]
+    ]
     assert offered == CONNECTING["handshakes"]
     assert (body["goal_code"], body["goal"]) == ("issue-vc", "To issue")
     assert body["label"] == "Faber College"
 
 
 def test_without_a_protocol_the_invitation_is_what_it_always_was(faber):
-    for body in ({}, {"protocol": "connections"}, {"protocol": None, "handshakes": None}):
+    for body in (
+        {},
+        {"protocol": "connections"},
+        {"protocol": None, "handshakes": None},
+    ):
         kind = message_in(faber.invites(**body)["invitation"])["@type"]
         assert kind == "https://didcomm.org/connections/1.0/invitation"
 
@@ -69,23 +75,34 @@ def test_a_wallet_accepts_it_in_each_form(faber, alice, form):
     }
     mine = alice.accepts_invitation(given.get(form) or invited[form])
     assert mine["state"] == "Connected"
-    assert faber.get(f"/connections/{invited['connectionId']}")["theirKey"] == mine["myKey"]
+    assert (
+        faber.get(f"/connections/{invited['connectionId']}")["theirKey"]
+        == mine["myKey"]
+    )
 
 
-@pytest.mark.parametrize("handshake", ["didexchange/1.1", "didexchange/1.0", "connections/1.0"])
+@pytest.mark.parametrize(
+    "handshake", ["didexchange/1.1", "didexchange/1.0", "connections/1.0"]
+)
 def test_the_handshake_is_the_one_chosen(faber, alice, handshake):
     alice.accepts_invitation(
-        faber.invites(**OUT_OF_BAND, handshakes=[handshake], multiParty=True)["invitation"]
+        faber.invites(**OUT_OF_BAND, handshakes=[handshake], multiParty=True)[
+            "invitation"
+        ]
     )
     connected = Connection.objects.filter(state="Connected")
     assert set(connected.values_list("handshake", flat=True)) == {handshake}
 
 
-def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connection(alice, offer):
+def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connection(
+    alice, offer
+):
     for form in ("offerUrl", "offerData"):
         offered = offer(**OUT_OF_BAND, goalCode="issue-vc")
         body = message_in(offered["offerData"])
-        assert kinds_in(body) == ["https://didcomm.org/issue-credential/2.0/offer-credential"]
+        assert kinds_in(body) == [
+            "https://didcomm.org/issue-credential/2.0/offer-credential"
+        ]
         attached = body["requests~attach"][0]["data"]["json"]
         assert attached["~thread"]["pthid"] == body["@id"]
         assert "handshake_protocols" not in body and body["goal_code"] == "issue-vc"
@@ -94,23 +111,32 @@ def test_an_offer_in_an_invitation_without_a_handshake_is_taken_without_a_connec
     assert alice.get("/connections") == []
 
 
-def test_an_offer_in_an_invitation_with_a_handshake_comes_after_connecting(faber, alice, offer):
+def test_an_offer_in_an_invitation_with_a_handshake_comes_after_connecting(
+    faber, alice, offer
+):
     offered = offer(**CONNECTING)
     mine = alice.accepts_invitation(offered["offerUrl"])
     assert mine["state"] == "Connected"
     alice.accepts_offer()
     read = faber.get(f"/credentials/{offered['credentialId']}")
     assert (read["state"], read["connectionId"]) == ("Issued", offered["connectionId"])
-    assert [one["connectionId"] for one in faber.get("/connections")] == [read["connectionId"]]
+    assert [one["connectionId"] for one in faber.get("/connections")] == [
+        read["connectionId"]
+    ]
     assert alice.newest("credentials")["connectionId"] == mine["connectionId"]
 
 
 @pytest.mark.parametrize("is_stored", [True, False])
-def test_a_proof_is_asked_for_by_an_out_of_band_invitation(faber, alice, offer, is_stored):
+def test_a_proof_is_asked_for_by_an_out_of_band_invitation(
+    faber, alice, offer, is_stored
+):
     alice.put_form("/credentials/fromData", credentialData=offer()["offerData"])
     path, body = "/verifications/policy", POLICY
     if is_stored:
-        path, body = f"{path}/{faber.post('/verificationPolicies', POLICY)['policyId']}", {}
+        path, body = (
+            f"{path}/{faber.post('/verificationPolicies', POLICY)['policyId']}",
+            {},
+        )
     ask = faber.put if is_stored else faber.post
     asked = ask(path, body | OUT_OF_BAND)
     kinds = kinds_in(message_in(asked["verificationRequestData"]))
@@ -138,8 +164,12 @@ def test_who_is_connected_already_goes_on_there(faber, alice, offer):
     alice.accepts_offer()
     read = faber.get(f"/credentials/{offered['credentialId']}")
     assert (read["state"], read["connectionId"]) == ("Issued", first["connectionId"])
-    assert [one["connectionId"] for one in faber.get("/connections")] == [first["connectionId"]]
-    assert [one["connectionId"] for one in alice.get("/connections")] == [mine["connectionId"]]
+    assert [one["connectionId"] for one in faber.get("/connections")] == [
+        first["connectionId"]
+    ]
+    assert [one["connectionId"] for one in alice.get("/connections")] == [
+        mine["connectionId"]
+    ]
 
 
 def test_a_proof_request_too_goes_on_where_both_are_connected(faber, alice):
@@ -156,7 +186,9 @@ def test_a_proof_request_too_goes_on_where_both_are_connected(faber, alice):
 def test_an_invitation_under_a_lasting_key_connects_many_and_each_once(faber, acme):
     invited = faber.invites(**CONNECTING, reuse=True, multiParty=True)
     for holder in (faber.hosts("Bob"), acme.hosts("Carol")):
-        once, again = (holder.accepts_invitation(invited["invitation"]) for _ in range(2))
+        once, again = (
+            holder.accepts_invitation(invited["invitation"]) for _ in range(2)
+        )
         assert once == again and once["state"] == "Connected"
     assert Connection.objects.filter(role="inviter", state="Connected").count() == 2
 
@@ -172,7 +204,9 @@ def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, 
         assert (refused.value.status, refused.value.code) == (409, code)
 
 
-def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(faber, offer, pages):
+def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
+    faber, offer, pages
+):
     for url, heading in (
         (faber.invites(**OUT_OF_BAND)["invitationUrl"], b"invites you to connect"),
         (offer(**OUT_OF_BAND)["offerUrl"], b"offers you a credential"),
@@ -227,7 +261,9 @@ def test_an_invitation_that_was_reused_is_used(faber, acme):
     with pytest.raises(ApiError) as refused:
         bob.accepts_invitation(second["invitation"])
     assert (refused.value.status, refused.value.code) == (409, "invitation_gone")
-    assert [one["connectionId"] for one in faber.get("/connections")] == [first["connectionId"]]
+    assert [one["connectionId"] for one in faber.get("/connections")] == [
+        first["connectionId"]
+    ]
 
 
 def test_an_invitation_for_many_that_was_reused_stays(faber, acme):
@@ -235,5 +271,9 @@ def test_an_invitation_for_many_that_was_reused_stays(faber, acme):
     first = faber.invites(**CONNECTING, reuse=True)
     alice, bob = faber.hosts(), acme.hosts("Bob")
     mine = alice.accepts_invitation(first["invitation"])
-    assert alice.accepts_invitation(many["invitation"])["state"] == "Connected" == mine["state"]
+    assert (
+        alice.accepts_invitation(many["invitation"])["state"]
+        == "Connected"
+        == mine["state"]
+    )
     assert bob.accepts_invitation(many["invitation"])["state"] == "Connected"

@@ -65,7 +65,9 @@ def test_an_invitation_says_the_version_of_what_follows(faber):
     assert (told["exchangeVersion"], told["issueCredential"]) == ("2.0", "2.0")
 
 
-@pytest.mark.parametrize("body", [{}, {"exchangeVersion": "3.0"}, {"exchangeVersion": None}])
+@pytest.mark.parametrize(
+    "body", [{}, {"exchangeVersion": "3.0"}, {"exchangeVersion": None}]
+)
 def test_another_version_is_400(faber, path, body):
     assert code_of(faber.put, f"{path}/protocols", body) == (400, "invalid_request")
 
@@ -97,7 +99,9 @@ def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
 def test_keys_rotate_again_and_again(faber, alice, path):
     seen = {faber.post(f"{path}/rotate") and faber.get(path)["myKey"] for _ in range(4)}
     assert len(seen) == 4
-    faber.post("/messages", {"connectionId": alice.known_as(faber), "text": "Still here"})
+    faber.post(
+        "/messages", {"connectionId": alice.known_as(faber), "text": "Still here"}
+    )
     assert alice.get("/connections")[0]["theirKey"] in seen
 
 

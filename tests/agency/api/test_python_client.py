@@ -12,7 +12,11 @@ from organizations.provisioning import create_organization
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
-    from trinsic.service_clients import CredentialsClient, ServiceClientCredentials, WalletClient
+    from trinsic.service_clients import (
+        CredentialsClient,
+        ServiceClientCredentials,
+        WalletClient,
+    )
 
 platform.processor()  # the client asks for it, which starts a process the first time
 pytestmark = [
@@ -22,7 +26,9 @@ pytestmark = [
 POLICY = {
     "name": "Licence check",
     "version": "1.0",
-    "attributes": [{"policy_name": "Name", "attribute_names": ["name"], "restrictions": None}],
+    "attributes": [
+        {"policy_name": "Name", "attribute_names": ["name"], "restrictions": None}
+    ],
     "predicates": [
         {
             "policy_name": "Old enough",
@@ -62,7 +68,11 @@ class Clients:
         return wallet_id, invited.connection_id
 
     def offer(self, year="2019", **more):
-        licence = {"name": "Dog licence", "version": "1.0", "attributes": ["name", "year"]}
+        licence = {
+            "name": "Dog licence",
+            "version": "1.0",
+            "attributes": ["name", "year"],
+        }
         definition = self.credentials.create_credential_definition(
             licence | {"support_revocation": True}
         )
@@ -74,14 +84,21 @@ class Clients:
         offered = self.offer(year, connection_id=connection_id)
         [seen] = self.wallet.list_credentials(wallet_id)
         self.wallet.accept_credential_offer(wallet_id, seen.credential_id)
-        assert self.credentials.get_credential(offered.credential_id).state == "Requested"
+        assert (
+            self.credentials.get_credential(offered.credential_id).state == "Requested"
+        )
         self.credentials.issue_credential(offered.credential_id)
         issued = self.wallet.get_credential(wallet_id, seen.credential_id)
-        assert (issued.state, issued.values) == ("Issued", {"name": "Rex", "year": year})
+        assert (issued.state, issued.values) == (
+            "Issued",
+            {"name": "Rex", "year": year},
+        )
 
     def verify(self, wallet_id, connection_id, policy=POLICY):
         policy = self.credentials.create_verification_policy(policy)
-        asked = self.credentials.send_verification_from_policy(connection_id, policy.policy_id)
+        asked = self.credentials.send_verification_from_policy(
+            connection_id, policy.policy_id
+        )
         seen = self.wallet.list_verifications(wallet_id)[0]
         self.wallet.submit_verification_auto_select(wallet_id, seen.verification_id)
         return self.credentials.get_verification(asked.verification_id)
@@ -118,7 +135,9 @@ def test_a_credential_is_issued_as_soon_as_it_is_accepted(clients):
     [seen] = clients.wallet.list_credentials(wallet_id)
     clients.wallet.accept_credential_offer(wallet_id, seen.credential_id)
     assert clients.credentials.get_credential(offered.credential_id).state == "Issued"
-    assert clients.wallet.get_credential(wallet_id, seen.credential_id).state == "Issued"
+    assert (
+        clients.wallet.get_credential(wallet_id, seen.credential_id).state == "Issued"
+    )
 
 
 @pytest.mark.parametrize("form", ["url", "data"])
@@ -140,7 +159,9 @@ def test_an_offer_by_link_is_issued_after_it_was_taken(clients):
     taken = clients.wallet.accept_credential(wallet_id, offered.offer_url)
     assert taken.state == "Requested"
     clients.credentials.issue_credential(offered.credential_id)
-    assert clients.wallet.get_credential(wallet_id, taken.credential_id).state == "Issued"
+    assert (
+        clients.wallet.get_credential(wallet_id, taken.credential_id).state == "Issued"
+    )
 
 
 def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(clients):
@@ -151,7 +172,9 @@ def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(client
     [issued] = clients.credentials.list_credentials(connection_id=holder[1])
     clients.credentials.revoke_credential(issued.credential_id)
     assert clients.credentials.get_credential(issued.credential_id).state == "Revoked"
-    assert clients.wallet.get_credential(holder[0], held.credential_id).state == "Revoked"
+    assert (
+        clients.wallet.get_credential(holder[0], held.credential_id).state == "Revoked"
+    )
     result = clients.verify(*holder, now)
     assert (result.state, result.is_valid) == ("Accepted", False)
 

@@ -48,7 +48,9 @@ class Office:
         self.open(made.access_token)
 
     def open(self, token):
-        self.credentials = client(CredentialsClient, token, f"{self.url}/credentials/v1")
+        self.credentials = client(
+            CredentialsClient, token, f"{self.url}/credentials/v1"
+        )
         self.wallet = client(WalletClient, token, f"{self.url}/wallet/v1")
 
 
@@ -69,8 +71,14 @@ def picture(file=None):
 
 def test_a_provider_makes_an_organization_and_opens_it(office):
     wanted = {"name": "Branch", "network_id": "local", "endorser_type": "Shared"}
-    made = office.provider.create_tenant(wanted | {"tenant_id": UUID, "region": "UnitedStates"})
-    assert (made.tenant_id, made.region, made.network.network_id) == (UUID, "UnitedStates", "local")
+    made = office.provider.create_tenant(
+        wanted | {"tenant_id": UUID, "region": "UnitedStates"}
+    )
+    assert (made.tenant_id, made.region, made.network.network_id) == (
+        UUID,
+        "UnitedStates",
+        "local",
+    )
     assert made.extended_information.transaction_endorsement == "Shared"
     assert [one.tenant_id for one in office.provider.list_tenants()] == [UUID]
     office.provider.update_tenant(UUID, {"name": "Renamed"})
@@ -84,9 +92,13 @@ def test_a_provider_makes_an_organization_and_opens_it(office):
         office.credentials.list_connections()
 
 
-def test_a_provider_makes_an_organization_on_a_network_of_the_original_service(office, settings):
+def test_a_provider_makes_an_organization_on_a_network_of_the_original_service(
+    office, settings
+):
     settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
-    made = office.provider.create_tenant({"name": "Branch", "network_id": "sovrin-staging"})
+    made = office.provider.create_tenant(
+        {"name": "Branch", "network_id": "sovrin-staging"}
+    )
     assert made.network.network_id == "local"
 
 
@@ -106,7 +118,9 @@ def test_pictures_are_taken_as_bytes_and_as_files(office, tmp_path, settings, as
         given = picture(file) if as_file else picture()
         address = office.credentials.upload_image(given, "logo.png", "image/png")
         given.seek(0)
-        asset = office.provider.add_asset(given, filename="logo.png", content_type="image/png")
+        asset = office.provider.add_asset(
+            given, filename="logo.png", content_type="image/png"
+        )
     for url in (address, asset.public_uri):
         assert url.startswith(f"{settings.PUBLIC_URL}/assets/") and url.endswith(".png")
 
@@ -119,11 +133,15 @@ def test_an_organization_reads_itself_and_its_networks(office):
     assert agreement.text is None
     office.credentials.accept_transaction_author_agreement(mine.tenant_id)
     branch = office.credentials.create_tenant({"name": "Branch"})
-    assert [one.tenant_id for one in office.provider.list_tenants()] == [branch.tenant_id]
+    assert [one.tenant_id for one in office.provider.list_tenants()] == [
+        branch.tenant_id
+    ]
 
 
 def test_webhooks_are_registered_switched_and_removed(office):
-    made = office.credentials.create_webhook({"url": "https://o.example", "type": "Notification"})
+    made = office.credentials.create_webhook(
+        {"url": "https://o.example", "type": "Notification"}
+    )
     office.credentials.disable_webhook(made.id)
     [seen] = office.credentials.list_webhooks()
     assert (seen.id, seen.type, seen.enabled) == (made.id, "Notification", False)
@@ -159,9 +177,14 @@ def test_a_definition_of_this_client_is_kept_read_and_sent(office):
         "name": "Licence",
         "version": "1.0",
         "requested_attributes": {
-            "Name": {"name": "name", "restrictions": [{"cred_def_id": "c", "schema_name": "n"}]}
+            "Name": {
+                "name": "name",
+                "restrictions": [{"cred_def_id": "c", "schema_name": "n"}],
+            }
         },
-        "requested_predicates": {"Old": {"name": "year", "p_type": "<=", "p_value": 2020}},
+        "requested_predicates": {
+            "Old": {"name": "year", "p_type": "<=", "p_value": 2020}
+        },
     }
     made = office.credentials.create_verification_definition(asked)
     read = office.credentials.get_verification_definition(made.id).proof_request
@@ -199,6 +222,11 @@ def test_a_proposal_is_answered(office):
     proposed = office.wallet.propose_verification(wallet_id, mine, policy)
     assert proposed.proposal.proposed_attributes[0].referent == "Name"
     [seen] = office.credentials.list_verifications()
-    asked = office.credentials.send_verification_from_proposal(connection_id, seen.verification_id)
+    asked = office.credentials.send_verification_from_proposal(
+        connection_id, seen.verification_id
+    )
     assert (asked.verification_id, asked.state) == (seen.verification_id, "Requested")
-    assert office.wallet.get_verification(wallet_id, proposed.verification_id).state == "Requested"
+    assert (
+        office.wallet.get_verification(wallet_id, proposed.verification_id).state
+        == "Requested"
+    )

@@ -73,7 +73,12 @@ def connection_of_the_organization(world):
 def credential_of_the_organization(world):
     offered, held = world.offered(automaticIssuance=True)
     accept = f"/credentials/{held}"
-    return world.faber, f"/credentials/{offered}", lambda: world.alice.post(accept), "Issued"
+    return (
+        world.faber,
+        f"/credentials/{offered}",
+        lambda: world.alice.post(accept),
+        "Issued",
+    )
 
 
 def credential_of_the_wallet(world):
@@ -85,19 +90,34 @@ def credential_of_the_wallet(world):
 def credential_that_was_proposed(world):
     theirs, mine = world.wished()
     answer = f"/credentials/{theirs}/offer"
-    return world.alice, f"/credentials/{mine}", lambda: world.faber.put(answer), "Offered"
+    return (
+        world.alice,
+        f"/credentials/{mine}",
+        lambda: world.faber.put(answer),
+        "Offered",
+    )
 
 
 def verification_of_the_organization(world):
     asked, mine = world.asked()
     path = f"/verifications/{asked}"
-    return world.faber, path, lambda: world.alice.put(f"/verifications/{mine}/decline"), "Rejected"
+    return (
+        world.faber,
+        path,
+        lambda: world.alice.put(f"/verifications/{mine}/decline"),
+        "Rejected",
+    )
 
 
 def verification_of_the_wallet(world):
     theirs, mine = world.proposed()
     answer = f"/verifications/proposal/{theirs}/connections/{world.connection[0]}"
-    return world.alice, f"/verifications/{mine}", lambda: world.faber.put(answer), "Requested"
+    return (
+        world.alice,
+        f"/verifications/{mine}",
+        lambda: world.faber.put(answer),
+        "Requested",
+    )
 
 
 WALKS = (
@@ -139,13 +159,18 @@ def test_what_awaits_nothing_of_the_other_side_is_answered_at_once(world, clock)
         (faber, f"/credentials/{world.wished()[0]}"),
     ):
         answer = waits(caller, path, "wait=5")
-        assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=5"), path
+        assert (answer.status_code, answer["Preference-Applied"]) == (200, "wait=5"), (
+            path
+        )
         assert clock == [], path
 
 
 def test_without_the_preference_a_read_does_not_wait(faber, clock):
     path = f"/connections/{faber.invites()['connectionId']}"
-    for answer in (faber.send("get", path), waits(faber, path, "respond-async, wait=soon")):
+    for answer in (
+        faber.send("get", path),
+        waits(faber, path, "respond-async, wait=soon"),
+    ):
         assert "Preference-Applied" not in answer
     assert waits(faber, path, "wait=0")["Preference-Applied"] == "wait=0"
     assert clock == []
@@ -181,25 +206,35 @@ def test_it_waits_as_long_as_asked_at_most_ten_seconds_and_rests_in_between(
     ],
 )
 def test_the_preference_is_read_as_rfc_7240_says(header, seconds):
-    assert long_poll.wanted(header) == seconds
+    assert long_poll.seconds_wanted(header) == seconds
 
 
-def test_beyond_the_cap_a_read_is_answered_at_once_and_the_cap_is_given_back(faber, monkeypatch):
+def test_beyond_the_cap_a_read_is_answered_at_once_and_the_cap_is_given_back(
+    faber, monkeypatch
+):
     monkeypatch.setattr(long_poll, "slots", BoundedSemaphore(2))
     path = f"/connections/{faber.invites()['connectionId']}"
     with ThreadPoolExecutor(2) as pool:
-        two = [pool.submit(in_thread, lambda: waits(faber, path, "wait=2")) for _ in range(2)]
+        two = [
+            pool.submit(in_thread, lambda: waits(faber, path, "wait=2"))
+            for _ in range(2)
+        ]
         time.sleep(SOON)
         started = time.monotonic()
         third = waits(faber, path, "wait=2")
         assert Client().get("/health").content == b"Healthy"
         assert time.monotonic() - started < 1
         assert third.status_code == 200 and "Preference-Applied" not in third
-        assert [one.result()["Preference-Applied"] for one in two] == ["wait=2", "wait=2"]
+        assert [one.result()["Preference-Applied"] for one in two] == [
+            "wait=2",
+            "wait=2",
+        ]
     assert "Preference-Applied" in waits(faber, path, "wait=1")
 
 
-def test_what_is_deleted_meanwhile_is_404_and_its_place_is_given_back(faber, monkeypatch):
+def test_what_is_deleted_meanwhile_is_404_and_its_place_is_given_back(
+    faber, monkeypatch
+):
     monkeypatch.setattr(long_poll, "slots", BoundedSemaphore(1))
     path = f"/connections/{faber.invites()['connectionId']}"
     answer, _ = meanwhile(lambda: waits(faber, path), lambda: faber.delete(path))
@@ -223,7 +258,10 @@ def test_many_waits_do_not_starve_the_web_server(faber, server):
     url = f"{server}/connections/{faber.invites()['connectionId']}"
     headers = faber.headers | {"Prefer": "wait=3"}
     with ThreadPoolExecutor(8) as pool:
-        reads = [pool.submit(requests.get, url, headers=headers, timeout=10) for _ in range(8)]
+        reads = [
+            pool.submit(requests.get, url, headers=headers, timeout=10)
+            for _ in range(8)
+        ]
         time.sleep(1)
         started = time.monotonic()
         assert requests.get(f"{server}/health", timeout=10).text == "Healthy"

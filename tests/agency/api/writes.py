@@ -42,14 +42,18 @@ MORE = {  # what the contract does not have, or names otherwise
     "PUT /credentials/{credentialId}/offer": lambda world: Given(
         {"credentialId": world.wished()[0]}, {"automaticIssuance": True}
     ),
-    "PUT /api/{walletId}/credentials/propose/{connectionId}": lambda world: body(world.wish),
+    "PUT /api/{walletId}/credentials/propose/{connectionId}": lambda world: body(
+        world.wish
+    ),
     "PUT /api/{walletId}/credentials/{credentialId}/propose": lambda world: Given(
         {"credentialId": world.offered()[1]}, {"comment": "Please"}
     ),
     "PUT /api/{walletId}/verifications/{verificationId}/decline": lambda world: path(
         verificationId=world.asked()[1]
     ),
-    "PUT /connections/{connectionId}/protocols": with_connection({"exchangeVersion": "2.0"}),
+    "PUT /connections/{connectionId}/protocols": with_connection(
+        {"exchangeVersion": "2.0"}
+    ),
     "POST /connections/{connectionId}/rotate": with_connection(),
     "POST /connections/{connectionId}/hangup": with_connection(),
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),
@@ -74,7 +78,10 @@ class Operation(NamedTuple):
     def ready(self, world):
         """A call that can be made in the world now."""
         prefix = next(prefix for prefix in PREFIXES if self.path.startswith(prefix))
-        client, name = PREFIXES[prefix], f"{self.method} {self.path.removeprefix(prefix)}"
+        client, name = (
+            PREFIXES[prefix],
+            f"{self.method} {self.path.removeprefix(prefix)}",
+        )
         given = (MORE | GIVEN[client]).get(name, lambda _: Given())(world)
         names = ids(client, world) | given.ids
         address = self.path.format(**{one: quote(names[one], safe="") for one in names})
@@ -97,7 +104,9 @@ class Write(NamedTuple):
             if hasattr(field, "seek"):
                 field.seek(0)
         headers["Idempotency-Key"] = key
-        return self.caller.send(self.method, self.address, self.body, self.form, **headers)
+        return self.caller.send(
+            self.method, self.address, self.body, self.form, **headers
+        )
 
 
 def operations():
@@ -112,6 +121,12 @@ def operations():
 
 def everything():
     """All rows, each with the time of its last change: what a second effect would show in."""
-    models = [m for m in apps.get_models() if hasattr(m, "updated_at") and m is not IdempotencyKey]
+    models = [
+        m
+        for m in apps.get_models()
+        if hasattr(m, "updated_at") and m is not IdempotencyKey
+    ]
     assert ApiKey in models and len(models) > 15
-    return {m.__name__: sorted(m.objects.values_list("pk", "updated_at")) for m in models}
+    return {
+        m.__name__: sorted(m.objects.values_list("pk", "updated_at")) for m in models
+    }

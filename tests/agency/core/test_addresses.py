@@ -99,7 +99,10 @@ def test_this_machine_is_called_where_the_setting_says_so(host, settings, monkey
 
 @pytest.mark.parametrize("host", ["127.0.0.1.", "localhost.", "10.0.0.1."])
 def test_a_dot_at_the_end_opens_nothing(host):
-    assert code_of_call(f"http://{host}/") in ("address_refused", "endpoint_unreachable")
+    assert code_of_call(f"http://{host}/") in (
+        "address_refused",
+        "endpoint_unreachable",
+    )
 
 
 @pytest.mark.parametrize("url", MALFORMED)
@@ -108,7 +111,9 @@ def test_what_is_no_web_address_is_refused(url, monkeypatch):
     assert code_of_call(url) in ("address_refused", "endpoint_unreachable")
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"]
+)
 def test_a_public_address_is_called(address, monkeypatch):
     places = connections(monkeypatch)
     resolver(monkeypatch, [address])
@@ -125,7 +130,9 @@ def test_the_checked_address_is_connected_to_without_another_lookup(monkeypatch)
     assert places == ["93.184.216.34"]
 
 
-@pytest.mark.parametrize("inside", ["10.0.0.1", "127.0.0.1", "::1", "fd00::1", "::ffff:127.0.0.1"])
+@pytest.mark.parametrize(
+    "inside", ["10.0.0.1", "127.0.0.1", "::1", "fd00::1", "::ffff:127.0.0.1"]
+)
 @pytest.mark.parametrize("at", [0, 1])
 def test_one_address_inside_is_enough_to_refuse(inside, at, monkeypatch):
     found = ["93.184.216.34", "93.184.216.35"]
@@ -142,7 +149,10 @@ def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch):
 
 
 def test_a_network_that_is_allowed_is_called(settings, monkeypatch):
-    settings.OUTGOING_ALLOWED_NETWORKS = [ip_network("10.1.0.0/16"), ip_network("fd00::/64")]
+    settings.OUTGOING_ALLOWED_NETWORKS = [
+        ip_network("10.1.0.0/16"),
+        ip_network("fd00::/64"),
+    ]
     places = connections(monkeypatch)
     for host in ("10.1.2.3", "[fd00::1]"):
         assert code_of_call(f"http://{host}/") == "endpoint_unreachable"
@@ -157,7 +167,9 @@ def test_a_name_outside_ascii_is_looked_up_as_the_name_system_has_it(monkeypatch
     assert asked == ["xn--bcher-kva.example"]
 
 
-@pytest.mark.parametrize("url", ["http://10.0.0.1/", "http://localhost/", "http://[::1]/"])
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.1/", "http://localhost/", "http://[::1]/"]
+)
 def test_at_registration_an_address_inside_is_400(url):
     with pytest.raises(Invalid) as refused:
         addresses.check(url, "url")

@@ -45,7 +45,9 @@ def test_hostile_text_is_refused(text):
         bounded_json.loads(text)
 
 
-@pytest.mark.parametrize("data", [b"\xff\xfe{}", b'"\xed\xa0\x80"', '{"a": 1}'.encode("utf-16")])
+@pytest.mark.parametrize(
+    "data", [b"\xff\xfe{}", b'"\xed\xa0\x80"', '{"a": 1}'.encode("utf-16")]
+)
 def test_what_is_not_utf8_is_refused(data):
     with pytest.raises(BadJSON, match="UTF-8"):
         bounded_json.loads(data)
@@ -60,7 +62,20 @@ def test_the_reason_does_not_repeat_what_was_sent(text):
 
 @pytest.mark.parametrize(
     "value",
-    [None, True, 0, -1.5, 2**63, -(2**63), "", "Zoë 😀", [], {}, {"a": [1, {"b": None}]}, 1e308],
+    [
+        None,
+        True,
+        0,
+        -1.5,
+        2**63,
+        -(2**63),
+        "",
+        "Zoë 😀",
+        [],
+        {},
+        {"a": [1, {"b": None}]},
+        1e308,
+    ],
 )
 def test_honest_values_are_read(value):
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False).encode()):

@@ -38,9 +38,16 @@ def test_links_and_their_codes_are_not_kept(faber, client):
 def test_pages_after_sign_in_are_not_kept(django_user_model, db):
     browser = Browser()
     browser.force_login(
-        django_user_model.objects.create_superuser("fay", "fay@faber.example", "correct horse")
+        django_user_model.objects.create_superuser(
+            "fay", "fay@faber.example", "correct horse"
+        )
     )
-    for path in ("/studio/organizations/new", "/accounts/email/", "/admin/", "/nowhere"):
+    for path in (
+        "/studio/organizations/new",
+        "/accounts/email/",
+        "/admin/",
+        "/nowhere",
+    ):
         assert "no-store" in kept(browser.get(path)), path
 
 

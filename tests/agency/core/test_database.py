@@ -9,10 +9,16 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, ProgrammingError, connection, transaction
+from django.db import (
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    connection,
+    transaction,
+)
 from django.test import RequestFactory
 
-from agency.api.views import server_error
+from agency.api.exceptions import server_error
 from agency.core.database.base import is_outage
 from agency.core.database.options import connection_options
 from agency.devtools.embedded import empty_home, postgres
@@ -33,7 +39,9 @@ with connection.cursor() as cursor:
 def run(*command, **given):
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "agency.settings"} | given
     command = [sys.executable, *command]
-    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+    return subprocess.run(
+        command, env=environment, cwd=ROOT, capture_output=True, text=True
+    )
 
 
 def shown(**given):
@@ -52,7 +60,10 @@ def url(query=""):
     [
         ({}, {"connect_timeout": 2}),
         ({"sslmode": "require"}, {"sslmode": "require", "connect_timeout": 2}),
-        ({"sslmode": "verify-full", "sslrootcert": "/ca.pem"}, {"sslrootcert": "/ca.pem"}),
+        (
+            {"sslmode": "verify-full", "sslrootcert": "/ca.pem"},
+            {"sslrootcert": "/ca.pem"},
+        ),
         ({"connect_timeout": 9}, {"connect_timeout": 9}),
         ({"application_name": "a b"}, {"application_name": "a b"}),
         ({"keepalives_idle": 60}, {"keepalives_idle": 60, "keepalives_count": 3}),
@@ -65,7 +76,9 @@ def test_options_of_the_url_win_over_ours(given, expected):
 def test_parameters_of_the_server_are_joined_and_theirs_stand_last():
     theirs = "-c statement_timeout=60000 -c search_path=agency"
     options = connection_options({"options": theirs})["options"]
-    assert options.startswith("-c idle_in_transaction_session_timeout=60000 -c statement_timeout=")
+    assert options.startswith(
+        "-c idle_in_transaction_session_timeout=60000 -c statement_timeout="
+    )
     assert options.endswith(f" {theirs}")
 
 
@@ -85,7 +98,9 @@ def test_a_command_has_a_limit_for_locks_alone():
 
 @pytest.mark.slow
 def test_parameters_of_the_server_in_the_url_are_in_force():
-    found = shown(DATABASE_URL=url("?options=-c%20statement_timeout%3D60000&connect_timeout=5"))
+    found = shown(
+        DATABASE_URL=url("?options=-c%20statement_timeout%3D60000&connect_timeout=5")
+    )
     assert found["statement_timeout"] == "60000"
     assert found["idle_in_transaction_session_timeout"] == "60000"
 
@@ -94,7 +109,9 @@ def test_parameters_of_the_server_in_the_url_are_in_force():
 def test_an_unknown_option_is_refused_with_a_sentence():
     ran = run("manage.py", "check", DATABASE_URL=url("?sslmod=require"))
     assert ran.returncode != 0
-    assert ran.stderr.startswith("CommandError: DATABASE_URL:") and "sslmod" in ran.stderr
+    assert (
+        ran.stderr.startswith("CommandError: DATABASE_URL:") and "sslmod" in ran.stderr
+    )
 
 
 @pytest.mark.slow
@@ -126,7 +143,9 @@ def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
             other.execute("LOCK TABLE django_migrations")
             ran = run("manage.py", "migrate", **given)
         assert ran.returncode != 0
-        assert ran.stderr.splitlines()[-1].startswith("CommandError: Another process held a lock")
+        assert ran.stderr.splitlines()[-1].startswith(
+            "CommandError: Another process held a lock"
+        )
         assert run("manage.py", "migrate", **given).returncode == 0
 
 
@@ -135,7 +154,9 @@ def test_a_connection_waits_no_longer_than_the_server_would_work(db):
     assert connection.connection.patience == 35
 
 
-def test_an_answer_that_does_not_come_is_a_lost_connection(transactional_db, monkeypatch):
+def test_an_answer_that_does_not_come_is_a_lost_connection(
+    transactional_db, monkeypatch
+):
     connection.ensure_connection()
     monkeypatch.setattr(connection.connection, "patience", 0.2)
     with pytest.raises(OperationalError, match="no answer in time") as caught:
@@ -153,7 +174,9 @@ def test_a_dead_connection_empties_the_pool(transactional_db):
     lent = [pool.getconn() for _ in range(3)]
     for one in lent:
         pool.putconn(one)
-    eventually(lambda: pool.get_stats()["pool_available"] >= 3)  # they return in another thread
+    eventually(
+        lambda: pool.get_stats()["pool_available"] >= 3
+    )  # they return in another thread
     with psycopg.connect(url_of_test(), autocommit=True) as other:
         other.execute(END_OTHER_SESSIONS)
     before = pool.get_stats().get("connections_lost", 0)
@@ -179,7 +202,11 @@ def raised(statement):
 
 @pytest.mark.parametrize(
     "statement",
-    ["SET LOCAL statement_timeout = 10; SELECT pg_sleep(1)", "SELECT 1/0", "SELECT nothing"],
+    [
+        "SET LOCAL statement_timeout = 10; SELECT pg_sleep(1)",
+        "SELECT 1/0",
+        "SELECT nothing",
+    ],
 )
 def test_a_statement_that_fails_is_no_outage(transactional_db, statement):
     assert not is_outage(raised(statement))
@@ -191,12 +218,16 @@ def test_a_session_that_is_ended_is_an_outage(transactional_db):
     assert is_outage(error)
 
 
-@pytest.mark.parametrize("error", [ProgrammingError("x"), InterfaceError("cursor"), ValueError()])
+@pytest.mark.parametrize(
+    "error", [ProgrammingError("x"), InterfaceError("cursor"), ValueError()]
+)
 def test_other_errors_are_no_outage(error):
     assert not is_outage(error)
 
 
-@pytest.mark.parametrize(("accept", "kind"), [("text/html", "text/html"), ("*/*", "application")])
+@pytest.mark.parametrize(
+    ("accept", "kind"), [("text/html", "text/html"), ("*/*", "application")]
+)
 def test_what_a_middleware_raises_in_an_outage_is_503(accept, kind):
     request = RequestFactory().get("/studio/", headers={"Accept": accept})
     try:

@@ -25,7 +25,9 @@ def pool_of():
 
     def make(conninfo, **options):
         given = {"min_size": 1, "max_size": 2, "timeout": 10, "reconnect_timeout": 1}
-        pool = Pool(conninfo=conninfo, kwargs={"autocommit": True}, open=True, **given | options)
+        pool = Pool(
+            conninfo=conninfo, kwargs={"autocommit": True}, open=True, **given | options
+        )
         made.append(pool)
         return pool
 
@@ -77,7 +79,9 @@ def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
 def test_a_connection_that_does_not_answer_is_not_handed_out(pool_of, monkeypatch):
     pool = pool_of(url())
     connection = pool.getconn()
-    monkeypatch.setattr(pool, "check_connection", lambda one: one.execute("SELECT pg_sleep(9)"))
+    monkeypatch.setattr(
+        pool, "check_connection", lambda one: one.execute("SELECT pg_sleep(9)")
+    )
     started = time.monotonic()
     with pytest.raises(psycopg.OperationalError, match="no answer in time"):
         pool.verify(connection)

@@ -11,7 +11,15 @@ import pytest
 from agency.core import http
 from agency.core.http import CallFailed
 from tests.agency.server import endpoints
-from tests.agency.server.endpoints import HEAD, answers, floods, hangs, serving, sleeps, trickles
+from tests.agency.server.endpoints import (
+    HEAD,
+    answers,
+    floods,
+    hangs,
+    serving,
+    sleeps,
+    trickles,
+)
 
 MIB = 1024 * 1024
 DEADLINE = 0.4  # seconds; what ends later than 1.5 has not kept it
@@ -41,7 +49,9 @@ def test_nothing_is_called_inside_a_transaction():
 
 
 def test_an_answer_has_its_status_headers_and_body():
-    with serving(answers(HEAD + b"4\r\nX-Word: one\r\nx-word: two\r\n\r\ntext")) as here:
+    with serving(
+        answers(HEAD + b"4\r\nX-Word: one\r\nx-word: two\r\n\r\ntext")
+    ) as here:
         answer = post(here)
     assert (answer.status, answer.body, answer.is_complete) == (200, b"text", True)
     assert answer.headers == {"content-length": "4", "x-word": "one, two"}
@@ -114,7 +124,9 @@ def test_an_answer_is_not_inflated():
         assert post(here).body == packed
 
 
-@pytest.mark.parametrize("size, is_complete", [(1000, True), (1001, False), (10 * MIB, False)])
+@pytest.mark.parametrize(
+    "size, is_complete", [(1000, True), (1001, False), (10 * MIB, False)]
+)
 def test_no_more_than_the_cap_is_taken(size, is_complete):
     with serving(answers(HEAD + b"%d\r\n\r\n" % size + bytes(size))) as here:
         found = post(here, answer_bytes=1000)
@@ -186,7 +198,9 @@ def test_the_deadline_holds_while_the_body_comes(start):
 def test_the_deadline_holds_while_the_request_is_sent():
     with serving(sleeps) as here:
         url = f"http://{here}/"
-        found = failure(http.post, url, bytes(50 * MIB), "text/plain", deadline=DEADLINE)
+        found = failure(
+            http.post, url, bytes(50 * MIB), "text/plain", deadline=DEADLINE
+        )
     assert found.code == "endpoint_unreachable"
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -222,7 +236,9 @@ def test_the_deadline_holds_while_nobody_takes_the_connection():
 )
 def test_the_deadline_holds_while_tls_begins(meet):
     with serving(meet) as here:
-        found = failure(http.post, f"https://{here}/", b"", "text/plain", deadline=DEADLINE)
+        found = failure(
+            http.post, f"https://{here}/", b"", "text/plain", deadline=DEADLINE
+        )
     assert found.code == "endpoint_unreachable"
     assert found.seconds < 1.5
 
@@ -246,7 +262,9 @@ def test_a_trusted_endpoint_is_called_with_tls(secure):
 
 def test_the_deadline_holds_inside_tls(secure):
     with serving(trickles(b"HTTP/1.1 200 OK\r\nX-A: "), context=secure) as here:
-        found = failure(http.post, by_name(here), b"body", "text/plain", deadline=DEADLINE)
+        found = failure(
+            http.post, by_name(here), b"body", "text/plain", deadline=DEADLINE
+        )
     assert found.code == "endpoint_unconfirmed"
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -274,19 +292,32 @@ def test_the_environments_proxy_is_not_used(monkeypatch):
 @pytest.mark.parametrize("value", ["a\r\nX-B: c", "ü\n", "\x00"])
 def test_a_header_cannot_smuggle_another(value):
     with serving() as here:
-        assert failure(post, here, headers={"X-A": value}).code == "endpoint_unreachable"
+        assert (
+            failure(post, here, headers={"X-A": value}).code == "endpoint_unreachable"
+        )
 
 
 def test_it_waits_as_the_endpoint_asks():
-    for given, expected in (("120", 120), ("0", 0), ("soon", None), ("", None), ("-5", None)):
-        assert http.Answer(503, {"retry-after": given}, b"", True, 0).retry_after == expected
+    for given, expected in (
+        ("120", 120),
+        ("0", 0),
+        ("soon", None),
+        ("", None),
+        ("-5", None),
+    ):
+        assert (
+            http.Answer(503, {"retry-after": given}, b"", True, 0).retry_after
+            == expected
+        )
     assert http.Answer(503, {}, b"", True, 0).retry_after is None
 
 
 def test_it_waits_until_the_time_the_endpoint_names():
     when = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
     text = when.strftime("%a, %d %b %Y %H:%M:%S GMT")
-    assert 115 < http.Answer(503, {"retry-after": text}, b"", True, 0).retry_after <= 120
+    assert (
+        115 < http.Answer(503, {"retry-after": text}, b"", True, 0).retry_after <= 120
+    )
     past = {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}
     assert http.Answer(503, past, b"", True, 0).retry_after == 0
 
@@ -296,7 +327,10 @@ def moved_to(place):
 
 
 def test_a_link_is_followed_once():
-    with serving(answers(TEXT)) as there, serving(moved_to(f"http://{there}/x")) as here:
+    with (
+        serving(answers(TEXT)) as there,
+        serving(moved_to(f"http://{there}/x")) as here,
+    ):
         assert http.get(f"http://{here}/").body == b"text"
     with serving(moved_to("/again"), moved_to("/again")) as here:
         assert http.get(f"http://{here}/").status == 302

@@ -30,7 +30,9 @@ class Work:
             assert self.ends[name].wait(10)
             return name
 
-        self.tasks[name] = asyncio.create_task(self.lane.run(name[0], run, gone or stays))
+        self.tasks[name] = asyncio.create_task(
+            self.lane.run(name[0], run, gone or stays)
+        )
         await settle()
 
     async def end(self, name):
@@ -226,7 +228,9 @@ def test_a_wait_cancelled_when_its_turn_had_just_come_gives_the_thread_back():
     asyncio.run(story())
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only there a thread has its own priority")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="only there a thread has its own priority"
+)
 def test_threads_of_a_lane_have_its_priority():
     def priority():
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
@@ -234,7 +238,10 @@ def test_threads_of_a_lane_have_its_priority():
     async def story():
         usual = Lane("usual", 1, max_waiting=1, timeout=1)
         niced = Lane("niced", 1, max_waiting=1, timeout=1, niceness=7)
-        assert await niced.run("A", priority, stays) == await usual.run("A", priority, stays) + 7
+        assert (
+            await niced.run("A", priority, stays)
+            == await usual.run("A", priority, stays) + 7
+        )
 
     asyncio.run(story())
 
@@ -251,11 +258,18 @@ async def asked(web, path, authorization):
     await web(scope | {"headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
 
 
-def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(monkeypatch):
+def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(
+    monkeypatch,
+):
     web = Web()
-    monkeypatch.setattr(web.django, "answer", lambda *_: Answer(200, [], b"", None, close=bool))
+    monkeypatch.setattr(
+        web.django, "answer", lambda *_: Answer(200, [], b"", None, close=bool)
+    )
     callers.remember_caller("bearer of a neighbour", "neighbour")
-    assert web.heavy.max_busy == max(1, count_processors() // 2) and web.quick.max_busy is None
+    assert (
+        web.heavy.max_busy == max(1, count_processors() // 2)
+        and web.quick.max_busy is None
+    )
     assert web.heavy.recent is web.organizations
 
     async def story():

@@ -27,30 +27,49 @@ SECRET = "Balthazar-4711"
 def written(request, monkeypatch):
     """All that the configured handlers write, in either format, whatever DEBUG was at start."""
     output = io.StringIO()
-    wanted = configured.LOGGING | {"handlers": {"console": console(output, request.param)}}
+    wanted = configured.LOGGING | {
+        "handlers": {"console": console(output, request.param)}
+    }
     logging.config.dictConfig(wanted)
     yield output
     logging.config.dictConfig(configured.LOGGING)
 
 
 def console(output, form):
-    return configured.LOGGING["handlers"]["console"] | {"stream": output, "formatter": form}
+    return configured.LOGGING["handlers"]["console"] | {
+        "stream": output,
+        "formatter": form,
+    }
 
 
 def call(path, method="get", **options):
-    return Client(raise_request_exception=False).generic(method.upper(), path, **options)
+    return Client(raise_request_exception=False).generic(
+        method.upper(), path, **options
+    )
 
 
 def lines_of(output, name):
     lines = output.getvalue().splitlines()
-    return [line for line in lines if f" {name} " in line or f'"logger": "{name}"' in line]
+    return [
+        line for line in lines if f" {name} " in line or f'"logger": "{name}"' in line
+    ]
 
 
 @pytest.mark.parametrize(
     "method, path, status, route",
     [
-        ("get", f"/credentials?X-Service-Subscription-Key={SECRET}", 401, "credentials"),
-        ("get", f"/credentials/v1/credentials/{SECRET}", 401, "credentials/<str:credentialId>"),
+        (
+            "get",
+            f"/credentials?X-Service-Subscription-Key={SECRET}",
+            401,
+            "credentials",
+        ),
+        (
+            "get",
+            f"/credentials/v1/credentials/{SECRET}",
+            401,
+            "credentials/<str:credentialId>",
+        ),
         ("get", f"/nowhere/{SECRET}?key={SECRET}", 404, "-"),
         ("get", f"/i/{SECRET}", 404, "i/<str:token>"),
         ("get", f"/i/{SECRET}\u201d", 404, "i/<str:token>"),
@@ -62,7 +81,9 @@ def lines_of(output, name):
 def test_an_error_is_logged_by_route(written, method, path, status, route):
     client = Client(enforce_csrf_checks=status == 403, raise_request_exception=False)
     referer = f"https://elsewhere.example/{SECRET}?key={SECRET}"
-    answer = client.generic(method.upper(), path, secure=True, headers={"Referer": referer})
+    answer = client.generic(
+        method.upper(), path, secure=True, headers={"Referer": referer}
+    )
     assert answer.status_code == status
     name = "django.security.csrf" if status == 403 else "django.request"
     [line] = lines_of(written, name)
@@ -70,7 +91,9 @@ def test_an_error_is_logged_by_route(written, method, path, status, route):
     assert SECRET not in written.getvalue()
 
 
-def test_what_breaks_is_logged_with_its_place_and_without_the_call(written, monkeypatch, faber):
+def test_what_breaks_is_logged_with_its_place_and_without_the_call(
+    written, monkeypatch, faber
+):
     def broken(token):
         Connection.objects.create(tenant=faber.tenant, wallet_id=None, token=SECRET)
 
@@ -108,7 +131,9 @@ def test_what_breaks_in_a_task_is_logged_without_secrets(written, faber):
 
     @app.task(name="breaks")
     def breaks():
-        raise ValueError(f"https://me:{SECRET}@peer.example/{SECRET}?a={SECRET} {key}\n{row}")
+        raise ValueError(
+            f"https://me:{SECRET}@peer.example/{SECRET}?a={SECRET} {key}\n{row}"
+        )
 
     build_tracer("breaks", breaks, app=app)("an id", (), {})
     text = written.getvalue()
@@ -128,18 +153,32 @@ def test_lines_in_json_have_the_route_as_a_member(written):
 def test_no_process_prints_an_address(faber, tmp_path, capsys, form, debug):
     vault.data_key(None)
     servers = {
-        "DATABASE_URL": same_server(configured.DATABASE_URL, connection.settings_dict["NAME"]),
+        "DATABASE_URL": same_server(
+            configured.DATABASE_URL, connection.settings_dict["NAME"]
+        ),
         "REDIS_URL": same_server(configured.REDIS_URL, "9"),
         "ALLOWED_HOSTS": "127.0.0.1",
     }
-    with processes(tmp_path, **servers, DEBUG=debug, LOG_FORMAT=form, LOG_LEVEL="INFO") as product:
+    with processes(
+        tmp_path, **servers, DEBUG=debug, LOG_FORMAT=form, LOG_LEVEL="INFO"
+    ) as product:
         product.start_web()
-        paths = [f"/i/{SECRET}", f"/x/{SECRET}?k={SECRET}", f"/credentials?key={SECRET}"]
+        paths = [
+            f"/i/{SECRET}",
+            f"/x/{SECRET}?k={SECRET}",
+            f"/credentials?key={SECRET}",
+        ]
         for path in paths:
             answer = requests.get(
-                f"{product.url}{path}", headers={"Accept": "application/json"}, timeout=10
+                f"{product.url}{path}",
+                headers={"Accept": "application/json"},
+                timeout=10,
             )
             assert answer.status_code in (401, 404)
     printed = capsys.readouterr().out
-    assert printed.count("agency.requests") == printed.count("django.request") == len(paths)
+    assert (
+        printed.count("agency.requests")
+        == printed.count("django.request")
+        == len(paths)
+    )
     assert SECRET not in printed

@@ -6,11 +6,11 @@ import pytest
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core.queued_jobs import LEASE, Delivery
+from agency.core.queued_jobs import LEASE, QueuedJob
 from connections.models import InboundMessage
 from tests.support.races import at_once
 
-Status = Delivery.Status
+Status = QueuedJob.Status
 
 
 @pytest.fixture
@@ -20,7 +20,10 @@ def rows(faber):
 
 def stored(organization, number):
     return InboundMessage.objects.create(
-        tenant=organization.tenant, recipient_key="key", message_id=str(number), type="x/1.0/y"
+        tenant=organization.tenant,
+        recipient_key="key",
+        message_id=str(number),
+        type="x/1.0/y",
     )
 
 
@@ -111,17 +114,21 @@ def test_finishing_writes_what_it_is_given_only_for_the_owner(rows):
 
 def test_a_retry_waits_as_long_as_the_schedule_says(rows):
     [row] = InboundMessage.claim(limit=1)
-    for attempt, seconds in enumerate(Delivery.SCHEDULE):
+    for attempt, seconds in enumerate(QueuedJob.SCHEDULE):
         row.retry("E" * 300)
         row = fresh(row)
         waits = (row.due_at - timezone.now()).total_seconds()
         assert 0.8 * seconds - 5 < waits < 1.2 * seconds + 5
-        assert (row.attempts, row.last_error, row.lease_owner) == (attempt + 1, "E" * 200, None)
+        assert (row.attempts, row.last_error, row.lease_owner) == (
+            attempt + 1,
+            "E" * 200,
+            None,
+        )
     assert InboundMessage.claim(limit=9) and fresh(row).lease_owner is None
 
 
 def test_a_row_is_exhausted_when_its_schedule_is_used_up(rows):
-    later(rows[0], attempts=len(Delivery.SCHEDULE))
+    later(rows[0], attempts=len(QueuedJob.SCHEDULE))
     [row] = InboundMessage.claim(limit=1)
     row.retry("still broken", body=None)
     row = fresh(row)

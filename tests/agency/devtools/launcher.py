@@ -63,7 +63,11 @@ class Launcher:
         command = [sys.executable, "-m", "agency.devtools.run"]
         with open(self.folder / "output", "w") as output:
             return subprocess.Popen(
-                command, cwd=self.folder, env=self.environment, stdout=output, stderr=output
+                command,
+                cwd=self.folder,
+                env=self.environment,
+                stdout=output,
+                stderr=output,
             )
 
     def start_and_wait(self) -> subprocess.Popen[bytes]:
@@ -83,7 +87,10 @@ class Launcher:
         return (self.folder / "output").read_text()
 
     def manage_calls(self) -> list[str]:
-        return [line.split()[0] for line in (self.folder / "manage.log").read_text().splitlines()]
+        return [
+            line.split()[0]
+            for line in (self.folder / "manage.log").read_text().splitlines()
+        ]
 
     def processes(self) -> list[psutil.Process]:
         """What works in the folder or below."""

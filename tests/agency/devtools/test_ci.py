@@ -27,7 +27,11 @@ def run(folder: Path, fails: str) -> "subprocess.CompletedProcess[str]":
         path.chmod(0o755)
     (folder / ".ci").mkdir()
     shutil.copy(ROOT / ".ci" / "run", folder / ".ci" / "run")
-    environment = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "HOME": str(folder), "FAILS": fails}
+    environment = {
+        "PATH": f"{folder / 'bin'}:/usr/bin:/bin",
+        "HOME": str(folder),
+        "FAILS": fails,
+    }
     command = [folder / ".ci" / "run"]
     return subprocess.run(command, env=environment, capture_output=True, text=True)
 
@@ -44,7 +48,14 @@ def test_it_ends_with_a_table_of_all_stages(tmp_path: Path) -> None:
     ended = table(done.stdout)
     assert list(ended)[-1] == "all" and ended.pop("all") == "s"
     assert ended.pop("test-python-3.13") == "skipped"
-    assert {"lint", "check", "test", "test-slow", "test-clients", "test-interop"} <= set(ended)
+    assert {
+        "lint",
+        "check",
+        "test",
+        "test-slow",
+        "test-clients",
+        "test-interop",
+    } <= set(ended)
     assert set(ended.values()) == {"passed"}
 
 

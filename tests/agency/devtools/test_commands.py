@@ -18,10 +18,16 @@ COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 
 def in_a_shell(words: list[str]) -> str:
     """The command that `sh -c` runs, or the words themselves."""
-    return words[2].removeprefix("exec ") if words[:2] == ["sh", "-c"] else shlex.join(words)
+    return (
+        words[2].removeprefix("exec ")
+        if words[:2] == ["sh", "-c"]
+        else shlex.join(words)
+    )
 
 
-@pytest.mark.parametrize("name", ["migrate", "web", "stream", "worker", "deliver", "beat"])
+@pytest.mark.parametrize(
+    "name", ["migrate", "web", "stream", "worker", "deliver", "beat"]
+)
 def test_compose_runs_the_command_of_the_procfile(name: str) -> None:
     words = shlex.split(COMPOSE["services"][name]["command"].replace("$$", "$"))
     assert in_a_shell(words) == commands()[name]
@@ -45,9 +51,14 @@ def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:
 
 def test_the_image_holds_every_package_and_no_secret() -> None:
     kept = {
-        line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line[0] == "!"
+        line[1:]
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line[0] == "!"
     }
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {
+        "tests",
+        "bench",
+    }
     assert packages <= kept
     assert not kept & {".env", ".git", ".venv", "var", "tests"}
 
@@ -67,10 +78,14 @@ def test_manage_works_without_the_development_requirements(tmp_path: Path) -> No
     assert "Makes a demo organization" in result.stdout, result.stderr
 
 
-def make(folder: Path, *arguments: str, path: Path) -> "subprocess.CompletedProcess[str]":
+def make(
+    folder: Path, *arguments: str, path: Path
+) -> "subprocess.CompletedProcess[str]":
     environment = {"PATH": f"{path}:/usr/bin:/bin"}
     command = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True
+    )
 
 
 def pretend_python(folder: Path, script: str) -> Path:
@@ -83,7 +98,9 @@ def pretend_python(folder: Path, script: str) -> Path:
 
 
 def test_an_old_python_is_one_sentence(tmp_path: Path) -> None:
-    result = make(tmp_path, ".venv/bin/python", path=pretend_python(tmp_path / "bin", "exit 1"))
+    result = make(
+        tmp_path, ".venv/bin/python", path=pretend_python(tmp_path / "bin", "exit 1")
+    )
     assert result.returncode
     assert result.stderr.splitlines()[0] == (
         "Agency needs Python 3.11 or newer: install it, then run make again."

@@ -26,19 +26,31 @@ def play() -> str:
     return output.getvalue()
 
 
-def test_the_demo_goes_from_a_wallet_to_a_valid_proof(demo_file: Path, live_server) -> None:
+def test_the_demo_goes_from_a_wallet_to_a_valid_proof(
+    demo_file: Path, live_server
+) -> None:
     lines = play().splitlines()
     steps = [line.split(" s  ")[1].split(":")[0] for line in lines if " s  " in line]
     assert steps == [
         *("Organization", "Wallet", "Invitation", "Connection", "Schema", "Definition"),
-        *("Offer", "Request", "Credential", "Policy", "Verification", "Proof", "Result"),
+        *(
+            "Offer",
+            "Request",
+            "Credential",
+            "Policy",
+            "Verification",
+            "Proof",
+            "Result",
+        ),
         "Examples",
     ]
     assert lines[-3].startswith("The credential is verified in ")
     assert f"{live_server.url}/studio/" in lines[-2]
 
 
-def test_the_demos_person_owns_the_organization_and_can_sign_in(demo_file: Path) -> None:
+def test_the_demos_person_owns_the_organization_and_can_sign_in(
+    demo_file: Path,
+) -> None:
     play()
     password = play().split("the password ")[1].split()[0]
     person = authenticate(username=demo.EMAIL, password=password)
@@ -59,7 +71,9 @@ def test_the_demo_keeps_the_organizations_id_and_no_secret(demo_file: Path) -> N
 
 def test_without_a_web_server_the_demo_says_so(demo_file: Path, settings) -> None:
     settings.PUBLIC_URL = "http://127.0.0.1:1"
-    with pytest.raises(CommandError, match=r"^Wallet: .* No answer from .*web server run\?$"):
+    with pytest.raises(
+        CommandError, match=r"^Wallet: .* No answer from .*web server run\?$"
+    ):
         play()
     assert not demo_file.exists()
 
@@ -72,5 +86,7 @@ def test_a_refused_call_is_one_sentence(demo_file: Path) -> None:
 def test_a_state_that_is_not_reached_is_named(demo_file: Path, monkeypatch) -> None:
     monkeypatch.setattr(demo, "SECONDS_FOR_A_STATE", 0)
     monkeypatch.setattr(demo.Api, "get", lambda self, path: {"state": "Offered"})
-    with pytest.raises(CommandError, match="/credentials/1 is Offered and does not become Issued"):
+    with pytest.raises(
+        CommandError, match="/credentials/1 is Offered and does not become Issued"
+    ):
         demo.Api("no", "key").reach("/credentials/1", "Issued")

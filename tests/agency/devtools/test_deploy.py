@@ -32,7 +32,9 @@ def test_the_proxy_of_compose_has_this_configuration_and_reaches_both_servers() 
     [source, target, _] = proxy["volumes"][0].split(":")
     assert (ROOT / source).resolve() == CONFIGURATION
     assert target == "/etc/nginx/conf.d/default.conf"
-    names = re.findall(r"^ +server (\w+):(\d+);", CONFIGURATION.read_text(), re.MULTILINE)
+    names = re.findall(
+        r"^ +server (\w+):(\d+);", CONFIGURATION.read_text(), re.MULTILINE
+    )
     assert names == [("web", "8000"), ("stream", "8001")]
     assert set(proxy["depends_on"]) == {"web", "stream"}
 
@@ -72,17 +74,28 @@ def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> No
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PORT": "8300"}
     ran, expected = (
         subprocess.run(
-            ["/bin/sh", "-c", command], env=environment, cwd=ROOT, capture_output=True, text=True
+            ["/bin/sh", "-c", command],
+            env=environment,
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
         ).stdout
         for command in (shell, commands()[name])
     )
     assert ran == expected != ""
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd is not installed")
+@pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="systemd is not installed"
+)
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     (tmp_path / "agency@web.service").write_text(UNIT)
-    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "agency@web.service")]
+    command = [
+        "systemd-analyze",
+        "verify",
+        "--man=no",
+        str(tmp_path / "agency@web.service"),
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, env=os.environ)
     assert "agency@" not in ran.stderr, ran.stderr
 
@@ -93,18 +106,30 @@ def test_the_page_enables_every_line_of_the_procfile() -> None:
 
 
 def test_the_page_names_settings_that_there_are() -> None:
-    known = set(re.findall(r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M))
+    known = set(
+        re.findall(
+            r"^\| `([A-Z_]+)`", (ROOT / "docs" / "settings.md").read_text(), re.M
+        )
+    )
     named = set(re.findall(r"^    ([A-Z_]+)=", PAGE, re.MULTILINE))
-    assert {"SECRET_KEY", "AGENCY_MASTER_KEY", "DATABASE_URL", "ALLOWED_HOSTS"} <= named <= known
+    assert (
+        {"SECRET_KEY", "AGENCY_MASTER_KEY", "DATABASE_URL", "ALLOWED_HOSTS"}
+        <= named
+        <= known
+    )
 
 
 def test_image_and_containers_have_an_init_and_a_health_check() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     assert "--no-install-recommends tini" in dockerfile
     assert 'ENTRYPOINT ["tini", "--"]' in dockerfile
-    [check] = re.findall(r"^HEALTHCHECK (?:.*\\\n)*.*CMD (\[.+\])$", dockerfile, re.MULTILINE)
+    [check] = re.findall(
+        r"^HEALTHCHECK (?:.*\\\n)*.*CMD (\[.+\])$", dockerfile, re.MULTILINE
+    )
     assert check == '["python", "-m", "agency.ops.healthcheck"]'
     for name in commands():
         service = COMPOSE["services"][name]
         assert "entrypoint" not in service and "init" not in service
-        assert service["healthcheck"].get("disable", name == "migrate") is (name == "migrate")
+        assert service["healthcheck"].get("disable", name == "migrate") is (
+            name == "migrate"
+        )

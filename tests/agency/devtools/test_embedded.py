@@ -43,7 +43,9 @@ def test_postgres_keeps_its_rows_its_port_and_its_password(tmp_path: Path) -> No
         postgres.stop(tmp_path / "postgres")
 
 
-def test_postgres_starts_over_a_half_made_cluster_and_a_recycled_process_id(tmp_path: Path) -> None:
+def test_postgres_starts_over_a_half_made_cluster_and_a_recycled_process_id(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "postgres" / "data.new" / "base").mkdir(parents=True)
     try:
         postgres.start(tmp_path / "postgres", postgres.FAST)
@@ -68,7 +70,9 @@ def test_strangers_need_the_password(tmp_path: Path) -> None:
             stranger.ping()
         server, _, _ = os.environ["DATABASE_URL"].partition("@")
         with pytest.raises(psycopg.OperationalError, match="password"):
-            psycopg.connect(os.environ["DATABASE_URL"].replace(server, "postgres://agency:guess"))
+            psycopg.connect(
+                os.environ["DATABASE_URL"].replace(server, "postgres://agency:guess")
+            )
     finally:
         valkey.stop(tmp_path / "valkey")
 
@@ -95,8 +99,12 @@ def test_a_port_is_remembered_while_it_is_free(tmp_path: Path) -> None:
 
 def start_throw_away() -> tuple[subprocess.Popen[str], Path]:
     names = ("DATABASE_URL", "REDIS_URL")
-    environment = {name: value for name, value in os.environ.items() if name not in names}
-    process = subprocess.Popen([*SLEEP, TELL], env=environment, stdout=subprocess.PIPE, text=True)
+    environment = {
+        name: value for name, value in os.environ.items() if name not in names
+    }
+    process = subprocess.Popen(
+        [*SLEEP, TELL], env=environment, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout
     with process.stdout:
         home = Path(process.stdout.readline().strip()).parent

@@ -38,13 +38,21 @@ LAST = [
 
 @pytest.fixture
 def document():
-    return json.loads(json.dumps(SchemaGenerator().get_schema(request=None, public=True)))
+    return json.loads(
+        json.dumps(SchemaGenerator().get_schema(request=None, public=True))
+    )
 
 
-def test_each_parameter_and_property_is_described_and_those_required_have_examples(document):
+def test_each_parameter_and_property_is_described_and_those_required_have_examples(
+    document,
+):
     for path, method, operation in operations(document):
         for parameter in operation.get("parameters", []):
-            wanted = {"description", "example"} if parameter.get("required") else {"description"}
+            wanted = (
+                {"description", "example"}
+                if parameter.get("required")
+                else {"description"}
+            )
             assert wanted <= parameter.keys(), (method, path, parameter)
     for name, schema in document["components"]["schemas"].items():
         for member, shape in schema.get("properties", {}).items():
@@ -53,7 +61,9 @@ def test_each_parameter_and_property_is_described_and_those_required_have_exampl
 
 def test_no_description_is_left_over(document):
     schemas = document["components"]["schemas"]
-    members = {member for schema in schemas.values() for member in schema.get("properties", {})}
+    members = {
+        member for schema in schemas.values() for member in schema.get("properties", {})
+    }
     paths = {
         parameter["name"]
         for *_, operation in operations(document)
@@ -90,14 +100,20 @@ def test_each_operation_answers_200_to_its_examples(
             tried.add(name)
             expected = EXCEPTIONS.get((name, example), (200, ""))[0]
             if answer.status_code != expected:
-                wrong[f"{name} {example}"] = f"{answer.status_code} {answer.content!r:.300}"
+                wrong[f"{name} {example}"] = (
+                    f"{answer.status_code} {answer.content!r:.300}"
+                )
     assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
     assert tried == {operation["operationId"] for *_, operation in operations(document)}
 
 
 def all_ids():
     """Those of agency/api/openapi/examples.py, each of which the demo has to give an object."""
-    return [one for name, one in vars(examples).items() if name.isupper() and isinstance(one, str)]
+    return [
+        one
+        for name, one in vars(examples).items()
+        if name.isupper() and isinstance(one, str)
+    ]
 
 
 def turn(operation):
@@ -127,7 +143,11 @@ def bodies(document, operation):
     reference = content["multipart/form-data"]["schema"]["$ref"]
     schema = document["components"]["schemas"][reference.rpartition("/")[2]]
     fields = schema["properties"].items()
-    return {"": Form({n: one["example"] for n, one in fields if "example" in one} or PICTURE)}
+    return {
+        "": Form(
+            {n: one["example"] for n, one in fields if "example" in one} or PICTURE
+        )
+    }
 
 
 class Form(dict):
@@ -142,7 +162,10 @@ def encoded(body):
             name: ContentFile(value, "a.png") if isinstance(value, bytes) else value
             for name, value in body.items()
         }
-        return {"data": encode_multipart(BOUNDARY, fields), "content_type": MULTIPART_CONTENT}
+        return {
+            "data": encode_multipart(BOUNDARY, fields),
+            "content_type": MULTIPART_CONTENT,
+        }
     return {"data": json.dumps(body), "content_type": "application/json"}
 
 

@@ -12,7 +12,9 @@ class Health(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         asked = (self.path, self.headers["Host"], self.headers["X-Forwarded-Proto"])
-        self.send_response(200 if asked == ("/health", "agency.example", "https") else 400)
+        self.send_response(
+            200 if asked == ("/health", "agency.example", "https") else 400
+        )
         self.end_headers()
 
     def log_message(self, *arguments: object) -> None:

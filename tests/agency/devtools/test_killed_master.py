@@ -16,9 +16,14 @@ SECONDS_TO_END = 5
 
 
 @pytest.mark.parametrize("name", ["web", "stream"])
-def test_the_workers_of_a_killed_master_end_and_release_the_port(tmp_path: Path, name: str) -> None:
+def test_the_workers_of_a_killed_master_end_and_release_the_port(
+    tmp_path: Path, name: str
+) -> None:
     stream_port = free_port(tmp_path / "stream-port")
-    given = {"DATABASE_URL": os.environ["DATABASE_URL"], "REDIS_URL": os.environ["REDIS_URL"]}
+    given = {
+        "DATABASE_URL": os.environ["DATABASE_URL"],
+        "REDIS_URL": os.environ["REDIS_URL"],
+    }
     given |= {"GRANIAN_WORKERS": "2", "STREAM_PORT": str(stream_port)}
     with processes(tmp_path, **given) as run:
         port = run.port if name == "web" else stream_port

@@ -56,10 +56,16 @@ def start_pytest(
     environment = os.environ | {"SECONDS": str(seconds), "PYTHONPATH": str(ROOT)}
     for name in ("DATABASE_URL", "REDIS_URL", servers.WORKER):
         environment.pop(name, None)
-    given = f"-c {os.devnull} --rootdir . -p tests.support.servers -p no:django {options}"
+    given = (
+        f"-c {os.devnull} --rootdir . -p tests.support.servers -p no:django {options}"
+    )
     command = [sys.executable, "-m", "pytest", *given.split(), "test_servers.py"]
     return subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, preexec_fn=before
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        preexec_fn=before,
     )
 
 
@@ -99,12 +105,17 @@ def test_workers_share_nothing_but_valkey(tmp_path: Path) -> None:
     assert all(mine != theirs for mine, theirs in zip(one, two, strict=True))
     assert one[1].rpartition("/")[0] == two[1].rpartition("/")[0]
     home = Path(one[2]).parents[1]
-    assert home == Path(two[2]).parents[1] and servers_in(home) == [] and not home.exists()
+    assert (
+        home == Path(two[2]).parents[1] and servers_in(home) == [] and not home.exists()
+    )
 
 
 def test_interrupted_workers_end_and_so_do_the_servers(tmp_path: Path) -> None:
     process = start_pytest(tmp_path, 60, TESTS_OF_WORKERS, "-n 2")
-    homes = [Path(written(tmp_path / f"worker{number}").split()[2]).parents[1] for number in (0, 1)]
+    homes = [
+        Path(written(tmp_path / f"worker{number}").split()[2]).parents[1]
+        for number in (0, 1)
+    ]
     workers = psutil.Process(process.pid).children()
     assert homes[0] == homes[1] and servers_in(homes[0]).count("valkey-server") == 1
     process.send_signal(signal.SIGINT)

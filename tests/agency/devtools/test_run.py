@@ -20,7 +20,9 @@ def test_it_serves_until_ctrl_c_and_keeps_its_data(launcher: Launcher) -> None:
     assert (launcher.folder / "manage.log").read_text().split()[-1] == first
 
 
-def test_it_recovers_from_a_killed_launcher_and_killed_servers(launcher: Launcher) -> None:
+def test_it_recovers_from_a_killed_launcher_and_killed_servers(
+    launcher: Launcher,
+) -> None:
     launcher.with_own_servers()
     killed = launcher.start_and_wait()
     killed.kill()
@@ -43,9 +45,13 @@ def test_a_signal_stops_it_cleanly(launcher: Launcher, number: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["web", "stream", "worker", "deliver", "beat"])
-def test_a_service_that_dies_is_named_and_ends_the_run(launcher: Launcher, name: str) -> None:
+def test_a_service_that_dies_is_named_and_ends_the_run(
+    launcher: Launcher, name: str
+) -> None:
     process = launcher.start_and_wait()
-    [service] = [p for p in launcher.processes() if p.cmdline()[-2:] == ["service.py", name]]
+    [service] = [
+        p for p in launcher.processes() if p.cmdline()[-2:] == ["service.py", name]
+    ]
     service.kill()
     assert process.wait(60) == 1
     assert f"{name} ended unexpectedly (exit code -9)" in launcher.output()
@@ -78,7 +84,9 @@ def test_a_taken_port_is_refused(launcher: Launcher) -> None:
 def test_a_port_that_is_none_is_refused(launcher: Launcher, port: str) -> None:
     launcher.environment["PORT"] = port
     assert launcher.run() == 1
-    assert launcher.output() == f"PORT must be a number from 1 to 65535, not {port!r}.\n"
+    assert (
+        launcher.output() == f"PORT must be a number from 1 to 65535, not {port!r}.\n"
+    )
 
 
 def test_keys_are_made_once_and_only_ours_to_read(launcher: Launcher) -> None:

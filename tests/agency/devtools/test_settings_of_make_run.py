@@ -22,7 +22,14 @@ from tests.support.processes import eventually
 
 PAGE = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 BROKEN = "/i/AAAAAAAAAAAAAAAAAAAAAA"  # it reads a table, and the database has none
-PAGES = ["/", "/nothing", "/accounts/login/", "/accounts/signup/", "/docs", "/admin/login/"]
+PAGES = [
+    "/",
+    "/nothing",
+    "/accounts/login/",
+    "/accounts/signup/",
+    "/docs",
+    "/admin/login/",
+]
 BYTES_OF_AN_ERROR_PAGE = 2000
 TOLD_BY_DEBUG = (
     "Traceback",
@@ -68,7 +75,9 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
     port, log = free_port(folder / "port"), folder / "log"
     supervisor = Supervisor(mark=str(folder))
     with environment_of_make_run(port) as environment, open(log, "w") as output:
-        supervisor.environment |= environment | {"METRICS_ROOT": str(folder / "metrics")}
+        supervisor.environment |= environment | {
+            "METRICS_ROOT": str(folder / "metrics")
+        }
         supervisor.services["web"] = supervisor.popen(
             commands()["web"], stdout=output.fileno(), stderr=output.fileno()
         )
@@ -119,7 +128,9 @@ def test_people_get_a_small_page_of_ours(
 
 
 def test_a_form_without_its_token_is_a_small_page_of_ours(web: Web) -> None:
-    answer = requests.post(f"{web.url}/accounts/login/", data={"a": "b"}, headers=PAGE, timeout=30)
+    answer = requests.post(
+        f"{web.url}/accounts/login/", data={"a": "b"}, headers=PAGE, timeout=30
+    )
     assert answer.status_code == 403 and "The form is too old" in answer.text
     assert_tells_nothing(web, answer)
 
@@ -178,7 +189,9 @@ def test_every_static_file_of_a_page_is_served(web: Web, path: str) -> None:
     page = web.browse(path).text
     files = set(re.findall(r'(?:src|href)="(/static/[^"]+)"', page))
     assert "/static/agency/mark.svg" in files
-    assert {file: web.get(file).status_code for file in files} == dict.fromkeys(files, 200)
+    assert {file: web.get(file).status_code for file in files} == dict.fromkeys(
+        files, 200
+    )
 
 
 @pytest.mark.parametrize("file", ["admin/css/base.css", "agency/admin.css"])
@@ -187,12 +200,16 @@ def test_static_files_of_the_admin_are_served(web: Web, file: str) -> None:
     assert web.get(f"/static/{file}.none").status_code == 404
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "agency.localhost", "[::1]"])
+@pytest.mark.parametrize(
+    "host", ["127.0.0.1", "localhost", "agency.localhost", "[::1]"]
+)
 def test_it_answers_to_the_names_of_this_machine(web: Web, host: str) -> None:
     assert web.get("/", Host=host).status_code == 200
 
 
-@pytest.mark.parametrize("public_url", ["https://office.example", "http://[fd00::1]:8000"])
+@pytest.mark.parametrize(
+    "public_url", ["https://office.example", "http://[fd00::1]:8000"]
+)
 def test_it_answers_to_the_host_of_a_public_url_that_is_given(public_url: str) -> None:
     host = re.split(r"//|(?<=\]):", public_url)[1]
     with environment_of_make_run(8000, PUBLIC_URL=public_url) as environment:
@@ -206,13 +223,21 @@ def settings_read(environment: dict[str, str]) -> dict[str, Any]:
         f"print(json.dumps({{name: getattr(settings, name) for name in {names}}}))"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", program], env=environment, cwd=ROOT, capture_output=True, check=True
+        [sys.executable, "-c", program],
+        env=environment,
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
     )
     return json.loads(ran.stdout)
 
 
 def test_nothing_but_pages_for_debugging_depends_on_debug() -> None:
-    safe = {"OUTGOING_ALLOW_LOOPBACK": False, "WEBHOOK_REQUIRE_HTTPS": True, "FAULT_POINT": ""}
+    safe = {
+        "OUTGOING_ALLOW_LOOPBACK": False,
+        "WEBHOOK_REQUIRE_HTTPS": True,
+        "FAULT_POINT": "",
+    }
     environment = dict(os.environ) | {"FAULT_POINT": "after_claim"}
     for debug in ("0", "1"):
         read = settings_read(environment | {"DEBUG": debug})

@@ -4,9 +4,10 @@ import time
 
 from agency.devtools.supervisor import Supervisor, sweep
 
-STUBBORN = (
-    "python -c 'import signal, time; signal.signal(15, signal.SIG_IGN); print(1); time.sleep(60)'"
+PROGRAM = (
+    "import signal, time; signal.signal(15, signal.SIG_IGN); print(1); time.sleep(60)"
 )
+STUBBORN = f"python -c '{PROGRAM}'"
 
 
 def test_what_does_not_end_when_asked_is_killed_after_the_grace() -> None:
@@ -21,7 +22,9 @@ def test_what_does_not_end_when_asked_is_killed_after_the_grace() -> None:
 
 def test_a_child_of_a_service_ends_with_it() -> None:
     supervisor = Supervisor(mark="parent")
-    process = supervisor.popen('python -c \'import subprocess; subprocess.run(["sleep", "60"])\'')
+    process = supervisor.popen(
+        'python -c \'import subprocess; subprocess.run(["sleep", "60"])\''
+    )
     supervisor.services["parent"] = process
     time.sleep(0.5)
     supervisor.stop(grace=0.5)

@@ -23,7 +23,9 @@ def main(url):
     faber = Organization("Faber College")
     faber.post("/webhooks", {"url": url, "type": "Zapier"})
     wallet = faber.post("/api/wallets", {"ownerName": "Alice"})["walletId"]
-    admin = User.objects.create_superuser("admin", "admin@agency.example", "correct horse 1")
+    admin = User.objects.create_superuser(
+        "admin", "admin@agency.example", "correct horse 1"
+    )
     session = SessionStore()
     session["_auth_user_id"] = str(admin.pk)
     session["_auth_user_hash"] = admin.get_session_auth_hash()

@@ -28,7 +28,9 @@ class Recording(Scheduler):
 
 
 def test_a_beat_that_starts_sends_every_task_once():
-    assert sorted(Recording().tick_until_idle()) == sorted(settings.CELERY_BEAT_SCHEDULE)
+    assert sorted(Recording().tick_until_idle()) == sorted(
+        settings.CELERY_BEAT_SCHEDULE
+    )
 
 
 def test_a_beat_that_is_restarted_before_an_hour_is_over_sends_the_hourly_task_again():

@@ -47,16 +47,20 @@ def test_the_file_describes_what_the_migrations_make():
 
 def test_every_table_of_ours_is_described():
     tables = connection.introspection.table_names()
-    assert {name for name in tables if name.split("_")[0] in database_schema.APPS} == set(
-        database_schema.expected()
-    )
+    assert {
+        name for name in tables if name.split("_")[0] in database_schema.APPS
+    } == set(database_schema.expected())
 
 
 @pytest.mark.parametrize("statement", CHANGES)
 def test_what_a_table_lacks_is_said_although_all_migrations_are_applied(statement):
     execute(statement)
-    text = health.migrations()  # readiness asks in another thread, which would not see the change
-    assert text.startswith(f"the schema differs from what version {__version__} expects: ")
+    text = (
+        health.migrations()
+    )  # readiness asks in another thread, which would not see the change
+    assert text.startswith(
+        f"the schema differs from what version {__version__} expects: "
+    )
     assert CHANGES[statement] in text and text.endswith("restore a backup")
 
 

@@ -22,9 +22,13 @@ print(json.dumps({name: value for name, value in vars(made).items() if name in (
 
 def settings_of(**given):
     """What the settings make of these variables, and of no other about proxies and mail."""
-    environment = {name: text for name, text in os.environ.items() if name != "EMAIL_URL"} | given
+    environment = {
+        name: text for name, text in os.environ.items() if name != "EMAIL_URL"
+    } | given
     command = [sys.executable, "-c", PROGRAM]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    )
     return json.loads(ran.stdout)
 
 
@@ -55,7 +59,8 @@ def test_https_is_served_and_told_to_stay_so(behind_a_proxy):
 
 
 @pytest.mark.parametrize(
-    "path", ["/health", "/custodian/v1/health", "/custodian/health", "/agency/v1/health"]
+    "path",
+    ["/health", "/custodian/v1/health", "/custodian/health", "/agency/v1/health"],
 )
 def test_who_asks_for_health_needs_no_tls(behind_a_proxy, path):
     assert get(path).status_code == 200
@@ -67,7 +72,9 @@ def test_readiness_and_metrics_need_no_tls(behind_a_proxy, db, settings):
     assert get("/metrics").status_code == 401
 
 
-@pytest.mark.parametrize("path", ["/didcomm/health", "/api/wallets/health", "/metrics/x"])
+@pytest.mark.parametrize(
+    "path", ["/didcomm/health", "/api/wallets/health", "/metrics/x"]
+)
 def test_nothing_else_goes_without_tls(behind_a_proxy, path):
     assert get(path).status_code == 301
 
@@ -75,14 +82,18 @@ def test_nothing_else_goes_without_tls(behind_a_proxy, path):
 def test_without_a_trusted_proxy_nothing_is_redirected():
     """A proxy with TLS that is not trusted would be sent in a circle."""
     assert settings_of(PUBLIC_URL=PUBLIC)["SECURE_SSL_REDIRECT"] is False
-    assert settings_of(PUBLIC_URL="http://x.example", TRUST_PROXY="1")["SECURE_SSL_REDIRECT"] is (
-        False
-    )
+    assert settings_of(PUBLIC_URL="http://x.example", TRUST_PROXY="1")[
+        "SECURE_SSL_REDIRECT"
+    ] is (False)
 
 
 @pytest.mark.parametrize(
     ("public_url", "trusted", "told"),
-    [(PUBLIC, False, ["agency.W011"]), (PUBLIC, True, []), ("http://x.example", False, [])],
+    [
+        (PUBLIC, False, ["agency.W011"]),
+        (PUBLIC, True, []),
+        ("http://x.example", False, []),
+    ],
 )
 def test_a_proxy_that_is_not_trusted_is_warned_of(settings, public_url, trusted, told):
     settings.SECURE, settings.TRUST_PROXY = public_url.startswith("https"), trusted
@@ -104,7 +115,9 @@ def test_check_deploy_says_both():
 
 
 def test_without_mail_none_is_printed():
-    assert settings_of()["EMAIL_BACKEND"] == "django.core.mail.backends.dummy.EmailBackend"
+    assert (
+        settings_of()["EMAIL_BACKEND"] == "django.core.mail.backends.dummy.EmailBackend"
+    )
     console = settings_of(EMAIL_URL="consolemail://")["EMAIL_BACKEND"]
     assert console == "django.core.mail.backends.console.EmailBackend"
 

@@ -34,7 +34,10 @@ def scrape(settings):
         answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
         assert answer.status_code == 200
         lines = answer.content.decode().splitlines()
-        return {name: float(value) for name, value in (pair(line) for line in lines if pair(line))}
+        return {
+            name: float(value)
+            for name, value in (pair(line) for line in lines if pair(line))
+        }
 
     return read
 
@@ -45,7 +48,9 @@ def pair(line):
 
 def messages(tenant, number, **fields):
     rows = [
-        InboundMessage(tenant=tenant, recipient_key="key", message_id=str(n), type="x", **fields)
+        InboundMessage(
+            tenant=tenant, recipient_key="key", message_id=str(n), type="x", **fields
+        )
         for n in range(number)
     ]
     InboundMessage.objects.bulk_create(rows)
@@ -55,7 +60,9 @@ def ago(**time):
     return timezone.now() - timedelta(**time)
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", "Bearer ü"])
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer x", f"Basic {TOKEN}", "Bearer ü"]
+)
 def test_only_who_bears_the_token_may_read(settings, header):
     settings.METRICS_TOKEN = TOKEN
     answer = Client().get("/metrics", headers={"Authorization": header})
@@ -65,7 +72,9 @@ def test_only_who_bears_the_token_may_read(settings, header):
 @pytest.mark.parametrize("header", ["", "Bearer ", "Bearer x"])
 def test_without_a_token_there_is_no_such_page(settings, header):
     settings.METRICS_TOKEN = ""
-    assert Client().get("/metrics", headers={"Authorization": header}).status_code == 404
+    assert (
+        Client().get("/metrics", headers={"Authorization": header}).status_code == 404
+    )
 
 
 def test_every_queue_is_there():
@@ -102,7 +111,10 @@ def test_a_call_to_a_receiver_that_hangs_is_not_late(faber):
     assert waiting
     assert queues.queue(Delivery).oldest > 89
     Webhook.objects.update(strikes=5)
-    assert (queues.queue(Delivery).oldest, queues.queue(Delivery).waiting) == (0, waiting)
+    assert (queues.queue(Delivery).oldest, queues.queue(Delivery).waiting) == (
+        0,
+        waiting,
+    )
 
 
 def test_the_key_pool_is_told_by_number_of_attributes(settings, scrape):
@@ -189,7 +201,9 @@ def test_a_late_queue_degrades_readiness_and_breaks_nothing(faber):
     messages(faber.tenant, 1, due_at=ago(seconds=90))
     answer = Client().get("/health/ready")
     assert answer.status_code == 200
-    assert answer.json()["queues"] == "degraded: connections.InboundMessage is 90 s late"
+    assert (
+        answer.json()["queues"] == "degraded: connections.InboundMessage is 90 s late"
+    )
     assert Client().get("/health").content == b"Healthy"
 
 
@@ -232,7 +246,9 @@ def counted(folder, settings, monkeypatch):
 
 
 @pytest.mark.slow
-def test_processes_count_together_and_go_on_after_a_kill(process, tmp_path, settings, monkeypatch):
+def test_processes_count_together_and_go_on_after_a_kill(
+    process, tmp_path, settings, monkeypatch
+):
     first, _ = process(), process()
     assert counted(tmp_path, settings, monkeypatch) == 2
     first.kill()

@@ -22,7 +22,14 @@ from tests.support.processes import Processes, eventually, processes
 WITHIN = 3  # seconds for an answer during an outage
 BACK = 2  # seconds until the first success after it
 # What each route answers while all is well: the envelope is for nobody here.
-WELL = {"API": 200, "write": 200, "DIDComm": 400, "studio": 200, "admin": 200, "stream": 200}
+WELL = {
+    "API": 200,
+    "write": 200,
+    "DIDComm": 400,
+    "studio": 200,
+    "admin": 200,
+    "stream": 200,
+}
 METRICS_TOKEN = "for-prometheus"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
@@ -147,7 +154,11 @@ def asked(ask: Callable[[], requests.Response]) -> Answer:
     sent = time.monotonic()
     with ask() as response:
         took = time.monotonic() - sent
-        body = b"" if "event-stream" in response.headers["Content-Type"] else response.content
+        body = (
+            b""
+            if "event-stream" in response.headers["Content-Type"]
+            else response.content
+        )
         return Answer(response.status_code, response.headers, body, sent, took)
 
 
@@ -158,7 +169,8 @@ class Callers:
         self.over = Event()
         self.answers: dict[str, list[Answer]] = {name: [] for name in product.routes()}
         self.threads = [
-            Thread(target=self.ask, args=pair, daemon=True) for pair in product.routes().items()
+            Thread(target=self.ask, args=pair, daemon=True)
+            for pair in product.routes().items()
         ]
         for thread in self.threads:
             thread.start()
@@ -183,7 +195,11 @@ def check_answers(callers: Callers, away: float, back: float) -> None:
         for one in answers:
             if one.status == 503:
                 check_refusal(name, one)
-        good = [one.sent + one.seconds for one in answers if one.status != 503 and one.sent > back]
+        good = [
+            one.sent + one.seconds
+            for one in answers
+            if one.status != 503 and one.sent > back
+        ]
         assert min(good) - back < BACK, name
         late = [one for one in answers if one.sent > back + BACK]
         assert late and 503 not in {one.status for one in late}, name
@@ -224,7 +240,9 @@ def check_that_processes_go_on(product: Product) -> None:
 
 def meet(product: Product) -> None:
     url, headers = product.running.url, product.world["headers"]
-    invited = requests.post(f"{url}/connections", json={}, headers=headers, timeout=30).json()
+    invited = requests.post(
+        f"{url}/connections", json={}, headers=headers, timeout=30
+    ).json()
     path = f"/api/{product.world['wallet']}/connections/invitation"
     form = {"invitation": (None, invited["invitation"])}
     accepted = requests.post(url + path, files=form, headers=headers, timeout=30)
@@ -234,7 +252,9 @@ def meet(product: Product) -> None:
 @pytest.fixture
 def hanging(product):
     """PostgreSQL takes connections, and no longer answers."""
-    pid = int((product.home / "postgres" / "data" / "postmaster.pid").read_text().split()[0])
+    pid = int(
+        (product.home / "postgres" / "data" / "postmaster.pid").read_text().split()[0]
+    )
     server = psutil.Process(pid)
     family = [server, *server.children(recursive=True)]
     for one in family:
@@ -279,7 +299,9 @@ def test_a_broker_that_is_away_or_hangs_is_told_in_time(product, number):
         metrics = asked(lambda: scrape(product))
         assert metrics.status == 200 and metrics.seconds < 2
     finally:
-        psutil.Process(pid).send_signal(signal.SIGCONT) if psutil.pid_exists(pid) else None
+        psutil.Process(pid).send_signal(signal.SIGCONT) if psutil.pid_exists(
+            pid
+        ) else None
 
 
 def test_a_database_that_refuses_is_told_in_time(product):

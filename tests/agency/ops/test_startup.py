@@ -128,7 +128,9 @@ def ready(product):
 def test_a_wrong_master_key_is_not_ready(product, servers):
     wrong = {"AGENCY_MASTER_KEY": new_master_key()}
     with web_that_met_no_database(product, servers, **wrong):
-        eventually(lambda: "database" not in ready(product).json().get("errors", {}), 20)
+        eventually(
+            lambda: "database" not in ready(product).json().get("errors", {}), 20
+        )
         answer = ready(product)
     assert answer.status_code == 503 and answer.headers["Retry-After"]
     [sentence] = answer.json()["errors"]["masterKey"]
@@ -170,7 +172,10 @@ def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers
     with pooling(servers["DATABASE_URL"], "transaction") as port:
         url = through(servers, port)
         params = psycopg.conninfo.conninfo_to_dict(url)
-        with psycopg.connect(url) as other, psycopg.connect(url, autocommit=True) as first:
+        with (
+            psycopg.connect(url) as other,
+            psycopg.connect(url, autocommit=True) as first,
+        ):
             other.execute("SELECT 1")
             own = sessions.process_id(first)
             other.commit()  # the session handed out next is not the one of the first
@@ -183,11 +188,15 @@ def test_the_look_for_a_pooler_prepares_no_statements(servers):
     with sessions.opened(params) as connection:
         for _ in range(10):
             sessions.process_id(connection)
-        prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
+        prepared = connection.execute(
+            "SELECT count(*) FROM pg_prepared_statements"
+        ).fetchone()
     assert prepared == (0,)
 
 
-def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(product, servers, capsys):
+def test_nothing_starts_behind_a_pooler_that_keeps_no_sessions(
+    product, servers, capsys
+):
     with pooling(servers["DATABASE_URL"], "transaction") as port:
         given = {"DATABASE_URL": through(servers, port)}
         refuses(product, capsys, NO_SESSIONS, **given)

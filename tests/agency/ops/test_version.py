@@ -18,11 +18,16 @@ ROOT = Path(__file__).parents[3]
 
 
 def test_the_metadata_have_the_version_of_the_package():
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
+    assert (
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        == __version__
+    )
 
 
 def test_the_newest_release_in_the_changelog_is_this_version():
-    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    headings = re.findall(
+        r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
     assert next(name for name in headings if name != "Unreleased") == __version__
 
 
@@ -34,13 +39,16 @@ def test_readiness_and_the_schema_tell_the_version():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("module", "name"), [("agency.wsgi", "web"), ("agency.asgi", "stream"), ("agency.web", "web")]
+    ("module", "name"),
+    [("agency.wsgi", "web"), ("agency.asgi", "stream"), ("agency.web", "web")],
 )
 def test_a_server_logs_its_version_when_it_starts(module, name):
     environment = os.environ | {"LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
     command = [sys.executable, "-c", f"import {module}"]
     done = subprocess.run(command, env=environment, capture_output=True, cwd=ROOT)
-    [line] = [json.loads(one) for one in done.stderr.splitlines() if one.startswith(b"{")]
+    [line] = [
+        json.loads(one) for one in done.stderr.splitlines() if one.startswith(b"{")
+    ]
     assert line["message"] == f"Agency {__version__} starts: {name}"
     assert line["version"] == __version__
 
@@ -51,7 +59,10 @@ class Worker:
 
 @pytest.mark.parametrize(
     ("signal", "sender", "name"),
-    [(signals.worker_init, Worker, "worker deliver@host"), (signals.beat_init, None, "beat")],
+    [
+        (signals.worker_init, Worker, "worker deliver@host"),
+        (signals.beat_init, None, "beat"),
+    ],
 )
 def test_celery_logs_its_version_when_it_starts(caplog, signal, sender, name):
     caplog.set_level("INFO", logger="agency.core.logs")

@@ -27,7 +27,11 @@ def serving(
             for meet in behave:
                 with contextlib.suppress(OSError):
                     client, _ = server.accept()
-                    with context.wrap_socket(client, True) if context else client as connection:
+                    with (
+                        context.wrap_socket(client, True)
+                        if context
+                        else client as connection
+                    ):
                         meet(connection)
 
         thread = Thread(target=serve, daemon=True)
@@ -90,16 +94,22 @@ def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)
     made = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        x509.CertificateBuilder(
+            subject, subject, key.public_key(), x509.random_serial_number()
+        )
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False
+        )
         .sign(key, hashes.SHA256())
     )
     pem, private = serialization.Encoding.PEM, folder / "key.pem"
     (folder / "certificate.pem").write_bytes(made.public_bytes(pem))
     private.write_bytes(
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        key.private_bytes(
+            pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "certificate.pem", private)

@@ -21,7 +21,12 @@ APP, OTHER = "https://app.example", "https://other.example"
 ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}
 ALLOW = "Access-Control-Allow-Origin"
 KEY_HEADERS = ["Authorization", *SUBSCRIPTION_HEADERS, "X-Streetcred-Tenant-Id"]
-API = ("/connections", "/credentials/v1/connections", "/custodian/v1/api/wallets", "/api/nowhere")
+API = (
+    "/connections",
+    "/credentials/v1/connections",
+    "/custodian/v1/api/wallets",
+    "/api/nowhere",
+)
 PUBLIC = (
     "/health", "/health/ready", "/credentials/v1/health", "/custodian/health", "/wallet/v1/health",
     "/provider/v1/health", "/api/health", "/i/none", "/i/none/qr.svg", "/tails/none",
@@ -38,7 +43,10 @@ def asked(path, origin=APP, method="get", **options):
 
 def preflight(path, origin=APP, headers=()):
     names = ", ".join(headers).lower()
-    asks = {"Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": names}
+    asks = {
+        "Access-Control-Request-Method": "PUT",
+        "Access-Control-Request-Headers": names,
+    }
     return Client().options(path, headers={"Origin": origin, **asks})
 
 
@@ -86,7 +94,9 @@ def test_no_page_of_ours_is_opened_to_another_origin(path):
     ],
 )
 def test_pages_of_the_listed_origins_can_read_refusals(path, options, status):
-    options = {"content_type": "application/json"} | options if "data" in options else options
+    options = (
+        {"content_type": "application/json"} | options if "data" in options else options
+    )
     with override_settings(**ALLOWED):
         refused = asked(path, **options)
     assert refused.status_code == status
@@ -107,13 +117,19 @@ def test_a_page_reads_429_too(settings):
     ("method", "origin", "status", "allowed"),
     [("GET", APP, 413, APP), ("GET", OTHER, 413, None), ("OPTIONS", APP, 200, APP)],
 )
-def test_an_asgi_application_without_django_answers_pages_too(method, origin, status, allowed):
+def test_an_asgi_application_without_django_answers_pages_too(
+    method, origin, status, allowed
+):
     given = [(b"origin", origin.encode()), (b"access-control-request-method", b"GET")]
     scope = {"type": "http", "method": method, "path": "/connections", "headers": given}
     sent = []
 
     async def refuse(scope, receive, send):
-        start = {"type": "http.response.start", "status": 413, "headers": [(b"vary", b"cookie")]}
+        start = {
+            "type": "http.response.start",
+            "status": 413,
+            "headers": [(b"vary", b"cookie")],
+        }
         await send(start)
 
     async def keep(message):
@@ -181,14 +197,22 @@ def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
             for name in SUBSCRIPTION_HEADERS
         ]
         every = with_keys | dict.fromkeys(SUBSCRIPTION_HEADERS, key)
-        every |= {"X-Streetcred-Tenant-Id": "1", "Idempotency-Key": "a", "Prefer": "wait=1"}
+        every |= {
+            "X-Streetcred-Tenant-Id": "1",
+            "Idempotency-Key": "a",
+            "Prefer": "wait=1",
+        }
         every |= {"Content-Type": "application/json", "X-Ms-Command-Name": "npm"}
         body = json.dumps({"connectionId": "from-a-page"})
         put = {"method": "POST", "headers": every, "body": body}
         calls += [
             ("write", f"{live_server}/agency/v1/connections", put),
             ("no keys", f"{live_server}/connections", {}),
-            ("strange header", f"{live_server}/connections", {"headers": {"X-Strange": "1"}}),
+            (
+                "strange header",
+                f"{live_server}/connections",
+                {"headers": {"X-Strange": "1"}},
+            ),
             ("health", f"{live_server}/health", {}),
         ]
         found = seen_by_browser(origin, tmp_path, calls)
@@ -197,7 +221,9 @@ def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
     for name in (*SUBSCRIPTION_HEADERS, "write", "health"):
         assert found[name].get("status") == 200, (name, found[name])
     assert found["write"]["id"] and "invitationUrl" in found["write"]["text"]
-    assert found["no keys"]["status"] == 401 and "unauthorized" in found["no keys"]["text"]
+    assert (
+        found["no keys"]["status"] == 401 and "unauthorized" in found["no keys"]["text"]
+    )
     assert "blocked" in found["strange header"]
     allowed = [name for name, seen in elsewhere.items() if "blocked" not in seen]
     assert allowed == ["health"]

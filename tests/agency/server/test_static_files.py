@@ -63,7 +63,9 @@ def test_the_page_of_an_error_needs_no_collected_files(server, client, db):
     assert "Something broke on our side" in answer.content.decode()
 
 
-def test_a_server_serves_collected_files_under_hashed_names(complete_server, client, db):
+def test_a_server_serves_collected_files_under_hashed_names(
+    complete_server, client, db
+):
     assert check_static_files(None) == []
     page = client.get(ROUTE).content.decode()
     [file] = re.findall(r'"(/static/agency/agency\.[0-9a-f]{12}\.css)"', page)
@@ -86,5 +88,7 @@ def test_migrate_refuses_where_files_are_not_collected(tmp_path):
         f"from agency import settings; settings.STATIC_ROOT = {str(tmp_path)!r};"
         "import sys; sys.argv = ['manage.py', 'migrate', '--plan']; import manage; manage.main()"
     )
-    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True
+    )
     assert ran.returncode and b"agency.E002" in ran.stderr

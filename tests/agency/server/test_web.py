@@ -37,7 +37,11 @@ def opened(url):
 
 
 def head(path, length, **more):
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+    lines = [
+        f"POST {path} HTTP/1.1",
+        "Host: 127.0.0.1",
+        "Content-Type: application/json",
+    ]
     lines += [f"Content-Length: {length}"] if length is not None else []
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode()
@@ -56,10 +60,14 @@ def test_unfinished_bodies_on_all_kinds_of_routes_stop_nobody(faber, url):
     with ExitStack() as held:
         for number in range(200):
             connection = held.enter_context(opened(url))
-            connection.sendall(head(ROUTES[number % len(ROUTES)], 1000) + b'{"unfinished')
+            connection.sendall(
+                head(ROUTES[number % len(ROUTES)], 1000) + b'{"unfinished'
+            )
         for _ in range(5):
             assert requests.get(f"{url}/health", timeout=5).text == "Healthy"
-            listed = requests.get(f"{url}/connections", headers=faber.headers, timeout=5)
+            listed = requests.get(
+                f"{url}/connections", headers=faber.headers, timeout=5
+            )
             assert listed.status_code == 200
 
 
@@ -77,7 +85,9 @@ def test_a_body_of_which_nothing_comes_is_unfinished_too(url):
             late.sendall(head("/didcomm", 1000))
             return answer_of(late)[1]["code"]
 
-    eventually(lambda: code() != "too_many_requests")  # the server learns of closed ones later
+    eventually(
+        lambda: code() != "too_many_requests"
+    )  # the server learns of closed ones later
     assert code() == "body_timeout"
 
 
@@ -131,7 +141,9 @@ def test_a_body_over_the_limit_is_refused_as_it_comes(faber, url, length):
 
 def test_a_chunked_body_is_read(faber, url):
     data = iter([b'{"connec', b'tionId": "chunk', b'ed"}'])
-    answer = requests.post(f"{url}/connections", data=data, headers=faber.headers, timeout=20)
+    answer = requests.post(
+        f"{url}/connections", data=data, headers=faber.headers, timeout=20
+    )
     assert answer.json()["connectionId"] == "chunked"
 
 
@@ -142,18 +154,24 @@ def test_those_who_read_their_answers_slowly_stop_nobody(faber, url):
         for _ in range(24):
             connection = held.enter_context(opened(url))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+            connection.sendall(
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
+            )
             assert connection.recv(100)
         for _ in range(5):
             assert requests.get(f"{url}/health", timeout=5).text == "Healthy"
-            listed = requests.get(f"{url}/connections", headers=faber.headers, timeout=5)
+            listed = requests.get(
+                f"{url}/connections", headers=faber.headers, timeout=5
+            )
             assert listed.status_code == 200
 
 
 ATTRIBUTES = ["name", "degree", "age"]
 
 
-def test_many_expensive_calls_of_one_organization_all_succeed_and_stop_nobody(faber, acme, url):
+def test_many_expensive_calls_of_one_organization_all_succeed_and_stop_nobody(
+    faber, acme, url
+):
     """Issues 32 credentials at once; the neighbour's calls are answered between them."""
     definition = faber.defines(*ATTRIBUTES)
     alice = faber.hosts()
@@ -174,7 +192,9 @@ def test_many_expensive_calls_of_one_organization_all_succeed_and_stop_nobody(fa
         while not answered:
             time.sleep(0.01)
         for _ in range(3):
-            listed = requests.get(f"{url}/connections", headers=acme.headers, timeout=30)
+            listed = requests.get(
+                f"{url}/connections", headers=acme.headers, timeout=30
+            )
             assert listed.status_code == 200
             answered.append("neighbour")
         statuses = [one.result() for one in issued]

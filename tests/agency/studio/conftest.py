@@ -21,7 +21,9 @@ def hashed(algorithm):
 
 def person(name):
     password = hashed(get_hasher().algorithm)
-    return User.objects.create(username=name, email=f"{name}@faber.example", password=password)
+    return User.objects.create(
+        username=name, email=f"{name}@faber.example", password=password
+    )
 
 
 def browser_of(user):
@@ -54,7 +56,9 @@ def url(college):
 def viewer(college):
     """The browser of somebody who may only read."""
     vic = person("vic")
-    Membership.objects.create(tenant=college.tenant, user=vic, role=Membership.Role.VIEWER)
+    Membership.objects.create(
+        tenant=college.tenant, user=vic, role=Membership.Role.VIEWER
+    )
     return browser_of(vic)
 
 
@@ -62,7 +66,9 @@ def viewer(college):
 def developer(college):
     """The browser of somebody who may make and revoke keys of the organization."""
     dev = person("dev")
-    Membership.objects.create(tenant=college.tenant, user=dev, role=Membership.Role.DEVELOPER)
+    Membership.objects.create(
+        tenant=college.tenant, user=dev, role=Membership.Role.DEVELOPER
+    )
     return browser_of(dev)
 
 

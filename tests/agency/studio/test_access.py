@@ -60,7 +60,9 @@ def test_a_viewer_manages_no_keys(viewer, acts):
     assert unchanged()
 
 
-def test_a_developer_makes_and_rotates_keys_of_the_organization(developer, college, url):
+def test_a_developer_makes_and_rotates_keys_of_the_organization(
+    developer, college, url
+):
     for kind in ("access_token", "subscription_key"):
         developer.send(f"{url}/keys", kind=kind, name="Server")
         made = college.tenant.keys.get(name="Server", kind=kind)
@@ -68,7 +70,9 @@ def test_a_developer_makes_and_rotates_keys_of_the_organization(developer, colle
         assert college.tenant.keys.filter(name="Server", kind=kind).count() == 2
 
 
-def test_only_an_owner_makes_or_rotates_a_provider_key(developer, browser, college, url):
+def test_only_an_owner_makes_or_rotates_a_provider_key(
+    developer, browser, college, url
+):
     keys = college.tenant.provider.keys
     page = developer.get(url).content.decode()
     assert 'value="access_token"' in page and 'value="provider_key"' not in page
@@ -79,7 +83,9 @@ def test_only_an_owner_makes_or_rotates_a_provider_key(developer, browser, colle
     assert developer.get(f"{url}/keys/{keys.get().pk}/rotate").status_code == 403
     assert keys.count() == 1 and keys.get().expires_at is None
     assert 'value="provider_key"' in browser.get(url).content.decode()
-    assert browser.send(f"{url}/keys", kind="provider_key", name="Mine").status_code == 200
+    assert (
+        browser.send(f"{url}/keys", kind="provider_key", name="Mine").status_code == 200
+    )
     assert keys.count() == 2
 
 
@@ -87,7 +93,9 @@ def test_forms_from_other_sites_are_refused(fay, acts):
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(fay)
     for path in (*acts, "/studio/organizations/new", "/accounts/logout/"):
-        response = browser.post(path, {"name": "Forged", "network_id": "local", "form_token": "1"})
+        response = browser.post(
+            path, {"name": "Forged", "network_id": "local", "form_token": "1"}
+        )
         assert response.status_code == 403
     assert unchanged()
 
@@ -113,7 +121,9 @@ def test_pages_run_only_our_own_scripts(browser, url):
         assert b" style=" not in response.content
 
 
-def test_owners_and_developers_choose_the_short_qr_codes(browser, developer, college, url):
+def test_owners_and_developers_choose_the_short_qr_codes(
+    browser, developer, college, url
+):
     assert "checked" not in browser.get(url).content.decode()
     assert browser.send(f"{url}/settings", short_qr_codes="on").status_code == 302
     college.tenant.refresh_from_db()

@@ -78,19 +78,27 @@ def test_the_page_of_the_api(page, failures, live_server):
     ("tag", "operation", "ready"),
     [
         ("Credentials", "operations-Credentials-createCredential", "select, textarea"),
-        ("Wallet connections", "operations-Wallet_connections-acceptInvitation", "input"),
+        (
+            "Wallet connections",
+            "operations-Wallet_connections-acceptInvitation",
+            "input",
+        ),
         ("Connections", "operations-Connections-listConnections", "select"),
     ],
 )
 def test_an_operation_that_is_tried(page, failures, live_server, tag, operation, ready):
     page.open(f"{live_server}/docs", ready=IS_SHOWN)
     page.evaluate(TRY_IT % (tag, operation, operation))
-    page.wait_for(f"!!document.querySelector('#{operation} .opblock-body :is({ready})')")
+    page.wait_for(
+        f"!!document.querySelector('#{operation} .opblock-body :is({ready})')"
+    )
     page.wait_for(f"!!document.querySelector('#{operation} .btn.execute')")
     assert failures() == []
 
 
-def test_the_pages_of_the_studio(page, failures, live_server, browser, college, url, settings):
+def test_the_pages_of_the_studio(
+    page, failures, live_server, browser, college, url, settings
+):
     api = Api(college.access_token, college.subscription_key)
     office = {"url": "https://office.example/agency-events"}
     webhook = api.post("/webhooks", office)["id"]
@@ -127,7 +135,9 @@ def test_the_pages_before_signing_in_and_of_a_short_link(
     invited = faber.get(f"/connections/{faber.invites()['connectionId']}")
     values = {"Full Name": "Alice", "level": "7"}
     definition = faber.defines(*values)["definitionId"]
-    offer = faber.post("/credentials", {"definitionId": definition, "credentialValues": values})
+    offer = faber.post(
+        "/credentials", {"definitionId": definition, "credentialValues": values}
+    )
     nowhere = "/nowhere"
     found = {}
     for address in (

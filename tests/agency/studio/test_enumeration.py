@@ -56,11 +56,22 @@ def answer(browser, path, **fields):
     page = re.sub(r'value="[^"]{36,}"', "", response.content.decode())
     for email in fields.values():
         page = page.replace(email, "")
-    return response.status_code, response.get("Location"), page, sorted(response.cookies)
+    return (
+        response.status_code,
+        response.get("Location"),
+        page,
+        sorted(response.cookies),
+    )
 
 
 def signs_up(browser, email, password=PASSWORD):
-    return answer(browser, "/accounts/signup/", email=email, password1=password, password2=password)
+    return answer(
+        browser,
+        "/accounts/signup/",
+        email=email,
+        password1=password,
+        password2=password,
+    )
 
 
 def test_sign_up_answers_the_same(mode, registered, hashed):
@@ -75,11 +86,15 @@ def test_sign_up_answers_the_same(mode, registered, hashed):
 
 
 def test_a_weak_password_is_told_first(mode, registered):
-    known, new = (signs_up(Browser(), one, "short") for one in (registered, "x@faber.example"))
+    known, new = (
+        signs_up(Browser(), one, "short") for one in (registered, "x@faber.example")
+    )
     assert known == new and known[0] == 200
 
 
-def test_a_second_account_of_an_address_reaches_nothing_of_the_first(college, registered, settings):
+def test_a_second_account_of_an_address_reaches_nothing_of_the_first(
+    college, registered, settings
+):
     settings.EMAIL_URL, settings.ACCOUNT_EMAIL_VERIFICATION = "", "none"
     mallory, fay = Browser(), Browser()
     signs_up(mallory, registered, "another good password")
@@ -90,7 +105,9 @@ def test_a_second_account_of_an_address_reaches_nothing_of_the_first(college, re
     assert "Faber College" in fay.get("/studio/").content.decode()
 
 
-def test_without_mail_a_second_account_is_signed_in_to_like_any_other(registered, settings):
+def test_without_mail_a_second_account_is_signed_in_to_like_any_other(
+    registered, settings
+):
     """Where addresses were verified once, the first account must not hide the second."""
     settings.EMAIL_URL, settings.ACCOUNT_EMAIL_VERIFICATION = "", "none"
     answers = []
@@ -103,9 +120,13 @@ def test_without_mail_a_second_account_is_signed_in_to_like_any_other(registered
 
 def test_with_mail_the_verified_account_of_an_address_is_the_one(with_mail, registered):
     other = User.objects.create_user("other", registered, "another good password")
-    EmailAddress.objects.create(user=other, email=registered, verified=False, primary=True)
+    EmailAddress.objects.create(
+        user=other, email=registered, verified=False, primary=True
+    )
     browser = Browser()
-    answer(browser, "/accounts/login/", login=registered, password="another good password")
+    answer(
+        browser, "/accounts/login/", login=registered, password="another good password"
+    )
     assert browser.get("/studio/")["Location"].startswith("/accounts/login/")
 
 
@@ -149,7 +170,9 @@ def test_adding_an_address_answers_the_same(with_mail, registered):
     answers = []
     for email in (registered, "new@faber.example"):
         sam = User.objects.create_user(email, f"sam-{len(answers)}@x.example", PASSWORD)
-        EmailAddress.objects.create(user=sam, email=sam.email, verified=True, primary=True)
+        EmailAddress.objects.create(
+            user=sam, email=sam.email, verified=True, primary=True
+        )
         browser = Browser()
         browser.force_login(sam)
         answers.append(answer(browser, "/accounts/email/", email=email, action_add=""))

@@ -23,7 +23,11 @@ ANSWER = b"<b>Out of order</b> since Monday"
 @pytest.fixture
 def office(college, settings):
     settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
-    kinds = {"type": "Notification", "dialect": "client", "message_types": ["connection_invited"]}
+    kinds = {
+        "type": "Notification",
+        "dialect": "client",
+        "message_types": ["connection_invited"],
+    }
     return Webhook.register(college.tenant, "http://127.0.0.1:3000/office", **kinds)
 
 
@@ -42,7 +46,9 @@ def delivery(office, invite):
     event = invite("lobby")
     row = Delivery.objects.select_related("webhook", "event").get(event=event)
     Delivery.lease_all([row])
-    outcome = Outcome(Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, ANSWER)
+    outcome = Outcome(
+        Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, ANSWER
+    )
     call.note(row, outcome)
     return Delivery.objects.get(pk=row.pk)
 
@@ -81,7 +87,9 @@ def state():
     return list(rows), list(Delivery.objects.values("status", "attempts", "due_at"))
 
 
-def test_events_are_listed_newest_first_with_their_deliveries(browser, url, delivery, invite):
+def test_events_are_listed_newest_first_with_their_deliveries(
+    browser, url, delivery, invite
+):
     invite("garden")
     page = text(browser.get(f"{url}/events"))
     assert page.index("garden") < page.index("lobby")
@@ -89,7 +97,9 @@ def test_events_are_listed_newest_first_with_their_deliveries(browser, url, deli
     assert "Pending" in page
 
 
-def test_events_are_chosen_by_type_and_object_and_read_page_by_page(browser, url, invite):
+def test_events_are_chosen_by_type_and_object_and_read_page_by_page(
+    browser, url, invite
+):
     for number in range(60):
         invite(f"room{number:02}")
     first = text(browser.get(f"{url}/events"))
@@ -98,7 +108,9 @@ def test_events_are_chosen_by_type_and_object_and_read_page_by_page(browser, url
     older = text(browser.get(f"{url}/events?{query}"))
     assert "room09" in older and "room10" not in older and "Older" not in older
     assert "room07" in text(browser.get(f"{url}/events?object_id=room07"))
-    assert "No event is like that" in text(browser.get(f"{url}/events?type=verification"))
+    assert "No event is like that" in text(
+        browser.get(f"{url}/events?type=verification")
+    )
     assert text(browser.get(f"{url}/events?type=x&before=y"))
 
 
@@ -108,9 +120,18 @@ def test_an_event_shows_its_body_and_who_was_told(browser, url, delivery):
     assert "http://127.0.0.1:3000/office" in page
 
 
-def test_a_delivery_shows_each_call_and_the_beginning_of_its_answer(browser, url, delivery):
-    page = text(browser.get(f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}"))
-    for word in ("503", "250 ms", "endpoint_refused", "&lt;b&gt;Out of order&lt;/b&gt;"):
+def test_a_delivery_shows_each_call_and_the_beginning_of_its_answer(
+    browser, url, delivery
+):
+    page = text(
+        browser.get(f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}")
+    )
+    for word in (
+        "503",
+        "250 ms",
+        "endpoint_refused",
+        "&lt;b&gt;Out of order&lt;/b&gt;",
+    ):
         assert word in page
     assert "<b>Out" not in page
 
@@ -131,8 +152,12 @@ def test_what_becomes_of_unanswered_calls_is_chosen(browser, url, office, chosen
     assert Webhook.objects.exclude(pk=office.pk).get().retry_unconfirmed is kept
 
 
-@pytest.mark.parametrize("address", ["", "ftp://x.example", "http://u:p@x.example", "nonsense"])
-def test_an_address_that_is_never_called_is_refused_beside_its_field(browser, url, address, db):
+@pytest.mark.parametrize(
+    "address", ["", "ftp://x.example", "http://u:p@x.example", "nonsense"]
+)
+def test_an_address_that_is_never_called_is_refused_beside_its_field(
+    browser, url, address, db
+):
     page = text(browser.send(f"{url}/webhooks/new", url=address))
     assert 'id="id_url_error"' in page
     assert not Webhook.objects.exists()
@@ -163,14 +188,18 @@ def test_it_is_disabled_and_enabled(browser, url, office):
 
 
 def test_an_example_is_sent(browser, url, office):
-    page = browser.send(f"{url}/webhooks/{office.pk}/example", type="verification", follow=True)
+    page = browser.send(
+        f"{url}/webhooks/{office.pk}/example", type="verification", follow=True
+    )
     assert page.status_code == 302
     [sent] = Delivery.objects.select_related("event")
     assert (sent.event.is_example, sent.event.type) == (True, "verification")
     assert "Example" in text(browser.get(f"{url}/webhooks/{office.pk}"))
 
 
-@pytest.mark.parametrize("since, ago", [("day", timedelta(days=1)), ("failing", timedelta(days=5))])
+@pytest.mark.parametrize(
+    "since, ago", [("day", timedelta(days=1)), ("failing", timedelta(days=5))]
+)
 def test_what_failed_is_recovered(browser, url, office, since, ago):
     browser.send(f"{url}/webhooks/{office.pk}/recover", since=since, unconfirmed="on")
     found = Webhook.objects.get()
@@ -179,8 +208,12 @@ def test_what_failed_is_recovered(browser, url, office, since, ago):
 
 
 def test_one_is_sent_again_at_once_with_the_same_event(browser, url, delivery):
-    Delivery.objects.update(status="exhausted", due_at=timezone.now() + timedelta(days=1))
-    browser.send(f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}/resend")
+    Delivery.objects.update(
+        status="exhausted", due_at=timezone.now() + timedelta(days=1)
+    )
+    browser.send(
+        f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}/resend"
+    )
     row = Delivery.objects.get()
     assert (row.status, row.attempts, row.event_id) == ("pending", 0, delivery.event_id)
     assert row.due_at <= timezone.now()
@@ -203,7 +236,9 @@ def test_a_webhook_is_deleted_after_a_question(browser, url, office):
 def test_a_form_sent_twice_counts_once(browser, url, office):
     form = {"url": "http://127.0.0.1:3000/hooks", "form_token": "1"}
     assert SECRET.search(text(browser.post(f"{url}/webhooks/new", form)))
-    assert not SECRET.search(text(browser.post(f"{url}/webhooks/new", form, follow=True)))
+    assert not SECRET.search(
+        text(browser.post(f"{url}/webhooks/new", form, follow=True))
+    )
     assert Webhook.objects.count() == 2
 
 
@@ -228,7 +263,10 @@ def test_objects_of_another_organization_are_not_there(stranger, shown, acts, co
 
 
 def test_a_delivery_of_another_webhook_is_not_there(browser, url, delivery):
-    assert browser.get(f"{url}/webhooks/{uuid4()}/deliveries/{delivery.pk}").status_code == 404
+    assert (
+        browser.get(f"{url}/webhooks/{uuid4()}/deliveries/{delivery.pk}").status_code
+        == 404
+    )
 
 
 def test_a_viewer_reads_and_changes_nothing(viewer, shown, acts):
@@ -243,13 +281,21 @@ def test_a_viewer_reads_and_changes_nothing(viewer, shown, acts):
 def test_forms_from_other_sites_are_refused(fay, acts):
     browser, before = Client(enforce_csrf_checks=True), state()
     browser.force_login(fay)
-    assert {browser.post(path, {"form_token": "1"}).status_code for path in acts} == {403}
+    assert {browser.post(path, {"form_token": "1"}).status_code for path in acts} == {
+        403
+    }
     assert state() == before
 
 
 def test_reading_changes_nothing(browser, acts, shown):
     before = state()
-    assert [browser.get(path).status_code for path in acts] == [405, 200, *[405] * 4, 200, 405]
+    assert [browser.get(path).status_code for path in acts] == [
+        405,
+        200,
+        *[405] * 4,
+        200,
+        405,
+    ]
     assert {browser.post(path).status_code for path in shown} == {405}
     assert state() == before
 

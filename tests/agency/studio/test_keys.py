@@ -33,7 +33,9 @@ def test_a_rotated_key_works_for_another_day(browser, college, url):
     assert (new.name, new.expires_at) == (old.name, None)
     old.refresh_from_db()
     assert old.is_live
-    assert abs(old.expires_at - timezone.now() - timedelta(days=1)) < timedelta(minutes=1)
+    assert abs(old.expires_at - timezone.now() - timedelta(days=1)) < timedelta(
+        minutes=1
+    )
 
 
 def test_a_key_is_rotated_once(browser, college, url):
@@ -75,7 +77,9 @@ def test_live_keys_of_one_kind_are_limited(browser, college, url):
     response = browser.send(f"{url}/keys", kind="access_token", name="One too many")
     assert not secrets_on(response)
     assert f"There are {MAX_LIVE_KEYS} live keys" in response.content.decode()
-    assert secrets_on(browser.send(f"{url}/keys", kind="subscription_key", name="Another kind"))
+    assert secrets_on(
+        browser.send(f"{url}/keys", kind="subscription_key", name="Another kind")
+    )
 
 
 def test_a_key_without_a_name_is_refused_beside_its_field(browser, url):
@@ -92,7 +96,9 @@ def test_a_form_sent_twice_makes_one_key(browser, college, url):
     assert college.tenant.keys.filter(name="Twice").count() == 1
 
 
-def test_an_organization_that_a_provider_made_has_no_provider_keys(browser, college, fay):
+def test_an_organization_that_a_provider_made_has_no_provider_keys(
+    browser, college, fay
+):
     first = college.tenant
     second = Tenant(name="B", network=first.network, provider=first.provider)
     second.made_by_provider = True
@@ -101,6 +107,8 @@ def test_an_organization_that_a_provider_made_has_no_provider_keys(browser, coll
     second.memberships.create(user=fay)
     url = f"/studio/organizations/{second.pk}"
     assert "Provider key" not in browser.get(url).content.decode()
-    assert not secrets_on(browser.send(f"{url}/keys", kind="provider_key", name="Wider"))
+    assert not secrets_on(
+        browser.send(f"{url}/keys", kind="provider_key", name="Wider")
+    )
     key = first.provider.keys.get()
     assert browser.send(f"{url}/keys/{key.pk}/revoke").status_code == 404

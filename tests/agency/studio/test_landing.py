@@ -47,7 +47,9 @@ def test_it_says_who_invites_and_offers_each_way(client, invited, settings):
 
 
 @pytest.mark.parametrize("accept", ["*/*", None, "image/png, */*"])
-def test_the_short_link_leads_wallets_to_the_long_one(client, invited, settings, accept):
+def test_the_short_link_leads_wallets_to_the_long_one(
+    client, invited, settings, accept
+):
     headers = {} if accept is None else {"Accept": accept}
     response = client.get(path_of(invited, settings), headers=headers)
     assert response.status_code == 302
@@ -55,16 +57,24 @@ def test_the_short_link_leads_wallets_to_the_long_one(client, invited, settings,
     assert response["Location"] == f"{invited['invitationUrl']}?c_i={data}&d_m={data}"
 
 
-@pytest.mark.parametrize("accept", [BROWSER["Accept"], "text/html", "application/json, TEXT/HTML"])
+@pytest.mark.parametrize(
+    "accept", [BROWSER["Accept"], "text/html", "application/json, TEXT/HTML"]
+)
 def test_a_browser_stays_at_the_short_link_of_an_offer(client, faber, settings, accept):
     values = {"name": "Balthazar-4711", "year": "1999"}
     definition = faber.defines(*values)["definitionId"]
-    offer = faber.post("/credentials", {"definitionId": definition, "credentialValues": values})
+    offer = faber.post(
+        "/credentials", {"definitionId": definition, "credentialValues": values}
+    )
     link = offer["offerUrl"].partition("?")[0]
-    response = client.get(link.removeprefix(settings.PUBLIC_URL), headers={"Accept": accept})
+    response = client.get(
+        link.removeprefix(settings.PUBLIC_URL), headers={"Accept": accept}
+    )
     assert response.status_code == 200
     assert "Faber College offers you a credential" in response.content.decode()
-    moved = client.get(link.removeprefix(settings.PUBLIC_URL), headers={"Accept": "*/*"})
+    moved = client.get(
+        link.removeprefix(settings.PUBLIC_URL), headers={"Accept": "*/*"}
+    )
     assert moved["Location"].startswith(f"{link}?d_m=")
 
 

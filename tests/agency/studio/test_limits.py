@@ -62,7 +62,9 @@ def through_the_proxy(password, address):
 
 
 def statuses(number, *arguments, **options):
-    return [sign_in("wrong guess", *arguments, **options).status_code for _ in range(number)]
+    return [
+        sign_in("wrong guess", *arguments, **options).status_code for _ in range(number)
+    ]
 
 
 def refusals(by):
@@ -83,7 +85,9 @@ def test_behind_a_proxy_each_address_counts_for_itself(behind_a_proxy):
     assert through_the_proxy(PASSWORD, HOME).status_code == 302
 
 
-def test_behind_a_proxy_the_limit_of_an_address_is_not_everybodys(behind_a_proxy, settings):
+def test_behind_a_proxy_the_limit_of_an_address_is_not_everybodys(
+    behind_a_proxy, settings
+):
     settings.ACCOUNT_RATE_LIMITS = {"login": "2/m/ip"}
     tries = [through_the_proxy("wrong guess", STRANGE).status_code for _ in range(3)]
     assert tries == [200] * 2 + [429]
@@ -100,7 +104,9 @@ def test_neither_another_host_nor_other_letters_give_more_tries(settings):
     settings.ALLOWED_HOSTS = ["*"]
     for number in range(5):
         sign_in("wrong guess", STRANGE, HTTP_HOST=f"agency-{number}.example")
-    assert sign_in("wrong guess", STRANGE, HTTP_HOST="agency.example").status_code == 429
+    assert (
+        sign_in("wrong guess", STRANGE, HTTP_HOST="agency.example").status_code == 429
+    )
     assert sign_in("wrong guess", STRANGE, email="FAY@Faber.example").status_code == 429
 
 
@@ -169,7 +175,10 @@ def test_a_new_password_ends_the_wait(settings):
     browser.post("/accounts/password/reset/", {"email": "fay@faber.example"})
     link = re.search(r"/accounts/password/reset/key/\S+", mail.outbox[0].body)[0]
     form = browser.get(link)["Location"]
-    fields = {"password1": "another good password", "password2": "another good password"}
+    fields = {
+        "password1": "another good password",
+        "password2": "another good password",
+    }
     assert browser.post(form, fields).status_code == 302
     assert sign_in("another good password", HOME).status_code == 302
 
@@ -192,15 +201,32 @@ def test_the_admin_is_entered_by_the_same_page():
         (LOGIN, "login", "ip", {"login": "a@x.example", "password": PASSWORD}),
         ("/accounts/signup/", "signup", "ip", {"email": "a@x.example"}),
         ("/accounts/password/reset/", "reset_password", "ip", {"email": "a@x.example"}),
-        ("/accounts/password/reset/", "reset_password", "key", {"email": " A@x.example"}),
+        (
+            "/accounts/password/reset/",
+            "reset_password",
+            "key",
+            {"email": " A@x.example"},
+        ),
         ("/accounts/password/reset/key/1-x/", "reset_password_from_key", "ip", {}),
-        ("/accounts/email/", "manage_email", "user", {"email": "a@x.example", "action_add": ""}),
-        ("/accounts/password/change/", "change_password", "user", {"oldpassword": "wrong"}),
+        (
+            "/accounts/email/",
+            "manage_email",
+            "user",
+            {"email": "a@x.example", "action_add": ""},
+        ),
+        (
+            "/accounts/password/change/",
+            "change_password",
+            "user",
+            {"oldpassword": "wrong"},
+        ),
         ("/accounts/password/set/", "change_password", "user", {}),
         ("/accounts/reauthenticate/", "reauthenticate", "user", {"password": "wrong"}),
     ],
 )
-def test_every_limited_page_tells_how_long_to_wait(settings, fay, path, action, per, fields):
+def test_every_limited_page_tells_how_long_to_wait(
+    settings, fay, path, action, per, fields
+):
     settings.ACCOUNT_RATE_LIMITS = {action: f"1/300s/{per}"}
     browser = Browser(**PAGE)
     if per == "user":
@@ -214,7 +240,9 @@ def test_every_limited_page_tells_how_long_to_wait(settings, fay, path, action, 
 def test_a_mailbox_gets_few_links_whoever_asks():
     fields = {"email": "fay@faber.example"}
     for number in range(7):
-        Browser().post("/accounts/password/reset/", fields, REMOTE_ADDR=f"198.51.100.{number}")
+        Browser().post(
+            "/accounts/password/reset/", fields, REMOTE_ADDR=f"198.51.100.{number}"
+        )
     assert len(mail.outbox) == 5
 
 
@@ -228,7 +256,11 @@ def test_a_mailbox_gets_one_link_of_confirmation_whoever_asks(settings):
 
 def test_what_is_counted_lies_in_the_broker_and_is_no_pickle():
     statuses(1, STRANGE)
-    [name] = [key for key in rate_limits.server().keys("agency:cache:*") if b"5/300.0/key" in key]
+    [name] = [
+        key
+        for key in rate_limits.server().keys("agency:cache:*")
+        if b"5/300.0/key" in key
+    ]
     assert re.fullmatch(rb"\[\d+\.\d+\]", rate_limits.server().get(name))
     assert 0 < rate_limits.server().ttl(name) <= 300
 
@@ -247,9 +279,14 @@ def test_of_many_at_once_as_many_pass_as_may(transactional_db):
 @pytest.mark.slow
 def test_processes_count_together():
     for _ in range(2):
-        assert sign_in("wrong guess", STRANGE, email="other@faber.example").status_code == 200
+        assert (
+            sign_in("wrong guess", STRANGE, email="other@faber.example").status_code
+            == 200
+        )
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "agency.settings"}
-    subprocess.run([sys.executable, "-c", TRIES], env=environment, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", TRIES], env=environment, check=True, timeout=60
+    )
     assert sign_in(PASSWORD, STRANGE).status_code == 429
     assert sign_in(PASSWORD, HOME).status_code == 302
 
@@ -288,10 +325,14 @@ def test_without_the_server_each_process_counts_by_itself(no_server, caplog):
     assert statuses(6, STRANGE) == [200] * 5 + [429]
     assert sign_in(PASSWORD, HOME).status_code == 302
     assert time.monotonic() - started < rate_limits.REST
-    assert len([one for one in caplog.records if "the broker is away" in one.message]) == 1
+    assert (
+        len([one for one in caplog.records if "the broker is away" in one.message]) == 1
+    )
 
 
-def test_with_the_server_back_processes_count_together_again(away, settings, monkeypatch):
+def test_with_the_server_back_processes_count_together_again(
+    away, settings, monkeypatch
+):
     url = settings.REDIS_URL
     away("redis://127.0.0.1:1/0")
     statuses(6, STRANGE)

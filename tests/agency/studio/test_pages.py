@@ -3,7 +3,7 @@
 import pytest
 from django.core import mail
 
-from agency.api import views
+from agency.api import exceptions
 from tenants.models import Tenant
 from tests.support.pages import Browser
 
@@ -43,13 +43,23 @@ def test_sign_up_can_be_closed(client, db, settings):
     settings.STUDIO_SIGN_UP = False
     assert "/accounts/signup/" not in client.get("/").content.decode()
     assert "Sign up is closed" in client.get("/accounts/signup/").content.decode()
-    fields = {"email": "x@example.org", "password1": "long enough 1", "password2": "long enough 1"}
-    assert "Sign up is closed" in client.post("/accounts/signup/", fields).content.decode()
+    fields = {
+        "email": "x@example.org",
+        "password1": "long enough 1",
+        "password2": "long enough 1",
+    }
+    assert (
+        "Sign up is closed" in client.post("/accounts/signup/", fields).content.decode()
+    )
 
 
 def test_mail_links_to_the_public_address_whatever_the_host(client, fay, settings):
     settings.ALLOWED_HOSTS = ["*"]
-    client.post("/accounts/password/reset/", {"email": fay.email}, headers={"host": "evil.example"})
+    client.post(
+        "/accounts/password/reset/",
+        {"email": fay.email},
+        headers={"host": "evil.example"},
+    )
     [message] = mail.outbox
     assert f"{settings.PUBLIC_URL}/accounts/password/reset/key/" in message.body
     assert "evil.example" not in message.body + message.subject
@@ -66,7 +76,12 @@ def test_mail_links_to_the_public_address_whatever_the_host(client, fay, setting
     ],
 )
 def test_a_wrong_field_is_named_and_nothing_is_made(browser, field, value):
-    form = {"name": "Faber College", "image_url": "", "network_id": "local", field: value}
+    form = {
+        "name": "Faber College",
+        "image_url": "",
+        "network_id": "local",
+        field: value,
+    }
     page = browser.send("/studio/organizations/new", **form).content.decode()
     assert f'id="id_{field}_error"' in page
     assert "<title>Error: " in page
@@ -97,7 +112,7 @@ def test_the_page_of_an_outage_needs_no_database(rf, status):
     """Without the `db` fixture a query is an error."""
     request = rf.get("/studio/", headers={"Accept": "text/html"})
     request.id = "request-of-fay"
-    answer = views.outage(request, status, "not_ready", "Try again.")
+    answer = exceptions.outage_response(request, status, "not_ready", "Try again.")
     page = answer.content.decode()
     assert answer.status_code == status and len(page) < 2000
     assert "request-of-fay" in page and "/static/agency/agency.css" in page

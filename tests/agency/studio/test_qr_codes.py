@@ -23,7 +23,9 @@ def scanned(invited):
     answer = Client().get(f"{path}/qr.png")
     assert answer.status_code == 200
     # Of that kind only: among so many modules there may be bars of another by chance
-    [code] = zxingcpp.read_barcodes(picture(answer.content), zxingcpp.BarcodeFormat.QRCode)
+    [code] = zxingcpp.read_barcodes(
+        picture(answer.content), zxingcpp.BarcodeFormat.QRCode
+    )
     return code.text, version_of(invited)
 
 
@@ -52,7 +54,8 @@ def test_the_code_of_an_invitation_is_small(public, faber):
     assert version <= 12
     whole = json.loads(base64.b64decode(invited["invitation"]))
     assert carried(text) == {
-        name: whole[name] for name in ("@type", "@id", "label", "recipientKeys", "serviceEndpoint")
+        name: whole[name]
+        for name in ("@type", "@id", "label", "recipientKeys", "serviceEndpoint")
     }
 
 
@@ -70,11 +73,17 @@ def test_scanned_and_clicked_it_is_the_same_invitation(faber):
     invited, alice = faber.invites(), faber.hosts("Alice")
     text, _ = scanned(invited)
     one = alice.accepts_invitation(text)
-    assert alice.accepts_invitation(invited["invitation"])["connectionId"] == one["connectionId"]
+    assert (
+        alice.accepts_invitation(invited["invitation"])["connectionId"]
+        == one["connectionId"]
+    )
 
 
 def test_a_picture_is_in_the_code_where_it_stays_small(public, faber):
-    for address, is_kept in (("https://x.io/1", True), (f"https://x.io/{'1' * 99}", False)):
+    for address, is_kept in (
+        ("https://x.io/1", True),
+        (f"https://x.io/{'1' * 99}", False),
+    ):
         faber.tenant.image_url = address
         faber.tenant.name = "F"
         faber.tenant.save()
@@ -117,8 +126,13 @@ def test_an_organization_may_choose_the_short_link(faber):
 
 def test_an_offer_has_the_short_link(faber):
     values = {"name": "Alice", "year": "1999"}
-    body = {"definitionId": faber.defines(*values)["definitionId"], "credentialValues": values}
+    body = {
+        "definitionId": faber.defines(*values)["definitionId"],
+        "credentialValues": values,
+    }
     offered = faber.post("/credentials", body)
     row = Connection.objects.get(connectionless=True)
-    text, _ = scanned({"invitationUrl": offered["offerUrl"], "connectionId": row.connection_id})
+    text, _ = scanned(
+        {"invitationUrl": offered["offerUrl"], "connectionId": row.connection_id}
+    )
     assert text == offered["offerUrl"]

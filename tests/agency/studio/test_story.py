@@ -16,14 +16,20 @@ PASSWORD = "correct horse battery"
 
 def signed_up():
     browser = Browser()
-    fields = {"email": "fay@faber.example", "password1": PASSWORD, "password2": PASSWORD}
+    fields = {
+        "email": "fay@faber.example",
+        "password1": PASSWORD,
+        "password2": PASSWORD,
+    }
     response = browser.post("/accounts/signup/", fields, follow=True)
     assert response.request["PATH_INFO"] == "/studio/organizations/new"
     return browser
 
 
 def created(browser):
-    return browser.send("/studio/organizations/new", name="Faber College", network_id="local")
+    return browser.send(
+        "/studio/organizations/new", name="Faber College", network_id="local"
+    )
 
 
 def test_a_person_signs_up_and_calls_the_api_until_the_key_is_revoked():
@@ -42,7 +48,9 @@ def test_a_person_signs_up_and_calls_the_api_until_the_key_is_revoked():
 def read_by_a_shell(command):
     """The words that `curl` would get."""
     script = f"curl() {{ printf '%s\\0' \"$@\"; }}\n{command}"
-    shell = subprocess.run(["sh", "-eu", "-c", script], capture_output=True, text=True, check=True)
+    shell = subprocess.run(
+        ["sh", "-eu", "-c", script], capture_output=True, text=True, check=True
+    )
     return shell.stdout.split("\0")[:-1]
 
 
@@ -53,7 +61,9 @@ def test_the_example_on_the_page_makes_a_wallet():
     headers = dict(value.split(": ", 1) for flag, value in given if flag == "-H")
     body = dict(given)["-d"]
     path = "/" + url.split("/", 3)[3]
-    response = Client().post(path, body, content_type=headers["Content-Type"], headers=headers)
+    response = Client().post(
+        path, body, content_type=headers["Content-Type"], headers=headers
+    )
     assert response.json()["ownerName"] == "Alice"
 
 
@@ -62,7 +72,11 @@ def test_the_keys_are_on_no_other_page():
     response = created(browser)
     tenant, secrets = response.context["tenant"], secrets_on(response)
     assert len(secrets) == 3
-    for path in ("/studio/", f"/studio/organizations/{tenant.pk}", "/studio/organizations/new"):
+    for path in (
+        "/studio/",
+        f"/studio/organizations/{tenant.pk}",
+        "/studio/organizations/new",
+    ):
         page = browser.get(path).content.decode()
         assert not [secret for secret in secrets if secret in page]
     assert not [secret for secret in secrets if secret in str(dict(browser.session))]
@@ -98,6 +112,11 @@ def test_one_organization_too_many_is_refused_with_a_sentence(settings):
     created(browser)
     response = created(browser)
     assert response.status_code == 409
-    assert "You may have 1 organizations (QUOTA_ORGANIZATIONS)." in response.content.decode()
-    assert 'value="Faber College"' in response.content.decode(), "the form is still filled in"
+    assert (
+        "You may have 1 organizations (QUOTA_ORGANIZATIONS)."
+        in response.content.decode()
+    )
+    assert 'value="Faber College"' in response.content.decode(), (
+        "the form is still filled in"
+    )
     assert Tenant.objects.count() == 1

@@ -32,7 +32,9 @@ class Contract:
     @pytest.fixture
     def did(self, network, stored_keys):
         """Of an organization that may publish."""
-        return organization(create_organization("Faber", network_id=network.pk).tenant).did
+        return organization(
+            create_organization("Faber", network_id=network.pk).tenant
+        ).did
 
     @pytest.fixture
     def writing(self, registry):
@@ -57,7 +59,9 @@ class Contract:
         definition_id, made = definition
         with_places = revocation.make_registry(definition_id, made.public, 0, PLACES)
         with writing():
-            return revocation.publish_registry(registry, made.public, with_places), with_places
+            return revocation.publish_registry(
+                registry, made.public, with_places
+            ), with_places
 
     def test_a_did_may_be_registered_once(self, registry, did, writing):
         # The validator that answers may be behind those that took the write
@@ -76,12 +80,16 @@ class Contract:
         with writing():
             assert registry.publish_schema(body) == schema_id
 
-    def test_another_schema_of_the_same_name_is_refused(self, registry, writing, schema):
+    def test_another_schema_of_the_same_name_is_refused(
+        self, registry, writing, schema
+    ):
         with pytest.raises(Conflict) as refused, writing():
             registry.publish_schema(schema[1] | {"attrNames": ["Full Name", "year"]})
         assert refused.value.code == "schema_exists"
 
-    def test_a_definition_is_found_as_it_was_published(self, registry, schema, definition):
+    def test_a_definition_is_found_as_it_was_published(
+        self, registry, schema, definition
+    ):
         definition_id, made = definition
         found = registry.definition(definition_id)
         assert found["schemaId"] == schema[0] and found["tag"] == "first"
@@ -96,14 +104,18 @@ class Contract:
             registry.publish_definition(another.public, "first")
         assert taken.value.code == "tag_taken"
 
-    def test_a_registry_and_its_first_list_are_found(self, registry, definition, revocable):
+    def test_a_registry_and_its_first_list_are_found(
+        self, registry, definition, revocable
+    ):
         registry_id, made = revocable
         found = registry.registry(registry_id)
         assert registry_id.endswith(f":4:{definition[0]}:CL_ACCUM:0")
         assert made.public["value"].items() <= found["value"].items()
         assert revoked(registry.status_list(registry_id, LATER)) == []
 
-    def test_the_newest_list_up_to_a_time_is_found(self, registry, writing, definition, revocable):
+    def test_the_newest_list_up_to_a_time_is_found(
+        self, registry, writing, definition, revocable
+    ):
         registry_id, made = revocable
         first = registry.status_list(registry_id, LATER)
         publish(registry, writing, definition[1], made, first, [1, 3])
@@ -136,14 +148,21 @@ class Contract:
 
 def schema_of(did):
     name = f"Badge {next(numbers)} {time.time_ns()}"
-    return {"issuerId": did, "name": name, "version": "1.0", "attrNames": ["Full Name", "level"]}
+    return {
+        "issuerId": did,
+        "name": name,
+        "version": "1.0",
+        "attrNames": ["Full Name", "level"],
+    }
 
 
 def definition_of(schema_id, schema, size=2):
     """A revocable one with stored keys."""
     names = schema["attrNames"] if size == 2 else ["a", "b", "c"]
     labelled = schema | {"attrNames": names}
-    return stored.definition_like(schema_id, labelled, schema["issuerId"], "first", size == 2)
+    return stored.definition_like(
+        schema_id, labelled, schema["issuerId"], "first", size == 2
+    )
 
 
 def publish(registry, writing, definition, made, newest, indices):

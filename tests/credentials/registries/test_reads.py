@@ -23,8 +23,12 @@ def registry_of(places):
     return {"revocDefType": "CL_ACCUM", "credDefId": "d", "tag": "0", "value": value}
 
 
-@pytest.mark.parametrize("places, is_found", [(0, False), (-1, False), (10, True), (11, False)])
-def test_a_registry_is_as_large_as_its_tails_file_may_be(answers, settings, places, is_found):
+@pytest.mark.parametrize(
+    "places, is_found", [(0, False), (-1, False), (10, True), (11, False)]
+)
+def test_a_registry_is_as_large_as_its_tails_file_may_be(
+    answers, settings, places, is_found
+):
     settings.MAX_PLACES = 10
     answers(registry_of(places))
     assert bool(reads.registry(None, REGISTRY_ID)) is is_found

@@ -59,7 +59,10 @@ def interpreter(release: Release) -> str | None:
     if release.python == f"{sys.version_info.major}.{sys.version_info.minor}":
         return sys.executable
     versions = Path.home() / ".pyenv" / "versions"
-    found = [*sorted(versions.glob(f"{release.python}.*/bin/python")), *on_path(release.python)]
+    found = [
+        *sorted(versions.glob(f"{release.python}.*/bin/python")),
+        *on_path(release.python),
+    ]
     return str(found[0]) if found else None
 
 
@@ -71,7 +74,11 @@ def file_named(variable: str, path: str) -> Path:
 
 def on_path(version: str) -> list[Path]:
     folders = (Path(folder) for folder in os.environ["PATH"].split(os.pathsep))
-    return [one / f"python{version}" for one in folders if (one / f"python{version}").exists()]
+    return [
+        one / f"python{version}"
+        for one in folders
+        if (one / f"python{version}").exists()
+    ]
 
 
 def program(release: Release) -> Path:
@@ -97,10 +104,14 @@ def install(release: Release, home: Path) -> None:
     pip = [str(home / "bin" / "pip"), "--disable-pip-version-check", "-qq"]
     for command in ([python, "-m", "venv", "--clear", str(home)],
                     [*pip, "install", release.requirement]):  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=SECONDS_TO_INSTALL
+        )
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1:]
-            raise LookupError(f"{release.requirement} was not installed: {' '.join(last)}")
+            raise LookupError(
+                f"{release.requirement} was not installed: {' '.join(last)}"
+            )
     (home / ".done").write_text(release.requirement)
 
 
@@ -118,7 +129,10 @@ class Acapy:
     def __init__(self, release: Release, folder: Path, label: str, *options: str):
         self.release, self.label = release, label
         self.port, admin = free_port(), free_port()
-        self.url, self.endpoint = f"http://127.0.0.1:{admin}", f"http://127.0.0.1:{self.port}"
+        self.url, self.endpoint = (
+            f"http://127.0.0.1:{admin}",
+            f"http://127.0.0.1:{self.port}",
+        )
         self.http, self.webhooks = requests.Session(), Webhooks()
         self.known: set[str] = set()
         command = [str(program(release)), "start", *self._arguments(admin), *options]
@@ -131,13 +145,28 @@ class Acapy:
         port, key = str(self.port), base58.b58encode(secrets.token_bytes(32)).decode()
         return [
             *("--label", self.label, "--endpoint", self.endpoint),
-            *("--inbound-transport", "http", "127.0.0.1", port, "--outbound-transport", "http"),
+            *(
+                "--inbound-transport",
+                "http",
+                "127.0.0.1",
+                port,
+                "--outbound-transport",
+                "http",
+            ),
             *("--admin", "127.0.0.1", str(admin), "--admin-insecure-mode"),
             *("--wallet-type", self.release.wallet_type, "--wallet-name", self.label),
             *("--wallet-key", key, "--wallet-key-derivation-method", "RAW"),
             *("--auto-provision", "--preserve-exchange-records", "--log-level", "info"),
-            *("--auto-accept-invites", "--auto-accept-requests", "--auto-ping-connection"),
-            *("--auto-store-credential", "--auto-verify-presentation", "--monitor-ping"),
+            *(
+                "--auto-accept-invites",
+                "--auto-accept-requests",
+                "--auto-ping-connection",
+            ),
+            *(
+                "--auto-store-credential",
+                "--auto-verify-presentation",
+                "--monitor-ping",
+            ),
             *("--webhook-url", self.webhooks.url, "--notify-revocation"),
             "--monitor-revocation-notification",
         ]
@@ -149,13 +178,19 @@ class Acapy:
     def _is_ready(self) -> bool:
         self.process.check()
         try:
-            return self.http.get(f"{self.url}/status/ready", timeout=5).status_code == 200
+            return (
+                self.http.get(f"{self.url}/status/ready", timeout=5).status_code == 200
+            )
         except requests.RequestException:
             return False
 
     def call(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
         response = self.http.request(
-            method, self.url + path, json=body, params=query or None, timeout=SECONDS_OF_A_CALL
+            method,
+            self.url + path,
+            json=body,
+            params=query or None,
+            timeout=SECONDS_OF_A_CALL,
         )
         if response.status_code not in (200, 201):
             raise Refused(response)

@@ -43,7 +43,9 @@ class Agency:
                 "METRICS_ROOT": str(folder / "metrics"),
                 "PYTHONPATH": str(settings.BASE_DIR),
                 "PYTHONWARNINGS": "ignore",
-                "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])),
+                "PATH": os.pathsep.join(
+                    (str(Path(sys.executable).parent), os.environ["PATH"])
+                ),
             }
         )
 
@@ -82,13 +84,17 @@ class Agency:
         return done.stdout
 
     def organization(self, name: str, network: str = "local") -> "Organization":
-        made = json.loads(self.manage("create_organization", name, "--network", network, "--json"))
+        made = json.loads(
+            self.manage("create_organization", name, "--network", network, "--json")
+        )
         return Organization(self, made)
 
     def rows(self, table: str, where: str) -> int:
         """How many rows of a table are so."""
         with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
-            found = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+            found = connection.execute(
+                f"SELECT count(*) FROM {table} WHERE {where}"
+            ).fetchone()
         return found[0]
 
     def lets_leases_run_out(self) -> None:
@@ -96,23 +102,33 @@ class Agency:
         with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
             for table in ("connections_inboundmessage", "connections_outboundmessage"):
                 changes = "lease_until = now(), due_at = now()"
-                connection.execute(f"UPDATE {table} SET {changes} WHERE status = 'pending'")
+                connection.execute(
+                    f"UPDATE {table} SET {changes} WHERE status = 'pending'"
+                )
 
     def output(self) -> str:
-        return "\n".join(f"{name}: {one.output()}" for name, one in self.services.items())
+        return "\n".join(
+            f"{name}: {one.output()}" for name, one in self.services.items()
+        )
 
     def _is_ready(self) -> bool:
         for service in self.services.values():
             service.check()
         try:
-            return requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+            return (
+                requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
+            )
         except requests.RequestException:
             return False
 
     def _command(self, name: str) -> list[str]:
         """In the folder of the checkout; what beat writes goes into our own."""
         command = commands_of_checkout()[name].replace("var/", f"{self.folder}/")
-        return ["/bin/sh", "-c", f"cd {shlex.quote(str(settings.BASE_DIR))} && exec {command}"]
+        return [
+            "/bin/sh",
+            "-c",
+            f"cd {shlex.quote(str(settings.BASE_DIR))} && exec {command}",
+        ]
 
     def _database_url(self, name: str) -> str:
         return urlsplit(os.environ["DATABASE_URL"])._replace(path=f"/{name}").geturl()
@@ -139,7 +155,11 @@ class Client:
     def generic(self, method, path, data="", content_type="", headers=None):
         sent = {"Content-Type": content_type} if content_type else {}
         return requests.request(
-            method.upper(), self.url + path, data=data, headers=sent | (headers or {}), timeout=180
+            method.upper(),
+            self.url + path,
+            data=data,
+            headers=sent | (headers or {}),
+            timeout=180,
         )
 
     def get(self, path, headers):
@@ -188,4 +208,6 @@ def the_request(wallet: people.Api) -> str:
 
 
 def _newest(wallet: people.Api, path: str, state: str) -> dict:
-    return eventually(lambda: [one for one in wallet.get(path) if one["state"] == state])[0]
+    return eventually(
+        lambda: [one for one in wallet.get(path) if one["state"] == state]
+    )[0]

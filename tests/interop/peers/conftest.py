@@ -25,7 +25,9 @@ def pytest_runtest_makereport(item, call):
     """What the processes said last stands below the failure."""
     report = yield
     if report.failed:
-        report.sections += [(name, running.output()) for name, running in RUNNING.items()]
+        report.sections += [
+            (name, running.output()) for name, running in RUNNING.items()
+        ]
     return report
 
 
@@ -46,7 +48,9 @@ def agency(starting, indy_pool, endorser_seed):
     starting.wait_until_ready()
     seed = base64.b64encode(endorser_seed).decode()
     genesis = ("--genesis", str(indy_pool.genesis), "--endorser")
-    starting.manage("add_network", "--id", "indy", "--name", "Indy", *genesis, ENDORSER_SEED=seed)
+    starting.manage(
+        "add_network", "--id", "indy", "--name", "Indy", *genesis, ENDORSER_SEED=seed
+    )
     return starting
 
 
@@ -69,7 +73,12 @@ def starts(tmp_path_factory, indy_pool, tails):
             without(str(error))
         seed = base64.b64encode(indy_pool.register("ENDORSER")).decode()
         ledger = ("--genesis-file", str(indy_pool.genesis), "--seed", seed)
-        revocation = ("--tails-server-base-url", tails.url, "--tails-server-upload-url", tails.url)
+        revocation = (
+            "--tails-server-base-url",
+            tails.url,
+            "--tails-server-upload-url",
+            tails.url,
+        )
         folder = tmp_path_factory.mktemp(label)
         options = (*ledger, *revocation, "--plugin", "forger")
         RUNNING[label] = agent = Acapy(release, folder, label, *options)
@@ -121,9 +130,14 @@ def links(faber):
     @functools.cache
     def link(peer, version):
         if version == "1.0":
-            invited, path = faber.invites(name=peer.label), "/connections/receive-invitation"
+            invited, path = (
+                faber.invites(name=peer.label),
+                "/connections/receive-invitation",
+            )
         else:
-            invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
+            invited = faber.invites(
+                protocol="out-of-band", handshakes=["didexchange/1.1"]
+            )
             path = "/out-of-band/receive-invitation"
         theirs = peer.post(path, decode_json(invited["invitation"]))["connection_id"]
         reaches(faber, f"/connections/{invited['connectionId']}", "Connected")

@@ -46,12 +46,22 @@ def install(folder: Path) -> None:
     libraries = folder / "libraries"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq"]
     for command in (
-        ["npm", "install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"],
+        [
+            "npm",
+            "install",
+            "--ignore-scripts",
+            "--no-audit",
+            "--no-fund",
+            "--loglevel",
+            "error",
+        ],
         ["npm", "rebuild", "--loglevel", "error", *COMPILED],
         [*pip, "download", "--no-deps", "--dest", str(libraries), *WHEELS],
     ):
         limit = SECONDS_TO_INSTALL
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=limit)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=limit
+        )
         if done.returncode:
             last = done.stderr.strip().splitlines()[-1:]
             raise LookupError(f"Credo was not installed: {' '.join(last)}")
@@ -90,6 +100,8 @@ class Credo(Process):
     def _is_ready(self) -> bool:
         self.check()
         try:
-            return bool(requests.post(f"http://127.0.0.1:{self.port}/offers/none", timeout=5))
+            return bool(
+                requests.post(f"http://127.0.0.1:{self.port}/offers/none", timeout=5)
+            )
         except requests.RequestException:
             return False

@@ -61,7 +61,11 @@ def revoke(issuance: Issuance, record: dict[str, Any], connection_id: str) -> No
     body = {"publish": True, "notify": True, "notify_version": notice}
     body |= {"connection_id": connection_id}
     if is_anoncreds(issuance.agent):
-        place = {name: record["details"][name] for name in ("rev_reg_id", "cred_rev_id")}
+        place = {
+            name: record["details"][name] for name in ("rev_reg_id", "cred_rev_id")
+        }
         issuance.agent.post("/anoncreds/revocation/revoke", body | place)
     else:
-        issuance.agent.post("/revocation/revoke", body | {"cred_ex_id": record[issuance.id_name]})
+        issuance.agent.post(
+            "/revocation/revoke", body | {"cred_ex_id": record[issuance.id_name]}
+        )

@@ -28,7 +28,9 @@ class Exchanges:
 
     def records(self, **wanted: Any) -> list[dict[str, Any]]:
         """The records with these members, with their details."""
-        listed = [self.flat(one) for one in self.agent.get(f"{self.path}/records")["results"]]
+        listed = [
+            self.flat(one) for one in self.agent.get(f"{self.path}/records")["results"]
+        ]
         return [one for one in listed if wanted.items() <= one.items()]
 
     def next(self, state: str, **wanted: Any) -> dict[str, Any]:
@@ -45,13 +47,17 @@ class Exchanges:
     def flat(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of issue-credential 2.0 comes with its details beside it."""
         found = record.get("cred_ex_record")
-        details = next((record[form] for form in FORMS.values() if record.get(form)), {})
+        details = next(
+            (record[form] for form in FORMS.values() if record.get(form)), {}
+        )
         return found | {"details": details} if found else record
 
     def read(self, identifier: str) -> dict[str, Any]:
         return self.flat(self.agent.get(f"{self.path}/records/{identifier}"))
 
-    def until(self, record: dict[str, Any], state: str, seconds: float = 40) -> dict[str, Any]:
+    def until(
+        self, record: dict[str, Any], state: str, seconds: float = 40
+    ) -> dict[str, Any]:
         """The record as it is when it has come to this state."""
         wanted, identifier = self.state(state), record[self.id_name]
 
@@ -61,7 +67,9 @@ class Exchanges:
 
         return eventually(look, seconds)
 
-    def act(self, record: dict[str, Any], step: str, body: Any = None) -> dict[str, Any]:
+    def act(
+        self, record: dict[str, Any], step: str, body: Any = None
+    ) -> dict[str, Any]:
         path = f"{self.path}/records/{record[self.id_name]}/{step}"
         return self.flat(self.agent.post(path, body))
 
@@ -78,10 +86,16 @@ class Issuance(Exchanges):
     IDS = {"1.0": "credential_exchange_id", "2.0": "cred_ex_id"}
     FIRST_STATES = {"done": "credential_acked"}
 
-    def offer(self, connection_id: str, definition_id: str, values: dict[str, str]) -> dict:
+    def offer(
+        self, connection_id: str, definition_id: str, values: dict[str, str]
+    ) -> dict:
         attributes = [{"name": name, "value": value} for name, value in values.items()]
         kind = f"https://didcomm.org/issue-credential/{self.version}/credential-preview"
-        body = {"connection_id": connection_id, "auto_issue": True, "auto_remove": False}
+        body = {
+            "connection_id": connection_id,
+            "auto_issue": True,
+            "auto_remove": False,
+        }
         body["credential_preview"] = {"@type": kind, "attributes": attributes}
         if self.version == "1.0":
             body["cred_def_id"] = definition_id
@@ -145,16 +159,22 @@ class Proof(Exchanges):
     def present(self, record: dict[str, Any], credential: str = "") -> None:
         """Answers each item with this credential or, without one, with the first that fits."""
         fitting = [
-            one for one in self.fitting(record) if credential in ("", one["cred_info"]["referent"])
+            one
+            for one in self.fitting(record)
+            if credential in ("", one["cred_info"]["referent"])
         ]
         chosen: dict[str, Any] = {"self_attested_attributes": {}}
         chosen |= {"requested_attributes": {}, "requested_predicates": {}}
         asked = self.asked(record)
         for kind in ("requested_attributes", "requested_predicates"):
             for referent in asked[kind]:
-                first = next(c for c in fitting if referent in c["presentation_referents"])
+                first = next(
+                    c for c in fitting if referent in c["presentation_referents"]
+                )
                 pick = {"cred_id": first["cred_info"]["referent"]}
-                chosen[kind][referent] = pick | ({"revealed": True} if "attr" in kind else {})
+                chosen[kind][referent] = pick | (
+                    {"revealed": True} if "attr" in kind else {}
+                )
         form = next(iter(record.get("by_format", {}).get("pres_request", {})), None)
         self.act(record, "send-presentation", {form: chosen} if form else chosen)
 

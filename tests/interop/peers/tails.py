@@ -14,7 +14,9 @@ class Tails:
 
         class Handler(BaseHTTPRequestHandler):
             def do_PUT(self):
-                files[self.path] = tails_of(self.headers["Content-Type"], read_body(self))
+                files[self.path] = tails_of(
+                    self.headers["Content-Type"], read_body(self)
+                )
                 self.answer(200, self.path.encode())
 
             def do_GET(self):
@@ -34,7 +36,9 @@ class Tails:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         options = {"poll_interval": 0.05}
-        self.thread = Thread(target=self.server.serve_forever, kwargs=options, daemon=True)
+        self.thread = Thread(
+            target=self.server.serve_forever, kwargs=options, daemon=True
+        )
         self.thread.start()
 
     def stop(self) -> None:
@@ -58,5 +62,8 @@ def tails_of(content_type: str, body: bytes) -> bytes:
     """The part of a form that is called `tails`."""
     head = f"Content-Type: {content_type}\r\n\r\n".encode()
     form = BytesParser(policy=HTTP).parsebytes(head + body)
-    parts = {part.get_param("name", header="Content-Disposition"): part for part in form.walk()}
+    parts = {
+        part.get_param("name", header="Content-Disposition"): part
+        for part in form.walk()
+    }
     return parts["tails"].get_payload(decode=True)

@@ -35,7 +35,10 @@ def test_it_connects_as_inviter_by_connections_1_0(faber, acapy, as_inviter):
         "connections/1.0",
     )
     shown = faber.get(f"/connections/{ours}")
-    assert (shown["theirDid"], shown["myDid"]) == (record["my_did"], record["their_did"])
+    assert (shown["theirDid"], shown["myDid"]) == (
+        record["my_did"],
+        record["their_did"],
+    )
     assert shown["endpoint"]["uri"] == acapy.endpoint
 
 

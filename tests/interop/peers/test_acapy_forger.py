@@ -16,8 +16,14 @@ def honestly_got(faber, degree, links):
     @functools.cache
     def issue(peer, version):
         ours, theirs = links(peer, version)
-        body = {"definitionId": degree, "connectionId": ours, "credentialValues": VALUES}
-        offered = faber.post("/credentials", body | {"automaticIssuance": True})["credentialId"]
+        body = {
+            "definitionId": degree,
+            "connectionId": ours,
+            "credentialValues": VALUES,
+        }
+        offered = faber.post("/credentials", body | {"automaticIssuance": True})[
+            "credentialId"
+        ]
         issuance = Issuance(peer, version)
         return offered, issuance.stored(issuance.accept(theirs))
 
@@ -36,12 +42,18 @@ def judged(faber, degree, link, version, proof, credential):
     def judge(lie, attributes=("level",), predicates=(), **more):
         restrictions = {"restrictions": [{"credentialDefinitionId": degree}]}
         body = {"name": f"{lie} in {version}", "version": "1.0", **more}
-        body["attributes"] = [{"policyName": name, **restrictions} for name in attributes]
+        body["attributes"] = [
+            {"policyName": name, **restrictions} for name in attributes
+        ]
         body["predicates"] = [one | restrictions for one in predicates]
         asked = faber.post(f"/verifications/policy/connections/{link[0]}", body)
-        proof.present(proof.next("request-received", connection_id=link[1]), credential[1])
+        proof.present(
+            proof.next("request-received", connection_id=link[1]), credential[1]
+        )
         shown = reaches(faber, f"/verifications/{asked['verificationId']}", "Accepted")
-        return shown["isValid"], {one["code"] for one in shown["checks"] if "code" in one}
+        return shown["isValid"], {
+            one["code"] for one in shown["checks"] if "code" in one
+        }
 
     return judge
 
@@ -74,9 +86,14 @@ def test_an_answer_to_an_earlier_request_is_not_valid(judged):
 
 
 def test_a_weaker_predicate_is_not_valid(judged):
-    assert judged("a_weaker_predicate", (), [AT_LEAST_8]) == (False, {"predicate_mismatch"})
+    assert judged("a_weaker_predicate", (), [AT_LEAST_8]) == (
+        False,
+        {"predicate_mismatch"},
+    )
 
 
-def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(faber, credential, judged):
+def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(
+    faber, credential, judged
+):
     faber.delete(f"/credentials/{credential[0]}")
     assert judged("no_word_of_revocation", **NOW) == (False, {"non_revocation_missing"})

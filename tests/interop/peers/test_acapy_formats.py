@@ -14,7 +14,9 @@ def met(faber, current):
     """(our id, their id) of a connection on which nothing was issued or asked yet."""
     invited = faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
     invitation = decode_json(invited["invitation"])
-    theirs = current.post("/out-of-band/receive-invitation", invitation)["connection_id"]
+    theirs = current.post("/out-of-band/receive-invitation", invitation)[
+        "connection_id"
+    ]
     reaches(faber, f"/connections/{invited['connectionId']}", "Connected")
     current.until(f"/connections/{theirs}", state="active")
     return invited["connectionId"], theirs
@@ -44,13 +46,17 @@ def test_acapy_changes_the_format_within_a_thread_and_gets_its_own_afterwards(
 SPOKEN = [(("current", "2.0"), "anoncreds"), (("current_indy", "2.0"), "indy")]
 
 
-@pytest.mark.parametrize("spoken, form", SPOKEN, ids=["anoncreds", "indy"], indirect=["spoken"])
+@pytest.mark.parametrize(
+    "spoken, form", SPOKEN, ids=["anoncreds", "indy"], indirect=["spoken"]
+)
 def test_acapy_is_answered_in_the_format_of_its_wallet(
     alice, visit, badge, proof, their_definition, form
 ):
     _, record = badge()
     assert set(sum(written(record).values(), [])) == {form}
-    asked = issuing.asks(proof, visit[1], [issuing.restricted(issuing.LEVEL, their_definition)])
+    asked = issuing.asks(
+        proof, visit[1], [issuing.restricted(issuing.LEVEL, their_definition)]
+    )
     issuing.shows(alice)
     assert proof.verdict(asked) is True
     assert set(sum(written(proof.read(asked["pres_ex_id"])).values(), [])) == {form}

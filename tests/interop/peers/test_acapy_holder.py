@@ -23,7 +23,11 @@ def issue(faber, degree, link, issuance):
 
 
 def offer(faber, degree, link, automaticIssuance=False, **values):
-    body = {"definitionId": degree, "connectionId": link[0], "credentialValues": VALUES | values}
+    body = {
+        "definitionId": degree,
+        "connectionId": link[0],
+        "credentialValues": VALUES | values,
+    }
     return faber.post("/credentials", body | {"automaticIssuance": automaticIssuance})[
         "credentialId"
     ]
@@ -38,7 +42,9 @@ def policy(degree, attributes=(), predicates=(), **more):
 
 
 def ask(faber, link, body):
-    return faber.post(f"/verifications/policy/connections/{link[0]}", body)["verificationId"]
+    return faber.post(f"/verifications/policy/connections/{link[0]}", body)[
+        "verificationId"
+    ]
 
 
 AT_LEAST_7 = {"attributeName": "level", "predicateType": ">=", "predicateValue": 7}
@@ -85,7 +91,9 @@ def test_a_value_and_a_predicate_of_acapy_are_valid(faber, degree, link, issue, 
     proof.until(record, "done")
 
 
-def test_a_predicate_that_does_not_hold_is_not_proven(faber, degree, link, issue, proof):
+def test_a_predicate_that_does_not_hold_is_not_proven(
+    faber, degree, link, issue, proof
+):
     issue()
     ours = ask(faber, link, policy(degree, [], [MORE_THAN_7]))
     record = proof.next("request-received", connection_id=link[1])
@@ -144,7 +152,8 @@ def test_a_request_of_an_out_of_band_invitation_is_answered_without_a_connection
 ):
     issue()
     asked = faber.post(
-        "/verifications/policy", policy(degree, ["Full Name"]) | {"protocol": "out-of-band"}
+        "/verifications/policy",
+        policy(degree, ["Full Name"]) | {"protocol": "out-of-band"},
     )
     invitation = decode_json(asked["verificationRequestData"])
     received = peer.post("/out-of-band/receive-invitation", invitation)
@@ -160,9 +169,15 @@ def test_a_request_of_an_out_of_band_invitation_is_answered_without_a_connection
 def test_an_offer_of_an_out_of_band_invitation_is_taken_without_a_connection(
     peer, faber, degree, issuance
 ):
-    body = {"definitionId": degree, "credentialValues": VALUES, "automaticIssuance": True}
+    body = {
+        "definitionId": degree,
+        "credentialValues": VALUES,
+        "automaticIssuance": True,
+    }
     offered = faber.post("/credentials", body | {"protocol": "out-of-band"})
-    received = peer.post("/out-of-band/receive-invitation", decode_json(offered["offerData"]))
+    received = peer.post(
+        "/out-of-band/receive-invitation", decode_json(offered["offerData"])
+    )
     record = issuance.next("offer-received", thread_id=received["attach_thread_id"])
     issuance.act(record, "send-request")
     issuance.until(record, "done")

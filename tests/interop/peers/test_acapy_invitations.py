@@ -24,7 +24,9 @@ HANDSHAKES = [
 
 def invites(peer, *handshakes, **body):
     offered = [f"https://didcomm.org/{one}" for one in handshakes]
-    return peer.post("/out-of-band/create-invitation", {"handshake_protocols": offered} | body)
+    return peer.post(
+        "/out-of-band/create-invitation", {"handshake_protocols": offered} | body
+    )
 
 
 def record_of(peer, invited):
@@ -46,7 +48,9 @@ def test_a_wallet_accepts_what_acapy_offers_out_of_band(faber, spoken_to):
     theirs = record_of(peer, invited)["connection_id"]
     record = peer.until(f"/connections/{theirs}", state="active")
     assert record["connection_protocol"] == handshake
-    assert record["my_did"].startswith(shown["theirDid"])  # did:peer:4 in its long form or not
+    assert record["my_did"].startswith(
+        shown["theirDid"]
+    )  # did:peer:4 in its long form or not
 
 
 def test_messages_follow_a_did_exchange(faber, acapy):
@@ -64,7 +68,9 @@ def test_acapy_hears_that_a_wallet_left(faber, acapy):
     theirs = record_of(acapy, invited)["connection_id"]
     acapy.until(f"/connections/{theirs}", state="active")
     dora.delete(f"/connections/{ours}")
-    eventually(lambda: theirs not in [one["connection_id"] for one in connections(acapy)])
+    eventually(
+        lambda: theirs not in [one["connection_id"] for one in connections(acapy)]
+    )
 
 
 def connections(acapy):
@@ -108,21 +114,27 @@ def shares(peer, proof, their_definition):
     return share
 
 
-def test_a_request_attached_to_an_invitation_follows_the_connection(peer, proof, hana, shares):
+def test_a_request_attached_to_an_invitation_follows_the_connection(
+    peer, proof, hana, shares
+):
     record, invited = shares("didexchange/1.1")
     hana(peer).accepts_invitation(invited["invitation_url"])
     shows(hana(peer))
     assert proof.verdict(record) is True
 
 
-def test_a_request_in_an_invitation_without_handshake_is_answered(peer, proof, hana, shares):
+def test_a_request_in_an_invitation_without_handshake_is_answered(
+    peer, proof, hana, shares
+):
     record, invited = shares()
     link = invited["invitation_url"]
     hana(peer).put_form("/verifications/fromData/autoSelect", verificationData=link)
     assert proof.verdict(record) is True
 
 
-def test_a_request_that_stands_alone_with_a_service_is_answered(peer, proof, hana, shares):
+def test_a_request_that_stands_alone_with_a_service_is_answered(
+    peer, proof, hana, shares
+):
     record, invited = shares()
     invitation = invited["invitation"]
     request = json.loads(content_of(invitation["requests~attach"][0]))

@@ -39,7 +39,9 @@ def test_a_hosted_wallet_gets_a_credential_of_acapy(alice, badge, their_definiti
     assert (shown["values"], shown["definitionId"]) == (VALUES, their_definition)
 
 
-def test_acapy_hears_that_an_offer_is_declined(alice, visit, issuance, their_definition):
+def test_acapy_hears_that_an_offer_is_declined(
+    alice, visit, issuance, their_definition
+):
     record = issuance.offer(visit[1], their_definition, VALUES)
     ours = the_offer(alice)
     alice.post(f"/credentials/{ours}/decline")
@@ -53,7 +55,9 @@ def test_acapy_takes_an_offer_back(alice, visit, issuance, their_definition):
     reaches(alice, f"/credentials/{ours}", "Rejected")
 
 
-def test_acapy_verifies_values_and_a_predicate(alice, visit, badge, proof, their_definition):
+def test_acapy_verifies_values_and_a_predicate(
+    alice, visit, badge, proof, their_definition
+):
     badge()
     predicate = {"name": "level", "p_type": ">=", "p_value": 7}
     items = restricted(NAME, their_definition), restricted(predicate, their_definition)
@@ -63,7 +67,9 @@ def test_acapy_verifies_values_and_a_predicate(alice, visit, badge, proof, their
     eventually(lambda: alice.get(f"/verifications/{ours}").get("isValid") is True)
 
 
-def test_acapy_refuses_a_predicate_that_does_not_hold(alice, visit, badge, proof, their_definition):
+def test_acapy_refuses_a_predicate_that_does_not_hold(
+    alice, visit, badge, proof, their_definition
+):
     badge()
     predicate = {"name": "level", "p_type": ">", "p_value": 7}
     record = asks(proof, visit[1], [], [restricted(predicate, their_definition)])

@@ -68,5 +68,7 @@ def test_the_current_acapy_takes_a_new_did_and_is_still_reached(faber, current):
     eventually(lambda: current.get(f"/connections/{theirs}")["my_did"] == made)
     shown = faber.get(f"/connections/{invited['connectionId']}")
     assert made.startswith(shown["theirDid"])
-    faber.post("/messages", {"connectionId": invited["connectionId"], "text": "Rotated?"})
+    faber.post(
+        "/messages", {"connectionId": invited["connectionId"], "text": "Rotated?"}
+    )
     current.webhooks.hears("basicmessages", content="Rotated?")

@@ -74,7 +74,10 @@ def all_reach(person, path, identifiers, state):
 
 def all_offered(parties):
     """The records of what each is offered."""
-    return [one.issuance.next("offer-received", connection_id=one.link[1]) for one in parties]
+    return [
+        one.issuance.next("offer-received", connection_id=one.link[1])
+        for one in parties
+    ]
 
 
 def take(parties, records):
@@ -108,7 +111,9 @@ def test_offers_that_were_on_their_way_when_their_worker_was_killed_arrive(
     all_reach(faber, "/credentials", ours, "Issued")
 
 
-def test_requests_that_came_while_no_worker_lived_are_answered(faber, parties, offered, dies):
+def test_requests_that_came_while_no_worker_lived_are_answered(
+    faber, parties, offered, dies
+):
     ours, records = offered(), all_offered(parties)
     with dies(IN, len(parties)):
         take(parties, records)
@@ -123,7 +128,9 @@ def test_presentations_that_came_while_no_worker_lived_are_judged(
     held = [one.issuance.stored(one.issuance.accept(one.link[1])) for one in parties]
     body = holding.policy(degree, ["level"])
     asked = [holding.ask(faber, one.link, body) for one in parties]
-    records = [one.proof.next("request-received", connection_id=one.link[1]) for one in parties]
+    records = [
+        one.proof.next("request-received", connection_id=one.link[1]) for one in parties
+    ]
     with dies(IN, len(parties)):
         for one, record, mine in zip(parties, records, held, strict=True):
             one.proof.present(record, mine)
@@ -131,7 +138,9 @@ def test_presentations_that_came_while_no_worker_lived_are_judged(
     assert [one["isValid"] for one in shown] == [True] * len(parties)
 
 
-def test_what_wallets_asked_for_while_no_worker_lived_arrives(parties, visits, defined, dies):
+def test_what_wallets_asked_for_while_no_worker_lived_arrives(
+    parties, visits, defined, dies
+):
     guests = [visits(one.peer, one.version) for one in parties]
     records = [
         one.issuance.offer(theirs, defined(one.peer), VALUES)

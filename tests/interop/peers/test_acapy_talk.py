@@ -4,7 +4,9 @@ from tests.interop.peers.processes import eventually
 
 
 def test_a_ping_of_acapy_is_answered(peer, link):
-    thread = peer.post(f"/connections/{link[1]}/send-ping", {"comment": "there?"})["thread_id"]
+    thread = peer.post(f"/connections/{link[1]}/send-ping", {"comment": "there?"})[
+        "thread_id"
+    ]
     peer.webhooks.hears("ping", thread_id=thread, state="response_received")
 
 
@@ -12,8 +14,12 @@ def test_a_text_of_acapy_is_shown(faber, peer, link):
     ours, theirs = link
     peer.post(f"/connections/{theirs}/send-message", {"content": "Grüße, 日本 🎓"})
     path = f"/messages/connection/{ours}"
-    texts = eventually(lambda: [one for one in faber.get(path) if "日本" in one["text"]])
-    assert [(one["text"], one["direction"]) for one in texts] == [("Grüße, 日本 🎓", "Incoming")]
+    texts = eventually(
+        lambda: [one for one in faber.get(path) if "日本" in one["text"]]
+    )
+    assert [(one["text"], one["direction"]) for one in texts] == [
+        ("Grüße, 日本 🎓", "Incoming")
+    ]
 
 
 def test_acapy_gets_our_text(faber, peer, link):

@@ -7,7 +7,9 @@ from tests.interop.peers.conftest import EITHER, VALUES
 from tests.interop.peers.definitions import is_anoncreds
 from tests.interop.peers.processes import eventually
 
-OF_INDY = [one for one in EITHER if one != ("current", "2.0")]  # whose API refuses that there
+OF_INDY = [
+    one for one in EITHER if one != ("current", "2.0")
+]  # whose API refuses that there
 BETTER = VALUES | {"level": "9"}
 
 
@@ -57,7 +59,9 @@ def is_issued_what_the_wallet_proposes(wallet, issuance, definition, link, **cou
     issuance.act(record, "send-offer", counter or None)
     offered = reaches(wallet, f"/credentials/{mine}", "Offered")
     wallet.post(f"/credentials/{mine}")
-    issuance.act(issuance.until(record, "request-received"), "issue", {"comment": "Here"})
+    issuance.act(
+        issuance.until(record, "request-received"), "issue", {"comment": "Here"}
+    )
     got = reaches(wallet, f"/credentials/{mine}", "Issued")
     issuance.until(record, "done")
     assert offered["values"] == got["values"]
@@ -67,7 +71,10 @@ def is_issued_what_the_wallet_proposes(wallet, issuance, definition, link, **cou
 def counter_of(issuance, definition, values):
     """The body by which ACA-Py answers a proposal with other values."""
     if issuance.version == "1.0":
-        shown = {"credential_proposal": preview(issuance, values), "cred_def_id": definition}
+        shown = {
+            "credential_proposal": preview(issuance, values),
+            "cred_def_id": definition,
+        }
         return {"counter_proposal": shown}
     wanted = issuance.formed({"cred_def_id": definition})
     return {"counter_preview": preview(issuance, values), "filter": wanted}
@@ -102,17 +109,23 @@ def test_acapy_hears_that_its_proposal_is_declined(faber, degree, issuance, link
     issuance.until(record, "abandoned")
 
 
-def test_a_wallet_proposes_a_credential_and_acapy_issues_it(met, issuance, their_definition):
+def test_a_wallet_proposes_a_credential_and_acapy_issues_it(
+    met, issuance, their_definition
+):
     wallet, link = met
     got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link)
     assert got == VALUES
 
 
 @pytest.mark.parametrize("spoken", OF_INDY, ids="-".join, indirect=True)
-def test_acapy_offers_other_values_than_the_wallet_proposed(met, issuance, their_definition):
+def test_acapy_offers_other_values_than_the_wallet_proposed(
+    met, issuance, their_definition
+):
     wallet, link = met
     counter = counter_of(issuance, their_definition, BETTER)
-    got = is_issued_what_the_wallet_proposes(wallet, issuance, their_definition, link, **counter)
+    got = is_issued_what_the_wallet_proposes(
+        wallet, issuance, their_definition, link, **counter
+    )
     assert got == BETTER
 
 
@@ -124,7 +137,9 @@ def test_acapy_declines_what_the_wallet_proposes(met, issuance, their_definition
     reaches(wallet, f"/credentials/{mine}", "Rejected")
 
 
-def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(met, issuance, their_definition):
+def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(
+    met, issuance, their_definition
+):
     """ACA-Py makes a second record of the thread, and works with it once the first is gone."""
     wallet, link = met
     first = issuance.offer(link[1], their_definition, VALUES)
@@ -138,5 +153,7 @@ def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(met, issuance, their
     issuance.act(second, "send-offer")
     assert reaches(wallet, f"/credentials/{mine}", "Offered")["values"] == BETTER
     wallet.post(f"/credentials/{mine}")
-    issuance.act(issuance.until(second, "request-received"), "issue", {"comment": "Here"})
+    issuance.act(
+        issuance.until(second, "request-received"), "issue", {"comment": "Here"}
+    )
     assert reaches(wallet, f"/credentials/{mine}", "Issued")["values"] == BETTER

@@ -62,7 +62,11 @@ def long_link(invited):
 
 
 def offer(office, definition, connection):
-    body = {"definitionId": definition, "connectionId": connection, "credentialValues": VALUES}
+    body = {
+        "definitionId": definition,
+        "connectionId": connection,
+        "credentialValues": VALUES,
+    }
     return f"/credentials/{office.post('/credentials', body)['credentialId']}"
 
 
@@ -96,7 +100,9 @@ def test_of_two_open_offers_none_is_taken_for_the_declined_one(
     assert {office.get(path)["state"] for path in paths} == {"Offered"}
 
 
-def test_credo_is_told_in_its_own_words_that_an_invitation_is_used_up(office, credo, other_credo):
+def test_credo_is_told_in_its_own_words_that_an_invitation_is_used_up(
+    office, credo, other_credo
+):
     """It knows the report and hands it to its handler, which finds no DID of ours to note it at:
     so all that can be seen is its log."""
     invited = office.invites(name="Credo")

@@ -28,14 +28,18 @@ class Webhooks:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         options = {"poll_interval": 0.05}
-        self.thread = Thread(target=self.server.serve_forever, kwargs=options, daemon=True)
+        self.thread = Thread(
+            target=self.server.serve_forever, kwargs=options, daemon=True
+        )
         self.thread.start()
 
     def hears(self, topic: str, seconds: float = 40, **wanted: Any) -> dict[str, Any]:
         """The first call of this topic whose members are as wanted, once it has come."""
 
         def look():
-            fits = (b for t, b in self.told if t == topic and wanted.items() <= b.items())
+            fits = (
+                b for t, b in self.told if t == topic and wanted.items() <= b.items()
+            )
             return next(fits, None)
 
         return eventually(look, seconds)

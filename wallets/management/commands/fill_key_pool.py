@@ -13,13 +13,17 @@ class Command(BaseCommand):
     help = "Make the definition keys that are missing in the pool, one at a time."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--show", action="store_true", help="only count what is there")
+        parser.add_argument(
+            "--show", action="store_true", help="only count what is there"
+        )
 
     def handle(self, show: bool, **options: Any) -> None:
         if not show:
             os.nice(19)
             key_pool.fill(self.stdout.write)
-        for number in sorted(set(SpareKey.objects.values_list("attributes", flat=True))):
+        for number in sorted(
+            set(SpareKey.objects.values_list("attributes", flat=True))
+        ):
             count = SpareKey.objects.filter(attributes=number).count()
             self.stdout.write(f"{number} attributes: {count}")
         self.stdout.write(f"missing: {len(key_pool.wanted())}")

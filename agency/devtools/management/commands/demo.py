@@ -18,7 +18,11 @@ from agency.devtools.var import remembered
 from organizations.provisioning import create_organization
 
 EMAIL = "demo@agency.localhost"
-DEGREE = {"Full name": "Alice Smith", "Degree": "Mathematics", "Graduation year": "2018"}
+DEGREE = {
+    "Full name": "Alice Smith",
+    "Degree": "Mathematics",
+    "Graduation year": "2018",
+}
 SECONDS_FOR_A_STATE = 30
 
 
@@ -40,7 +44,9 @@ class Command(BaseCommand):
         settings.DEMO_FILE.parent.mkdir(exist_ok=True)
         remembered(
             settings.DEMO_FILE,
-            lambda: json.dumps({"tenant": str(organization.tenant.pk), "examples": ids}),
+            lambda: json.dumps(
+                {"tenant": str(organization.tenant.pk), "examples": ids}
+            ),
         )
         self.say(f"The credential is verified in {seconds:.1f} s.")
         self.say(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
@@ -49,7 +55,9 @@ class Command(BaseCommand):
     def play(self) -> example_objects.Story:
         """Connect, define, issue, verify."""
         with self.step("Wallet: one for Alice, hosted here"):
-            alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})["walletId"]
+            alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})[
+                "walletId"
+            ]
         self.alice = f"/custodian/v1/api/{quote(alice)}"
         connection_id, connection_of_alice = self.connect()
         definition_id = self.define()
@@ -71,8 +79,12 @@ class Command(BaseCommand):
             connection = self.api.post("/connections", {"name": "Alice"})
         with self.step("Connection: Alice accepts"):
             form = {"invitation": (None, connection["invitation"])}
-            theirs = self.api.call("POST", f"{self.alice}/connections/invitation", files=form)
-            self.api.reach(f"/connections/{quote(connection['connectionId'])}", "Connected")
+            theirs = self.api.call(
+                "POST", f"{self.alice}/connections/invitation", files=form
+            )
+            self.api.reach(
+                f"/connections/{quote(connection['connectionId'])}", "Connected"
+            )
         return connection["connectionId"], theirs["connectionId"]
 
     def define(self) -> str:
@@ -92,24 +104,29 @@ class Command(BaseCommand):
                 "connectionId": connection_id,
                 "credentialValues": DEGREE,
             }
-            credential = (
-                f"/credentials/{quote(self.api.post('/credentials', offer)['credentialId'])}"
-            )
+            offered = self.api.post("/credentials", offer)
+            credential = f"/credentials/{quote(offered['credentialId'])}"
         with self.step("Request: Alice accepts the offer"):
             [offered] = self.api.get(f"{self.alice}/credentials")
             self.api.post(f"{self.alice}/credentials/{quote(offered['credentialId'])}")
             self.api.reach(credential, "Requested")
         with self.step("Credential: Faber College issues it"):
             self.api.put(credential)
-            self.api.reach(f"{self.alice}/credentials/{quote(offered['credentialId'])}", "Issued")
+            self.api.reach(
+                f"{self.alice}/credentials/{quote(offered['credentialId'])}", "Issued"
+            )
 
     def verify(self, connection_id: str, definition_id: str) -> str:
         """Answers the policy's id."""
         with self.step("Policy: show the degree, prove a graduation in 2000 or later"):
-            policy_id = self.api.post("/verificationPolicies", policy(definition_id))["policyId"]
+            policy_id = self.api.post("/verificationPolicies", policy(definition_id))[
+                "policyId"
+            ]
         with self.step("Verification: Faber College asks Alice"):
             path = f"/verifications/policy/{quote(policy_id)}/connections/{quote(connection_id)}"
-            verification = f"/verifications/{quote(self.api.put(path)['verificationId'])}"
+            verification = (
+                f"/verifications/{quote(self.api.put(path)['verificationId'])}"
+            )
         with self.step("Proof: Alice answers, her wallet selects the credential"):
             [asked] = self.api.get(f"{self.alice}/verifications")
             path = f"{self.alice}/verifications/{quote(asked['verificationId'])}/autoSelect"
@@ -161,7 +178,9 @@ class Api:
         try:
             response = self.session.request(method, url, timeout=(5, 120), **body)
         except requests.RequestException as error:
-            raise CommandError(f"No answer from {url}. Does the web server run?") from error
+            raise CommandError(
+                f"No answer from {url}. Does the web server run?"
+            ) from error
         if response.status_code != 200:
             raise CommandError(
                 f"{method} {path} answered {response.status_code}: {reason(response)}"
@@ -173,7 +192,9 @@ class Api:
         deadline = time.monotonic() + SECONDS_FOR_A_STATE
         while (found := self.get(path))["state"] != state:
             if time.monotonic() > deadline:
-                raise CommandError(f"{path} is {found['state']} and does not become {state}.")
+                raise CommandError(
+                    f"{path} is {found['state']} and does not become {state}."
+                )
             time.sleep(0.2)
         return found
 
@@ -191,7 +212,11 @@ def policy(definition_id: str) -> dict[str, Any]:
         "name": "Graduate",
         "version": "1.0.0",
         "attributes": [
-            {"policyName": "Degree", "attributeNames": ["Degree"], "restrictions": ours},
+            {
+                "policyName": "Degree",
+                "attributeNames": ["Degree"],
+                "restrictions": ours,
+            },
         ],
         "predicates": [
             {

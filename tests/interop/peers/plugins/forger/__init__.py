@@ -72,10 +72,14 @@ async def a_weaker_predicate(holder, request, chosen, *ledger):
         name: one | ({} if one["p_type"].startswith("<") else {"p_value": 0})
         for name, one in predicates.items()
     }
-    return await made(holder, request | {"requested_predicates": weaker}, chosen, *ledger)
+    return await made(
+        holder, request | {"requested_predicates": weaker}, chosen, *ledger
+    )
 
 
-async def no_word_of_revocation(holder, request, chosen, schemas, definitions, states=None):
+async def no_word_of_revocation(
+    holder, request, chosen, schemas, definitions, states=None
+):
     """Leaves the non-revocation proof out."""
     for kind in ("requested_attributes", "requested_predicates"):
         for pick in chosen[kind].values():

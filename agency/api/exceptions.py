@@ -1,0 +1,196 @@
+"""How requests fail: every error is flat JSON, `{"code", "message"}`, with `errors` by field.
+
+People who browse get a page instead. The original clients break on any other shape.
+"""
+
+import logging
+import sys
+
+from django.core.exceptions import DisallowedHost
+from django.core.exceptions import ValidationError as CoreValidationError
+from django.db import DataError
+from django.http import Http404, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from rest_framework import exceptions
+from rest_framework.response import Response
+from rest_framework.views import set_rollback
+
+from agency.api import hints
+from agency.api.serializers import drop_nulls
+from agency.core.database.base import is_caused_by_outage, is_outage
+from agency.core.errors import AgencyError, DatabaseAway, InProgress, NotReady
+
+logger = logging.getLogger(__name__)
+CODES = {
+    400: "invalid_request",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    408: "body_timeout",
+    406: "not_acceptable",
+    413: "body_too_large",
+    415: "unsupported_media_type",
+    429: "too_many_requests",
+}
+
+
+def exception_handler(error, context):
+    """The response to whatever a view of the API raised. None: Django answers 500."""
+    set_rollback()
+    if is_outage(error):
+        logger.warning("the database is out of reach: %s", error)
+        error = DatabaseAway()
+    if isinstance(error, AgencyError):
+        hint = (
+            hints.right_address(context["request"].path_info)
+            if error.status == 404
+            else ""
+        )
+        response = error_response(
+            error.status, error.code, error.message + hint, error.errors
+        )
+        if isinstance(error, InProgress | NotReady):
+            response["Retry-After"] = str(error.retry_after)
+        return response
+    if isinstance(error, exceptions.ValidationError):
+        fields = flatten_errors(error.detail)
+        return error_response(400, "invalid_request", errors_as_text(fields), fields)
+    if isinstance(error, Http404 | exceptions.NotFound):
+        return error_response(404, "not_found", "There is nothing at this address.")
+    if isinstance(error, DataError | OverflowError | CoreValidationError):
+        return error_response(400, "invalid_request", "A value is out of range.")
+    if isinstance(error, exceptions.APIException):
+        return response_to_rest_framework(error, context)
+    return None
+
+
+def response_to_rest_framework(error, context):
+    """Of an exception of Django REST framework's own."""
+    if error.default_code == "parse_error":
+        code = error.get_codes()
+    else:
+        code = CODES.get(error.status_code, "error")
+    message = str(error.detail)
+    if isinstance(error, exceptions.MethodNotAllowed):
+        message = method_not_allowed(context["request"], context["view"])
+    response = error_response(error.status_code, code, message)
+    if getattr(error, "auth_header", None):
+        response["WWW-Authenticate"] = error.auth_header
+    return response
+
+
+def method_not_allowed(request, view):
+    allowed = ", ".join(
+        method for method in view.allowed_methods if method != "OPTIONS"
+    )
+    hint = hints.right_address(request.path_info)
+    return f"{request.method} is not taken at this address, only {allowed}.{hint}"
+
+
+def error_response(status_code, code, message, errors=None):
+    """For views of the API; for other views there is `plain_error_response`."""
+    body = drop_nulls(code=code, message=message, errors=errors or None)
+    return Response(body, status=status_code)
+
+
+def plain_error_response(status_code, code, message):
+    return JsonResponse({"code": code, "message": message}, status=status_code)
+
+
+def flatten_errors(detail, path=""):
+    """The nested detail of REST framework as `{"attributes[0].policyName": ["…"]}`."""
+    if isinstance(detail, dict):
+        fields = {}
+        for name, inner in detail.items():
+            if isinstance(name, int):
+                here = f"{path}[{name}]"
+            elif name == "non_field_errors":
+                here = path
+            else:
+                here = f"{path}.{name}" if path else str(name)
+            fields |= flatten_errors(inner, here)
+        return fields
+    if isinstance(detail, list) and any(
+        isinstance(inner, dict | list) for inner in detail
+    ):
+        numbered = {number: inner for number, inner in enumerate(detail) if inner}
+        return flatten_errors(numbered, path)
+    sentences = [
+        str(inner) for inner in (detail if isinstance(detail, list) else [detail])
+    ]
+    return {path or "body": sentences}
+
+
+def errors_as_text(fields):
+    texts = (f"{name}: {' '.join(sentences)}" for name, sentences in fields.items())
+    return " ".join(texts)[:1000]
+
+
+def bad_request(request, exception=None):
+    """400 for a request that Django refuses to read."""
+    wrong_host = isinstance(exception, DisallowedHost)
+    if wants_html(request):
+        return render(request, "400.html", {"wrong_host": wrong_host}, status=400)
+    message = "The request could not be read."
+    if wrong_host:
+        message = (
+            "This host name is not ours. Use the address that the operator gave you."
+        )
+    return plain_error_response(400, "invalid_request", message)
+
+
+def forbidden(request, exception=None):
+    if wants_html(request):
+        return render(request, "403.html", status=403)
+    return plain_error_response(403, "forbidden", "You may not do this.")
+
+
+def csrf_failure(request, reason=""):
+    if wants_html(request):
+        return render(request, "403_csrf.html", status=403)
+    message = "The form carries no valid CSRF token. Load it again."
+    return plain_error_response(403, "forbidden", message)
+
+
+def not_found(request, exception=None):
+    """404 outside of any view."""
+    if wants_html(request):
+        return render(request, "404.html", status=404)
+    hint = hints.right_address(request.path_info[:200])
+    message = f"There is nothing at {request.path[:200]}.{hint}"
+    return plain_error_response(404, "not_found", message)
+
+
+def server_error(request):
+    """What a view or a middleware raised: `handler500` is called while it is handled."""
+    if is_caused_by_outage(sys.exc_info()[1]):
+        return database_away(request)
+    message = f"Something broke on our side. Quote the request id {getattr(request, 'id', '-')}."
+    return outage_response(request, 500, "internal_error", message)
+
+
+def database_away(request):
+    """503 outside of the views of the API."""
+    error = DatabaseAway()
+    response = outage_response(request, error.status, error.code, error.message)
+    response["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def outage_response(request, status_code, code, message):
+    """A failure of ours, 5xx, told without the session, the database or collected files.
+
+    Each of them may be what is broken, so the page (`500.html`, `503.html`) gets no request.
+    """
+    if not wants_html(request):
+        return plain_error_response(status_code, code, message)
+    page = render_to_string(
+        f"{status_code}.html", {"request_id": getattr(request, "id", "")}
+    )
+    return HttpResponse(page, status=status_code)
+
+
+def wants_html(request):
+    return "text/html" in request.headers.get("Accept", "").lower()
