@@ -14,7 +14,7 @@ from agency.core import addresses, rate_limits, workers
 from credentials.ledgers.local import published
 from tenants import vault
 from tests.support import database, keys
-from tests.support.people import Organization
+from tests.support.people import ApiError, Organization, Provider
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
@@ -112,3 +112,20 @@ def acme(transactional_db, stored_keys):
 @pytest.fixture
 def client():
     return Client()
+
+
+@pytest.fixture
+def provider(faber):
+    return Provider(faber)
+
+
+@pytest.fixture
+def refused():
+    """Calls, and answers the error that must come."""
+
+    def refused(call, *args, **kwargs):
+        with pytest.raises(ApiError) as raised:
+            call(*args, **kwargs)
+        return raised.value
+
+    return refused

@@ -225,7 +225,9 @@ def test_each_organization_and_each_provider_has_keys_of_its_own(faber, acme):
 )
 def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_locked):
     if not is_locked:
-        monkeypatch.setattr(idempotency, "locks", lambda function, name: True)
+        monkeypatch.setattr(
+            idempotency, "call_lock_function", lambda function, name: True
+        )
     alice, definition = faber.hosts(), faber.defines(*VALUES)
     body = {
         "definitionId": definition["definitionId"],
