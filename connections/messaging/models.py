@@ -162,7 +162,7 @@ class SeenMessage(models.Model):
             for message in messages
             if message.recipient_key in key_ids
         ]
-        cls.objects.bulk_create(seen, ignore_conflicts=True)
+        SeenMessage.objects.bulk_create(seen, ignore_conflicts=True)
 
     @classmethod
     def has(cls, key, message):

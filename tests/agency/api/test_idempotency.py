@@ -112,7 +112,7 @@ def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_d
     acted = set()
 
     def crash_after(once, row, body):
-        acted.update({operation.name} if once.has_acted else ())
+        acted.update({operation.name} if once.has_performed else ())
         crash(once, row, body)
 
     for operation in OPERATIONS:
