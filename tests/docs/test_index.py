@@ -33,3 +33,14 @@ def test_every_decision_is_listed():
     folder = DOCS / "decisions"
     named = linked_from(folder / "README.md")
     assert set(folder.glob("*.md")) - {folder / "README.md"} == named
+
+
+def test_every_file_that_a_page_names_exists():
+    path = re.compile(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|json|conf|mjs))`")
+    missing = {
+        (str(page.relative_to(ROOT)), name)
+        for page in PAGES
+        for name in path.findall(page.read_text())
+        if not (ROOT / name).exists() and not name.startswith("reference/")
+    }
+    assert missing == set()
