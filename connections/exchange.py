@@ -1,14 +1,15 @@
 """What an issuance and a verification share: a thread on a connection, and how it is written."""
 
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 
 from agency.core.errors import Conflict, PeerError, WrongState
-from connections.didcomm.formats import HLINDY, Wire, wire_of
+from connections.didcomm.formats import HLINDY, VERSIONS, Wire, wire_of
 from connections.didcomm.message import Message
-from connections.messaging import transport
+from connections.messaging import router, transport
 from connections.models import Connection
 from tenants import quotas
 from webhooks.events.emit import Announced
@@ -92,3 +93,27 @@ def as_written(message: Message) -> dict[str, str]:
     """The columns that remember how a received message was written."""
     wire = wire_of(message)
     return {"wire_version": wire.version, "wire_format": wire.format}
+
+
+Row = TypeVar("Row", bound=Exchange)
+ExchangeHandler = Callable[[Row, Message], None]
+
+
+def handles_exchange(
+    model: type[Row], protocol: str, name: str, *roles: str
+) -> Callable[[ExchangeHandler[Row]], ExchangeHandler[Row]]:
+    """Registers a function `(exchange, message)` for a message of an exchange, in both versions.
+
+    The exchange is the one of the connection and the thread in which we have one of `roles`;
+    without one the sender gets a problem report. The function may also be called by itself.
+    """
+
+    def register(function: ExchangeHandler[Row]) -> ExchangeHandler[Row]:
+        def handle(connection: Connection, message: Message) -> None:
+            function(model.answered(connection, message, *roles), message)
+
+        for version in VERSIONS:
+            router.handles(f"{protocol}/{version}/{name}")(handle)
+        return function
+
+    return register
