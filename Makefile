@@ -8,8 +8,8 @@ INSTALLED := $(VENV)/.installed
 # A worker for each core, each with a database of its own; who is done takes from the other's tests.
 WORKERS := --numprocesses logical --maxprocesses 8 --dist worksteal
 # What differs between versions of Python: packages with compiled parts, threads, processes, asyncio.
-QUICK := tests/test_story.py tests/wallets tests/agency tests/connections/test_envelope.py \
-	tests/credentials/test_issuing.py tests/verifications/test_request.py tests/webhooks/test_sending.py
+QUICK := tests/test_story.py tests/wallets tests/agency tests/connections/didcomm/test_envelope.py \
+	tests/credentials/issue_credential/test_issuing.py tests/verifications/proofs/test_request.py tests/webhooks/delivery/test_call.py
 CLIENTS := tests/clients/node_modules/.installed
 
 .PHONY: help run test test-slow test-production test-clients test-interop test-python lint format check bench install env clean reset

@@ -13,7 +13,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 from agency.core import addresses, rate_limits, workers
 from credentials.ledgers.local import published
 from tenants import vault
-from tests.support import database, keys
+from tests.support import database, keys, outside_agent
 from tests.support.people import ApiError, Organization, Provider
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
@@ -117,6 +117,27 @@ def client():
 @pytest.fixture
 def provider(faber):
     return Provider(faber)
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(outside_agent.NEW, id="didcomm.org"),
+        pytest.param(outside_agent.OLD, id="did:sov", marks=pytest.mark.slow),
+    ]
+)
+def any_phone(request, settings):
+    """A phone with an agent of its own, with either prefix of message types."""
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with outside_agent.listening(outside_agent.Agent(request.param)) as agent:
+        yield agent
+
+
+@pytest.fixture
+def phone(settings):
+    """A phone with an agent of its own."""
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with outside_agent.listening(outside_agent.Agent()) as agent:
+        yield agent
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+from tests.support.paths import ROOT
+
 # From the lowest to the highest: a module imports what stands to its left. The longest prefix of a
 # module's name counts.
 LAYERS = (

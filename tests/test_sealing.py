@@ -22,8 +22,8 @@ from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tenants.models import DataKey
-from tests.connections.outside import Agent
 from tests.support import queues
+from tests.support.outside_agent import Agent
 from tests.support.races import at_once
 from verifications.models import VerificationPolicy
 from wallets import keys

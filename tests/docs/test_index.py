@@ -1,12 +1,11 @@
 """The maps of the docs name every page, and links between pages lead somewhere."""
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
+from tests.support.paths import DOCS, ROOT
+
 PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
 LINK = re.compile(r"\]\(([\w./-]+)(?:#[\w-]+)?\)")
 

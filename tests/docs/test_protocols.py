@@ -1,12 +1,12 @@
 """The table of protocols says what is spoken."""
 
 import re
-from pathlib import Path
 
 from connections.messaging import router
 from connections.protocols.discover_features import ROLES
+from tests.support.paths import DOCS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "protocols.md").read_text()
+PAGE = (DOCS / "protocols.md").read_text()
 
 
 def test_every_protocol_stands_in_the_table_with_its_versions_and_roles():

@@ -4,16 +4,15 @@ import ast
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from agency.api.exceptions import CODES
+from tests.support.paths import ROOT
 from verifications.policy_lab.lint import RULES
 from verifications.policy_lab.trial import REASONS
 from verifications.proofs import checks
 
-ROOT = Path(__file__).parents[2]
 APPS = (
     "agency",
     "tenants",

@@ -1,19 +1,19 @@
 """docs/webhooks.md says what is announced, how it is signed, and when it is called again."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from connections.models import BasicMessage, Connection
 from credentials.models import Credential
-from tests.webhooks.receiver import receiving, worker_calls
+from tests.support.paths import DOCS
+from tests.support.webhook_receiver import receiving, worker_calls
 from verifications.models import Verification
 from webhooks.events import types
 from webhooks.events.types import Type
 from webhooks.models import Delivery
 
-PAGE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+PAGE = (DOCS / "webhooks.md").read_text()
 UNITS = {"s": 1, "min": 60, "h": 3600}
 OTHERS = {
     "connection_ended": "both",
@@ -99,4 +99,4 @@ def test_every_link_of_the_page_leads_somewhere():
     }
     assert {link for link in re.findall(r"\]\(#([\w-]+)\)", PAGE)} <= headings
     for path in re.findall(r"\]\(([\w-]+\.md)\)", PAGE):
-        assert (Path(__file__).parents[2] / "docs" / path).exists()
+        assert (DOCS / path).exists()

@@ -3,7 +3,7 @@
 import pytest
 
 from agency.core.errors import Unavailable
-from tests.credentials.registries.contract import LATER, Contract, publish, revoked
+from tests.credentials.ledgers.contract import LATER, Contract, publish, revoked
 
 
 class TestIndy(Contract):

@@ -8,7 +8,7 @@ from django.core.management import CommandError, call_command
 from tenants import vault
 from tenants.models import Network
 from tests.agency.admin.test_networks import GENESIS
-from tests.agency.server.endpoints import HEAD, answers, serving
+from tests.support.http_endpoints import HEAD, answers, serving
 from wallets import keys
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]

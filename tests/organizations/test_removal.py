@@ -5,8 +5,8 @@ import pytest
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, PublishedObject
 from tenants.models import ApiKey, DataKey, Membership, Tenant
-from tests.connections.outside import Agent, listening
 from tests.support import queues, races
+from tests.support.outside_agent import Agent, listening
 from tests.support.people import Provider
 from verifications.models import Verification
 from wallets.models import Key, Wallet

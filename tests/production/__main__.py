@@ -31,8 +31,8 @@ from tests.production import Failed, imports
 from tests.production.proxy import Proxy, is_installed
 from tests.production.receiver import Receiver, receiving
 from tests.production.story import Agency
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS_TO_START, SECONDS_TO_STOP = 60, 40
 SECONDS_TO_INSTALL = 600
 # What signals leave behind: 0 of what ends itself, or the signal's number.

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from agency.devtools.embedded.home import free_port
 from tests.production import Failed
+from tests.support.paths import ROOT
 
-CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"
+CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 SECONDS_TO_START, SECONDS_TO_STOP = 10, 20
 # What Debian's nginx.conf and that of the image do around it; here nothing leaves the folder.
 AROUND = """\

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.agency.server.endpoints import certificate
+from tests.support.http_endpoints import certificate
 
 
 class Receiver(http.server.ThreadingHTTPServer):

@@ -13,8 +13,9 @@ from standardwebhooks import Webhook
 
 from tests.production import Failed
 from tests.production.receiver import Receiver
+from tests.support.paths import ROOT
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+README = (ROOT / "README.md").read_text()
 SECONDS_OF_THE_STORY, SECONDS_TO_CALL = 180, 60
 ANNOUNCED = {"new_connection", "credential_request", "verification"}
 

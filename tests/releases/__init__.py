@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agency.ops.database_schema import APPS
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 RELEASES = ROOT / "tests" / "fixtures" / "releases"
 
 

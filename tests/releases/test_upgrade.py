@@ -28,12 +28,13 @@ from tenants import vault
 from tenants.models import DataKey, Membership, Provider
 from tests.agency.api import contract
 from tests.agency.api.contract_calls import ids
-from tests.releases import RELEASES, ROOT
+from tests.releases import RELEASES
 from tests.releases.story import EMAIL, PASSWORD, Restored
 from tests.support import keys, queues
+from tests.support.paths import ROOT
 from tests.support.people import Organization
 from tests.support.processes import same_server
-from tests.webhooks.receiver import receiving, time_passes, worker_calls
+from tests.support.webhook_receiver import receiving, time_passes, worker_calls
 from webhooks.models import Delivery, Webhook
 
 VERSIONS = sorted(one.name for one in RELEASES.iterdir())

@@ -6,7 +6,7 @@ from django.db import transaction
 from agency.core.errors import WrongState
 from connections.models import Connection
 from connections.protocols import connections_1_0
-from tests.states import walks
+from tests.support import walks
 from wallets.models import Key
 
 

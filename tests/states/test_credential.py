@@ -7,7 +7,7 @@ from django.db import transaction
 
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
-from tests.states import walks
+from tests.support import walks
 from wallets.models import Wallet
 
 OPEN = ("Proposed", "Offered", "Requested")

@@ -9,8 +9,7 @@ from connections.messaging import transport
 from connections.models import Connection, OutboundMessage
 from connections.protocols import did_exchange, did_rotate, out_of_band
 from credentials.models import Credential
-from tests.states import walks
-from tests.support import queues
+from tests.support import queues, walks
 from tests.support.races import at_once, refused, transitions
 from wallets.models import Key, Wallet
 

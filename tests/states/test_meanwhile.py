@@ -12,9 +12,7 @@ from connections.protocols import connections_1_0
 from credentials.models import Credential
 from organizations.provisioning import remove_organization
 from tenants.models import Tenant
-from tests.connections import outside
-from tests.states import walks
-from tests.support import queues
+from tests.support import outside_agent, queues, walks
 from tests.support.people import ApiError
 from tests.support.races import at_once, refused
 from verifications.models import Verification
@@ -241,7 +239,7 @@ def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch
 @pytest.fixture
 def phone(settings):
     settings.OUTGOING_ALLOW_LOOPBACK = True
-    with outside.listening(outside.Agent()) as agent:
+    with outside_agent.listening(outside_agent.Agent()) as agent:
         yield agent
 
 

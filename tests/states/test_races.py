@@ -6,8 +6,7 @@ from django.utils import timezone
 from agency.core.errors import WrongState
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
-from tests.states import walks
-from tests.support import queues
+from tests.support import queues, walks
 from tests.support.races import at_once, refused, transitions
 from verifications.models import Verification
 

@@ -4,7 +4,7 @@ import pytest
 
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
-from tests.states import walks
+from tests.support import walks
 from tests.support.races import refused, transitions
 from verifications.models import Verification
 

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 from django.db import transaction
 
-from tests.states import walks
+from tests.support import walks
 from verifications.models import Verification
 from verifications.present_proof import messages
 

@@ -12,9 +12,8 @@ from credentials.models import Credential
 from organizations.provisioning import create_organization, remove_organization
 from tenants import quotas
 from tenants.models import Asset, Provider, Tenant
-from tests.connections.conftest import phone
-from tests.connections.outside import Agent
 from tests.support import queues
+from tests.support.outside_agent import Agent
 from tests.support.people import Organization
 from tests.support.people import Provider as ProviderApi
 from tests.support.races import refused
@@ -22,7 +21,7 @@ from tests.tenants.test_pictures import picture, storage, uploads
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)
-__all__ = ["phone", "storage"]
+__all__ = ["storage"]
 VALUES = {"name": "Alice", "year": "2026"}
 POLICY = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}
 

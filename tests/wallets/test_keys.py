@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agency.core.errors import PeerError
-from tests.connections.vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
+from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
 from wallets import keys
 
 NONCE = bytes(keys.NONCE_BYTES)

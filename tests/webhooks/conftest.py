@@ -1,6 +1,6 @@
 import pytest
 
-from tests.webhooks.receiver import receiving
+from tests.support.webhook_receiver import receiving
 
 
 @pytest.fixture

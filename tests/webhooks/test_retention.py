@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from agency.core import retention as batches
 from connections.models import Connection
 from tests.support.races import threads
-from tests.webhooks.receiver import days_pass, worker_calls
+from tests.support.webhook_receiver import days_pass, worker_calls
 from webhooks import retention, tasks
 from webhooks.models import Attempt, Delivery, Event, Webhook
 

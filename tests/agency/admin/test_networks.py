@@ -10,7 +10,7 @@ from organizations.networks import genesis_at
 from organizations.provisioning import LOCAL, find_network
 from tenants.models import Network
 from tests import fixtures
-from tests.agency.server.endpoints import HEAD, answers, serving
+from tests.support.http_endpoints import HEAD, answers, serving
 
 pytestmark = pytest.mark.slow
 NETWORKS = "/admin/tenants/network/"

@@ -6,12 +6,12 @@ The file lies beside the checkout, in the folder that AGENCY_SHARED names (defau
 import json
 import os
 import re
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.support.paths import ROOT
+
 FILE = (
     ROOT / os.environ.get("AGENCY_SHARED", "../shared") / "reference" / "contract.json"
 )

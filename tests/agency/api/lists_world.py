@@ -12,7 +12,7 @@ from connections.protocols.connections_1_0 import invitation
 from connections.protocols.out_of_band import Terms
 from credentials.models import organization
 from tests.agency.api.objects import WALLET, caller, filled
-from tests.connections.outside import Agent
+from tests.support.outside_agent import Agent
 from tests.support.people import Provider
 
 VALUES = {"name": "Alice", "year": "2021"}

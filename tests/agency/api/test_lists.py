@@ -35,7 +35,9 @@ def array_of(operation):
 ARRAYS = {
     p: o for m, p, o in (row.values for row in PRIVATE) if m == "get" and array_of(o)
 }
-ON_AND_ON = {"/events"}  # oldest first, without an end: tests/webhooks/test_feed.py
+ON_AND_ON = {
+    "/events"
+}  # oldest first, without an end: tests/webhooks/events/test_feed.py
 LISTS = {path: one for path, one in ARRAYS.items() if path not in {*WHOLE, *ON_AND_ON}}
 
 

@@ -13,8 +13,8 @@ from django.test import Client
 
 from agency.api import long_poll
 from tests.agency.api.contract_world import World
+from tests.support.event_streams import free_port, serving
 from tests.support.races import in_thread
-from tests.webhooks.streams import free_port, serving
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SOON = 0.3  # seconds until the other side does something

@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -23,9 +22,9 @@ from agency.core.database.base import is_outage
 from agency.core.database.options import connection_options
 from agency.devtools.embedded import empty_home, postgres
 from tests.support.database import END_OTHER_SESSIONS
+from tests.support.paths import ROOT
 from tests.support.processes import eventually
 
-ROOT = Path(__file__).parents[3]
 SHOW = """
 import django, json
 django.setup()

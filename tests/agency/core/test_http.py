@@ -10,8 +10,8 @@ import pytest
 
 from agency.core import http
 from agency.core.http import CallFailed
-from tests.agency.server import endpoints
-from tests.agency.server.endpoints import (
+from tests.support import http_endpoints
+from tests.support.http_endpoints import (
     HEAD,
     answers,
     floods,
@@ -246,7 +246,7 @@ def test_the_deadline_holds_while_tls_begins(meet):
 @pytest.fixture
 def secure(tmp_path, settings):
     """A server's side of TLS for the name localhost, which is trusted."""
-    path, context = endpoints.certificate(tmp_path, "localhost")
+    path, context = http_endpoints.certificate(tmp_path, "localhost")
     settings.OUTGOING_CA_FILE = str(path)
     return context
 

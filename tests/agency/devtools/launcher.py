@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 
 from agency.devtools.embedded.home import free_port
+from tests.support.paths import ROOT
 
-ROOT = Path(__file__).resolve().parents[3]
 PROCFILE = """\
 migrate: python manage.py migrate
 web: python service.py web

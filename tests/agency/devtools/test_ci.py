@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agency.devtools.launcher import ROOT
+from tests.support.paths import ROOT
 
 MAKE = """\
 #!/bin/sh

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from agency.devtools.supervisor import commands
-from tests.agency.devtools.launcher import ROOT
+from tests.support.paths import ROOT
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from agency.devtools.supervisor import commands
-from tests.agency.devtools.launcher import ROOT
 from tests.agency.devtools.test_commands import COMPOSE
-from tests.agency.server.endpoints import certificate
 from tests.production.proxy import CONFIGURATION, Proxy, is_installed
+from tests.support.http_endpoints import certificate
+from tests.support.paths import ROOT
 from webhooks.api.events import STREAM
 
 UNIT = (ROOT / "deploy" / "agency@.service").read_text()

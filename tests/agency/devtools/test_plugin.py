@@ -9,9 +9,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.agency.devtools.launcher import ROOT
 from tests.agency.devtools.test_embedded import servers_in
 from tests.support import servers
+from tests.support.paths import ROOT
 
 TESTS = """
 import os, pathlib, time

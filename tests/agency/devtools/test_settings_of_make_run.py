@@ -17,7 +17,7 @@ import requests
 from agency.devtools import run
 from agency.devtools.embedded.home import free_port
 from agency.devtools.supervisor import Supervisor, commands
-from tests.agency.devtools.launcher import ROOT
+from tests.support.paths import ROOT
 from tests.support.processes import eventually
 
 PAGE = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}

@@ -1,6 +1,6 @@
 """An organization and an administrator for processes that run; prints what they send, as JSON.
 
-python -m tests.agency.outage_world URL        URL of a receiver of webhooks
+python -m tests.agency.ops.outage_world URL        URL of a receiver of webhooks
 """
 
 import json

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from django.db import connection
@@ -17,7 +16,8 @@ from agency.core import http, metrics
 from agency.ops import monitoring, queues
 from connections.models import InboundMessage
 from credentials.models import CredentialDefinition
-from tests.agency.server.endpoints import answers, serving
+from tests.support.http_endpoints import answers, serving
+from tests.support.paths import DOCS
 from wallets.models import SpareKey
 from webhooks.models import Delivery, Webhook
 
@@ -275,7 +275,7 @@ def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
 
 
 def test_the_table_of_metrics_is_complete(scrape):
-    page = (Path(__file__).parents[3] / "docs" / "operations.md").read_text()
+    page = (DOCS / "operations.md").read_text()
     table = set(re.findall(r"^\| `(agency_\w+)`", page, re.MULTILINE))
     registered = [*metrics.registry.collect(), *monitoring.Database().collect()]
     assert {family.name for family in registered} == table

@@ -16,7 +16,7 @@ import requests
 from agency.core.database import sessions
 from agency.devtools.embedded import empty_home, environment, postgres
 from agency.devtools.embedded.home import new_master_key
-from tests.agency.ops.pooler import pooling
+from tests.support.postgres_pooler import pooling
 from tests.support.processes import eventually, processes
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")

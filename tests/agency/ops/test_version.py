@@ -6,15 +6,13 @@ import re
 import subprocess
 import sys
 import tomllib
-from pathlib import Path
 
 import pytest
 from celery import signals
 from django.test import Client
 
 from agency import __version__
-
-ROOT = Path(__file__).parents[3]
+from tests.support.paths import ROOT
 
 
 def test_the_metadata_have_the_version_of_the_package():

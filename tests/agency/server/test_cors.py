@@ -15,7 +15,7 @@ from django.test import Client, override_settings
 from agency.api.authentication import SUBSCRIPTION_HEADERS
 from agency.server.cors import ASGIMiddleware
 from tests.support import chromium
-from tests.webhooks.streams import free_port, serving
+from tests.support.event_streams import free_port, serving
 
 APP, OTHER = "https://app.example", "https://other.example"
 ALLOWED = {"CORS_ALLOWED_ORIGINS": [APP]}

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 import requests
 
+from tests.support.event_streams import free_port, serving
 from tests.support.processes import eventually
-from tests.webhooks.streams import free_port, serving
 
 pytestmark = pytest.mark.slow
 ROUTES = (

@@ -1,14 +1,14 @@
 """No page fails a check of axe-core that is critical or serious, in light and dark, in Chromium."""
 
 import os
-from pathlib import Path
 
 import pytest
 
 from tests.support import chromium
+from tests.support.paths import ROOT
 from tests.support.people import Api
 
-AXE = Path(__file__).parents[2] / "clients" / "node_modules" / "axe-core" / "axe.min.js"
+AXE = ROOT / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("critical", "serious")
 RUN = """axe.run(document, {resultTypes: ["violations"]}).then((found) =>
   found.violations.map((one) => ({

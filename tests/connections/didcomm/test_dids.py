@@ -1,0 +1,276 @@
+"""DIDs and documents in the shapes that the known agents write, and signed attachments."""
+
+import base64
+import copy
+import json
+
+import did_peer_4
+import pytest
+
+from agency.core.errors import PeerError
+from connections.didcomm import dids, signatures
+from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
+from wallets import keys
+
+ENDPOINT = "https://agency.example/didcomm"
+DID_KEY_B = VECTORS["didkey_B"]
+LONG, SHORT = VECTORS["did_peer_4_long"], VECTORS["did_peer_4_short"]
+ROTATION = VECTORS["did_rotate~attach_by_B"]
+MULTIBASE_B = DID_KEY_B.removeprefix("did:key:")
+X25519 = "z6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc"
+
+
+def encoded(value):
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+def numalgo_2(*services):
+    parts = [f"E{X25519}", f"V{MULTIBASE_B}", *(f"S{encoded(one)}" for one in services)]
+    return "did:peer:2." + ".".join(parts)
+
+
+def test_the_long_form_of_peer_4_carries_its_document():
+    assert dids.read(LONG) == (SHORT, VERKEY_B, ENDPOINT, [])
+
+
+def test_our_peer_4_is_the_one_that_others_verified():
+    assert dids.peer_4(VERKEY_B, ENDPOINT) == LONG
+
+
+def test_our_peer_4_is_read_back():
+    did = dids.peer_4(VERKEY_A, ENDPOINT)
+    assert dids.read(did) == (did_peer_4.long_to_short(did), VERKEY_A, ENDPOINT, [])
+
+
+@pytest.mark.parametrize(
+    "service",
+    [
+        {"t": "did-communication", "s": ENDPOINT, "r": [VERKEY_A], "recipientKeys": ["#key-2"]},
+        {"t": "did-communication", "s": {"uri": ENDPOINT}, "r": [VERKEY_A]},
+        {"type": "did-communication", "serviceEndpoint": ENDPOINT, "routingKeys": [VERKEY_A],
+         "recipientKeys": [f"#{MULTIBASE_B[1:]}"]},
+    ],
+)  # fmt: skip
+def test_peer_2_is_read_in_each_of_its_spellings(service):
+    did = numalgo_2(service)
+    assert dids.read(did) == (did, VERKEY_B, ENDPOINT, [VERKEY_A])
+
+
+def test_of_several_services_of_peer_2_the_one_for_these_messages_counts():
+    other = {"t": "dm", "s": "https://other.example"}
+    ours = {"t": "did-communication", "s": ENDPOINT, "recipientKeys": ["#key-2"]}
+    assert dids.read(numalgo_2([other, ours])).endpoint == ENDPOINT
+
+
+def test_peer_1_is_read_with_its_document_and_no_other():
+    did, document = dids.peer_1(VERKEY_B, ENDPOINT)
+    assert did.startswith("did:peer:1zQm")
+    assert dids.read(did, document) == (did, VERKEY_B, ENDPOINT, [])
+    document["service"][0]["serviceEndpoint"] = "https://mallory.example"
+    with pytest.raises(PeerError):
+        dids.read(did, document)
+
+
+def test_a_did_key_is_a_party_without_an_endpoint():
+    assert dids.read(DID_KEY_B) == (DID_KEY_B, VERKEY_B, "", [])
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"publicKeyBase58": VERKEY_B},
+        {"publicKeyMultibase": MULTIBASE_B},
+        {"publicKeyJwk": {"kty": "OKP", "crv": "Ed25519", "x": encoded("x")}},
+    ],
+)
+def test_a_key_is_read_in_each_of_its_forms(key):
+    if "publicKeyJwk" in key:
+        x = base64.urlsafe_b64encode(keys.decode(VERKEY_B)).decode().rstrip("=")
+        key = {"publicKeyJwk": key["publicKeyJwk"] | {"x": x}}
+    document = {
+        "authentication": [{"id": "#1", "type": "Ed25519VerificationKey2020", **key}]
+    }
+    assert dids.of_document("x", document) == ("x", VERKEY_B, "", [])
+
+
+def test_a_key_of_many_letters_is_cut_before_it_is_read():
+    """Base58 of 400 kB would take minutes."""
+    jwk = {"kty": "OKP", "crv": "Ed25519", "x": "_" * 400_000}
+    document = {"authentication": [{"id": "#1", "publicKeyJwk": jwk}]}
+    with pytest.raises(PeerError):
+        dids.of_document("x", document)
+
+
+def test_an_encryption_key_is_not_taken_for_the_key_of_the_party():
+    encryption = {
+        "id": "#1",
+        "type": "X25519KeyAgreementKey2019",
+        "publicKeyBase58": VERKEY_A,
+    }
+    signing = {
+        "id": "#2",
+        "type": "Ed25519VerificationKey2018",
+        "publicKeyBase58": VERKEY_B,
+    }
+    multibase = {"id": "#3", "type": "Multikey", "publicKeyMultibase": X25519}
+    document = {"verificationMethod": [multibase, encryption, signing]}
+    assert dids.of_document("x", document).verkey == VERKEY_B
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["didcomm:transport/queue", "wss://x.example", "", None, 7]
+)
+def test_where_nothing_can_be_posted_to_there_is_no_endpoint(endpoint):
+    document = dids.document(VERKEY_B, endpoint)
+    assert dids.of_document("x", document).endpoint == ""
+
+
+def test_a_service_that_can_be_posted_to_wins_over_a_better_priority():
+    document = dids.document(VERKEY_B, ENDPOINT)
+    [http] = document["service"]
+    socket = http | {"serviceEndpoint": "wss://x.example", "priority": -1}
+    document["service"] = [socket, http | {"priority": 7}]
+    assert dids.of_document("x", document).endpoint == ENDPOINT
+
+
+def test_an_endpoint_that_is_a_mediators_did_is_followed():
+    mediator = dids.peer_4(VERKEY_A, "https://mediator.example")
+    party = dids.of_document("x", dids.document(VERKEY_B, mediator))
+    assert party == ("x", VERKEY_B, "https://mediator.example", [VERKEY_A])
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        "",
+        "x",
+        "did:web:x.example",
+        SHORT,
+        LONG[:-1],
+        LONG + "A" * 9000,
+        "did:peer:4",
+        "did:peer:4zQm:z",
+        "did:peer:2",
+        "did:peer:2.Vx",
+        "did:peer:2.Ez6LSbysY2xFMRpGMhb7tFTLMpeuPRaqaWM1yECx2AtzE3KCc",
+        f"did:peer:2.V{MULTIBASE_B}.S!",
+        "did:peer:2." + f"V{MULTIBASE_B}." * 60,
+        "did:key:x",
+        f"did:key:{X25519}",
+        did_peer_4.encode({"a": "\x00"}, validate=False),
+        did_peer_4.encode([1], validate=False),
+    ],
+)
+def test_a_did_that_says_nothing_is_the_peers_mistake(did):
+    with pytest.raises(PeerError):
+        dids.read(did)
+
+
+def test_mediators_that_name_each_other_end_somewhere():
+    """A DID that carries its document cannot hold itself."""
+    did = "https://end.example"
+    for _ in range(3):
+        did = dids.peer_4(VERKEY_A, did)
+    with pytest.raises(PeerError):
+        for _ in range(40):
+            did = dids.peer_4(VERKEY_A, did)
+            dids.read(did)
+
+
+def test_what_another_agent_verified_is_verified():
+    assert signatures.signers(ROTATION) == {VERKEY_B}
+    assert signatures.content_of(ROTATION).decode() == LONG
+
+
+def test_what_is_signed_is_verified_and_names_its_key_in_both_places():
+    signed = signatures.sign(b"content", "text/string", SEED_A)
+    assert (signatures.signers(signed), signatures.content_of(signed)) == (
+        {VERKEY_A},
+        b"content",
+    )
+    jws = signed["data"]["jws"]
+    protected = json.loads(base64.urlsafe_b64decode(jws["protected"] + "=="))
+    assert jws["header"]["kid"] == protected["jwk"]["kid"] == keys.did_key_of(VERKEY_A)
+
+
+def test_without_a_signature_nobody_has_signed():
+    signed = signatures.sign(b"content", "text/string", SEED_A)
+    del signed["data"]["jws"]
+    assert signatures.signers(signed) == signatures.signers(None) == set()
+
+
+def test_several_signatures_are_all_verified():
+    signed = signatures.sign(b"content", "text/string", SEED_A)
+    other = signatures.sign(b"content", "text/string", SEED_B)
+    both = [one["data"].pop("jws") for one in (signed, other)]
+    signed["data"]["jws"] = {"signatures": both}
+    assert signatures.signers(signed) == {VERKEY_A, VERKEY_B}
+    both[1]["signature"] = both[0]["signature"]
+    with pytest.raises(PeerError):
+        signatures.signers(signed)
+
+
+def test_padding_and_the_alphabet_of_the_payload_do_not_matter():
+    content = bytes(range(256))[::-1] + b"~~??>>"
+    signed = signatures.sign(content, "text/string", SEED_A)
+    signed["data"]["base64"] = base64.b64encode(content).decode()
+    assert signatures.signers(signed) == {VERKEY_A}
+
+
+def resigned(kid):
+    """As Credo does: the name of the key in the JWK is its own affair."""
+    signed = signatures.sign(b"content", "text/string", SEED_A)
+    jws = signed["data"]["jws"]
+    protected = json.loads(base64.urlsafe_b64decode(jws["protected"] + "=="))
+    protected["jwk"]["kid"] = kid
+    jws["protected"] = encoded(protected)
+    payload = signed["data"]["base64"]
+    data = keys.sign(SEED_A, f"{jws['protected']}.{payload}".encode())
+    jws["signature"] = base64.urlsafe_b64encode(data).decode()
+    return signed
+
+
+@pytest.mark.parametrize(
+    "kid", ["Credo-key-7", None, 7, "z6Mk", keys.did_key_of(VERKEY_A)]
+)
+def test_the_peers_own_name_of_a_key_says_nothing(kid):
+    assert signatures.signers(resigned(kid)) == {VERKEY_A}
+
+
+def test_a_signature_that_claims_another_key_is_refused():
+    with pytest.raises(PeerError):
+        signatures.signers(resigned(keys.did_key_of(VERKEY_B)))
+
+
+@pytest.mark.parametrize(
+    "jws",
+    [
+        {},
+        [],
+        7,
+        "x",
+        {"signatures": []},
+        {"signatures": [7]},
+        {"signatures": 7},
+        {"signatures": [{}] * 100},
+        {"protected": "!", "signature": "x"},
+        {"protected": encoded([]), "signature": "x"},
+        {"protected": encoded({"alg": "none"}), "signature": ""},
+        {"protected": encoded({"alg": "EdDSA", "jwk": 7}), "signature": ""},
+        {"header": 7},
+        {"signature": ""},
+        {"signature": "AAAA"},
+        {"protected": encoded({"alg": "EdDSA", "jwk": {"kty": "OKP", "crv": "Ed25519",
+                                                        "x": "A" * 9000}})},
+    ],
+)  # fmt: skip
+def test_a_broken_signature_is_the_peers_mistake(jws):
+    signed = copy.deepcopy(ROTATION)
+    known = signed["data"]["jws"]
+    is_part = isinstance(jws, dict) and jws and "signatures" not in jws
+    signed["data"]["jws"] = known | jws if is_part else jws
+    if jws == {"header": 7}:
+        assert signatures.signers(signed) == {VERKEY_B}
+        return
+    with pytest.raises(PeerError):
+        signatures.signers(signed)

@@ -1,0 +1,195 @@
+"""The envelope of RFC 0019: what others packed opens, what is broken never does anything else."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agency.core.errors import PeerError
+from connections.didcomm import envelope
+from connections.didcomm.envelope import Sender
+from connections.didcomm.message import decode_bytes, encode_bytes
+from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKEY_B
+from wallets import keys
+
+ALICE = Sender(VERKEY_A, SEED_A)
+BODY = VECTORS["plaintext"].encode()
+SEEDS = {VERKEY_A: SEED_A, VERKEY_B: SEED_B}
+
+
+def find_seed(kids):
+    return next(((kid, SEEDS[kid]) for kid in kids if kid in SEEDS), None)
+
+
+def unpack(data):
+    return envelope.unpack(data, find_seed)
+
+
+def refused(data):
+    with pytest.raises(PeerError) as error:
+        unpack(data)
+    return error.value.code == "cannot_open"
+
+
+def packed(sender=ALICE):
+    return json.loads(envelope.pack(BODY, [VERKEY_B], sender))
+
+
+def with_header(data, **members):
+    """The envelope with other members in its protected header."""
+    header = json.loads(decode_bytes(data["protected"])) | members
+    return json.dumps(
+        data | {"protected": encode_bytes(json.dumps(header).encode())}
+    ).encode()
+
+
+def with_entry(data, **members):
+    """The envelope with another first recipient; `header` replaces members of its header."""
+    [entry] = json.loads(decode_bytes(data["protected"]))["recipients"]
+    header = entry["header"] | members.pop("header", {})
+    return with_header(data, recipients=[entry | members | {"header": header}])
+
+
+@pytest.mark.parametrize("name", VECTORS["envelopes_to_B"])
+def test_what_another_implementation_packed_opens(name):
+    opened = unpack(json.dumps(VECTORS["envelopes_to_B"][name]).encode())
+    sender = VERKEY_A if name.startswith("authcrypt") else None
+    assert opened == (BODY, VERKEY_B, sender)
+
+
+@pytest.mark.parametrize("name", VECTORS["envelopes_to_B"])
+def test_padding_and_the_order_of_members_do_not_matter(name):
+    data = VECTORS["envelopes_to_B"][name]
+    stripped = {
+        m: v if m == "protected" else v.rstrip("=") for m, v in sorted(data.items())
+    }
+    assert unpack(json.dumps(stripped, indent=1).encode()).body == BODY
+
+
+@given(st.binary(max_size=3000), st.booleans(), st.integers(1, 4))
+@settings(max_examples=60, deadline=None)
+def test_what_is_packed_opens_for_each_recipient(body, is_anonymous, others):
+    recipients = [keys.verkey_of(bytes([n]) * 32) for n in range(others)] + [VERKEY_B]
+    data = envelope.pack(body, recipients, None if is_anonymous else ALICE)
+    assert unpack(data) == (body, VERKEY_B, None if is_anonymous else VERKEY_A)
+
+
+@given(st.data())
+@settings(max_examples=400, deadline=None)
+def test_one_changed_byte_changes_nothing_or_makes_it_unreadable(data):
+    """Some bytes mean the same after the change (`-` and `+`, white space); no other error ever."""
+    whole = bytearray(json.dumps(packed()).encode())
+    place = data.draw(st.integers(0, len(whole) - 1))
+    whole[place] = data.draw(
+        st.integers(0, 255).filter(lambda byte: byte != whole[place])
+    )
+    try:
+        assert unpack(bytes(whole)) == (BODY, VERKEY_B, VERKEY_A)
+    except PeerError as error:
+        assert error.code == "cannot_open"
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_one_changed_byte_of_the_header_is_never_accepted(data):
+    """Also where the JSON stays the same: the text itself is authenticated."""
+    sent = packed()
+    header = bytearray(decode_bytes(sent["protected"]))
+    place = data.draw(st.integers(0, len(header) - 1))
+    header[place] = data.draw(
+        st.integers(0, 255).filter(lambda byte: byte != header[place])
+    )
+    assert refused(
+        json.dumps(sent | {"protected": encode_bytes(bytes(header))}).encode()
+    )
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_refused(data):
+    assert refused(data)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["header", "kid", "iv", "sender", "encrypted_key"]), inner
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from(["protected", "iv", "ciphertext", "tag"]), JSON)
+@settings(deadline=None)
+def test_any_json_in_place_of_a_member_is_refused(member, value):
+    assert refused(json.dumps(packed() | {member: value}).encode())
+
+
+@given(st.sampled_from(["recipients", "alg", "enc"]), JSON)
+@settings(deadline=None)
+def test_any_json_in_place_of_a_member_of_the_header_is_refused(member, value):
+    assert refused(with_header(packed(), **{member: value}))
+
+
+@given(st.sampled_from(["header", "encrypted_key"]), JSON)
+@settings(deadline=None)
+def test_any_json_in_place_of_a_member_of_the_recipient_is_refused(member, value):
+    data = packed()
+    [entry] = json.loads(decode_bytes(data["protected"]))["recipients"]
+    assert refused(with_header(data, recipients=[entry | {member: value}]))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        with_header(packed(), recipients=[]),
+        with_header(packed(), recipients=[{"header": {"kid": VERKEY_B}}] * 1000),
+        with_header(packed(), alg="none"),
+        with_header(packed(), alg="Anoncrypt"),
+        with_header(packed(None), alg="Authcrypt"),
+        with_header(packed(), enc="A256GCM"),
+        with_entry(packed(), header={"sender": None}),
+        with_entry(packed(), header={"iv": None}),
+        with_entry(packed(), header={"iv": ""}),
+        with_entry(packed(), header={"sender": encode_bytes(b"short")}),
+        with_entry(packed(), header={"kid": "ключ"}),
+        with_entry(packed(), encrypted_key=""),
+        with_entry(packed(), encrypted_key=encode_bytes(bytes(48))),
+        json.dumps(packed() | {"iv": ""}).encode(),
+        json.dumps(packed() | {"iv": encode_bytes(bytes(24))}).encode(),
+        json.dumps(packed() | {"tag": ""}).encode(),
+        json.dumps(packed() | {"tag": "ü"}, ensure_ascii=False).encode(),
+        b'{"protected":' + b"[" * 10_000,
+        json.dumps(packed()).encode("utf-16"),
+    ],
+)
+def test_a_hostile_envelope_is_refused(data):
+    assert refused(data)
+
+
+def test_thirty_two_recipients_are_taken_and_one_more_is_not():
+    strangers = [keys.verkey_of(bytes([n]) * 32) for n in range(32)]
+    assert unpack(envelope.pack(BODY, [*strangers[:31], VERKEY_B], ALICE)).body == BODY
+    assert refused(envelope.pack(BODY, [*strangers, VERKEY_B], ALICE))
+
+
+def test_an_envelope_for_a_stranger_is_refused():
+    assert refused(envelope.pack(BODY, [keys.verkey_of(bytes(32))], ALICE))
+
+
+def test_a_sender_cannot_be_named_by_somebody_else():
+    """Mallory locks with her key and names Alice: the lock does not open with Alice's key."""
+    assert refused(envelope.pack(BODY, [VERKEY_B], Sender(VERKEY_A, bytes(32))))
+
+
+def test_the_recipients_of_an_anonymous_envelope_learn_no_sender():
+    header = json.loads(decode_bytes(packed(None)["protected"]))
+    assert header["recipients"][0]["header"] == {"kid": VERKEY_B}
+
+
+def test_each_envelope_has_keys_and_nonces_of_its_own():
+    first, second = packed(), packed()
+    assert all(first[member] != second[member] for member in first)

@@ -1,0 +1,379 @@
+"""`POST /didcomm`: what strangers may send, and that all they learn is 202 or one 400."""
+
+import json
+import time
+import zlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from connections.didcomm import envelope, message
+from connections.messaging import inbound
+from connections.models import Connection, InboundMessage
+from connections.protocols import connections_1_0
+from tests.support import queues
+from tests.support.outside_agent import Agent
+from wallets import keys
+
+CANNOT_OPEN = {"code": "cannot_open", "message": "The envelope cannot be opened here."}
+
+
+@pytest.fixture
+def row(faber, phone):
+    """A connection of Faber with the phone, all messages of its making handled."""
+    return phone.connects(faber)
+
+
+def refused(answer):
+    assert (answer.status_code, answer.json()) == (400, CANNOT_OPEN)
+
+
+def handled(**fields):
+    return InboundMessage.objects.filter(status="done", **fields).count()
+
+
+def test_a_valid_envelope_is_stored_and_answered_202(row, phone, subtests):
+    for content_type in (
+        "application/ssi-agent-wire",
+        "application/didcomm-envelope-enc",
+        "application/json",
+        "application/json; charset=utf-8",
+        "application/octet-stream",
+        "",
+    ):
+        with subtests.test(content_type):
+            ping = phone.build(connections_1_0.PING)
+            answer = phone.post(phone.pack(ping), content_type=content_type)
+            assert (answer.status_code, answer.content) == (202, b"")
+            assert "Content-Type" not in answer.headers
+            stored = InboundMessage.objects.get(message_id=ping["@id"])
+            assert (stored.status, stored.sender_key) == ("pending", phone.verkey)
+
+
+def test_another_content_type_is_415(row, phone, subtests):
+    for content_type in (
+        "x/y",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data; boundary=x",
+        "application/didcomm-encrypted+json",
+        "nonsense",
+    ):
+        with subtests.test(content_type):
+            ping = phone.pack(phone.build(connections_1_0.PING))
+            answer = phone.post(ping, content_type=content_type)
+            assert (answer.status_code, answer.json()["code"]) == (
+                415,
+                "unsupported_media_type",
+            )
+
+
+def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
+    ping = phone.build(connections_1_0.PING)
+    data = phone.pack(ping)
+    for _ in range(3):
+        assert phone.post(data).status_code == 202
+        queues.worker_catches_up()
+    assert handled(message_id=ping["@id"]) == 1
+    assert [one.type for one in phone.inbox].count(connections_1_0.PING_RESPONSE) == 1
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"",
+        b"{}",
+        b"[]",
+        b"null",
+        b"7",
+        b'"text"',
+        b"\xff\xfe",
+        b"[" * 5000,
+        b'{"protected":"!"}',
+    ],
+)
+def test_garbage_gets_the_same_400(db, client, garbage):
+    refused(client.post("/didcomm", data=garbage, content_type="application/json"))
+
+
+def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone):
+    for _ in range(3):
+        phone.post(phone.pack(phone.build(connections_1_0.PING)))
+    broken = InboundMessage.objects.filter(status="pending").earliest("pk")
+    InboundMessage.objects.filter(pk=broken.pk).update(body=b"unreadable")
+    queues.sweep()
+    assert not InboundMessage.objects.filter(status="pending").exclude(pk=broken.pk)
+    left = InboundMessage.objects.get(pk=broken.pk)
+    assert (left.attempts, left.last_error) == (1, "internal_error")
+
+
+def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_now(
+    row, phone
+):
+    phone.post(phone.pack(phone.build(connections_1_0.PING)))
+    [late] = InboundMessage.claim(10)
+    late.lease_until = timezone.now()
+    phone.inbox.clear()
+    inbound.process(late)
+    assert (
+        phone.inbox == [] and InboundMessage.objects.get(pk=late.pk).status == "pending"
+    )
+
+
+def test_a_message_in_clear_gets_the_same_400(row, phone):
+    refused(phone.post(json.dumps(phone.build(connections_1_0.PING))))
+
+
+def test_an_envelope_for_a_key_of_nobody_gets_the_same_400(row, phone):
+    refused(
+        phone.post(phone.pack(phone.build(connections_1_0.PING), to=Agent().verkey))
+    )
+
+
+def test_an_envelope_for_a_deleted_connection_gets_the_same_400(faber, row, phone):
+    faber.delete(f"/connections/{row.connection_id}")
+    refused(phone.post(phone.pack(phone.build(connections_1_0.PING))))
+
+
+def test_an_envelope_whose_content_was_changed_gets_the_same_400(row, phone):
+    data = json.loads(phone.pack(phone.build(connections_1_0.PING)))
+    data["tag"] = message.encode_bytes(bytes(16))
+    refused(phone.post(json.dumps(data)))
+
+
+def test_an_envelope_without_a_message_gets_the_same_400(row, phone, subtests):
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    for content in (b"no json", b"[]", b"{}", b'{"@type": "x", "@id": "y"}'):
+        with subtests.test(content.decode()):
+            refused(phone.post(envelope.pack(content, [phone.their_key], sender)))
+
+
+@pytest.mark.parametrize("name", ["protocol", "message"])
+def test_a_type_of_endless_words_gets_the_same_400(row, phone, name):
+    words = {"protocol": "x" * 300 + "/1.0/y", "message": "x/1.0/" + "y" * 300}
+    refused(
+        phone.post(
+            phone.pack({"@type": message.PREFIX + words[name], "@id": "12345678"})
+        )
+    )
+
+
+def test_more_than_the_limit_is_413(db, client):
+    too_much = b"x" * (settings.MAX_ENVELOPE_BYTES + 1)
+    answer = client.post("/didcomm", data=too_much, content_type="application/json")
+    assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+
+
+@pytest.mark.parametrize("method", ["get", "put", "delete"])
+def test_other_methods_are_refused(db, client, method):
+    assert getattr(client, method)("/didcomm").status_code == 405
+
+
+def pack_as(phone, sender_text, body):
+    """An envelope whose sealed sender reads `sender_text`, locked with the phone's key."""
+    seal = keys.seal
+
+    def sealed(content, to):
+        return seal(sender_text if content == phone.verkey.encode() else content, to)
+
+    keys.seal = sealed
+    try:
+        return phone.pack(body)
+    finally:
+        keys.seal = seal
+
+
+def test_a_sender_in_another_spelling_is_the_same_sender(row, phone):
+    did_key = (
+        "did:key:z"
+        + keys.base58.b58encode(b"\xed\x01" + keys.decode(phone.verkey)).decode()
+    )
+    for spelling in (did_key, f"{did_key}#{did_key[8:]}", phone.verkey + " " * 60):
+        phone.inbox.clear()
+        ping = phone.build(connections_1_0.PING)
+        data = pack_as(phone, spelling.encode(), ping)
+        assert phone.post(data).status_code == 202
+        queues.sweep()
+        assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
+
+
+def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, subtests):
+    for sender in (b"", b"\xff" * 44, b"x", b"1" * 44, b"z" * 200_000):
+        data = pack_as(phone, sender, phone.build(connections_1_0.PING))
+        with subtests.test(repr(sender[:44])):
+            started = time.monotonic()
+            refused(phone.post(data))
+            assert time.monotonic() - started < 1
+
+
+def test_a_stranger_who_knows_the_key_is_not_the_peer(row, phone):
+    stranger = Agent()
+    stranger.their_key = phone.their_key
+    ping = stranger.build(connections_1_0.PING)
+    stranger.says(ping)
+    assert handled(message_id=ping["@id"]) == 1, "stored, refused and done with"
+    assert [one.type for one in phone.inbox] == [connections_1_0.RESPONSE]
+
+
+def test_nobody_anonymous_is_the_peer(row, phone):
+    phone.says(phone.build(connections_1_0.PING), anonymous=True)
+    assert [one.type for one in phone.inbox] == [connections_1_0.RESPONSE]
+
+
+def test_only_a_request_may_come_by_the_invitations_key(faber, row, phone):
+    by_invitation = row.invitation["recipientKeys"][0]
+    phone.says(phone.build(connections_1_0.PING), to=by_invitation)
+    assert "ping-response" not in phone.inbox[-1].family
+    request = connections_1_0.request("Phone", "", phone.party, phone.prefix)
+    phone.says(request)
+    assert Connection.objects.get(pk=row.pk).state == "Connected"
+
+
+def test_a_request_signed_by_another_than_its_document_connects_nobody(faber, phone):
+    invited = faber.invites()
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    other = connections_1_0.did_document(
+        Agent().party._replace(endpoint="https://x.example")
+    )
+    phone.requests(row.invitation, connection=other)
+    assert Connection.objects.get(pk=row.pk).state == "Invited"
+
+
+def doubled(phone, member):
+    """An envelope whose header or body names a member twice."""
+    data = json.loads(phone.pack(phone.build(connections_1_0.PING)))
+    if member == "header":
+        header = message.decode_bytes(data["protected"]).decode()
+        data["protected"] = message.encode_bytes(
+            header.replace("{", '{"alg":"x",', 1).encode()
+        )
+        return json.dumps(data)
+    return json.dumps(data).replace("{", f'{{"{member}":"x",', 1)
+
+
+def test_a_member_that_stands_twice_gets_the_same_400(row, phone, subtests):
+    for member in ("protected", "tag", "header"):
+        with subtests.test(member):
+            refused(phone.post(doubled(phone, member)))
+
+
+def test_a_deep_message_gets_the_same_400(row, phone):
+    deep = 7
+    for _ in range(40):
+        deep = [deep]
+    refused(phone.post(phone.pack(phone.build(connections_1_0.PING, comment=deep))))
+
+
+def test_compressed_content_gets_the_same_400(row, phone):
+    body = zlib.compress(json.dumps(phone.build(connections_1_0.PING)).encode())
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    refused(phone.post(envelope.pack(body, [phone.their_key], sender)))
+
+
+def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch):
+    monkeypatch.setattr(inbound, "Key", None)
+    many = [keys.verkey_of(bytes([n]) * 32) for n in range(33)]
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    for data in (b"{}", doubled(phone, "header"), envelope.pack(b"{}", many, sender)):
+        refused(phone.post(data))
+
+
+def test_all_envelopes_that_do_not_open_take_about_as_long(row, phone):
+    """Whether somebody here has the key is not to be read from the clock."""
+    body = phone.build(connections_1_0.PING)
+    unknown = phone.pack(body, to=Agent().verkey)
+    broken = json.loads(phone.pack(body)) | {"tag": message.encode_bytes(bytes(16))}
+    times = [timed(phone, data) for data in (unknown, json.dumps(broken)) * 5]
+    assert max(min(times[0::2]), min(times[1::2])) < 0.05
+
+
+def timed(phone, data):
+    started = time.monotonic()
+    refused(phone.post(data))
+    return time.monotonic() - started
+
+
+def test_an_envelope_of_several_recipients_is_taken_once(faber, row, phone):
+    data = json.dumps(phone.build(connections_1_0.PING)).encode()
+    others = [Agent().verkey for _ in range(3)]
+    sender = envelope.Sender(phone.verkey, phone.seed)
+    packed = envelope.pack(data, [*others, phone.their_key, Agent().verkey], sender)
+    assert phone.post(packed).status_code == 202
+    queues.sweep()
+    assert phone.newest(connections_1_0.PING_RESPONSE)
+
+
+def test_a_recipient_named_by_did_key_is_the_same_recipient(row, phone):
+    did_key = keys.did_key_of(phone.their_key)
+    for spelling in (did_key, f"{did_key}#{did_key[8:]}"):
+        phone.inbox.clear()
+        data = pack_to(phone, spelling, phone.build(connections_1_0.PING))
+        assert phone.post(data).status_code == 202
+        queues.sweep()
+        assert phone.newest(connections_1_0.PING_RESPONSE)
+
+
+def pack_to(phone, kid, body):
+    """An envelope whose only recipient is named by `kid`."""
+    name = envelope._lock
+
+    def renamed(*arguments):
+        entry = name(*arguments)
+        return entry | {"header": entry["header"] | {"kid": kid}}
+
+    envelope._lock = renamed
+    try:
+        return phone.pack(body)
+    finally:
+        envelope._lock = name
+
+
+@pytest.mark.parametrize("ago, is_taken", [(600, False), (60, True), (-600, True)])
+def test_a_message_whose_time_is_over_is_refused_but_clocks_may_differ(
+    row, phone, ago, is_taken
+):
+    end = datetime.now(UTC) - timedelta(seconds=ago)
+    for text in (end.isoformat(), end.strftime("%Y-%m-%d %H:%M:%SZ")):
+        phone.says(
+            phone.build(connections_1_0.PING, **{"~timing": {"expires_time": text}})
+        )
+        assert phone.inbox[-1].is_problem_report != is_taken
+
+
+def test_a_time_that_cannot_be_read_ends_nothing(row, phone, subtests):
+    for timing in (None, 7, {}, {"expires_time": None}, {"expires_time": "soon"}):
+        with subtests.test(repr(timing)):
+            ping = phone.says(phone.build(connections_1_0.PING, **{"~timing": timing}))
+            assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
+
+
+def test_two_strangers_with_the_same_message_id_both_connect(faber, phone):
+    invited = faber.invites(multiParty=True)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    other = Agent()
+    other.endpoint = phone.endpoint
+    for one in (phone, other):
+        one.requests(row.invitation, **{"@id": "the-same-id"})
+    spawned = Connection.objects.exclude(pk=row.pk)
+    assert {one.their_key for one in spawned} == {phone.verkey, other.verkey}
+
+
+def test_one_message_of_two_wallets_reaches_both(faber, phone):
+    rows = [phone.connects(faber), phone.connects(faber)]
+    ping = phone.build(connections_1_0.PING)
+    for row in rows:
+        phone.says(ping, to=row.my_key.verkey)
+    assert handled(message_id=ping["@id"]) == 2
+
+
+def test_a_slow_worker_that_lost_its_lease_refuses_nothing(row, phone):
+    """Its successor has answered already: what fails now fails because it is done."""
+    phone.post(phone.pack(phone.build("issue-credential/1.0/request-credential")))
+    [slow] = InboundMessage.claim()
+    queues.worker_catches_up()
+    answered = len(phone.inbox)
+    inbound.process(slow)
+    queues.worker_catches_up()
+    assert len(phone.inbox) == answered

@@ -1,0 +1,247 @@
+"""Which messages to other agents are posted next, and what an endpoint that hangs can slow."""
+
+import socket
+from threading import Thread
+
+import pytest
+from django.utils import timezone
+
+from connections import tasks
+from connections.messaging import dispatch, transport
+from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
+from connections.protocols import connections_1_0, handshakes
+from tests.support.outside_agent import Agent, listening
+from tests.support.people import Organization
+from tests.support.processes import eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ANY = 100
+
+
+@pytest.fixture(autouse=True)
+def new_worker(settings, monkeypatch):
+    """It knows nothing of any endpoint, and may call this machine."""
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    monkeypatch.setattr(dispatch, "slow_endpoints", dispatch.SlowEndpoints())
+
+
+def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=True):
+    """Connections to so many agents elsewhere."""
+    tenant = organization.tenant
+    wallet = tenant.wallets.get(is_organization=True)
+    rows = []
+    for index in range(number):
+        row = Connection(
+            tenant=tenant, wallet=wallet, role="inviter", state="Connected"
+        )
+        row.connection_id, row.my_key = str(row.pk), wallet.create_key()
+        row.their_key, row.their_endpoint = Agent().verkey, endpoint.format(index)
+        row.answering_endpoint = row.their_endpoint if has_answered else ""
+        row.save(force_insert=True)
+        rows.append(row)
+    return rows
+
+
+def write_to(rows):
+    """A text for each peer, which waits to be sent."""
+    for row in rows:
+        BasicMessage.send(row, "Hello")
+
+
+def claimed(at_work=()):
+    return dispatch.claim_due(ANY, at_work)
+
+
+def test_an_endpoint_gets_a_quarter_of_the_threads(faber):
+    write_to(peers(faber, 6, endpoint="http://127.0.0.1:1/same"))
+    rows = claimed()
+    assert len(rows) == dispatch.PER_ENDPOINT == 4
+    OutboundMessage.objects.filter(pk=rows[0].pk).update(
+        status="done", lease_owner=None
+    )
+    assert len(claimed(rows[1:])) == 1, "there is room for one more"
+
+
+def test_an_organization_gets_half_and_leaves_the_rest_to_others(faber, acme):
+    write_to(peers(faber, 10) + peers(acme, 2))
+    rows = claimed()
+    of = [row.tenant_id for row in rows]
+    assert of.count(faber.tenant.pk) == dispatch.PER_TENANT == 8
+    assert of.count(acme.tenant.pk) == 2
+    assert claimed(rows) == [], "its share is at work"
+
+
+def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
+    third = Organization("Third")
+    others = [
+        row for one in (faber, third) for row in peers(one, 6, has_answered=False)
+    ]
+    [proven, *_] = both = peers(acme, 1) + others
+    write_to(reversed(both))
+    rows = claimed()
+    unproven = [row for row in rows if not row.endpoint_has_answered]
+    assert len(unproven) == dispatch.FOR_SLOW == 4
+    assert proven.pk in {row.connection_id for row in rows}
+    assert claimed(rows) == []
+
+
+def test_of_those_an_organization_gets_half(faber, acme):
+    """Newly met phones of one are answered while strangers' tarpits hold the other's share."""
+    write_to(peers(faber, 70, has_answered=False) + peers(acme, 1, has_answered=False))
+    rows = claimed()
+    of = [row.tenant_id for row in rows]
+    assert of.count(faber.tenant.pk) == dispatch.SLOW_PER_TENANT == 2
+    assert of.count(acme.tenant.pk) == 1
+    assert claimed(rows) == []
+
+
+def test_an_endpoint_that_was_slow_three_times_gets_one_thread(faber):
+    write_to(peers(faber, 3, endpoint="http://127.0.0.1:1/same"))
+    for _ in range(dispatch.SLOW_ATTEMPTS):
+        dispatch.slow_endpoints.record("http://127.0.0.1:1/same", dispatch.SLOW_SECONDS)
+    assert len(claimed()) == 1
+    dispatch.slow_endpoints.record("http://127.0.0.1:1/same", 0.1)
+    assert "http://127.0.0.1:1/same" not in dispatch.slow_endpoints
+
+
+def test_what_another_process_has_taken_is_not_claimed(faber):
+    write_to(peers(faber, 2))
+    first = claimed()
+    assert len(first) == 2 and claimed() == []
+
+
+def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch):
+    """A connection that answers is waited for as long as any call from then on."""
+    deadlines = []
+    post = transport.http.post
+
+    def noted(*arguments, deadline, **named):
+        deadlines.append(deadline)
+        return post(*arguments, deadline=deadline, **named)
+
+    monkeypatch.setattr(transport.http, "post", noted)
+    with listening(Agent()) as agent:
+        row = agent.connects(faber)
+        BasicMessage.send(Connection.objects.get(pk=row.pk), "Hello")
+        tasks.deliver()
+    assert deadlines[0] == transport.FIRST_DEADLINE
+    assert deadlines[-1] == transport.http.DEADLINE
+    assert Connection.objects.get(pk=row.pk).answering_endpoint == agent.endpoint
+
+
+def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
+    """The neighbour's message arrives while all calls of the tarpits are still open."""
+    monkeypatch.setattr(transport, "FIRST_DEADLINE", 8.0)
+    with (
+        socket.create_server(("127.0.0.1", 0), backlog=64) as tarpit,
+        listening(Agent()) as friend,
+    ):
+        mine = friend.connects(acme)
+        place = f"http://127.0.0.1:{tarpit.getsockname()[1]}/{{}}"
+        held = peers(faber, 8, endpoint=place, has_answered=False)
+        write_to(held)
+        open_calls = OutboundMessage.objects.filter(
+            connection__in=held, lease_owner__isnull=False
+        )
+        worker = Thread(target=tasks.deliver, daemon=True)
+        worker.start()
+        eventually(lambda: open_calls.count() == dispatch.SLOW_PER_TENANT)
+        BasicMessage.send(Connection.objects.get(pk=mine.pk), "Hello")
+        eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
+        assert open_calls.count() == dispatch.SLOW_PER_TENANT, (
+            "the tarpits hold their calls still"
+        )
+        assert not OutboundMessage.objects.filter(
+            connection__in=held, attempts__gt=0
+        ).exists()
+    dispatch.dispatcher.end()
+    worker.join(30)
+    dispatch.dispatcher.ends = False
+
+
+class Strangers:
+    """Agents that answer an invitation for many, and where nothing listens."""
+
+    def __init__(self, organization, monkeypatch):
+        monkeypatch.setattr(handshakes, "MAX_UNDELIVERED", 3)
+        identifier = organization.invites(multiParty=True)["connectionId"]
+        self.invitation = Connection.objects.get(connection_id=identifier).invitation
+
+    def come(self, number):
+        for _ in range(number):
+            agent = Agent()
+            agent.endpoint = f"http://127.0.0.1:1/{agent.verkey}"
+            self.ask(agent)
+        tasks.sweep()  # and nothing is posted
+
+    def ask(self, agent):
+        body = connections_1_0.request("Phone", "", agent.party, agent.prefix)
+        agent.post(agent.pack(body, to=self.invitation["recipientKeys"][0]))
+
+    def undelivered(self):
+        rows = OutboundMessage.objects.filter(status="pending").order_by("pk")
+        return [row.recipient_key for row in rows]
+
+
+def test_beyond_the_limit_a_request_waits_until_an_answer_was_tried(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(3)
+    before = strangers.undelivered()
+    strangers.come(1)
+    [waiting] = InboundMessage.objects.filter(status="pending")
+    assert waiting.last_error == "too_many_undelivered"
+    assert strangers.undelivered() == before and len(before) == 3
+    OutboundMessage.objects.filter(recipient_key=before[1]).update(attempts=1)
+    InboundMessage.objects.filter(pk=waiting.pk).update(due_at=timezone.now())
+    tasks.sweep()
+    assert strangers.undelivered() == [before[0], before[2], waiting.sender_key]
+    given_up = OutboundMessage.objects.get(recipient_key=before[1])
+    assert (given_up.status, given_up.last_error) == (
+        "exhausted",
+        "too_many_undelivered",
+    )
+
+
+def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(3)
+    before = strangers.undelivered()
+    OutboundMessage.objects.update(
+        created_at=timezone.now() - 2 * handshakes.TIME_TO_FETCH
+    )
+    strangers.come(1)
+    assert strangers.undelivered() == before, "those with an endpoint wait to be posted"
+    OutboundMessage.objects.filter(recipient_key=before[0]).update(endpoint="")
+    strangers.come(1)
+    assert (
+        strangers.undelivered()[:2] == before[1:] and len(strangers.undelivered()) == 3
+    )
+
+
+def test_what_waits_for_phones_that_are_away_is_not_given_up(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(2)
+    known = Connection.objects.filter(their_key__in=strangers.undelivered())
+    known.update(state="Connected")
+    write_to(known)
+    OutboundMessage.objects.update(attempts=1)
+    strangers.come(1)
+    assert len(strangers.undelivered()) == 5
+
+
+def test_a_stranger_who_asks_again_and_again_meets_the_limit(faber, monkeypatch):
+    strangers = Strangers(faber, monkeypatch)
+    strangers.come(2)
+    agent = Agent()
+    agent.endpoint = "http://127.0.0.1:1/again"
+    for _ in range(3):
+        strangers.ask(agent)
+    tasks.sweep()
+    assert strangers.undelivered().count(agent.verkey) == 1
+
+
+def test_each_invitation_has_a_limit_of_its_own(faber, monkeypatch):
+    Strangers(faber, monkeypatch).come(3)
+    others = Strangers(faber, monkeypatch)
+    others.come(3)
+    assert len(others.undelivered()) == 6

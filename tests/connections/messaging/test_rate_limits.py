@@ -1,0 +1,172 @@
+"""How fast envelopes may come: from one address, and for one recipient."""
+
+import time
+from uuid import uuid4
+
+import pytest
+
+from agency.core import rate_limits
+from agency.core.callers import client_address
+from agency.core.errors import TooOften
+from agency.core.metrics import registry
+from connections.didcomm import envelope
+from connections.models import InboundMessage
+from connections.protocols import connections_1_0
+from tests.support import queues
+from tests.support.outside_agent import Agent, listening
+from tests.support.races import at_once, refused
+
+
+@pytest.fixture
+def row(faber, phone):
+    return phone.connects(faber)
+
+
+@pytest.fixture
+def elsewhere():
+    """An address that nobody has used yet: RFC 3849 and one of its networks."""
+    return f"2001:db8:{uuid4().hex[:4]}:{uuid4().hex[:4]}::1"
+
+
+def pings(phone, number=1, **options):
+    data = [phone.pack(phone.build(connections_1_0.PING)) for _ in range(number)]
+    return [phone.post(one, **options) for one in data]
+
+
+def counted(by):
+    return registry.get_sample_value("agency_rate_refusals_total", {"by": by}) or 0
+
+
+def test_an_address_that_sends_too_fast_waits(
+    row, phone, settings, elsewhere, monkeypatch
+):
+    settings.INBOX_PER_ADDRESS, before = 3, counted("address")
+    answers = pings(phone, 3, REMOTE_ADDR=elsewhere)
+    monkeypatch.setattr(envelope, "unpack", None)
+    late = phone.post(b"{}", REMOTE_ADDR=elsewhere)
+    assert [one.status_code for one in answers] == [202] * 3
+    assert (late.status_code, late.json()["code"]) == (429, "too_many_requests")
+    assert 1 <= int(late["Retry-After"]) <= 20
+    assert counted("address") == before + 1
+
+
+def test_what_was_refused_is_taken_later_and_handled(
+    row, phone, settings, elsewhere, monkeypatch
+):
+    monkeypatch.setattr(rate_limits, "MINUTE", 4)
+    settings.INBOX_PER_ADDRESS = 2
+    pings(phone, 2, REMOTE_ADDR=elsewhere)
+    ping = phone.build(connections_1_0.PING)
+    data = phone.pack(ping)
+    late = phone.post(data, REMOTE_ADDR=elsewhere)
+    assert late.status_code == 429
+    assert not InboundMessage.objects.filter(message_id=ping["@id"])
+    time.sleep(int(late["Retry-After"]))
+    assert phone.post(data, REMOTE_ADDR=elsewhere).status_code == 202
+    queues.sweep()
+    assert InboundMessage.objects.get(message_id=ping["@id"]).status == "done"
+
+
+def test_one_recipient_that_gets_too_much_does_not_hurt_another(
+    row, faber, phone, settings, monkeypatch
+):
+    other = Agent()
+    with listening(other):
+        other.connects(faber)
+    settings.INBOX_PER_RECIPIENT, before = 2, counted("recipient")
+    monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
+    assert [one.status_code for one in pings(phone, 3)] == [202, 202, 429]
+    assert counted("recipient") == before + 1
+    assert [one.status_code for one in pings(other)] == [202]
+
+
+def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(
+    row, faber, phone, settings, monkeypatch
+):
+    settings.INBOX_PER_RECIPIENT = 2
+    monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
+    data = bytearray(phone.pack(phone.build(connections_1_0.PING)))
+    middle = data.index(b'"ciphertext"') + 20
+    data[middle] = ord("A") if data[middle] != ord("A") else ord("B")
+    assert {phone.post(bytes(data)).status_code for _ in range(5)} == {400}
+    stranger = Agent()
+    stranger.their_key = phone.their_key
+    assert [one.status_code for one in pings(stranger, 3)] == [202, 202, 429]
+    assert [one.status_code for one in pings(phone, 3)] == [202, 202, 429]
+
+
+def test_wallets_hosted_here_write_as_fast_as_they_like(faber, settings, monkeypatch):
+    alice = faber.hosts()
+    alice.meets(faber)
+    settings.INBOX_PER_RECIPIENT = settings.INBOX_PER_ADDRESS = 1
+    connection_id = alice.known_as(faber)
+    for number in range(5):
+        faber.post("/messages", {"connectionId": connection_id, "text": str(number)})
+    assert (
+        InboundMessage.objects.filter(type__endswith="/message", status="done").count()
+        == 5
+    )
+
+
+def test_of_many_at_once_as_many_pass_as_may(transactional_db):
+    name = str(uuid4())
+    answers = at_once(*[lambda: rate_limits.spend("address", name, 5)] * 12)
+    assert refused(answers) == ["too_many_requests"] * 7
+
+
+def test_tokens_come_back_evenly(transactional_db, monkeypatch):
+    monkeypatch.setattr(rate_limits, "MINUTE", 4)
+    name = str(uuid4())
+    for _ in range(2):
+        rate_limits.spend("address", name, 2)
+    with pytest.raises(TooOften):
+        rate_limits.spend("address", name, 2)
+    time.sleep(2)
+    rate_limits.spend("address", name, 2)
+    with pytest.raises(TooOften):
+        rate_limits.spend("address", name, 2)
+
+
+def test_zero_is_no_limit_and_asks_nobody(row, phone, settings, monkeypatch):
+    settings.INBOX_PER_RECIPIENT = settings.INBOX_PER_ADDRESS = 0
+    monkeypatch.setattr(rate_limits, "server", None)
+    assert pings(phone)[0].status_code == 202
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://127.0.0.1:1/0", "redis://192.0.2.1:6379/0", "nonsense"]
+)
+def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatch, url):
+    settings.REDIS_URL, settings.INBOX_PER_ADDRESS = url, 1
+    monkeypatch.setattr(rate_limits, "silent_until", 0.0)
+    rate_limits.server.cache_clear()
+    started = time.monotonic()
+    try:
+        assert [one.status_code for one in pings(phone, 5)] == [202] * 5
+        assert rate_limits.silent_until > started and time.monotonic() - started < 2
+    finally:
+        rate_limits.server.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "proxies, forwarded, source",
+    [
+        (0, "198.51.100.1", "203.0.113.9"),
+        (1, "198.51.100.1", "198.51.100.1"),
+        (1, "8.8.8.8, 198.51.100.1", "198.51.100.1"),
+        (2, "8.8.8.8, 198.51.100.1, 192.0.2.1", "198.51.100.1"),
+        (1, "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        (1, "::ffff:198.51.100.1", "198.51.100.1"),
+        (1, "198.51.100.1:50123", "198.51.100.1"),
+        (1, "[2001:db8:1:2:3:4:5:6]:50123", "2001:db8:1:2::/64"),
+        (1, "[2001:db8:1:2::3]", "2001:db8:1:2::/64"),
+        (1, "unknown", "203.0.113.9"),
+        (1, "", "203.0.113.9"),
+    ],
+)
+def test_whose_address_it_was_is_what_our_own_proxies_say(
+    settings, proxies, forwarded, source
+):
+    settings.TRUSTED_PROXIES = proxies
+    meta = {"REMOTE_ADDR": "203.0.113.9", "HTTP_X_FORWARDED_FOR": forwarded}
+    assert client_address(meta) == source

@@ -1,0 +1,193 @@
+"""The same message again under a new id, as phones send it whose answer was lost: harmless."""
+
+import pytest
+
+from connections.didcomm.message import attached
+from connections.messaging import router
+from connections.models import Connection, OutboundMessage
+from connections.protocols import connections_1_0, did_exchange
+from credentials.models import Credential
+from tests.connections.protocols.test_outside_agent import (
+    ISSUE,
+    LINK_SECRET,
+    PROVE,
+    VALUES,
+    answers_request,
+    attach,
+    offered_to,
+    public,
+    takes_offer,
+)
+from tests.support import queues
+from verifications.models import Verification
+from wallets import anoncreds
+
+
+def kinds(phone):
+    return [one.type for one in phone.inbox]
+
+
+def repeated(phone, kind):
+    """Says the last message of this kind once more, under another id."""
+    body = next(body for body in reversed(phone.said) if body["@type"].endswith(kind))
+    phone.inbox.clear()
+    return phone.says(body | {"@id": phone.build(kind)["@id"]})
+
+
+@pytest.fixture
+def phone(phone, monkeypatch):
+    phone.said = []
+    says = phone.says
+    phone.says = lambda body, *rest, **options: (
+        phone.said.append(body) or says(body, *rest, **options)
+    )
+    return phone
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_request_to_connect_gets_its_answer_again(faber, phone, many):
+    invited = faber.invites(multiParty=many)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    for _ in range(3):
+        phone.requests(row.invitation)
+    assert kinds(phone) == [connections_1_0.RESPONSE] * 3
+    signer = row.invitation["recipientKeys"][0]
+    answers = [
+        connections_1_0.read_signed(one.body["connection~sig"], signer)
+        for one in phone.inbox
+    ]
+    assert len({connections_1_0.read_party(one).verkey for one in answers}) == 1
+    assert Connection.objects.filter(state="Connected").count() == 1
+
+
+def test_a_request_of_did_exchange_too(faber, phone):
+    faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
+    row = Connection.objects.get()
+    signer, parent = row.invitation_key.verkey, row.invitation["@id"]
+    for _ in range(2):
+        asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, parent)
+        phone.says(did_exchange.request(*asked), to=signer)
+    answers = [did_exchange.read_response(one, signer).verkey for one in phone.inbox]
+    assert len(answers) == 2 and len(set(answers)) == 1
+    assert Connection.objects.get(pk=row.pk).state == "Negotiating"
+
+
+def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
+    row = phone.connects(faber)
+    stranger = type(phone)()
+    stranger.endpoint = phone.endpoint
+    phone.seed, phone.verkey = stranger.seed, stranger.verkey
+    stranger.requests(row.invitation)
+    reports = phone.inbox[-2:]
+    assert [one.type for one in reports] == [
+        "connection/1.0/problem-report",
+        connections_1_0.PROBLEM,
+    ]
+    for one in reports:
+        assert (
+            one.body["problem-code"]
+            == one.body["description"]["code"]
+            == "request_not_accepted"
+        )
+    assert (
+        len({one.thread_id for one in reports}) == 1
+        and len({one.id for one in reports}) == 2
+    )
+
+
+@pytest.mark.parametrize("is_automatic", [False, True])
+def test_a_request_for_a_credential_changes_nothing(faber, phone, client, is_automatic):
+    definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
+    offered = phone.newest(ISSUE + "offer-credential")
+    body = public(client, "credential-definitions", definition["definitionId"])
+    offer = attached(offered, "offers~attach")
+    request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
+    attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+    phone.says(
+        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
+    )
+    state = faber.get(path)["state"]
+    assert state == ("Issued" if is_automatic else "Requested")
+    repeated(phone, ISSUE + "request-credential")
+    assert kinds(phone) == [] and faber.get(path)["state"] == state
+
+
+def test_another_request_in_the_thread_is_refused(faber, phone, client):
+    definition, path = offered_to(phone, faber)
+    offered = phone.newest(ISSUE + "offer-credential")
+    body = public(client, "credential-definitions", definition["definitionId"])
+    offer = attached(offered, "offers~attach")
+    for _ in range(2):
+        request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
+        attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+        phone.says(
+            phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
+        )
+    assert phone.newest(ISSUE + "problem-report")
+    assert faber.get(path)["state"] == "Requested"
+
+
+def test_a_presentation_gets_its_verdict_again(faber, phone, client):
+    definition, path = offered_to(phone, faber, automaticIssuance=True)
+    credential = takes_offer(phone, client, definition["definitionId"])
+    connection_id = faber.get(path)["connectionId"]
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    asked = faber.post(f"/verifications/policy/connections/{connection_id}", policy)
+    queues.sweep()
+    answers_request(phone, client, credential)
+    before = faber.get(f"/verifications/{asked['verificationId']}")
+    repeated(phone, PROVE + "presentation")
+    assert kinds(phone) == [PROVE + "ack"]
+    assert faber.get(f"/verifications/{asked['verificationId']}") == before
+
+
+@pytest.fixture
+def told(faber, monkeypatch):
+    """What the hosted parties said to each other, as the receiving side got it."""
+    seen, dispatch = [], router.dispatch
+
+    def noted(connection, message):
+        seen.append((connection, message))
+        return dispatch(connection, message)
+
+    monkeypatch.setattr(router, "dispatch", noted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["offer-credential", "issue-credential", "request-presentation", "presentation"],
+)
+def test_between_hosted_parties_a_step_told_again_changes_no_state(faber, told, kind):
+    alice = faber.hosts("Alice")
+    alice.receives(faber, faber.defines("name", "level"), VALUES)
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    alice.auto_selects()
+    [(connection, message)] = [one for one in told if one[1].type.endswith("/" + kind)]
+    before = states()
+    router.dispatch(
+        Connection.objects.get(pk=connection.pk), message._replace(id="another-id")
+    )
+    assert states() == before
+    assert not OutboundMessage.objects.filter(type__endswith="problem-report").exists()
+
+
+def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(
+    faber, told
+):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    faber.offers(alice, faber.defines("name", "level"), VALUES)
+    mine = alice.newest("connections")["connectionId"]
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    alice.put(f"/verifications/propose/{mine}", policy)
+    before = states()
+    for connection, message in list(told)[-2:]:
+        again = message._replace(id="another-id")
+        router.dispatch(Connection.objects.get(pk=connection.pk), again)
+    assert states() == before and len(before) == 4
+
+
+def states():
+    rows = [*Credential.objects.order_by("pk"), *Verification.objects.order_by("pk")]
+    return [(row.pk, row.state, row.sequence) for row in rows]

@@ -1,0 +1,261 @@
+"""Replies in the answer of the sender's own call: how a phone that cannot be called gets them."""
+
+import pytest
+from django.utils import timezone
+
+from connections import tasks
+from connections.messaging import return_route, transport
+from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
+from connections.protocols import connections_1_0
+from tests.support import queues
+from tests.support.outside_agent import NEW, OLD, Agent
+from tests.support.races import at_once
+
+PENDING = OutboundMessage.Status.PENDING
+
+
+@pytest.fixture(params=[NEW, OLD], ids=["didcomm.org", "did:sov"])
+def pocket(request, db):
+    """A phone without an endpoint."""
+    return Agent(request.param)
+
+
+@pytest.fixture
+def row(faber, pocket):
+    return connects(pocket, faber)
+
+
+def connects(pocket, faber):
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    request = connections_1_0.request("Phone", "", pocket.party, pocket.prefix)
+    pocket.asks(request, to=row.invitation["recipientKeys"][0])
+    content = connections_1_0.read_signed(
+        pocket.newest(connections_1_0.RESPONSE).body["connection~sig"],
+        row.invitation["recipientKeys"][0],
+    )
+    pocket.their_key = connections_1_0.read_party(content).verkey
+    return Connection.objects.get(pk=row.pk)
+
+
+def ping(pocket, **members):
+    return pocket.build(connections_1_0.PING, **members)
+
+
+def quiet(pocket):
+    """A ping that wants nothing but what waits."""
+    return ping(pocket, response_requested=False)
+
+
+def texts(pocket):
+    return [
+        one.body["content"]
+        for one in pocket.inbox
+        if one.type == connections_1_0.BASIC_MESSAGE
+    ]
+
+
+def test_a_phone_without_an_endpoint_connects_in_one_call(row, pocket):
+    assert (row.state, row.their_endpoint, row.their_key) == (
+        "Connected",
+        "",
+        pocket.verkey,
+    )
+    assert pocket.newest(connections_1_0.RESPONSE).prefix == pocket.prefix
+
+
+def test_the_answer_has_the_content_type_of_the_call(row, pocket, subtests):
+    kinds = ("ssi-agent-wire", "didcomm-envelope-enc", "json")
+    for content_type in [f"application/{kind}" for kind in kinds]:
+        with subtests.test(content_type):
+            pocket.inbox.clear()
+            answer = pocket.asks(ping(pocket), content_type=content_type)
+            assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
+            assert (
+                pocket.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
+            )
+
+
+def test_a_content_type_with_parameters_is_answered_without_them(row, pocket):
+    answer = pocket.asks(
+        ping(pocket), content_type="application/ssi-agent-wire; charset=utf-8"
+    )
+    assert answer["Content-Type"] == "application/ssi-agent-wire"
+
+
+def test_without_anything_to_say_the_answer_is_empty(row, pocket):
+    answer = pocket.asks(quiet(pocket))
+    assert (answer.status_code, answer.content) == (202, b"")
+
+
+def test_who_does_not_ask_for_the_answer_gets_none(row, pocket, subtests):
+    for route in ("none", None, 7, "sometimes", {}):
+        with subtests.test(repr(route)):
+            answer = pocket.asks(ping(pocket), route=route)
+            assert (answer.status_code, answer.content) == (202, b"")
+
+
+def test_what_waits_for_a_phone_is_fetched_one_by_one_in_order(row, pocket):
+    for text in ("one", "two", "three"):
+        BasicMessage.send(row, text)
+    tasks.sweep()
+    assert OutboundMessage.objects.filter(status=PENDING).count() == 3
+    for _ in range(4):
+        pocket.asks(quiet(pocket))
+    assert texts(pocket) == ["one", "two", "three"]
+    assert not OutboundMessage.objects.filter(status=PENDING).exists()
+
+
+def test_what_waits_is_sealed_and_what_went_is_erased(row, pocket):
+    BasicMessage.send(row, "Balthazar-4711")
+    waiting = OutboundMessage.objects.get(status=PENDING)
+    assert b"4711" not in bytes(waiting.body)
+    pocket.asks(quiet(pocket))
+    waiting.refresh_from_db()
+    assert (waiting.status, waiting.body) == ("done", None)
+    pocket.asks(quiet(pocket))
+    waiting.refresh_from_db()
+    assert (waiting.envelope, waiting.handed_to) == (None, "")
+
+
+def test_a_call_whose_answer_was_lost_is_answered_the_same_again(row, pocket):
+    asked = ping(pocket)
+    first, again = pocket.asks(asked), pocket.asks(asked)
+    assert first.content == again.content != b""
+    assert InboundMessage.objects.filter(message_id=asked["@id"]).count() == 1
+
+
+def test_a_call_asked_again_after_others_is_answered_empty(row, pocket):
+    asked = ping(pocket)
+    pocket.asks(asked)
+    pocket.asks(quiet(pocket))
+    assert pocket.asks(asked).status_code == 202
+
+
+def test_an_answer_that_nobody_asks_for_again_is_forgotten_in_the_end(row, pocket):
+    asked = ping(pocket)
+    pocket.asks(asked)
+    assert return_route.forget_old() == 0
+    OutboundMessage.objects.update(
+        created_at=timezone.now() - return_route.ASKED_AGAIN_WITHIN * 1.1
+    )
+    tasks.forget_old_answers()
+    assert not OutboundMessage.objects.exclude(handed_to="").exists()
+    assert pocket.asks(asked).status_code == 202
+
+
+def test_what_is_never_fetched_is_given_up_in_the_end(row):
+    BasicMessage.send(row, "Hello")
+    past = timezone.now() - transport.FETCHED_WITHIN
+    OutboundMessage.objects.filter(status=PENDING).update(due_at=past)
+    tasks.deliver()
+    left = OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE)
+    assert (left.status, left.last_error, left.body) == (
+        "exhausted",
+        "not_fetched",
+        None,
+    )
+
+
+def test_by_thread_only_that_thread_is_answered(row, pocket):
+    BasicMessage.send(row, "waits")
+    asked = ping(pocket)
+    asked["~transport"] = {
+        "return_route": "thread",
+        "return_route_thread": asked["@id"],
+    }
+    answer = pocket.post(pocket.pack(asked))
+    pocket.receives(answer.content)
+    assert pocket.newest(connections_1_0.PING_RESPONSE).thread_id == asked["@id"]
+    assert texts(pocket) == []
+
+
+def test_the_oldest_goes_first_and_the_reply_waits_for_the_next_call(row, pocket):
+    BasicMessage.send(row, "older")
+    pocket.asks(ping(pocket))
+    assert texts(pocket) == ["older"]
+    pocket.asks(quiet(pocket))
+    assert pocket.newest(connections_1_0.PING_RESPONSE)
+
+
+def test_a_peer_with_an_endpoint_may_take_its_reply_in_the_answer_too(faber, phone):
+    phone.connects(faber)
+    phone.inbox.clear()
+    answer = phone.asks(phone.build(connections_1_0.PING))
+    assert (answer.status_code, len(phone.inbox)) == (200, 1)
+    queues.worker_catches_up()
+    assert len(phone.inbox) == 1, "and it is not posted once more"
+
+
+def test_a_second_reply_to_a_peer_with_an_endpoint_is_posted(faber, phone):
+    row = phone.connects(faber)
+    phone.status = 500
+    BasicMessage.send(row, "one")
+    tasks.sweep()
+    phone.inbox.clear()
+    phone.asks(phone.build(connections_1_0.PING))
+    phone.status = 202
+    queues.worker_catches_up()
+    kinds = [one.type for one in phone.inbox]
+    assert kinds == [connections_1_0.BASIC_MESSAGE, connections_1_0.PING_RESPONSE]
+
+
+def test_a_stranger_fetches_nothing(row, pocket):
+    BasicMessage.send(row, "for the phone")
+    stranger = Agent()
+    stranger.their_key = pocket.their_key
+    assert stranger.asks(quiet(stranger)).status_code == 202
+    assert pocket.asks(quiet(pocket), anonymous=True).status_code == 202
+    assert (
+        OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE).status
+        == PENDING
+    )
+
+
+def test_a_key_that_no_connection_has_asks_in_vain(row):
+    stranger = Agent()
+    stranger.their_key = row.wallet.create_key().verkey
+    assert stranger.asks(ping(stranger)).status_code == 202
+
+
+def test_calls_at_once_hand_over_each_message_once(row, pocket):
+    for number in range(4):
+        BasicMessage.send(row, str(number))
+    route = {"~transport": {"return_route": "all"}}
+    calls = [pocket.pack(quiet(pocket) | route) for _ in range(8)]
+    for answer in at_once(*[lambda data=data: Agent().post(data) for data in calls]):
+        if answer.content:
+            pocket.receives(answer.content)
+    for _ in range(4):
+        pocket.asks(quiet(pocket))
+    assert sorted(texts(pocket)) == ["0", "1", "2", "3"]
+
+
+def test_a_handler_that_breaks_leaves_the_message_to_the_worker(
+    row, pocket, monkeypatch
+):
+    asked = pocket.build(connections_1_0.BASIC_MESSAGE, content="Hi")
+    with monkeypatch.context() as broken:
+        broken.setattr(BasicMessage, "receive", lambda *arguments: 1 / 0)
+        assert pocket.asks(asked).status_code == 202
+    assert (
+        InboundMessage.objects.get(message_id=asked["@id"]).last_error
+        == "internal_error"
+    )
+    queues.worker_catches_up()
+    assert BasicMessage.objects.filter(direction="Incoming").count() == 1
+
+
+def test_a_reply_of_a_process_that_died_is_fetched_later(row, pocket, monkeypatch):
+    asked = pocket.pack({**ping(pocket), "~transport": {"return_route": "all"}})
+    with monkeypatch.context() as dying:
+        dying.setattr(return_route, "hand_over", lambda received: 1 / 0)
+        dying.setattr(transport, "leave", lambda row: None)
+        assert pocket.post(asked).status_code == 500
+    OutboundMessage.objects.filter(status=PENDING).update(lease_until=timezone.now())
+    tasks.sweep()
+    assert (
+        OutboundMessage.objects.get(type=connections_1_0.PING_RESPONSE).status
+        == PENDING
+    )
+    pocket.asks(quiet(pocket))
+    assert pocket.newest(connections_1_0.PING_RESPONSE)

@@ -1,0 +1,223 @@
+"""Offers and requests by link, with an agent elsewhere that may have no address."""
+
+import json
+
+import pytest
+from django.conf import settings
+from django.db import connection
+
+from connections.didcomm import formats, message
+from connections.didcomm.formats import enclosed, wire_of
+from connections.models import Connection
+from connections.protocols import connections_1_0, out_of_band
+from credentials.issue_credential import messages as issuing
+from credentials.models import CredentialDefinition
+from tests.connections.protocols.test_outside_agent import LINK_SECRET, public, schema
+from tests.support import queues
+from tests.support.outside_agent import NEW, OLD, Agent
+from verifications.models import Verification
+from verifications.present_proof import messages as proving
+from wallets import anoncreds
+from wallets.anoncreds import Entry
+
+VALUES = {"name": "Ann", "level": "7"}
+POLICY = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+FORMS = [{}, {"protocol": "out-of-band"}]
+
+
+@pytest.fixture(params=[NEW, OLD], ids=["didcomm.org", "did:sov"])
+def pocket(request, db):
+    """A phone without an endpoint."""
+    return Agent(request.param)
+
+
+@pytest.fixture(params=FORMS, ids=["d_m", "oob"])
+def form(request):
+    return request.param
+
+
+def opened(pocket, url):
+    """The shared message, as a phone gets it by the link."""
+    path = url.removeprefix(settings.PUBLIC_URL)
+    body = pocket.client.get(path, headers={"Accept": "application/json"}).json()
+    shared = out_of_band.shared(message.read(body))
+    pocket.their_key = connections_1_0.read_service(shared).verkey
+    return shared
+
+
+def offered(faber, form, is_automatic=True):
+    definition = faber.defines("name", "level")["definitionId"]
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    return faber.post("/credentials", body | {"automaticIssuance": is_automatic} | form)
+
+
+def request_for(pocket, client, shared):
+    """The phone's request-credential, and what it needs to read the credential."""
+    offer, wire = (
+        enclosed(shared, formats.OFFER),
+        wire_of(shared)._replace(prefix=pocket.prefix),
+    )
+    definition = public(client, "credential-definitions", offer["cred_def_id"])
+    request, metadata = anoncreds.create_request(
+        offer, definition, LINK_SECRET, pocket.party.did
+    )
+    return issuing.request(request, shared.thread_id, wire), (metadata, definition)
+
+
+def held(pocket, keys):
+    """The credential in the phone's last message."""
+    metadata, definition = keys
+    issued = pocket.inbox[-1]
+    assert issued.type.endswith("/issue-credential") and issued.prefix == pocket.prefix
+    credential = enclosed(issued, formats.CREDENTIAL)
+    return anoncreds.process_credential(credential, metadata, LINK_SECRET, definition)
+
+
+def test_a_phone_without_an_address_gets_its_credential_in_the_answer(
+    faber, pocket, client, form
+):
+    made = offered(faber, form)
+    body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
+    answer = pocket.asks(body)
+    assert (answer.status_code, answer["Content-Type"]) == (
+        200,
+        "application/ssi-agent-wire",
+    )
+    assert held(pocket, keys)["values"]["name"]["raw"] == "Ann"
+    assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["same id", "new id"])
+def test_without_automatic_issuance_the_credential_waits(
+    faber, pocket, client, form, is_new
+):
+    made = offered(faber, form, is_automatic=False)
+    body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
+    again = body | ({"@id": pocket.build("x/1.0/y")["@id"]} if is_new else {})
+    assert [pocket.asks(one).status_code for one in (body, again)] == [202, 202]
+    faber.put(f"/credentials/{made['credentialId']}")
+    assert pocket.asks(again).status_code == 200
+    assert held(pocket, keys)["values"]["level"]["raw"] == "7"
+
+
+def test_a_phone_that_lost_the_answer_gets_it_again(faber, pocket, client, form):
+    made = offered(faber, form)
+    body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
+    first, second = (pocket.asks(body).content for _ in range(2))
+    assert first == second and held(pocket, keys)
+
+
+def test_a_second_phone_is_told_nothing(faber, pocket, client, form):
+    made = offered(faber, form)
+    other = Agent()
+    opened(other, made["offerUrl"])
+    shared = opened(pocket, made["offerUrl"])
+    pocket.asks(request_for(pocket, client, shared)[0])
+    assert other.asks(request_for(other, client, shared)[0]).status_code == 202
+    assert other.inbox == []
+
+
+def test_a_phone_without_an_address_proves_and_gets_the_verdict(
+    faber, pocket, client, form
+):
+    body, keys = request_for(
+        pocket, client, opened(pocket, offered(faber, {})["offerUrl"])
+    )
+    pocket.asks(body)
+    credential = held(pocket, keys)
+    asked = faber.post("/verifications/policy", POLICY | form)
+    shared = opened(pocket, asked["verificationRequestUrl"])
+    answer = pocket.asks(shown(pocket, client, shared, credential))
+    assert answer.status_code == 200 and pocket.inbox[-1].type.endswith("/ack")
+    result = faber.get(f"/verifications/{asked['verificationId']}")
+    assert (result["state"], result["isValid"]) == ("Accepted", True)
+
+
+def shown(pocket, client, shared, credential):
+    request = enclosed(shared, formats.PROOF_REQUEST)
+    [referent] = request["requested_attributes"]
+    schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
+    made = anoncreds.create_presentation(
+        request,
+        [Entry(credential, {referent: True}, [])],
+        {},
+        LINK_SECRET,
+        {schema_id: schema(client, schema_id)},
+        {definition_id: public(client, "credential-definitions", definition_id)},
+    )
+    wire = wire_of(shared)._replace(prefix=pocket.prefix)
+    return proving.presentation(made, shared.thread_id, wire)
+
+
+def test_a_presentation_of_nobody_is_taken_too(faber, pocket, client):
+    """Some wallets pack it without a sender: then the verdict goes nowhere."""
+    body, keys = request_for(
+        pocket, client, opened(pocket, offered(faber, {})["offerUrl"])
+    )
+    pocket.asks(body)
+    asked = faber.post("/verifications/policy", POLICY)
+    shared = opened(pocket, asked["verificationRequestUrl"])
+    pocket.says(shown(pocket, client, shared, held(pocket, keys)), anonymous=True)
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+
+
+@pytest.fixture
+def definition(faber):
+    made = faber.defines("name", "level")["definitionId"]
+    return CredentialDefinition.objects.get(definition_id=made)
+
+
+@pytest.mark.parametrize("is_anonymous", [False, True], ids=["authcrypt", "anoncrypt"])
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_alice_gets_a_credential_in_the_answer_of_another_agent(
+    acme, definition, phone, version, is_anonymous
+):
+    offer, wire = definition.offer(), formats.Wire(phone.prefix, version)
+    body = issuing.offer(offer, ["name", "level"], VALUES, wire)
+    alice = acme.hosts("Alice")
+
+    def issue(data):
+        Agent.receives(phone, data)
+        asked = phone.inbox[-1]
+        if asked.type.endswith("/request-credential"):
+            request = enclosed(asked, formats.REQUEST)
+            issued = definition.sign(offer, request, VALUES)
+            back = connections_1_0.read_service(asked).verkey
+            answer = issuing.issue(issued, asked.thread_id, wire)
+            phone.answers = phone.pack(answer, back, is_anonymous)
+            connection.close()  # that of the server's thread
+
+    phone.receives = issue
+    given = json.dumps(body | {"~service": connections_1_0.service(phone.party)})
+    taken = alice.put_form("/credentials/fromData", credentialData=given)
+    assert taken["state"] == "Requested"
+    queues.sweep()
+    assert alice.newest("credentials")["state"] == "Issued"
+    request = next(
+        one for one in phone.inbox if one.type.endswith("/request-credential")
+    )
+    assert request.return_route == ("all", "")
+
+
+def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition, phone):
+    alice = acme.hosts("Alice")
+    asked = proving.request(
+        {
+            "name": "P",
+            "version": "1.0",
+            "nonce": anoncreds.generate_nonce(),
+            "requested_attributes": {"a": {"name": "name"}},
+            "requested_predicates": {},
+        },
+        formats.Wire(phone.prefix, "2.0"),
+    )
+    invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
+    given = json.dumps(out_of_band.carrying(invitation, asked))
+    alice.put_form("/verifications/fromData/autoSelect", verificationData=given)
+    queues.sweep()
+    shown = phone.newest("present-proof/2.0/presentation")
+    assert shown.parent_id == "invitation-1" and shown.thread_id == asked["@id"]
+    phone.their_key = connections_1_0.read_service(shown).verkey
+    phone.says(phone.build("present-proof/2.0/ack", asked["@id"], status="OK"))
+    assert Verification.objects.get().is_valid is True
+    assert Connection.objects.filter(connectionless=False).count() == 0

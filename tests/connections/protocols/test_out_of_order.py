@@ -1,0 +1,241 @@
+"""What an agent may send out of order, from elsewhere or once too often, as one table.
+
+Each row: a message, and the answer that the sender gets. Whatever it is, the call is answered by
+202, it is handled once, no state changes and no problem report is answered. What cannot be opened
+at all stands in messaging/test_inbound.py.
+"""
+
+import json
+from itertools import product
+from uuid import uuid4
+
+import pytest
+
+from connections.didcomm import envelope
+from connections.didcomm.formats import HLINDY, PRESENTATION, REQUEST, Wire, enclose
+from connections.didcomm.message import attach
+from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.protocols import (
+    connections_1_0,
+    did_exchange,
+    did_rotate,
+    discover_features,
+    out_of_band,
+)
+from credentials.models import Credential
+from tests.support import queues
+from tests.support.outside_agent import NEW, OLD, Agent
+from verifications.models import Verification
+
+REPORT, SILENCE = "problem-report", None
+ISSUE, PROVE = "issue-credential/{}/", "present-proof/{}/"
+ATTACHED = {
+    "propose-credential": "filters~attach",
+    "offer-credential": "offers~attach",
+    "request-credential": "requests~attach",
+    "issue-credential": "credentials~attach",
+    "request-presentation": "request_presentations~attach",
+    "presentation": "presentations~attach",
+}
+OUT_OF_ORDER = [  # of exchanges that nobody has begun
+    (ISSUE + "propose-credential", REPORT),
+    (ISSUE + "request-credential", REPORT),
+    (ISSUE + "issue-credential", REPORT),
+    (ISSUE + "ack", SILENCE),
+    (ISSUE + "problem-report", SILENCE),
+    (PROVE + "presentation", REPORT),
+    (PROVE + "ack", SILENCE),
+    (PROVE + "problem-report", SILENCE),
+]
+SETTLED = [  # on a connection that stands
+    (connections_1_0.RESPONSE, REPORT),
+    (connections_1_0.PROBLEM, SILENCE),
+    (connections_1_0.ACK, SILENCE),
+    ("didexchange/1.1/response", REPORT),
+    (did_exchange.COMPLETE, SILENCE),
+    (did_exchange.PROBLEM, SILENCE),
+    (out_of_band.REUSE, REPORT),
+    ("out-of-band/1.1/handshake-reuse-accepted", SILENCE),
+    (out_of_band.PROBLEM, SILENCE),
+    (did_rotate.ACK, SILENCE),
+    (did_rotate.PROBLEM, SILENCE),
+    (did_rotate.ROTATE, REPORT),
+    (discover_features.QUERY, REPORT),
+    (discover_features.DISCLOSE, REPORT),
+    ("report-problem/1.0/problem-report", SILENCE),
+    ("notification/1.0/problem-report", SILENCE),
+    ("unknown/9.9/thing", REPORT),
+    ("unknown/9.9/problem_report", SILENCE),
+]
+TABLE = [
+    (kind.format(v), answer) for kind, answer in OUT_OF_ORDER for v in ("1.0", "2.0")
+]
+TABLE += SETTLED
+
+
+@pytest.fixture
+def row(faber, any_phone):
+    return any_phone.connects(faber)
+
+
+def states():
+    models = (Connection, Credential, Verification)
+    return [
+        list(one.objects.order_by("pk").values("pk", "state", "sequence"))
+        for one in models
+    ]
+
+
+def answered(phone):
+    """What the phone got for its last message: nothing or one message, by the end of its type."""
+    kinds = [one.family.rpartition("/")[2] for one in phone.inbox]
+    return kinds[0] if kinds else SILENCE
+
+
+def sent(phone, body):
+    """The envelope is answered by 202 and handled once, and nothing has changed."""
+    before = states()
+    phone.inbox.clear()
+    phone.says(body)
+    assert InboundMessage.objects.get(message_id=body["@id"]).status == "done"
+    assert states() == before and len(phone.inbox) <= 1
+    assert not queues.pending().exists()
+    return answered(phone)
+
+
+def test_a_message_out_of_order_changes_nothing(row, any_phone, subtests):
+    for kind, answer in TABLE:
+        thread, member = str(uuid4()), ATTACHED.get(kind.rpartition("/")[2])
+        members = {member: [attach("x", {"a": 1})]} if member else {}
+        body = any_phone.build(kind, thread, **members)
+        with subtests.test(kind):
+            assert sent(any_phone, body) == answer
+            if answer:
+                assert any_phone.inbox[0].thread_id == thread
+                assert any_phone.inbox[0].prefix == any_phone.prefix
+
+
+def test_no_message_said_twice_is_answered_twice(row, any_phone, subtests):
+    for kind in [kind for kind, answer in TABLE if answer == REPORT]:
+        body = any_phone.build(kind, str(uuid4()))
+        with subtests.test(kind):
+            any_phone.says(body)
+            any_phone.inbox.clear()
+            any_phone.says(body)
+            assert any_phone.inbox == []
+            assert InboundMessage.objects.filter(message_id=body["@id"]).count() == 1
+
+
+def offered(faber, row, version):
+    """A thread of ours that waits for an answer, in either protocol."""
+    definition = faber.defines("name", "level")["definitionId"]
+    faber.put(
+        f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version}
+    )
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": {"name": "A", "level": "1"}})
+    policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
+    faber.post(f"/verifications/policy/connections/{row.connection_id}", policy)
+    queues.sweep()
+    return Credential.objects.get().thread_id, Verification.objects.get().thread_id
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_an_exchange_is_answered_on_its_own_connection_only(faber, phone, version):
+    """Another peer of the same organization, who knows the threads, cannot touch them."""
+    row = phone.connects(faber)
+    threads = offered(faber, row, version)
+    other = Agent()
+    other.endpoint = phone.endpoint
+    their = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    other.requests(their.invitation)
+    other.their_key = Connection.objects.get(pk=their.pk).my_key.verkey
+    other.receives = phone.receives = lambda data: None
+    other.says(other.build(connections_1_0.ACK))
+    for protocol_name, thread, kind, attached in (
+        ("issue-credential", threads[0], "request-credential", REQUEST),
+        ("present-proof", threads[1], "presentation", PRESENTATION),
+    ):
+        members = enclose(Wire(NEW, version, HLINDY), attached, {"a": 1})
+        before = states()
+        other.says(other.build(f"{protocol_name}/{version}/{kind}", thread, **members))
+        other.says(other.build(f"{protocol_name}/{version}/problem-report", thread))
+        other.says(other.build(f"{protocol_name}/{version}/ack", thread))
+        assert states() == before
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_the_parts_of_an_exchange_cannot_be_changed(faber, phone, version):
+    """The holder of our offer does not issue, and the prover does not ask."""
+    row = phone.connects(faber)
+    credential, proof = offered(faber, row, version)
+    for kind, thread in (
+        (f"issue-credential/{version}/issue-credential", credential),
+        (f"present-proof/{version}/request-presentation", proof),
+    ):
+        members = {ATTACHED[kind.rpartition("/")[2]]: [attach("x", {"a": 1})]}
+        assert sent(phone, phone.build(kind, thread, **members)) == REPORT
+
+
+def test_reports_about_reports_end_at_once(row, any_phone):
+    """Two agents that report each other's reports would never stop."""
+    for _ in range(3):
+        any_phone.inbox.clear()
+        report = any_phone.says(any_phone.build("unknown/1.0/thing"))
+        assert answered(any_phone) == REPORT
+        back = any_phone.build(
+            "unknown/1.0/problem-report", report["@id"], description="?"
+        )
+        assert sent(any_phone, back) is SILENCE
+    kinds = OutboundMessage.objects.filter(type__contains="problem").values_list("type")
+    assert len(kinds) == 3
+
+
+def test_every_way_to_write_an_envelope_is_opened(faber, phone, subtests):
+    phone.connects(faber)
+    kinds = ("application/ssi-agent-wire", "application/didcomm-envelope-enc")
+    for prefix, is_padded, kind in product((NEW, OLD), (True, False), kinds):
+        phone.prefix = prefix
+        with subtests.test(prefix, is_padded=is_padded, kind=kind):
+            ping = phone.build(connections_1_0.PING)
+            data = json.loads(phone.pack(ping)) if is_padded else unpadded(phone, ping)
+            assert phone.post(json.dumps(data), content_type=kind).status_code == 202
+            queues.sweep()
+            answer = phone.newest(connections_1_0.PING_RESPONSE)
+            assert (answer.prefix, answer.thread_id) == (prefix, ping["@id"])
+
+
+def unpadded(phone, body):
+    """As Credo writes it: no padding anywhere, also inside of the header."""
+    encode = envelope.encode_bytes
+    envelope.encode_bytes = lambda data: encode(data).rstrip("=")
+    try:
+        return json.loads(phone.pack(body))
+    finally:
+        envelope.encode_bytes = encode
+
+
+@pytest.mark.parametrize("name", ["iv", "tag", "ciphertext", "protected"])
+def test_in_the_plain_alphabet_too(faber, phone, name):
+    phone.connects(faber)
+    for _ in range(8):
+        ping = phone.build(connections_1_0.PING)
+        data = json.loads(phone.pack(ping))
+        if name != "protected":
+            data[name] = data[name].replace("-", "+").replace("_", "/")
+        assert phone.post(json.dumps(data)).status_code == 202
+    queues.sweep()
+    assert answered(phone) and phone.newest(connections_1_0.PING_RESPONSE)
+
+
+def test_nothing_is_stored_of_what_does_not_open(row, any_phone):
+    stored = InboundMessage.objects.count()
+    for data in (
+        b"{}",
+        json.dumps(any_phone.build(connections_1_0.PING)),
+        b"\x00" * 100,
+    ):
+        assert any_phone.post(data).status_code == 400
+    strange = any_phone.pack(any_phone.build(connections_1_0.PING), to=Agent().verkey)
+    assert any_phone.post(strange).status_code == 400
+    assert InboundMessage.objects.count() == stored

@@ -1,0 +1,168 @@
+"""issue-credential 2.0, present-proof 2.0 and revocation notification 2.0, in both formats."""
+
+import pytest
+
+from agency.core.errors import PeerError
+from connections.didcomm import formats as exchange
+from connections.didcomm import message
+from connections.didcomm.formats import Wire
+from connections.models import Connection, InboundMessage
+from credentials.issue_credential import messages as credential_protocol
+from credentials.models import Credential
+from tests.connections.protocols.test_outside_agent import (
+    LINK_SECRET,
+    offered_to,
+    public,
+)
+from verifications.models import Verification
+from wallets import anoncreds
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "degree": "Maths"}
+ASKED = {"attributes": [{"policyName": "Who", "attributeNames": ["name"]}]}
+
+
+@pytest.fixture(params=[exchange.HLINDY, exchange.ANONCREDS])
+def form(request):
+    return request.param
+
+
+@pytest.fixture
+def alice(faber, form, monkeypatch):
+    """A holder hosted here, with whom everything is spoken in 2.0."""
+    alice = faber.hosts()
+    alice.meets(faber)
+    written = lambda connection, protocol: Wire(connection.message_prefix, "2.0", form)  # noqa: E731
+    monkeypatch.setattr(Connection, "wire_for", written)
+    return alice
+
+
+def types_seen(start):
+    seen = InboundMessage.objects.filter(type__startswith=start).order_by("pk")
+    return [one.type.rpartition("/")[2] for one in seen]
+
+
+def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form):
+    badge = faber.defines("name", "degree", supportRevocation=True)
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    alice.accepts_offer()
+    steps = ["offer-credential", "request-credential", "issue-credential", "ack"]
+    assert types_seen("issue-credential/2.0/") == steps
+    faber.delete(f"/credentials/{offered['credentialId']}")
+    assert types_seen("revocation_notification/2.0/") == ["revoke"]
+    assert set(Credential.objects.values_list("state", "wire_format")) == {
+        ("Revoked", form)
+    }
+
+
+def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
+    told = credential_protocol.revocation(
+        "registry", 7, Wire(message.PREFIX, "2.0", form)
+    )
+    assert (told["revocation_format"], told["credential_id"]) == (
+        "indy-anoncreds",
+        "registry::7",
+    )
+
+
+def test_a_proof_is_given_in_2_0(faber, alice):
+    alice.receives(faber, faber.defines("name", "degree"), VALUES)
+    asked = faber.asks(alice, **ASKED)
+    alice.auto_selects()
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+    assert types_seen("present-proof/2.0/") == [
+        "request-presentation",
+        "presentation",
+        "ack",
+    ]
+
+
+def test_a_proposal_in_2_0_is_a_whole_request(faber, alice):
+    policy = {"name": "What I can show", "version": "1.0", **ASKED}
+    place = alice.get("/connections")[0]["connectionId"]
+    alice.put(f"/verifications/propose/{place}", policy)
+    [seen] = faber.get("/verifications")
+    assert seen["state"] == "Proposed"
+    assert seen["policy"]["attributes"] == ASKED["attributes"]
+    assert types_seen("present-proof/2.0/") == ["propose-presentation"]
+
+
+def test_either_side_declines_in_2_0(faber, alice):
+    faber.offers(alice, faber.defines("name", "degree"), VALUES)
+    faber.asks(alice, **ASKED)
+    for row in [
+        *Credential.objects.filter(role="holder"),
+        *Verification.objects.filter(role="prover"),
+    ]:
+        row.decline()
+    assert {
+        row.state for row in [*Credential.objects.all(), *Verification.objects.all()]
+    } == {"Rejected"}
+
+
+def test_a_phone_that_changes_the_format_is_answered_in_its_own(
+    faber, phone, client, monkeypatch
+):
+    written = Wire(message.PREFIX, "2.0", exchange.HLINDY)
+    monkeypatch.setattr(Connection, "wire_for", lambda connection, protocol: written)
+    definition, path = offered_to(phone, faber, automaticIssuance=True)
+    offered = phone.newest("issue-credential/2.0/offer-credential")
+    offer = exchange.enclosed(offered, exchange.OFFER)
+    public_definition = public(
+        client, "credential-definitions", definition["definitionId"]
+    )
+    request, _ = anoncreds.create_request(
+        offer, public_definition, LINK_SECRET, phone.party.did
+    )
+    members = exchange.enclose(
+        written._replace(format=exchange.ANONCREDS), exchange.REQUEST, request
+    )
+    phone.says(
+        phone.build(
+            "issue-credential/2.0/request-credential", offered.thread_id, **members
+        )
+    )
+    issued = phone.newest("issue-credential/2.0/issue-credential")
+    assert issued.body["formats"][0]["format"] == "anoncreds/credential@v1.0"
+    assert (
+        exchange.enclosed(issued, exchange.CREDENTIAL)["cred_def_id"]
+        == definition["definitionId"]
+    )
+    assert faber.get(path)["state"] == "Issued"
+
+
+def test_the_attachment_of_a_known_format_is_read_wherever_it_stands():
+    offer = message.attach("b", {"nonce": "1"})
+    body = message.build("issue-credential/2.0/offer-credential")
+    body["formats"] = [
+        {"attach_id": "a", "format": "aries/ld-proof-vc-detail@v1.0"},
+        {"attach_id": "b", "format": "hlindy/cred-abstract@v2.0"},
+    ]
+    body["offers~attach"] = [message.attach("a", {"wrong": 1}), offer]
+    assert exchange.enclosed(message.read(body), exchange.OFFER) == {"nonce": "1"}
+
+
+@pytest.mark.parametrize(
+    "formats", [None, 7, [], [7], [{"attach_id": "a", "format": "x/y@v1.0"}]]
+)
+def test_a_message_without_a_format_known_here_is_refused(formats):
+    body = message.build("issue-credential/2.0/offer-credential", formats=formats)
+    body["offers~attach"] = [message.attach("a", {})]
+    with pytest.raises(PeerError):
+        exchange.enclosed(message.read(body), exchange.OFFER)
+
+
+def test_a_proposal_is_read_also_under_the_name_that_acapy_gives_it():
+    body = message.build("present-proof/2.0/propose-presentation")
+    body["formats"] = [{"attach_id": "a", "format": "anoncreds/proof-proposal@v1.0"}]
+    body["proposals~attach"] = [message.attach("a", {"name": "Proof"})]
+    read = message.read(body)
+    assert exchange.enclosed(read, exchange.PROOF_PROPOSAL) == {"name": "Proof"}
+    assert exchange.wire_of(read).format == exchange.ANONCREDS
+
+
+def test_a_proof_begins_in_the_format_in_which_the_peer_issued():
+    connection = Connection(spoken={"issue-credential": ["2.0", exchange.ANONCREDS]})
+    assert connection.wire_for("present-proof").format == exchange.ANONCREDS
+    connection.spoken["present-proof"] = ["2.0", exchange.HLINDY]
+    assert connection.wire_for("present-proof").format == exchange.HLINDY

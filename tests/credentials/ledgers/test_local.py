@@ -1,0 +1,12 @@
+"""The local network keeps the contract of networks."""
+
+import pytest
+
+from organizations.provisioning import LOCAL, find_network
+from tests.credentials.ledgers.contract import Contract
+
+
+class TestLocal(Contract):
+    @pytest.fixture
+    def network(self, transactional_db):
+        return find_network(LOCAL)

@@ -1,0 +1,213 @@
+"""A ledger of others is read outside of the database's transactions, whoever asks for it."""
+
+import time
+from itertools import count
+
+import pytest
+from django.db import transaction
+
+from agency.core import network_reads
+from agency.core.errors import Unavailable
+from credentials.ledgers import registry_of
+from credentials.ledgers.indy import IndyRegistry, pool
+from credentials.ledgers.local import published
+from credentials.models import PublishedObject
+from tenants.models import Network
+from tests.support import queues, remote_ledger
+from tests.support.people import ApiError
+
+VALUES = {"Full Name": "Alice", "level": "7"}
+NOW = {
+    "attributes": [{"policyName": "level"}],
+    "revocationRequirement": {"validNow": True},
+}
+
+
+@pytest.fixture
+def ledger(monkeypatch):
+    ledger = remote_ledger.Ledger(monkeypatch)
+    yield ledger
+    assert ledger.in_transactions == []
+
+
+@pytest.fixture
+def badge(faber, settings):
+    settings.REVOCATION_FIRST_REGISTRY_SIZE = 4
+    return faber.defines(*VALUES, supportRevocation=True)
+
+
+@pytest.fixture
+def alice(ledger, badge, acme):
+    """Her host and verifier is of another network than her issuer."""
+    return remote_ledger.moved(acme).hosts()
+
+
+def without(api):
+    return api
+
+
+def with_a_key(api):
+    """The same caller, who sends each write with a key of its own."""
+    call, numbers = api.call, count()
+
+    def keyed(method, path, body=None, form=None):
+        keys = (
+            {}
+            if method in ("get", "delete")
+            else {"Idempotency-Key": str(next(numbers))}
+        )
+        return call(method, path, body, form, **keys)
+
+    api.call = keyed
+    return api
+
+
+def verdict(acme, alice):
+    asked = acme.asks(alice, **NOW)
+    alice.auto_selects()
+    return acme.get(f"/verifications/{asked['verificationId']}")["isValid"]
+
+
+def test_what_was_accepted_already_is_refused_without_asking(
+    faber, badge, alice, ledger
+):
+    alice.receives(faber, badge, VALUES)
+    ledger.silent_about.update({"definition", "registry"})
+    ledger.kinds()
+    path = f"/credentials/{alice.newest('credentials')['credentialId']}"
+    PublishedObject.objects.filter(network="far").delete()
+    published.cache_clear()
+    assert refused(alice.post, path) == (409, "wrong_state")
+    assert ledger.kinds() == set()
+
+
+def refused(call, *arguments):
+    with pytest.raises(ApiError) as error:
+        call(*arguments)
+    return error.value.status, error.value.code
+
+
+@pytest.mark.parametrize("caller", [without, with_a_key])
+def test_a_credential_is_received_proven_and_revoked(
+    faber, acme, badge, alice, ledger, caller
+):
+    caller(alice).receives(faber, badge, VALUES)
+    assert alice.newest("credentials")["state"] == "Issued"
+    assert ledger.kinds() == {"definition", "registry"}
+    assert verdict(acme, alice) is True
+    assert ledger.kinds() == {"schema", "status_list"}, "what never changes was kept"
+    faber.delete(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
+    assert alice.newest("credentials")["state"] == "Revoked"
+    assert ledger.kinds() == {"status_list"}
+    assert verdict(acme, alice) is False
+
+
+@pytest.mark.parametrize("caller", [without, with_a_key])
+def test_what_is_shared_by_a_link_is_taken(faber, acme, badge, alice, ledger, caller):
+    offer = {"definitionId": badge["definitionId"], "credentialValues": VALUES}
+    shared = faber.post("/credentials", offer | {"automaticIssuance": True})
+    caller(alice).put_form("/credentials/fromData", credentialData=shared["offerData"])
+    assert alice.newest("credentials")["state"] == "Issued"
+    asked = acme.post(
+        "/verifications/policy", {"name": "Policy", "version": "1.0"} | NOW
+    )
+    data = asked["verificationRequestData"]
+    alice.put_form("/verifications/fromData/autoSelect", verificationData=data)
+    assert acme.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+
+
+def test_a_credential_waits_for_its_ledger(faber, badge, alice, ledger):
+    ledger.silent_about = {"registry"}
+    alice.receives(faber, badge, VALUES)
+    assert alice.newest("credentials")["state"] == "Requested"
+    waiting = queues.pending().get()
+    assert (waiting.attempts, waiting.last_error) == (1, "ledger_unavailable")
+    ledger.silent_about = set()
+    queues.worker_catches_up()
+    assert alice.newest("credentials")["state"] == "Issued"
+
+
+def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(
+    faber, acme, badge, alice, ledger
+):
+    faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    ledger.silent_about = {"definition", "status_list"}
+    assert refused(alice.accepts_offer) == (503, "ledger_unavailable")
+    assert alice.newest("credentials")["state"] == "Offered"
+    ledger.silent_about = {"status_list"}
+    alice.accepts_offer()
+    acme.asks(alice, **NOW)
+    assert refused(alice.auto_selects) == (503, "ledger_unavailable")
+    assert alice.newest("verifications")["state"] == "Requested"
+
+
+def test_a_holder_looks_again_at_a_ledger_that_may_be_behind(
+    faber, badge, alice, ledger
+):
+    alice.receives(faber, badge, VALUES)
+    ledger.stale_answers = 2
+    faber.delete(f"/credentials/{faber.get('/credentials')[0]['credentialId']}")
+    assert (
+        alice.newest("credentials")["state"] == "Revoked" and ledger.stale_answers == 0
+    )
+
+
+def test_an_unknown_definition_is_asked_for_each_time(faber, badge, alice, ledger):
+    faber.offers(alice, badge, VALUES)
+    known = PublishedObject.objects.filter(object_id=badge["definitionId"])
+    known.update(object_id="elsewhere")
+    assert refused(alice.accepts_offer) == (409, "unknown_definition")
+    known = PublishedObject.objects.filter(object_id="elsewhere")
+    known.update(object_id=badge["definitionId"])
+    assert ledger.kinds() == {"definition"} and alice.accepts_offer()
+
+
+def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch):
+    definition = faber.defines(*VALUES)
+    alice = remote_ledger.moved(faber).hosts()
+    monkeypatch.setattr(IndyRegistry, "_keep", lambda *found: None)
+    alice.receives(faber, definition, VALUES)
+    assert (
+        alice.newest("credentials")["state"]
+        == faber.get("/credentials")[0]["state"]
+        == "Issued"
+    )
+    assert [kind for kind, _ in ledger.asked] == ["definition"] * 3, (
+        "request, issue, credential"
+    )
+
+
+def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
+    network = Network.objects.get(pk="far")
+    with pytest.raises(network_reads.ReadNeeded, match="outside"), transaction.atomic():
+        registry_of(network).definition(badge["definitionId"])
+    with (
+        pytest.raises(RuntimeError, match="inside a transaction"),
+        transaction.atomic(),
+    ):
+        pool.send(network, None)
+
+
+def test_what_was_read_for_one_attempt_is_forgotten_after_it(transactional_db):
+    readings = iter([1, 2])
+
+    @network_reads.atomic_with_reads
+    def asks():
+        return [
+            network_reads.read_once("name", lambda: next(readings)) for _ in range(3)
+        ]
+
+    assert (asks(), asks()) == ([1, 1, 1], [2, 2, 2])
+
+
+def test_an_attempt_that_needs_too_much_is_given_up(transactional_db, monkeypatch):
+    monkeypatch.setattr(network_reads, "TIMEOUT_SECONDS", 0.05)
+    names = count()
+
+    @network_reads.atomic_with_reads
+    def asks():
+        network_reads.read_once(next(names), lambda: time.sleep(0.01))
+
+    with pytest.raises(Unavailable) as error:
+        asks()
+    assert error.value.code == "too_many_reads" and next(names) > 2

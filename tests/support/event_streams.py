@@ -1,0 +1,131 @@
+"""The process that serves streams, and those who listen, as tests see them."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import requests
+from django.conf import settings
+from django.db import connection
+
+from agency.ops.healthcheck import is_well
+from tenants import vault
+from tests.support.paths import ROOT
+
+SERVERS = {
+    "web": [
+        "--interface",
+        "asginl",
+        "--loop",
+        "asyncio",
+        "--no-ws",
+        "agency.web:application",
+    ],
+    "stream": [
+        "--interface",
+        "asgi",
+        "--loop",
+        "asyncio",
+        "--workers-kill-timeout",
+        "5",
+        "--backpressure",
+        "512",
+        "agency.asgi:application",
+    ],
+}
+
+
+class Sent(NamedTuple):
+    """One message of a stream."""
+
+    id: str
+    body: dict[str, Any]
+    event: str = ""
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return free.getsockname()[1]
+
+
+@contextlib.contextmanager
+def serving(name: str, port: int, **settings: str) -> Iterator[str]:
+    """The server itself, on the test's database, with which it shares the system's data key."""
+    vault.data_key.cache_clear()
+    vault.data_key(None)
+    url = urlsplit(os.environ["DATABASE_URL"])._replace(
+        path=f"/{connection.settings_dict['NAME']}"
+    )
+    given = {"DATABASE_URL": url.geturl(), "ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
+    command = [sys.executable, "-m", "granian", "--port", str(port)]
+    command += ["--log-level", "warning", *SERVERS[name]]
+    server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        for _ in range(300):
+            if is_well(port, address):
+                break
+            assert server.poll() is None
+            time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+class Stream:
+    """Listens to one stream. `last` is the cursor that it would come again with."""
+
+    def __init__(self, organization: Any, url: str, query: str = "", last: str = ""):
+        headers = organization.headers | ({"Last-Event-ID": last} if last else {})
+        address = f"{url}/events/stream?{query}"
+        self.answer = requests.get(address, headers=headers, stream=True, timeout=20)
+        self.lines = self.answer.iter_lines(chunk_size=1, decode_unicode=True)
+        self.last = last
+
+    def until_place(self) -> list[Sent]:
+        """What comes before the next line of a place without an event."""
+        found = []
+        while sent := self.next():
+            found.append(sent)
+        return found
+
+    def next(self) -> Sent | None:
+        """The next message, None for a place alone. StopIteration at the end of the stream."""
+        fields: dict[str, str] = {}
+        while not {"id", "event"} & fields.keys():
+            fields = {}
+            while line := next(self.lines):
+                name, _, value = line.partition(": ")
+                fields[name] = value
+        self.last = fields.get("id", self.last)
+        if "data" not in fields:
+            return None
+        return Sent(self.last, json.loads(fields["data"]), fields.get("event", ""))
+
+    def take(self, count: int) -> list[str]:
+        """The ids of the objects of so many events."""
+        found: list[str] = []
+        while len(found) < count:
+            if sent := self.next():
+                found.append(sent.body["object_id"])
+        return found
+
+    def close(self) -> None:
+        self.answer.close()
+
+
+def database_connections() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = %s",
+            [settings.DATABASES["default"]["NAME"]],
+        )
+        return cursor.fetchone()[0]

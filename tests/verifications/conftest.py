@@ -1,3 +1,0 @@
-from tests.connections.conftest import any_phone, phone
-
-__all__ = ["any_phone", "phone"]

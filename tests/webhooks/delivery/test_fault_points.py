@@ -1,0 +1,157 @@
+"""Processes that die at the three places where something could be lost, and what comes of it."""
+
+import os
+
+import pytest
+import requests
+from django.db import connection
+
+from agency.devtools.embedded import empty_home, valkey
+from connections.models import Connection
+from tests.support.processes import eventually, processes, same_server
+from tests.support.queues import let_leases_run_out
+from tests.support.webhook_receiver import time_passes
+from webhooks.events.types import Type
+from webhooks.models import Delivery, Event
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.slow,
+    pytest.mark.timeout(180),
+]
+KILLED = -9
+
+
+@pytest.fixture
+def product(tmp_path):
+    """The product's processes beside this test, on its database."""
+    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+    with empty_home() as home:
+        broker = valkey.start(home / "valkey", durable=False)
+        with processes(tmp_path, DATABASE_URL=database, REDIS_URL=broker) as product:
+            yield product
+
+
+@pytest.fixture
+def chain(faber, receiver, registers):
+    """Two events of one connection, none told yet."""
+    registers(messageTypes=["connection_invited", "connection_negotiating"])
+    invited = faber.invites(connectionId="office")
+    faber.hosts().accepts_invitation(invited["invitation"])
+    Delivery.objects.exclude(event__object_id="office").delete()
+    assert Delivery.waiting().count() == 2 and receiver.calls == []
+
+
+def told(receiver):
+    return [call.body["sequence"] for call in receiver.calls]
+
+
+def test_killed_between_commit_and_ringing_the_event_is_found_by_the_sweep(
+    faber, receiver, registers, product
+):
+    registers(messageTypes=["connection_invited"])
+    product.start_web(FAULT_POINT="after_commit_before_wake")
+    with pytest.raises(requests.ConnectionError):
+        post(product, faber, "/connections", {"connectionId": "office"})
+    assert Connection.objects.get().connection_id == "office"
+    assert Delivery.waiting().count() == 1 and receiver.calls == []
+    product.start("deliver"), product.start("beat")
+    eventually(lambda: receiver.calls)
+    assert [call.body["object_id"] for call in receiver.calls] == ["office"]
+
+
+def test_killed_in_the_middle_of_an_exchange_it_goes_on_and_all_of_it_is_told(
+    faber, receiver, registers, product
+):
+    """The first commit of accepting an invitation kills: the rest is done by the worker."""
+    registers(messageTypes=[str(kind) for kind in Type])
+    alice, invited = faber.hosts(), faber.invites(connectionId="office")
+    product.start_web(FAULT_POINT="after_commit_before_wake")
+    with pytest.raises(requests.ConnectionError):
+        form = {"invitation": (None, invited["invitation"])}
+        post(product, faber, f"{alice.prefix}/connections/invitation", files=form)
+    assert [row.state for row in Connection.objects.order_by("pk")] == [
+        "Invited",
+        "Negotiating",
+    ]
+    let_leases_run_out()
+    assert product.manage("deliver") == 0
+    assert {row.state for row in Connection.objects.all()} == {"Connected"}
+    assert product.manage("deliver") == 0
+    assert told_by_object(receiver) == [[1, 2, 3], [1, 2, 3]]
+    assert len(receiver.calls) == Event.objects.count() == 6
+
+
+def test_killed_between_call_and_note_it_calls_again_with_the_same_id_and_bytes(
+    receiver, chain, product
+):
+    assert product.manage("deliver", FAULT_POINT="after_post_before_mark") == KILLED
+    assert told(receiver) == [1]
+    assert product.manage("deliver") == 0
+    assert told(receiver) == [1], "its lease holds, and the next waits behind it"
+    time_passes(seconds=61)
+    assert product.manage("deliver") == 0
+    assert told(receiver) == [1, 1, 2]
+    first, again, _ = receiver.calls
+    assert first.data == again.data
+    assert first.headers["webhook-id"] == again.headers["webhook-id"]
+    assert set(Delivery.objects.values_list("status", flat=True)) == {"done"}
+
+
+def test_killed_after_claiming_it_calls_when_the_lease_is_over(
+    receiver, chain, product
+):
+    assert product.manage("deliver", FAULT_POINT="after_claim") == KILLED
+    assert (
+        receiver.calls == []
+        and Delivery.waiting().exclude(lease_owner=None).count() == 1
+    )
+    time_passes(seconds=61)
+    assert product.manage("deliver") == 0
+    assert told(receiver) == [1, 2]
+
+
+def told_by_object(receiver):
+    found = {}
+    for call in receiver.calls:
+        found.setdefault(call.body["object_id"], []).append(call.body["sequence"])
+    return list(found.values())
+
+
+def post(product, organization, path, body=None, files=None):
+    return requests.post(
+        product.url + path,
+        json=body,
+        files=files,
+        headers=organization.headers,
+        timeout=30,
+    )
+
+
+def test_the_loop_outlives_a_lost_database_and_ends_when_asked(
+    faber, receiver, registers, product
+):
+    registers(messageTypes=["connection_invited"])
+    loop = product.supervisor.popen("python manage.py deliver --loop")
+    try:
+        faber.invites()
+        eventually(lambda: len(receiver.calls) == 1)
+        end_connections_of_others()
+        faber.invites()
+        eventually(lambda: len(receiver.calls) == 2)
+        loop.terminate()
+        assert loop.wait(30) == 0
+    finally:
+        loop.kill()
+
+
+def end_connections_of_others():
+    """Those of our own pool too, which are made anew: it would find them one by one, and rest
+    longer after each."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone()[0] > 0
+    connection.pool.drain()

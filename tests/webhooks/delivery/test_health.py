@@ -1,0 +1,289 @@
+"""When an address is given up, who hears of it, and how what was lost is recovered."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.core import mail
+from django.utils import timezone
+
+from tenants.models import Membership
+from tests.support.people import ApiError
+from tests.support.webhook_receiver import time_passes, worker_calls
+from webhooks import tasks
+from webhooks.delivery import notices, recovery
+from webhooks.delivery.endpoints import HANGING
+from webhooks.models import Delivery, Event, Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def example(faber, webhook):
+    return faber.post(
+        f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+    )
+
+
+def shown(faber, webhook):
+    return faber.get(f"/webhooks/{webhook['id']}")
+
+
+def failed_for(days):
+    Webhook.objects.update(failing_since=timezone.now() - timedelta(days=days))
+
+
+@pytest.fixture
+def broken(faber, receiver, registers):
+    """A webhook whose every call fails."""
+    receiver.answers(500)
+    webhook = registers()
+    example(faber, webhook)
+    worker_calls()
+    return webhook
+
+
+def give_up(status="exhausted"):
+    Delivery.objects.update(status=status, lease_owner=None, finished_at=timezone.now())
+
+
+def recovers(faber, webhook, **body):
+    """Asks for it, and has it done."""
+    faber.post(f"/webhooks/{webhook['id']}/recover", body)
+    tasks.keep_house()
+    worker_calls()
+
+
+def a_minute_later():
+    Webhook.objects.update(updated_at=timezone.now() - timedelta(seconds=61))
+    tasks.keep_house()
+
+
+def calls_once_more(faber, webhook):
+    example(faber, webhook)
+    worker_calls()
+
+
+def test_failures_of_less_than_five_days_disable_nothing(faber, broken):
+    failed_for(days=4.9)
+    calls_once_more(faber, broken)
+    assert shown(faber, broken)["enabled"] is True
+    assert shown(faber, broken)["failingSinceUtc"]
+
+
+def test_five_days_of_nothing_but_failures_disable_it(faber, broken):
+    failed_for(days=5.1)
+    calls_once_more(faber, broken)
+    now = shown(faber, broken)
+    assert (now["enabled"], now["disabledReason"]) == (False, "failing")
+    assert now["lostSinceUtc"] == now["failingSinceUtc"]
+
+
+def test_one_success_begins_the_count_anew(faber, receiver, broken):
+    failed_for(days=5.1)
+    receiver.answers(200)
+    calls_once_more(faber, broken)
+    receiver.answers(500)
+    calls_once_more(faber, broken)
+    assert shown(faber, broken)["enabled"] is True
+    assert Webhook.objects.get().failing_since > timezone.now() - timedelta(minutes=1)
+
+
+def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broken):
+    failed_for(days=6)
+    Webhook.objects.update(strikes=HANGING, timeouts=1, has_answered=True)
+    faber.call("patch", f"/webhooks/{broken['id']}", {"retryUnconfirmed": False})
+    assert Webhook.objects.get().strikes == HANGING, "it is the same address"
+    faber.call(
+        "patch",
+        f"/webhooks/{broken['id']}",
+        {"url": shown(faber, broken)["url"] + "/mended"},
+    )
+    hook = Webhook.objects.get()
+    assert (hook.strikes, hook.timeouts, hook.failing_since, hook.has_answered) == (
+        0, 0, None, False,
+    )  # fmt: skip
+    calls_once_more(faber, broken)
+    assert shown(faber, broken)["enabled"] is True
+
+
+def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(
+    faber, receiver, broken
+):
+    def moves(call):
+        faber.call(
+            "patch", f"/webhooks/{broken['id']}", {"url": receiver.url + "/mended"}
+        )
+
+    receiver.answers(410)
+    receiver.meet = moves
+    calls_once_more(faber, broken)
+    assert shown(faber, broken)["enabled"] is True
+    assert Webhook.objects.get().failing_since is None
+
+
+def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):
+    failed_for(days=5.1)
+    calls_once_more(faber, broken)
+    assert recovery.close_disabled() == 2
+    assert recovery.close_disabled() == 0
+    rows = faber.get(f"/webhooks/{broken['id']}/deliveries")
+    assert {(row["status"], row["error"]) for row in rows} == {
+        ("Exhausted", "webhook_disabled")
+    }
+
+
+def test_people_get_one_message_each(faber, broken):
+    for name in ("ann", "ben"):
+        user = User.objects.create_user(name, f"{name}@faber.example")
+        Membership.objects.create(tenant=faber.tenant, user=user)
+    failed_for(days=5.1)
+    calls_once_more(faber, broken)
+    assert [notices.send_due(), notices.send_due()] == [1, 0]
+    assert [message.to for message in mail.outbox] == [
+        ["ann@faber.example"],
+        ["ben@faber.example"],
+    ]
+    assert "127.0.0.1" in mail.outbox[0].body and "/hooks" not in mail.outbox[0].body
+    assert "Every call failed for days" in mail.outbox[0].body
+
+
+def test_a_notice_whose_mail_fails_is_sent_later(faber, broken, monkeypatch):
+    failed_for(days=5.1)
+    calls_once_more(faber, broken)
+
+    def out_of_reach(webhook):
+        raise OSError("mail")
+
+    with monkeypatch.context() as patched, pytest.raises(OSError):
+        patched.setattr(notices, "write", out_of_reach)
+        notices.send_due()
+    assert notices.send_due() == 0
+    Webhook.objects.update(notice_due_at=timezone.now())
+    assert notices.send_due() == 1
+
+
+def test_other_webhooks_that_ask_are_told(faber, broken, registers):
+    registers(messageTypes=["webhook_disabled"])
+    Webhook.objects.filter(pk=broken["id"]).update(
+        failing_since=timezone.now() - timedelta(days=6)
+    )
+    calls_once_more(faber, broken)
+    [event] = Event.objects.filter(type="webhook_disabled")
+    assert (event.object_id, event.sequence) == (broken["id"], 1)
+    assert Delivery.objects.filter(event=event).count() == 1
+
+
+@pytest.fixture
+def disabled(faber, broken):
+    """After it was disabled something happened, of which it was not told."""
+    failed_for(days=5.1)
+    calls_once_more(faber, broken)
+    tasks.keep_house()
+    Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
+    faber.hosts().meets(faber)
+    return broken
+
+
+def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(
+    faber, receiver, disabled
+):
+    receiver.calls.clear()
+    receiver.answers(200)
+    faber.put(f"/webhooks/{disabled['id']}/enable")
+    worker_calls()
+    assert receiver.calls == [], "nothing is sent unasked"
+    assert faber.post(f"/webhooks/{disabled['id']}/recover")["recoveringSinceUtc"]
+    tasks.keep_house()
+    worker_calls()
+    assert sorted(receiver.types) == ["new_connection", "verification", "verification"]
+    a_minute_later()
+    now = shown(faber, disabled)
+    assert not {"recoveringSinceUtc", "lostSinceUtc", "disabledReason"} & set(now)
+
+
+def test_recovering_twice_sends_nothing_twice(faber, receiver, disabled):
+    receiver.answers(200)
+    faber.put(f"/webhooks/{disabled['id']}/enable")
+    for _ in range(2):
+        recovers(faber, disabled)
+    ids = [call.headers["webhook-id"] for call in receiver.calls]
+    assert len(ids) == 2 + 3 and len(set(ids)) == 3, "two had been called before"
+
+
+def test_only_what_failed_since_then_is_recovered(faber, receiver, broken):
+    give_up()
+    receiver.answers(200)
+    recovers(faber, broken, since=timezone.now().isoformat())
+    assert len(receiver.calls) == 1
+
+
+def test_what_was_unconfirmed_is_recovered_if_asked_for(faber, receiver, broken):
+    receiver.answers(200)
+    give_up("unconfirmed")
+    for unconfirmed, calls in ((False, 1), (True, 2)):
+        recovers(faber, broken, since="2026-01-01T00:00:00Z", unconfirmed=unconfirmed)
+        assert len(receiver.calls) == calls
+
+
+def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
+    receiver.answers(200)
+    monkeypatch.setattr(recovery, "STEP", 2)
+    for _ in range(4):
+        example(faber, broken)
+    give_up()
+    faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
+    assert [recovery.recover() for _ in range(4)] == [2, 2, 1, 0]
+    a_minute_later()
+    assert Webhook.objects.get().recover_since is None
+
+
+def test_one_run_of_the_housekeeping_is_bounded(faber, broken, monkeypatch):
+    monkeypatch.setattr(recovery, "STEP", 1)
+    monkeypatch.setattr(recovery, "STEPS", 2)
+    for _ in range(2):
+        example(faber, broken)
+    give_up()
+    faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
+    tasks.keep_house()
+    assert Delivery.waiting().count() == 2
+    tasks.keep_house()
+    assert Delivery.waiting().count() == 3
+
+
+def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
+    [delivery, *_] = faber.get(f"/webhooks/{disabled['id']}/deliveries")
+    path = f"/webhooks/{disabled['id']}"
+    for call in ("recover", "example", f"deliveries/{delivery['deliveryId']}/resend"):
+        with pytest.raises(ApiError) as refused:
+            faber.post(f"{path}/{call}", {"messageType": "verification"})
+        assert (refused.value.status, refused.value.code) == (409, "webhook_disabled")
+
+
+@pytest.mark.parametrize("status", ["done", "exhausted", "unconfirmed", "pending"])
+def test_any_delivery_is_sent_again_with_the_same_id_and_bytes(
+    faber, receiver, registers, status
+):
+    webhook = registers()
+    made = example(faber, webhook)
+    worker_calls()
+    Delivery.objects.update(status=status)
+    path = f"/webhooks/{webhook['id']}/deliveries/{made['deliveryId']}"
+    assert faber.post(f"{path}/resend")["status"] == "Pending"
+    worker_calls()
+    first, second = receiver.calls
+    assert first.data == second.data
+    assert first.headers["webhook-id"] == second.headers["webhook-id"]
+    read = faber.get(path)
+    assert (read["status"], read["calls"]) == ("Delivered", 2)
+    assert [one["number"] for one in read["attempts"]] == [2, 1]
+
+
+def test_a_call_at_work_is_not_doubled_by_resending(faber, receiver, registers):
+    webhook = registers()
+    made = example(faber, webhook)
+    path = f"/webhooks/{webhook['id']}/deliveries/{made['deliveryId']}/resend"
+    receiver.meet = lambda call: faber.post(path)
+    worker_calls()
+    time_passes(days=2)
+    worker_calls()
+    assert len(receiver.calls) == 1

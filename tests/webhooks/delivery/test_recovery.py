@@ -1,0 +1,209 @@
+"""Nothing falls between being disabled, enabled and recovered."""
+
+from datetime import timedelta
+from threading import Event as Signal
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from connections.models import Connection
+from tests.support.races import threads
+from tests.support.webhook_receiver import days_pass, time_passes, worker_calls
+from webhooks import retention, tasks
+from webhooks.delivery import call as sending
+from webhooks.delivery import health
+from webhooks.delivery.endpoints import SLACK
+from webhooks.models import Delivery, Event, Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def hook(registers):
+    return registers(messageTypes=["connection_invited"])
+
+
+def enables_and_recovers(faber, hook, **body):
+    faber.put(f"/webhooks/{hook['id']}/enable")
+    faber.post(f"/webhooks/{hook['id']}/recover", body)
+
+
+def worker_works():
+    tasks.keep_house()
+    worker_calls()
+
+
+def told(receiver):
+    return [call.body["object_id"] for call in receiver.calls]
+
+
+def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, hook):
+    """Each happened before the answer came that disabled the webhook."""
+    names = [
+        faber.invites(connectionId=name)["connectionId"] for name in ("a", "b", "c")
+    ]
+    receiver.answers(410)
+    worker_calls()
+    worker_works()
+    receiver.calls.clear()
+    receiver.answers(200)
+    enables_and_recovers(faber, hook)
+    worker_works()
+    assert sorted(told(receiver)) == names
+
+
+def test_the_event_whose_call_failed_first_is_recovered(
+    faber, receiver, hook, monkeypatch
+):
+    """It is older than its call, and given up by the time the webhook is."""
+    receiver.answers(500)
+    faber.invites(connectionId="first")
+    time_passes(minutes=10)
+    Delivery.objects.update(created_at=timezone.now() - timedelta(minutes=10))
+    worker_calls()
+    Delivery.objects.update(attempts=len(Delivery.SCHEDULE))
+    time_passes(seconds=7)
+    worker_calls()
+    assert Delivery.objects.get().status == "exhausted"
+    monkeypatch.setattr(health, "GIVEN_UP_AFTER", timedelta(0))
+    faber.invites(connectionId="last")
+    worker_calls()
+    worker_works()
+    assert not Webhook.objects.get().is_enabled
+    assert (
+        Webhook.objects.get().lost_since == Delivery.objects.earliest("pk").created_at
+    )
+    receiver.calls.clear()
+    receiver.answers(200)
+    enables_and_recovers(faber, hook)
+    worker_works()
+    assert sorted(told(receiver)) == ["first", "last"]
+
+
+def test_what_was_lost_before_and_never_recovered_is_recovered_too(
+    faber, receiver, hook
+):
+    Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
+    lost = timezone.now() - timedelta(days=3)
+    for cause in ("lost_since", "recover_since"):
+        Webhook.objects.update(is_enabled=True, **{"lost_since": None, cause: lost})
+        receiver.answers(410)
+        faber.invites()
+        worker_calls()
+        assert Webhook.objects.get().lost_since == lost
+        assert Webhook.objects.get().recover_since is None
+
+
+def test_a_recovery_that_is_stopped_by_hand_begins_again_where_it_began(faber, hook):
+    lost = timezone.now() - timedelta(days=3)
+    Webhook.objects.update(recover_since=lost)
+    faber.put(f"/webhooks/{hook['id']}/disable")
+    assert Webhook.objects.get().lost_since == lost
+    enables_and_recovers(faber, hook)
+    assert Webhook.objects.get().recover_since == lost - SLACK
+
+
+def test_an_endorsers_webhook_is_not_called_by_recovering(faber, receiver, registers):
+    hook = registers(type="DelegatedEndorser", messageTypes=["connection_invited"])
+    faber.invites()
+    faber.post(f"/webhooks/{hook['id']}/recover", {"since": "2020-01-01T00:00:00Z"})
+    worker_works()
+    assert receiver.calls == []
+
+
+def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
+    faber, receiver, hook, registers
+):
+    """The event is kept for another address, which is still to be told."""
+    registers(messageTypes=["connection_invited"], url=receiver.url + "/other")
+    faber.invites()
+    worker_calls()
+    Delivery.objects.exclude(webhook=hook["id"]).update(
+        status="pending", due_at=in_days(9)
+    )
+    Webhook.objects.update(created_at=in_days(-99))
+    days_pass(31)
+    retention.forget()
+    assert Event.objects.count() == 1 and not Delivery.objects.filter(
+        webhook=hook["id"]
+    )
+    receiver.calls.clear()
+    enables_and_recovers(faber, hook, since=in_days(-35).isoformat())
+    worker_works()
+    assert receiver.calls == []
+
+
+def in_days(days):
+    return timezone.now() + timedelta(days=days)
+
+
+def test_what_a_killed_worker_had_claimed_is_closed_too(faber, receiver, hook):
+    faber.invites()
+    assert len(sending.claim(1, 1)) == 1
+    faber.put(f"/webhooks/{hook['id']}/disable")
+    tasks.keep_house()
+    assert Delivery.objects.get().status == "pending", "it may be at work"
+    time_passes(seconds=61)
+    tasks.keep_house()
+    [shown] = faber.get(f"/webhooks/{hook['id']}/deliveries")
+    assert (shown["status"], shown["error"]) == ("Exhausted", "webhook_disabled")
+    enables_and_recovers(faber, hook)
+    worker_works()
+    assert len(receiver.calls) == 1
+
+
+def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hook):
+    """Its transaction saw the webhook disabled, and ends when the recovery has found nothing."""
+    begun, over = Signal(), Signal()
+
+    def happens():
+        with transaction.atomic():
+            Connection.invite(faber.made.tenant.wallets.get(), "late")
+            begun.set()
+            assert over.wait(20)
+
+    def recovery():
+        assert begun.wait(20)
+        enables_and_recovers(faber, hook)
+        worker_works()
+        over.set()
+
+    faber.put(f"/webhooks/{hook['id']}/disable")
+    threads([happens, recovery])
+    assert receiver.calls == []
+    worker_works()
+    assert told(receiver) == ["late"]
+
+
+def test_a_recovery_repeats_what_is_never_confirmed_once(
+    faber, receiver, registers, monkeypatch
+):
+    monkeypatch.setattr(sending, "DEADLINE", 0.2)
+    receiver.silent = True
+    hook = registers(messageTypes=["connection_invited"], retryUnconfirmed=False)
+    faber.invites()
+    worker_calls()
+    enables_and_recovers(faber, hook, unconfirmed=True)
+    for _ in range(3):
+        worker_works()
+    assert len(receiver.calls) == 2
+
+
+def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
+    faber, receiver, registers
+):
+    registers(messageTypes=["connection_invited", "connection_negotiating"])
+    invited = faber.invites(connectionId="office")
+    faber.hosts().accepts_invitation(invited["invitation"])
+    Delivery.objects.exclude(event__object_id="office").delete()
+    [head] = sending.claim(1, 1)
+    head.webhook.secret = b"unreadable"
+    sending.send(head)
+    assert Delivery.objects.get(pk=head.pk).last_error == "internal_error"
+    Delivery.objects.filter(pk=head.pk).update(
+        due_at=timezone.now() + timedelta(days=9)
+    )
+    time_passes(seconds=301)
+    worker_calls()
+    assert [call.body["sequence"] for call in receiver.calls] == [2]

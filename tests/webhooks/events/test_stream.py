@@ -1,0 +1,251 @@
+"""GET /events/stream of the process that serves it: server-sent events, as they happen."""
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event as Signal
+
+import pytest
+import requests
+from django.db import transaction
+from prometheus_client import CollectorRegistry
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from agency.server import stream as streaming
+from connections.models import Connection
+from tenants.models import Tenant
+from tests.support.event_streams import Stream, database_connections, free_port, serving
+from tests.support.people import Organization
+from tests.support.processes import eventually
+from tests.support.races import threads
+from webhooks.events import feed
+from webhooks.events.stream import Hub, Listener
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+@pytest.fixture
+def server(transactional_db):
+    with serving(
+        "stream", free_port(), STREAM_LISTENERS="40", STREAM_LISTENERS_PER_TENANT="30"
+    ) as url:
+        yield url
+
+
+def test_events_come_as_they_happen_with_the_body_that_webhooks_are_sent(faber, server):
+    stream = Stream(faber, server)
+    assert stream.answer.headers["Content-Type"] == "text/event-stream"
+    assert stream.until_place() == []
+    faber.invites(connectionId="office")
+    started = time.monotonic()
+    while not (sent := stream.next()):
+        assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 2
+    [event] = faber.get("/events")
+    assert sent.body == event["body"]
+    assert faber.get("/events", after=sent.id) == []
+
+
+def test_a_listener_that_comes_again_misses_nothing_and_sees_nothing_twice(
+    faber, server
+):
+    stream = Stream(faber, server)
+    stream.until_place()
+    faber.invites(connectionId="a1")
+    assert stream.take(1) == ["a1"]
+    stream.close()
+    for name in ("b1", "c1"):
+        faber.invites(connectionId=name)
+    again = Stream(faber, server, last=stream.last)
+    assert again.take(2) == ["b1", "c1"]
+    faber.invites(connectionId="d1")
+    assert again.take(1) == ["d1"]
+
+
+def test_a_place_without_events_is_one_to_come_again_to(faber, server):
+    faber.invites(connectionId="before")
+    stream = Stream(faber, server)
+    assert stream.until_place() == [] and stream.last
+    stream.close()
+    faber.invites(connectionId="meanwhile")
+    assert Stream(faber, server, last=stream.last).take(1) == ["meanwhile"]
+
+
+def test_it_begins_where_asked_and_sends_what_is_wanted(faber, acme, server):
+    faber.invites(connectionId="a1"), faber.invites(connectionId="b1")
+    acme.invites(connectionId="theirs")
+    assert Stream(faber, server, "after=start").take(2) == ["a1", "b1"]
+    assert Stream(acme, server, "after=start").take(1) == ["theirs"]
+    one = Stream(faber, server, "after=start&objectId=b1")
+    assert [sent.body["object_id"] for sent in one.until_place()] == ["b1"]
+    faber.invites(connectionId="c1")
+    faber.delete("/connections/b1")
+    kinds = Stream(faber, server, "after=start&messageType=verification")
+    assert kinds.until_place() == []
+
+
+def test_many_events_are_caught_up_with_in_order_while_more_come(faber, server):
+    wallet = faber.made.tenant.wallets.get()
+    names = [f"c{number:04}" for number in range(1300)]
+    with transaction.atomic():
+        for name in names[:1200]:
+            Connection.invite(wallet, name)
+    stream = Stream(faber, server, "after=start")
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(
+            threads,
+            [lambda: [Connection.invite(wallet, name) for name in names[1200:]]],
+        )
+        assert stream.take(1300) == names
+        coming.result()
+
+
+def test_an_open_transaction_holds_later_events_back_and_none_is_lost(faber, server):
+    stream, begun, over = Stream(faber, server), Signal(), Signal()
+    stream.until_place()
+
+    def slow():
+        with transaction.atomic():
+            Connection.invite(faber.made.tenant.wallets.get(), "slow")
+            begun.set()
+            assert over.wait(20)
+
+    def quick():
+        assert begun.wait(20)
+        Connection.invite(faber.made.tenant.wallets.get(), "quick")
+        time.sleep(1)
+        over.set()
+
+    threads([slow, quick])
+    assert stream.take(2) == ["slow", "quick"]
+
+
+@pytest.mark.parametrize("kind", ["access_token", "subscription_key"])
+def test_a_revoked_key_ends_the_stream_within_seconds(faber, server, kind):
+    stream = Stream(faber, server)
+    stream.until_place()
+    faber.tenant.keys.get(kind=kind).revoke()
+    started = time.monotonic()
+    while not (last := stream.next()):
+        pass
+    assert time.monotonic() - started < 5
+    assert (last.event, last.body["code"]) == ("end", "unauthorized")
+    with pytest.raises(StopIteration):
+        stream.next()
+    assert Stream(faber, server).answer.status_code == 401
+
+
+def refused(response):
+    body = response.json()
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.headers["X-Request-Id"]
+    return response.status_code, body["code"]
+
+
+@pytest.mark.parametrize(
+    "query, expected",
+    [
+        ("after=x", (400, "invalid_cursor")),
+        ("messageType=x", (400, "invalid_request")),
+        ("objectId=" + "x" * 200, (400, "invalid_request")),
+        ("&".join(["a=1"] * 1001), (400, "invalid_request")),
+    ],
+)
+def test_a_wrong_wish_is_refused_as_by_the_list(faber, server, query, expected):
+    assert refused(Stream(faber, server, query).answer) == expected
+    assert refused(faber.send("get", f"/events?{query}")) == expected
+
+
+def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
+    class Broken(Hub):
+        async def read(self, *arguments):
+            return Listener(Tenant(), [], feed.FIRST, {})
+
+        async def messages(self, listener):
+            raise KeyError("bug")
+            yield
+
+    async def send(message):
+        pass
+
+    async def receive():
+        await asyncio.sleep(9)
+
+    application = streaming.Application()
+    application.hub = Broken()
+    asyncio.run(
+        application.stream(
+            {"type": "http", "method": "GET", "path": "/"}, receive, send
+        )
+    )
+    assert "a stream broke" in caplog.text and application.hub.all() == []
+
+
+def test_who_is_nobody_is_refused_and_nothing_else_is_served(faber, server):
+    assert refused(requests.get(f"{server}/events/stream", timeout=9)) == (
+        401,
+        "unauthorized",
+    )
+    token = {"Authorization": faber.headers["Authorization"]}
+    later = requests.get(
+        f"{server}/credentials/v1/events/stream", headers=token, stream=True, timeout=9
+    )
+    assert later.status_code == 200
+    assert refused(requests.post(f"{server}/events/stream", timeout=9))[0] == 405
+    assert refused(requests.get(f"{server}/events", timeout=9)) == (404, "not_found")
+    assert requests.get(f"{server}/health", timeout=9).text == "Healthy"
+
+
+def test_listeners_are_capped_for_each_organization_and_for_the_process(
+    faber, acme, server
+):
+    mine = [Stream(faber, server) for _ in range(30)]
+    assert refused(Stream(faber, server).answer) == (429, "too_many_listeners")
+    theirs = [Stream(acme, server) for _ in range(10)]
+    assert {one.answer.status_code for one in mine + theirs} == {200}
+    assert refused(Stream(acme, server).answer) == (503, "stream_full")
+    mine[0].close()
+    deadline = time.monotonic() + 5
+    while (answer := Stream(acme, server).answer).status_code != 200:
+        assert time.monotonic() < deadline, answer.content
+
+
+def test_open_streams_are_counted_with_what_all_processes_count(faber, tmp_path):
+    shared = {"METRICS_TOKEN": "x", "METRICS_ROOT": str(tmp_path)}
+    with serving("stream", free_port(), **shared) as url:
+        streams = [Stream(faber, url) for _ in range(3)]
+        eventually(lambda: listeners(tmp_path) == 3)
+        streams[0].close()
+        eventually(lambda: listeners(tmp_path) == 2)
+
+
+def listeners(folder):
+    found = CollectorRegistry()
+    MultiProcessCollector(found, str(folder))
+    return found.get_sample_value("agency_stream_listeners")
+
+
+def test_listeners_hold_no_database_connections(faber, server):
+    before = database_connections()
+    streams = [Stream(faber, server, "after=start") for _ in range(30)]
+    for stream in streams:
+        stream.until_place()
+    faber.invites(connectionId="office")
+    assert [stream.take(1) for stream in streams] == [["office"]] * 30
+    assert database_connections() - before <= 4
+
+
+def test_the_web_server_says_where_the_stream_is(faber, settings):
+    settings.STREAM_URL = "http://127.0.0.1:8001"
+    response = faber.send("get", "/agency/v1/events/stream")
+    assert (response.status_code, response.json()["code"]) == (421, "stream_elsewhere")
+    place = "http://127.0.0.1:8001/agency/v1/events/stream"
+    assert place in response.json()["message"]
+    assert response.headers["Link"].startswith(f"<{place}>;")
+    settings.STREAM_URL = settings.PUBLIC_URL
+    assert "proxy" in faber.send("get", "/events/stream").json()["message"]
+
+
+def test_without_a_key_the_web_server_says_nothing(faber, client):
+    assert client.get("/events/stream").status_code == 401
+    assert Organization("Acme").send("get", "/events/stream").status_code == 421
