@@ -3,12 +3,12 @@
 from functools import partial
 
 from django.db import IntegrityError, transaction
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
+from agency.api.openapi.operation import operation
 from agency.api.pagination import parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
@@ -29,51 +29,6 @@ from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from wallets.api.wallets import WalletView
 from wallets.models import Wallet
-
-INVITED = OpenApiExample(
-    "An invitation",
-    {
-        "connectionId": "0196f3a1-1111-7000-8000-000000000001",
-        "state": "Invited",
-        "invitation": "eyJAdHlwZSI6ICJodHRwczovL2RpZGNvbW0ub3JnL2Nvbm5lY3Rpb25zLzEu…",
-        "invitationUrl": "https://agency.example/i/3q2-7wAbCdEfGhIjKlMnOp",
-        "createdAtUtc": "2026-01-31T08:00:00.000000Z",
-        "multiParty": False,
-    },
-    response_only=True,
-)
-NAMED = OpenApiExample("Named", {"name": "Rex"}, request_only=True)
-BY_OUT_OF_BAND = OpenApiExample(
-    "Out of band",
-    {
-        "protocol": "out-of-band",
-        "handshakes": ["didexchange/1.1", "connections/1.0"],
-        "goalCode": "issue-vc",
-        "goal": "To issue a dog licence",
-        "reuse": True,
-    },
-    request_only=True,
-)
-CONNECTED = OpenApiExample(
-    "Connected",
-    {
-        "connectionId": "0196f3a1-1111-7000-8000-000000000002",
-        "name": "Registry office",
-        "myDid": "2NW27jTLopL5zrDKb1Mmx5",
-        "theirDid": "V4SGRU86Z58d6TV7PBUe6f",
-        "myKey": "kLAQgihHxLWfmSWgbKTqb99Cn6t2nsiA8SULbA1mLi1",
-        "theirKey": "5R6FVbR8FbxiGUj4zZgM6KAhjjLpNJnTSy12bim45a4k",
-        "state": "Connected",
-        "endpoint": {
-            "did": "V4SGRU86Z58d6TV7PBUe6f",
-            "verkey": ["5R6FVbR8FbxiGUj4zZgM6KAhjjLpNJnTSy12bim45a4k"],
-            "uri": "https://agency.example/didcomm",
-        },
-        "createdAtUtc": "2026-01-31T08:00:00.000000Z",
-        "multiParty": False,
-    },
-    response_only=True,
-)
 
 
 def of(wallet):
@@ -113,14 +68,11 @@ class OrganizationView(View):
         )
 
 
-@extend_schema(tags=["Connections"])
 class Connections(OrganizationView):
-    @extend_schema(
-        operation_id="createConnection",
-        summary="Invite somebody",
+    @operation(
+        "createConnection",
         request=ConnectionInvitationParameters,
-        responses=ConnectionContract,
-        examples=[INVITED, NAMED, BY_OUT_OF_BAND],
+        response=ConnectionContract,
     )
     def create(self, request):
         body = self.parse_body(ConnectionInvitationParameters)
@@ -128,48 +80,26 @@ class Connections(OrganizationView):
             ConnectionContract, self.perform(invite, self.wallet, body)
         )
 
-    @extend_schema(
-        operation_id="listConnections",
-        summary="List connections, newest first",
+    @operation(
+        "listConnections",
+        response=ConnectionContract(many=True),
         parameters=parameters(ConnectionQuery),
-        responses=ConnectionContract(many=True),
-        examples=[CONNECTED],
     )
     def list(self, request):
         return self.list_response(ConnectionContract, of(self.wallet), ConnectionQuery)
 
-    @extend_schema(
-        operation_id="getConnection",
-        summary="Read a connection",
-        parameters=[PREFER],
-        responses=ConnectionContract,
-        examples=[CONNECTED],
-    )
+    @operation("getConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
             ConnectionContract, partial(one, self.wallet, connectionId)
         )
 
-    @extend_schema(
-        operation_id="deleteConnection",
-        summary="Delete a connection; what is open on it is declined",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteConnection")
     def destroy(self, request, connectionId):
         one(self.wallet, connectionId).remove()
         return Response()
 
 
-MESSAGE = {
-    "connectionId": "0196f3a1-1111-7000-8000-000000000001",
-    "text": "Please bring the old licence.",
-    "direction": "Outgoing",
-}
-MOMENT = "2026-01-31T08:00:00.000000Z"
-
-
-@extend_schema(tags=["Messages"])
 class Messages(OrganizationView):
     @property
     def rows(self):
@@ -178,19 +108,7 @@ class Messages(OrganizationView):
         )
         return written.select_related("connection")
 
-    @extend_schema(
-        operation_id="sendMessage",
-        summary="Write to a connection",
-        request=BasicMessageParameters,
-        responses=None,
-        examples=[
-            OpenApiExample(
-                "A text",
-                {"connectionId": MESSAGE["connectionId"], "text": MESSAGE["text"]},
-                request_only=True,
-            )
-        ],
-    )
+    @operation("sendMessage", request=BasicMessageParameters)
     def create(self, request):
         body = self.parse_body(BasicMessageParameters)
         self.perform(
@@ -198,55 +116,28 @@ class Messages(OrganizationView):
         )
         return Response()
 
-    @extend_schema(
-        operation_id="listMessages",
-        summary="List the messages of a connection, newest first",
+    @operation(
+        "listMessages",
+        response=BasicMessageRecord(many=True),
         parameters=parameters(BasicMessageQuery),
-        responses=BasicMessageRecord(many=True),
-        examples=[
-            OpenApiExample(
-                "A text",
-                {
-                    "id": "0196f3a6-6666-7000-8000-000000000003",
-                    "typeName": "BasicMessageRecord",
-                    "sentTime": MOMENT,
-                    "createdAtUtc": MOMENT,
-                    "updatedAtUtc": MOMENT,
-                    **MESSAGE,
-                },
-                response_only=True,
-            )
-        ],
     )
     def list(self, request, connectionId):
         connection = one(self.wallet, connectionId)
         rows = self.rows.filter(connection=connection)
         return self.list_response(BasicMessageRecord, rows, BasicMessageQuery)
 
-    @extend_schema(
-        operation_id="getMessage",
-        summary="Read a message",
-        responses=BasicMessageContract,
-        examples=[
-            OpenApiExample(
-                "A text", {"timestamp": MOMENT, **MESSAGE}, response_only=True
-            )
-        ],
-    )
+    @operation("getMessage", response=BasicMessageContract)
     def retrieve(self, request, messageId):
         return self.to_response(BasicMessageContract, get_or_404(self.rows, messageId))
 
 
-@extend_schema(tags=["Wallet connections"])
 class WalletConnections(WalletView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
 
-    @extend_schema(
-        operation_id="acceptInvitation",
-        summary="Accept an invitation",
+    @operation(
+        "acceptInvitation",
         request={"multipart/form-data": AcceptInvitationParameters},
-        responses=ConnectionContract,
-        examples=[CONNECTED],
+        response=ConnectionContract,
     )
     def accept(self, request, walletId):
         wallet = self.wallet
@@ -260,46 +151,31 @@ class WalletConnections(WalletView):
             raise error
         return self.to_response(ConnectionContract, connection)
 
-    @extend_schema(
-        operation_id="listWalletConnections",
-        summary="List what the wallet is connected to",
+    @operation(
+        "listWalletConnections",
+        response=ConnectionContract(many=True),
         parameters=parameters(WalletConnectionQuery),
-        responses=ConnectionContract(many=True),
-        examples=[CONNECTED],
     )
     def list(self, request, walletId):
         rows = of(self.wallet).filter(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
-    @extend_schema(
-        operation_id="listInvitations",
-        summary="List what is not connected yet",
+    @operation(
+        "listInvitations",
+        response=ConnectionContract(many=True),
         parameters=parameters(WalletConnectionQuery),
-        responses=ConnectionContract(many=True),
-        examples=[CONNECTED],
     )
     def invitations(self, request, walletId):
         rows = of(self.wallet).exclude(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
-    @extend_schema(
-        operation_id="getWalletConnection",
-        summary="Read a connection of the wallet",
-        parameters=[PREFER],
-        responses=ConnectionContract,
-        examples=[CONNECTED],
-    )
+    @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
         return self.wait_for_change(
             ConnectionContract, partial(one, self.wallet, connectionId)
         )
 
-    @extend_schema(
-        operation_id="deleteWalletConnection",
-        summary="Delete a connection of the wallet",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteWalletConnection")
     def destroy(self, request, walletId, connectionId):
         one(self.wallet, connectionId).remove()
         return Response()

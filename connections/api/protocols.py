@@ -1,27 +1,14 @@
 """How one connection is spoken: versions, a new key, its end."""
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 
+from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.connections import OrganizationView, one
 from connections.models import Connection
 
 AUTO = "auto"
 EXCHANGE_VERSIONS = [AUTO, *Connection.Version.values]
-SPOKEN = OpenApiExample(
-    "A modern agent",
-    {
-        "connectionId": "0196f3a1-1111-7000-8000-000000000002",
-        "handshake": "didexchange/1.1",
-        "exchangeVersion": "auto",
-        "issueCredential": "2.0",
-        "presentProof": "2.0",
-        "disclosed": ["basicmessage/1.0", "issue-credential/2.0", "present-proof/2.0"],
-        "rotationPending": False,
-    },
-    response_only=True,
-)
 
 
 class ProtocolParameters(Parameters):
@@ -66,26 +53,13 @@ class ProtocolContract(Contract):
         )
 
 
-@extend_schema(tags=["Connections"])
 class Protocols(OrganizationView):
-    @extend_schema(
-        operation_id="getConnectionProtocols",
-        summary="See how a connection is spoken",
-        responses=ProtocolContract,
-        examples=[SPOKEN],
-    )
+    @operation("getConnectionProtocols", response=ProtocolContract)
     def retrieve(self, request, connectionId):
         return self.to_response(ProtocolContract, one(self.wallet, connectionId))
 
-    @extend_schema(
-        operation_id="setConnectionProtocols",
-        summary="Choose the version of new exchanges",
-        request=ProtocolParameters,
-        responses=ProtocolContract,
-        examples=[
-            OpenApiExample("Version 2", {"exchangeVersion": "2.0"}, request_only=True),
-            SPOKEN,
-        ],
+    @operation(
+        "setConnectionProtocols", request=ProtocolParameters, response=ProtocolContract
     )
     def update(self, request, connectionId):
         connection = one(self.wallet, connectionId)
@@ -93,28 +67,12 @@ class Protocols(OrganizationView):
         self.perform(connection.choose_version, "" if chosen == AUTO else chosen)
         return self.retrieve(request, connectionId)
 
-    @extend_schema(
-        operation_id="rotateConnection",
-        summary="Take a new key for a connection",
-        description="It counts once the peer has agreed; until then messages to either key are "
-        "taken. 409 `rotation_unknown` where the peer has not said that it speaks did-rotate.",
-        request=None,
-        responses=ProtocolContract,
-        examples=[SPOKEN],
-    )
+    @operation("rotateConnection", response=ProtocolContract)
     def rotate(self, request, connectionId):
         self.perform(one(self.wallet, connectionId).rotate)
         return self.retrieve(request, connectionId)
 
-    @extend_schema(
-        operation_id="endConnection",
-        summary="End a connection and keep its record",
-        description="What is open on it is declined and the peer is told. The state stays "
-        "Connected with `endedAtUtc`; nothing more is sent or taken (409 `connection_gone`).",
-        request=None,
-        responses=ProtocolContract,
-        examples=[SPOKEN],
-    )
+    @operation("endConnection", response=ProtocolContract)
     def end(self, request, connectionId):
         self.perform(one(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)

@@ -1,18 +1,16 @@
 """Credentials in the wallet API: the holder's side."""
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
-from agency.api.openapi import examples
+from agency.api.openapi.operation import operation
 from agency.api.pagination import parameters
 from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
-from credentials.api.definitions import DEFINITION_ID, VALUES
-from credentials.api.issuer import CREDENTIAL, of, with_parties
+from credentials.api.issuer import of, with_parties
 from credentials.api.serializers import (
     ConnectionCredentialQuery,
     CounterProposalParameters,
@@ -25,26 +23,7 @@ from credentials.issue_credential import messages
 from credentials.models import Credential
 from wallets.api.wallets import WalletView
 
-PROPOSED = OpenApiExample(
-    "A proposed credential",
-    {
-        "credentialId": examples.CREDENTIAL_OF_WALLET,
-        "state": "Proposed",
-        "connectionId": examples.CONNECTION_OF_WALLET,
-        "definitionId": DEFINITION_ID,
-        "issuedAtUtc": "2026-01-31T08:00:00.000000Z",
-        "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
-        "proposal": {
-            "comment": "For my application",
-            "definitionId": DEFINITION_ID,
-            "credentialValues": VALUES,
-        },
-    },
-    response_only=True,
-)
 
-
-@extend_schema(tags=["Wallet credentials"])
 class WalletCredentials(WalletView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
 
@@ -52,45 +31,27 @@ class WalletCredentials(WalletView):
     def rows(self):
         return of(self.wallet)
 
-    @extend_schema(
-        operation_id="listWalletCredentials",
-        summary="List offers and credentials, newest first",
+    @operation(
+        "listWalletCredentials",
+        response=CredentialContract(many=True),
         parameters=parameters(CredentialQuery),
-        responses=CredentialContract(many=True),
-        examples=[CREDENTIAL],
     )
     def list(self, request, walletId):
         return self.list_response(CredentialContract, self.rows, CredentialQuery)
 
-    @extend_schema(
-        operation_id="listCredentialsForConnectionId",
-        summary="List offers and credentials of one connection",
+    @operation(
+        "listCredentialsForConnectionId",
+        response=CredentialContract(many=True),
         parameters=parameters(ConnectionCredentialQuery),
-        responses=CredentialContract(many=True),
-        examples=[CREDENTIAL],
     )
     def list_of_connection(self, request, walletId, connectionId):
         rows = self.rows.filter(connection__connection_id=connectionId)
         return self.list_response(CredentialContract, rows, ConnectionCredentialQuery)
 
-    @extend_schema(
-        operation_id="proposeCredential",
-        summary="Tell a connection which credential is wanted",
-        description="The issuer may offer it, offer another one, or decline.",
+    @operation(
+        "proposeCredential",
         request={"application/json": CredentialProposalParameters},
-        responses=CredentialContract,
-        examples=[
-            PROPOSED,
-            OpenApiExample(
-                "A proposal",
-                {
-                    "definitionId": DEFINITION_ID,
-                    "credentialValues": VALUES,
-                    "comment": "For my application",
-                },
-                request_only=True,
-            ),
-        ],
+        response=CredentialContract,
     )
     def propose(self, request, walletId, connectionId):
         wallet = self.wallet
@@ -104,20 +65,10 @@ class WalletCredentials(WalletView):
         proposed = self.perform(Credential.propose, connection, body)
         return self.to_response(CredentialContract, get_or_404(self.rows, proposed.pk))
 
-    @extend_schema(
-        operation_id="counterCredentialOffer",
-        summary="Answer an offer by saying what is wanted instead",
-        description="What the body leaves out stays as offered. The issuer may offer again.",
+    @operation(
+        "counterCredentialOffer",
         request={"application/json": CounterProposalParameters},
-        responses=CredentialContract,
-        examples=[
-            PROPOSED,
-            OpenApiExample(
-                "Another value",
-                {"credentialValues": VALUES, "comment": "Wrong year"},
-                request_only=True,
-            ),
-        ],
+        response=CredentialContract,
     )
     def counter(self, request, walletId, credentialId):
         body = self.parse_body(CounterProposalParameters)
@@ -127,35 +78,22 @@ class WalletCredentials(WalletView):
             CredentialContract, get_or_404(self.rows, credential.pk)
         )
 
-    @extend_schema(
-        operation_id="getWalletCredential",
-        summary="Read an offer or credential",
-        parameters=[PREFER],
-        responses=CredentialContract,
-        examples=[CREDENTIAL],
-    )
+    @operation("getWalletCredential", response=CredentialContract, parameters=[PREFER])
     def retrieve(self, request, walletId, credentialId):
         return self.wait_for_change(
             CredentialContract, lambda: get_or_404(self.rows, credentialId)
         )
 
-    @extend_schema(
-        operation_id="acceptCredentialOffer",
-        summary="Accept an offer",
-        request=None,
-        responses=None,
-    )
+    @operation("acceptCredentialOffer")
     @heavy
     def accept(self, request, walletId, credentialId):
         self.perform(get_or_404(with_parties(self.rows), credentialId).accept)
         return Response()
 
-    @extend_schema(
-        operation_id="acceptCredential",
-        summary="Accept an offer given as a link or data",
+    @operation(
+        "acceptCredential",
         request={"multipart/form-data": CredentialDataParameters},
-        responses=CredentialContract,
-        examples=[CREDENTIAL],
+        response=CredentialContract,
     )
     @heavy
     def accept_data(self, request, walletId):
@@ -166,22 +104,12 @@ class WalletCredentials(WalletView):
         taken.connection.require_mine(taken)
         return self.to_response(CredentialContract, get_or_404(self.rows, taken.pk))
 
-    @extend_schema(
-        operation_id="declineCredentialOffer",
-        summary="Decline an offer; both sides become Rejected",
-        request=None,
-        responses=None,
-    )
+    @operation("declineCredentialOffer")
     def decline(self, request, walletId, credentialId):
         self.perform(get_or_404(with_parties(self.rows), credentialId).decline)
         return Response()
 
-    @extend_schema(
-        operation_id="deleteWalletCredential",
-        summary="Delete a credential; an open offer is declined first",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteWalletCredential")
     def destroy(self, request, walletId, credentialId):
         get_or_404(with_parties(self.rows), credentialId).remove()
         return Response()

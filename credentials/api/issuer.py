@@ -1,14 +1,14 @@
 """Credentials in the credentials API: the issuer's side."""
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
+from agency.api.openapi.operation import operation
 from agency.api.pagination import parameters
 from agency.api.views import View, get_or_404, heavy, or_404
 from connections.api.serializers import terms
 from connections.models import Connection
-from credentials.api.definitions import DEFINITION_ID, SCHEMA_ID, VALUES, definition
+from credentials.api.definitions import definition
 from credentials.api.serializers import (
     CredentialAnswerParameters,
     CredentialContract,
@@ -17,22 +17,6 @@ from credentials.api.serializers import (
     CredentialValues,
 )
 from credentials.models import Credential, CredentialDefinition, organization
-
-CREDENTIAL = OpenApiExample(
-    "An issued credential",
-    {
-        "credentialId": "0196f3a2-2222-7000-8000-000000000001",
-        "state": "Issued",
-        "connectionId": "0196f3a1-1111-7000-8000-000000000001",
-        "definitionId": DEFINITION_ID,
-        "schemaId": SCHEMA_ID,
-        "issuedAtUtc": "2026-01-31T08:00:00.000000Z",
-        "IssuedAtUtc": "2026-01-31T08:00:00.000000Z",
-        "acceptedAtUtc": "2026-01-31T08:00:00.000000Z",
-        "values": VALUES,
-    },
-    response_only=True,
-)
 
 
 def with_parties(rows):
@@ -44,7 +28,6 @@ def of(wallet):
     return Credential.objects.filter(wallet=wallet).select_related("connection")
 
 
-@extend_schema(tags=["Credentials"])
 class Credentials(View):
     @property
     def rows(self):
@@ -53,35 +36,10 @@ class Credentials(View):
         )
         return issued.select_related("connection")
 
-    @extend_schema(
-        operation_id="createCredential",
-        summary="Offer a credential to a connection or, without one, by a link",
+    @operation(
+        "createCredential",
         request=CredentialOfferParameters,
-        responses=CredentialContract,
-        examples=[
-            CREDENTIAL,
-            OpenApiExample(
-                "An offer",
-                {
-                    "definitionId": DEFINITION_ID,
-                    "connectionId": "0196f3a1-1111-7000-8000-000000000001",
-                    "automaticIssuance": False,
-                    "credentialValues": VALUES,
-                },
-                request_only=True,
-            ),
-            OpenApiExample(
-                "By an out-of-band invitation, after connecting",
-                {
-                    "definitionId": DEFINITION_ID,
-                    "automaticIssuance": True,
-                    "credentialValues": VALUES,
-                    "protocol": "out-of-band",
-                    "handshakes": ["didexchange/1.1", "connections/1.0"],
-                },
-                request_only=True,
-            ),
-        ],
+        response=CredentialContract,
     )
     @heavy
     def create(self, request):
@@ -110,42 +68,30 @@ class Credentials(View):
             connections.select_related("wallet", "my_key").first(), Connection
         )
 
-    @extend_schema(
-        operation_id="listCredentials",
-        summary="List issued and offered credentials, newest first",
+    @operation(
+        "listCredentials",
+        response=CredentialContract(many=True),
         parameters=parameters(CredentialQuery),
-        responses=CredentialContract(many=True),
-        examples=[CREDENTIAL],
     )
     def list(self, request):
         return self.list_response(
             CredentialContract, of(organization(self.tenant)), CredentialQuery
         )
 
-    @extend_schema(
-        operation_id="getCredential",
-        summary="Read a credential",
-        parameters=[PREFER],
-        responses=CredentialContract,
-        examples=[CREDENTIAL],
-    )
+    @operation("getCredential", response=CredentialContract, parameters=[PREFER])
     def retrieve(self, request, credentialId):
         return self.wait_for_change(
             CredentialContract, lambda: get_or_404(self.rows, credentialId)
         )
 
-    @extend_schema(
-        operation_id="issueCredential",
-        summary="Issue a requested credential",
-        description="A body replaces all values of the offer.",
+    @operation(
+        "issueCredential",
         request={
             "application/json": {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
             }
         },
-        responses=None,
-        examples=[OpenApiExample("Values", VALUES, request_only=True)],
     )
     @heavy
     def issue(self, request, credentialId):
@@ -154,27 +100,10 @@ class Credentials(View):
         self.perform(credential.issue, values, prepare=credential.reserve_place)
         return Response()
 
-    @extend_schema(
-        operation_id="offerCredentialFromProposal",
-        summary="Offer what a holder has proposed, or something else",
-        description="In the thread of the proposal. 400 `definition_unclear`: the proposal does "
-        "not say which definition of yours it means, so give it.",
+    @operation(
+        "offerCredentialFromProposal",
         request=CredentialAnswerParameters,
-        responses=CredentialContract,
-        examples=[
-            CREDENTIAL,
-            OpenApiExample(
-                "As proposed", {"automaticIssuance": True}, request_only=True
-            ),
-            OpenApiExample(
-                "Something else",
-                {
-                    "definitionId": DEFINITION_ID,
-                    "credentialValues": VALUES | {"Graduation year": "2019"},
-                },
-                request_only=True,
-            ),
-        ],
+        response=CredentialContract,
     )
     @heavy
     def answer_proposal(self, request, credentialId):
@@ -188,33 +117,18 @@ class Credentials(View):
             CredentialContract, get_or_404(self.rows, credential.pk)
         )
 
-    @extend_schema(
-        operation_id="revokeCredential",
-        summary="Revoke an issued credential",
-        request=None,
-        responses=None,
-    )
+    @operation("revokeCredential")
     @heavy
     def revoke(self, request, credentialId):
         get_or_404(with_parties(self.rows), credentialId).revoke()
         return Response()
 
-    @extend_schema(
-        operation_id="deleteCredential",
-        summary="Delete a record without revoking; an open offer is withdrawn first",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteCredential")
     def destroy(self, request, credentialId):
         get_or_404(with_parties(self.rows), credentialId).remove()
         return Response()
 
-    @extend_schema(
-        operation_id="purgeCredentials",
-        summary="Delete all finished records of a definition without revoking",
-        request=None,
-        responses=None,
-    )
+    @operation("purgeCredentials")
     def purge(self, request, definitionId):
         definitions = CredentialDefinition.objects.filter(tenant=self.tenant)
         or_404(

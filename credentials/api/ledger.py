@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiTypes, extend_schema
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
+from agency.api.openapi.operation import operation
 from agency.api.serializers import Parameters
 from agency.core.errors import NotFound
 from credentials.models import PublishedObject
@@ -27,28 +28,26 @@ class StatusListQuery(Parameters):
     )
 
 
-@extend_schema(tags=["Ledger"], auth=[], responses=OpenApiTypes.OBJECT)
+@extend_schema(auth=[])
 class Ledger(viewsets.ViewSet):
     authentication_classes = []
     permission_classes = []
 
-    @extend_schema(operation_id="getLedgerSchema", summary="A published schema")
+    @operation("getLedgerSchema", response=OpenApiTypes.OBJECT)
     def read_schema(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.SCHEMA, objectId)
 
-    @extend_schema(operation_id="getLedgerDefinition", summary="A published definition")
+    @operation("getLedgerDefinition", response=OpenApiTypes.OBJECT)
     def read_definition(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.DEFINITION, objectId)
 
-    @extend_schema(
-        operation_id="getLedgerRegistry", summary="A published revocation registry"
-    )
+    @operation("getLedgerRegistry", response=OpenApiTypes.OBJECT)
     def read_registry(self, request, networkId, objectId):
         return self.published(networkId, PublishedObject.Kind.REGISTRY, objectId)
 
-    @extend_schema(
-        operation_id="getLedgerStatusList",
-        summary="The newest list of a registry at a time",
+    @operation(
+        "getLedgerStatusList",
+        response=OpenApiTypes.OBJECT,
         parameters=[StatusListQuery],
     )
     def read_status_list(self, request, networkId, objectId):

@@ -6,20 +6,17 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.api.authentication import ProviderAuthentication
 from agency.api.negotiation import JSONParser
+from agency.api.openapi.operation import operation
 from agency.api.pagination import parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import Conflict
 from organizations import usage
 from organizations.api.organizations import (
-    NETWORK,
-    TENANT,
-    WANTED,
     make,
     networks,
     with_issuer,
@@ -44,24 +41,6 @@ MEMBERS = {
     ApiKey.Kind.ACCESS_TOKEN: "accessToken",
     ApiKey.Kind.SUBSCRIPTION_KEY: "subscriptionKey",
 }
-KEYS = OpenApiExample(
-    "Keys",
-    {
-        "accessToken": "agt_8Jq0…",
-        "subscriptionKey": "ags_x7Tb…",
-    },
-    response_only=True,
-)
-MONTH = OpenApiExample(
-    "A month",
-    {
-        "periodStart": "2026-01-01T00:00:00.000000Z",
-        "periodEnd": "2026-02-01T00:00:00.000000Z",
-        "credentialCount": 120,
-        "verificationCount": 45,
-    },
-    response_only=True,
-)
 
 
 class ProviderView(View):
@@ -82,56 +61,33 @@ class ProviderView(View):
         return with_issuer(usage.tenants_of(self.provider))
 
 
-@extend_schema(tags=["Provider"])
 class ProviderTenants(ProviderView):
-    @extend_schema(
-        operation_id="listProviderTenants",
-        summary="List the account's organizations, newest first",
+    @operation(
+        "listProviderTenants",
+        response=TenantContract(many=True),
         parameters=parameters(TenantQuery),
-        responses=TenantContract(many=True),
-        examples=[TENANT],
     )
     def list(self, request: Request) -> Response:
         return self.list_response(TenantContract, self.rows, TenantQuery)
 
-    @extend_schema(
-        operation_id="createProviderTenant",
-        summary="Make an organization",
-        request=TenantParameters,
-        responses=TenantContract,
-        examples=[WANTED, TENANT],
+    @operation(
+        "createProviderTenant", request=TenantParameters, response=TenantContract
     )
     def create(self, request: Request) -> Response:
         made = self.perform(make, self.provider, self.parse_body(TenantParameters))
         return self.to_response(TenantContract, self.rows.get(pk=made.pk))
 
-    @extend_schema(
-        operation_id="deleteAllProviderTenants",
-        summary="Delete all organizations of the account",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteAllProviderTenants")
     def destroy_all(self, request: Request) -> Response:
         for tenant in self.rows:
             remove_organization(tenant)
         return Response()
 
-    @extend_schema(
-        operation_id="getProviderTenant",
-        summary="Read an organization",
-        responses=TenantContract,
-        examples=[TENANT],
-    )
+    @operation("getProviderTenant", response=TenantContract)
     def retrieve(self, request: Request, tenantId: str) -> Response:
         return self.to_response(TenantContract, self.one(tenantId))
 
-    @extend_schema(
-        operation_id="updateProviderTenant",
-        summary="Change the name, the picture or the QR codes of an organization",
-        request=TenantUpdateParameters,
-        responses=None,
-        examples=[OpenApiExample("Renamed", {"name": "Registry"}, request_only=True)],
-    )
+    @operation("updateProviderTenant", request=TenantUpdateParameters)
     def update(self, request: Request, tenantId: str) -> Response:
         tenant, body = self.one(tenantId), self.parse_body(TenantUpdateParameters)
         names = {
@@ -144,32 +100,16 @@ class ProviderTenants(ProviderView):
         self.perform(partial(rows.update, **changes, updated_at=now))
         return Response()
 
-    @extend_schema(
-        operation_id="deleteProviderTenant",
-        summary="Delete an organization with all that is in it",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteProviderTenant")
     def destroy(self, request: Request, tenantId: str) -> Response:
         remove_organization(self.one(tenantId))
         return Response()
 
-    @extend_schema(
-        operation_id="getProviderTenantKeys",
-        summary="The newest keys of an organization",
-        responses=TenantKeysContract,
-        examples=[KEYS],
-    )
+    @operation("getProviderTenantKeys", response=TenantKeysContract)
     def keys(self, request: Request, tenantId: str) -> Response:
         return self.to_response(TenantKeysContract, readable_keys(self.one(tenantId)))
 
-    @extend_schema(
-        operation_id="changeProviderTenantKeys",
-        summary="New keys for an organization; the old ones live on for 24 hours",
-        request=None,
-        responses=TenantKeysContract,
-        examples=[KEYS],
-    )
+    @operation("changeProviderTenantKeys", response=TenantKeysContract)
     def change_keys(self, request: Request, tenantId: str) -> Response:
         made = self.perform(new_keys, self.one(tenantId), shown_once=True)
         return self.to_response(TenantKeysContract, made)
@@ -213,90 +153,51 @@ def new_keys(tenant: Tenant) -> dict[str, str]:
     }
 
 
-@extend_schema(tags=["Provider"])
 class ProviderAssets(ProviderView):
     parser_classes = [assets.PictureFormParser, JSONParser]
 
-    @extend_schema(
-        operation_id="addAsset",
-        summary="Publish a picture",
+    @operation(
+        "addAsset",
         request={"multipart/form-data": PictureParameters},
-        responses=AssetContract,
-        examples=[
-            OpenApiExample(
-                "Its address",
-                {
-                    "publicUri": "https://agency.example/assets/3q2-7wAbCdEfGhIjKlMnOp.png"
-                },
-                response_only=True,
-            )
-        ],
+        response=AssetContract,
     )
     def create(self, request: Request) -> Response:
         asset = self.perform(assets.store, self.provider, assets.uploaded(request.data))
         return self.to_response(AssetContract, asset)
 
 
-@extend_schema(tags=["Provider"])
 class Analytics(ProviderView):
-    @extend_schema(
-        operation_id="getCloudWalletCount",
-        summary="How many wallets the account's organizations host",
-        responses=CloudWalletAnalyticsContract,
-        examples=[OpenApiExample("Some", {"total": 42}, response_only=True)],
-    )
+    @operation("getCloudWalletCount", response=CloudWalletAnalyticsContract)
     def wallets(self, request: Request) -> Response:
         return self.to_response(
             CloudWalletAnalyticsContract, usage.count_cloud_wallets(self.provider)
         )
 
-    @extend_schema(
-        operation_id="getCurrentUsage",
-        summary="What was issued and verified this month (UTC)",
-        responses=UsageContract,
-        examples=[MONTH],
-    )
+    @operation("getCurrentUsage", response=UsageContract)
     def current(self, request: Request) -> Response:
         return self.to_response(
             UsageContract, usage.by_month(self.provider, timezone.now(), 1)[0]
         )
 
-    @extend_schema(
-        operation_id="searchUsage",
-        summary="What was issued and verified, by month, newest first, 24 months at most",
-        responses=UsageContract(many=True),
-        examples=[MONTH],
-    )
+    @operation("searchUsage", response=UsageContract(many=True))
     def search(self, request: Request) -> Response:
         months = usage.by_month(self.provider, timezone.now())
         return Response(UsageContract(months, many=True).data)
 
 
-@extend_schema(tags=["Provider"])
 class ProviderNetworks(ProviderView):
-    @extend_schema(
-        operation_id="listProviderNetworks",
-        summary="List the networks",
-        responses=NetworkContract(many=True),
-        examples=[NETWORK],
-    )
+    @operation("listProviderNetworks", response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
         return Response(NetworkContract(networks(), many=True).data)
 
-    @extend_schema(
-        operation_id="getRegions",
-        summary="The regions by id",
-        responses={
+    @operation(
+        "getRegions",
+        response={
             (200, "application/json"): {
                 "type": "object",
                 "additionalProperties": {"type": "string"},
             }
         },
-        examples=[
-            OpenApiExample(
-                "One", {"UnitedStates": "United States"}, response_only=True
-            ),
-        ],
     )
     def regions(self, request: Request) -> Response:
         return Response(settings.REGIONS)

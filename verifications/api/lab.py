@@ -3,16 +3,15 @@
 import time
 from typing import Any
 
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, Parameters
 from agency.api.views import View, get_or_404
 from credentials.api.serializers import values_field
 from credentials.ledgers import registry_of
-from verifications.api.policies import POLICY
 from verifications.api.serializers import VerificationPolicyParameters
 from verifications.models import VerificationPolicy, integers_of
 from verifications.policy_lab.lint import Finding, lint
@@ -127,65 +126,11 @@ def outcome(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
     return {"satisfies": True} | ({"message": MANUAL} if is_revoked else {})
 
 
-SAMPLES = [
-    {"schemaName": "Dog licence", "values": {"name": "Rex", "year": "2021"}},
-    {"schemaName": "Cat licence", "values": {"name": "Tom"}, "revoked": False},
-]
-ANSWER = {
-    "satisfied": True,
-    "selections": [
-        {"policyName": "Name of the dog", "credential": 0},
-        {"policyName": "Born before 2023", "credential": 0},
-    ],
-    "items": [
-        {
-            "policyName": "Name of the dog",
-            "credentials": [
-                {"credential": 0, "satisfies": True},
-                {"credential": 1, "satisfies": True},
-            ],
-        },
-        {
-            "policyName": "Born before 2023",
-            "credentials": [
-                {"credential": 0, "satisfies": True},
-                {
-                    "credential": 1,
-                    "satisfies": False,
-                    "code": "attribute_not_in_schema",
-                    "message": REASONS["attribute_not_in_schema"],
-                },
-            ],
-        },
-    ],
-    "lint": [
-        {
-            "code": "no_restriction",
-            "path": path,
-            "message": "Anybody's credential passes: restrict the issuer or the definition.",
-        }
-        for path in ("attributes[0]", "predicates[0]")
-    ],
-}
-
-
-@extend_schema(tags=["Policies"])
 class PolicyTrials(View):
-    @extend_schema(
-        operation_id="tryVerificationPolicy",
-        summary="Try a policy on sample credentials, without a holder",
-        description="Nothing is sent or kept. The samples are judged as a wallet judges what it "
-        "holds; `lint` names what the policy's author may not have meant.",
+    @operation(
+        "tryVerificationPolicy",
         request=PolicyTrialParameters,
-        responses=PolicyTrialContract,
-        examples=[
-            OpenApiExample(
-                "A policy and two samples",
-                POLICY | {"credentials": SAMPLES},
-                request_only=True,
-            ),
-            OpenApiExample("What would happen", ANSWER, response_only=True),
-        ],
+        response=PolicyTrialContract,
     )
     def create(self, request: Request) -> Response:
         body = self.parse_body(PolicyTrialParameters)

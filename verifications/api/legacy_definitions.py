@@ -3,11 +3,11 @@
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agency.api.openapi.operation import operation
 from agency.api.pagination import parameters
 from agency.api.serializers import Contract, Parameters
 from agency.api.views import View, get_or_404
@@ -18,7 +18,7 @@ from verifications.api.serializers import (
     VerificationContract,
     VerificationPolicyQuery,
 )
-from verifications.api.verifier import VERIFICATION, Verifications
+from verifications.api.verifier import Verifications
 from verifications.models import VerificationPolicy
 from verifications.proofs.request import (
     MAX_NAMES,
@@ -147,99 +147,49 @@ class VerificationParameters(Parameters):
     )
 
 
-REQUESTED: dict[str, Any] = {
-    "name": "Old enough",
-    "version": "1.0.0",
-    "requestedAttributes": {"Name of the dog": {"name": "name"}},
-    "requestedPredicates": {
-        "Born before 2023": {
-            "name": "year",
-            "predicateType": "<",
-            "predicateValue": 2023,
-        }
-    },
-}
-WANTED = OpenApiExample("A proof request", REQUESTED, request_only=True)
-STORED = OpenApiExample(
-    "A definition",
-    {"id": "0196f3a3-3333-7000-8000-000000000001", "proofRequest": REQUESTED},
-    response_only=True,
-)
-
-
-@extend_schema(tags=["Policies"], deprecated=True)
 class VerificationDefinitions(View):
     @property
     def rows(self) -> QuerySet[VerificationPolicy]:
         return VerificationPolicy.objects.filter(tenant=self.tenant)
 
-    @extend_schema(
-        operation_id="createVerificationDefinition",
-        summary="Keep a policy, given as a proof request",
-        description=BOTH,
+    @operation(
+        "createVerificationDefinition",
         request=ProofRequest,
-        responses=VerificationDefinitionContract,
-        examples=[WANTED, STORED],
+        response=VerificationDefinitionContract,
     )
     def create(self, request: Request) -> Response:
         policy = legacy_requests.to_policy(self.parse_body(ProofRequest))
         created = self.perform(VerificationPolicy.create, self.tenant, policy)
         return self.to_response(VerificationDefinitionContract, created)
 
-    @extend_schema(
-        operation_id="listVerificationDefinitions",
-        summary="List policies as proof requests, newest first",
+    @operation(
+        "listVerificationDefinitions",
+        response=VerificationDefinitionContract(many=True),
         parameters=parameters(VerificationPolicyQuery),
-        responses=VerificationDefinitionContract(many=True),
-        examples=[STORED],
     )
     def list(self, request: Request) -> Response:
         return self.list_response(
             VerificationDefinitionContract, self.rows, VerificationPolicyQuery
         )
 
-    @extend_schema(
-        operation_id="getVerificationDefinition",
-        summary="Read a policy as a proof request",
-        responses=VerificationDefinitionContract,
-        examples=[STORED],
-    )
+    @operation("getVerificationDefinition", response=VerificationDefinitionContract)
     def retrieve(self, request: Request, verificationDefinitionId: str) -> Response:
         return self.to_response(
             VerificationDefinitionContract,
             get_or_404(self.rows, verificationDefinitionId),
         )
 
-    @extend_schema(
-        operation_id="deleteVerificationDefinition",
-        summary="Delete a policy",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteVerificationDefinition")
     def destroy(self, request: Request, verificationDefinitionId: str) -> Response:
         get_or_404(self.rows, verificationDefinitionId).delete()
         return Response()
 
 
-@extend_schema(tags=["Verifications"])
 class OldVerifications(Verifications):
-    @extend_schema(
-        operation_id="createVerification",
-        summary="Ask for a stored policy, of a connection or by a link",
-        deprecated=True,
+    @operation(
+        "createVerification",
         request=VerificationParameters,
-        responses=VerificationContract,
-        examples=[
-            VERIFICATION,
-            OpenApiExample(
-                "Of a connection",
-                {
-                    "verificationDefinitionId": "0196f3a3-3333-7000-8000-000000000001",
-                    "connectionId": "0196f3a1-1111-7000-8000-000000000001",
-                },
-                request_only=True,
-            ),
-        ],
+        response=VerificationContract,
     )
     def create(self, request: Request) -> Response:
         body = self.parse_body(VerificationParameters)

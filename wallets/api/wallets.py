@@ -1,10 +1,11 @@
 """The wallet API: wallets themselves, and the base of all views inside one wallet."""
 
 from django.db import IntegrityError, transaction
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.response import Response
 
+from agency.api.openapi.operation import operation
 from agency.api.pagination import NamedQuery, parameters
 from agency.api.serializers import Contract, IdentifierField, Parameters, drop_nulls
 from agency.api.views import View, or_404
@@ -51,63 +52,31 @@ def create_wallet(tenant, body):
         ) from None
 
 
-EXAMPLE = OpenApiExample(
-    "A dog's wallet",
-    {
-        "walletId": "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f",
-        "name": "Rex",
-        "ownerName": "Rex",
-    },
-    response_only=True,
-)
-
-
-@extend_schema(tags=["Wallets"])
 class Wallets(WalletView):
-    @extend_schema(
-        operation_id="createWallet",
-        summary="Create a wallet",
-        request=WalletParameters,
-        responses=WalletContract,
-        examples=[
-            EXAMPLE,
-            OpenApiExample("Rex", {"ownerName": "Rex"}, request_only=True),
-        ],
-    )
+    @operation("createWallet", request=WalletParameters, response=WalletContract)
     def create(self, request):
         body = self.parse_body(WalletParameters)
         return self.to_response(
             WalletContract, self.perform(create_wallet, self.tenant, body)
         )
 
-    @extend_schema(
-        operation_id="listWallets",
-        summary="List wallets, newest first",
+    @operation(
+        "listWallets",
+        response=WalletContract(many=True),
         parameters=parameters(WalletQuery),
-        responses=WalletContract(many=True),
-        examples=[EXAMPLE],
     )
     def list(self, request):
         return self.list_response(
             WalletContract, Wallet.custodial(self.tenant), WalletQuery
         )
 
-    @extend_schema(
-        operation_id="deleteWallet",
-        summary="Delete a wallet with all that is in it",
-        request=None,
-        responses=None,
-    )
+    @operation("deleteWallet")
     def destroy(self, request, walletId):
         self.wallet.remove()
         return Response()
 
-    @extend_schema(
-        operation_id="deleteWalletByQuery",
-        summary="Delete a wallet (old form)",
-        deprecated=True,
-        request=None,
-        responses=None,
+    @operation(
+        "deleteWalletByQuery",
         parameters=[OpenApiParameter("walletId", str, required=True)],
     )
     def destroy_by_query(self, request):

@@ -4,47 +4,24 @@ import json
 
 from django.conf import settings
 from drf_spectacular.utils import (
-    OpenApiExample,
     OpenApiParameter,
     OpenApiResponse,
-    extend_schema,
 )
 from rest_framework import serializers
 from rest_framework.response import Response
 
 from agency.api import hints
 from agency.api.exceptions import error_response
+from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, MAX_LIST, next_link
 from agency.api.serializers import Contract, format_utc
 from agency.api.views import View
 from webhooks.api.serializers import MESSAGE_TYPES
-from webhooks.api.webhooks import BODY, CALLED
 from webhooks.events import feed
 
 STREAM = "events/stream"  # its path below each prefix
-EVENT = OpenApiExample(
-    "An event",
-    {
-        "eventId": CALLED["eventId"],
-        "messageType": "new_connection",
-        "objectType": "connection",
-        "objectId": CALLED["objectId"],
-        "sequence": 3,
-        "createdAtUtc": CALLED["createdAtUtc"],
-        "cursor": "q0pJ7vUO2c1mUwIcw1vJ6QmYk4JX0Hk",
-        "body": BODY,
-    },
-    response_only=True,
-)
 
 
-STREAMED = OpenApiExample(
-    "An event",
-    f"id: {EVENT.value['cursor']}\ndata: {json.dumps(BODY)}\n\n",
-    media_type="text/event-stream",
-    status_codes=["200"],
-    response_only=True,
-)
 LAST_EVENT_ID = OpenApiParameter(
     "Last-Event-ID",
     location=OpenApiParameter.HEADER,
@@ -106,21 +83,13 @@ class EventContract(Contract):
         }
 
 
-@extend_schema(tags=["Webhooks"])
 class Events(View):
     """All that happened in the organization, whether a webhook wants it or not."""
 
-    @extend_schema(
-        operation_id="listEvents",
-        summary="List events, oldest first, from a cursor on",
-        parameters=[FeedQuery, LINK],
-        responses=EventContract(many=True),
-        examples=[EVENT],
+    @operation(
+        "listEvents", response=EventContract(many=True), parameters=[FeedQuery, LINK]
     )
     def list(self, request):
-        """`Link` says where it goes on, also at the end: ask there again for what comes later.
-        Nothing is missed, however late a transaction commits. An answer with fewer events than
-        `limit` holds all there are. `/events/stream` sends the same as it happens."""
         wanted = dict(self.parse_query(FeedQuery).validated_data)
         start, limit = feed.position_at(wanted.pop("after")), wanted.pop("limit")
         page = feed.page(feed.of(self.tenant).filter(**wanted), start, limit)
@@ -128,24 +97,17 @@ class Events(View):
         answer["Link"] = next_link(request, feed.cursor_at(page.position), "after")
         return answer
 
-    @extend_schema(
-        operation_id="streamEvents",
-        summary="Events as they happen, as server-sent events",
-        parameters=[StreamQuery, LAST_EVENT_ID],
-        responses={
+    @operation(
+        "streamEvents",
+        response={
             (200, "text/event-stream"): OpenApiResponse(
                 str, "Open until either side ends it."
             ),
             **dict.fromkeys((421, 429, 503)),
         },
-        examples=[STREAMED],
+        parameters=[StreamQuery, LAST_EVENT_ID],
     )
     def stream(self, request):
-        """Streams stay open, so a process of its own serves them: at the web server's own port
-        this is 421 `stream_elsewhere`, and `Link` says where. `id` of a message is the cursor
-        behind it, `data` is what webhooks are sent. Every ten seconds a message without `data`
-        moves the cursor on. A client that lost the stream comes again with `Last-Event-ID` and
-        misses nothing. `event: end` says that the key was revoked."""
         place = settings.STREAM_URL + request.path_info
         message = f"The stream of events is served at {place}, by a process of its own."
         if settings.STREAM_URL == settings.PUBLIC_URL:

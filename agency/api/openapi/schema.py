@@ -171,7 +171,7 @@ def describe(result, generator, request, public):
     """
     for name, schema in result["components"]["schemas"].items():
         for member, shape in schema.get("properties", {}).items():
-            text = descriptions.of_property(name, member)
+            text = descriptions.describe_property(name, member)
             if text and "description" not in shape:
                 schema["properties"][member] = described(shape, text)
             if example := examples.OF_FORMS.get(f"{name}.{member}"):
@@ -191,7 +191,7 @@ def described(shape, text):
 
 def complete(parameter, path, operation_id):
     name = parameter["name"]
-    if text := descriptions.of_parameter(path, name):
+    if text := descriptions.describe_parameter(path, name):
         parameter.setdefault("description", text)
     if parameter.get("required") and (
         example := examples.of_parameter(path, operation_id, name)

@@ -11,7 +11,12 @@ from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from drf_spectacular.generators import SchemaGenerator
 
 from agency.api.openapi import examples
-from agency.api.openapi.descriptions import PARAMETERS, PROPERTIES
+from agency.api.openapi.descriptions import (
+    PARAMETERS,
+    PARAMETERS_BELOW,
+    PROPERTIES,
+    PROPERTIES_OF,
+)
 from agency.devtools.management.commands import demo
 from tests.agency.devtools.test_demo import demo_file  # noqa: F401
 from tests.tenants.test_pictures import picture, storage  # noqa: F401
@@ -56,7 +61,7 @@ def test_each_parameter_and_property_is_described_and_those_required_have_exampl
             assert wanted <= parameter.keys(), (method, path, parameter)
     for name, schema in document["components"]["schemas"].items():
         for member, shape in schema.get("properties", {}).items():
-            assert shape.get("description"), f"descriptions.py lacks {name}.{member}"
+            assert shape.get("description"), f"descriptions.yaml: {name}.{member}"
 
 
 def test_no_description_is_left_over(document):
@@ -64,15 +69,17 @@ def test_no_description_is_left_over(document):
     members = {
         member for schema in schemas.values() for member in schema.get("properties", {})
     }
-    paths = {
-        parameter["name"]
-        for *_, operation in operations(document)
+    parameters = {
+        (path, parameter["name"])
+        for path, _, operation in operations(document)
         for parameter in operation.get("parameters", [])
     }
-    for name in PROPERTIES:
-        schema, _, member = name.rpartition(".")
-        assert member in (schemas[schema]["properties"] if schema else members), name
-    assert set(PARAMETERS) <= paths
+    assert set(PROPERTIES) <= members
+    for name, texts in PROPERTIES_OF.items():
+        assert set(texts) <= set(schemas[name]["properties"]), name
+    assert set(PARAMETERS) <= {name for _, name in parameters}
+    for part, texts in PARAMETERS_BELOW.items():
+        assert set(texts) <= {name for path, name in parameters if part in path}
 
 
 def test_each_operation_answers_200_to_its_examples(

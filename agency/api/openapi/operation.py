@@ -1,0 +1,134 @@
+"""The texts of each operation in the OpenAPI document: summary, description, examples.
+
+They stand in operations/<app>.yaml, by the document's tag and the operation's id:
+
+    Wallets:
+      createWallet:
+        summary: Create a wallet
+        description: ...                  # optional
+        deprecated: true                  # optional
+        media_type: text/event-stream     # of the examples; application/json without it
+        request: {<name of the example>: <body>}
+        response: {<name of the example>: <body>}
+
+`!id NAME` is an id or link of examples.py. The files stand in one folder and not beside the
+views, because whoever writes for the readers of /docs edits them together with
+descriptions.yaml and examples.py, and the apps share these.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import yaml
+from django.core.exceptions import ImproperlyConfigured
+from drf_spectacular.utils import OpenApiExample, extend_schema
+
+from agency.api.openapi import examples
+
+FOLDER = Path(__file__).parent / "operations"
+Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+class Texts(NamedTuple):
+    """What the document says about one operation."""
+
+    tag: str
+    summary: str
+    description: str | None = None
+    deprecated: bool = False
+    media_type: str | None = None
+    request: dict[str, Any] = {}
+    response: dict[str, Any] = {}
+
+    @property
+    def examples(self) -> list[OpenApiExample]:
+        requests = [
+            OpenApiExample(name, value, request_only=True)
+            for name, value in self.request.items()
+        ]
+        responses = [
+            OpenApiExample(name, value, response_only=True, media_type=self.media_type)
+            for name, value in self.response.items()
+        ]
+        return requests + responses
+
+
+class TextLoader(yaml.SafeLoader):
+    """YAML with `!id`, and without the silent loss of a key that is written twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict:
+        keys = [key.value for key, _ in node.value if key.value != "<<"]
+        if twice := {key for key in keys if keys.count(key) > 1}:
+            raise ImproperlyConfigured(f"{node.start_mark}: written twice: {twice}")
+        return super().construct_mapping(node, deep)
+
+    def construct_id(self, node: yaml.ScalarNode) -> str:
+        try:
+            return getattr(examples, node.value)
+        except AttributeError:
+            raise ImproperlyConfigured(
+                f"{node.start_mark}: examples.py has no {node.value}"
+            ) from None
+
+
+TextLoader.add_constructor("!id", TextLoader.construct_id)
+
+
+@cache
+def all_texts() -> dict[str, Texts]:
+    """The texts of all files, by operation id."""
+    texts: dict[str, Texts] = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        added = read_texts(path)
+        if twice := texts.keys() & added.keys():
+            raise ImproperlyConfigured(f"{path}: in another file too: {twice}")
+        texts |= added
+    return texts
+
+
+def read_texts(path: Path) -> dict[str, Texts]:
+    """The texts of one file. A mistake in it is an ImproperlyConfigured, at start."""
+    texts: dict[str, Texts] = {}
+    with path.open(encoding="utf-8") as file:
+        tags = yaml.load(file, TextLoader)
+    for tag, operations in tags.items():
+        for operation_id, members in operations.items():
+            if operation_id in texts:
+                raise ImproperlyConfigured(f"{path}: {operation_id} has two tags")
+            try:
+                texts[operation_id] = Texts(tag, **members)
+            except TypeError as error:  # a member is missing or unknown
+                raise ImproperlyConfigured(f"{path}: {operation_id}: {error}") from None
+    return texts
+
+
+def operation(
+    operation_id: str,
+    *,
+    request: Any = None,
+    response: Any = None,
+    parameters: list[Any] | None = None,
+) -> Callable[[Handler], Handler]:
+    """Documents a handler of a view: `extend_schema` with the texts of the operation.
+
+    request, response: a serializer or schema; None: no body.
+    parameters: serializers of the query, or OpenApiParameters.
+    """
+    texts = all_texts().get(operation_id)
+    if texts is None:
+        raise ImproperlyConfigured(
+            f"There are no texts of {operation_id}. Add it to a file in {FOLDER}."
+        )
+    return extend_schema(
+        operation_id=operation_id,
+        tags=[texts.tag],
+        summary=texts.summary,
+        description=texts.description,
+        deprecated=texts.deprecated or None,
+        request=request,
+        responses=response,
+        parameters=parameters,
+        examples=texts.examples,
+    )

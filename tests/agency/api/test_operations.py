@@ -1,0 +1,57 @@
+"""The texts of operations: what stands in YAML and what the views declare fit together."""
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from drf_spectacular.generators import SchemaGenerator
+
+from agency.api.openapi import examples
+from agency.api.openapi.operation import all_texts, operation, read_texts
+from verifications.policy_lab.trial import REASONS
+
+
+def read(folder, text):
+    path = folder / "pets.yaml"
+    path.write_text(text)
+    return read_texts(path)
+
+
+def test_each_entry_is_the_text_of_an_operation():
+    document = SchemaGenerator().get_schema(request=None, public=True)
+    ids = {
+        described["operationId"]
+        for operations in document["paths"].values()
+        for described in operations.values()
+    }
+    assert all_texts().keys() - ids == set()
+
+
+def test_an_operation_without_texts_stops_the_start():
+    with pytest.raises(ImproperlyConfigured, match="no texts of createPet"):
+        operation("createPet")
+
+
+def test_examples_hold_the_ids_of_the_demo(tmp_path):
+    text = "Pets: {readPet: {summary: Read, response: {A pet: {id: !id WALLET}}}}"
+    [example] = read(tmp_path, text)["readPet"].examples
+    assert example.value == {"id": examples.WALLET} and example.response_only
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("Pets: {readPet: {summary: Read, sumary: Read}}", "sumary"),
+        ("Pets: {readPet: {description: One pet}}", "summary"),
+        ("Pets: {readPet: {summary: Read, response: {A: !id PET}}}", "PET"),
+        ("Pets:\n  a: {summary: Read}\n  a: {summary: Read}", "twice"),
+        ("Pets: {a: {summary: Read}}\nDogs: {a: {summary: Read}}", "two tags"),
+    ],
+)
+def test_a_mistake_in_a_file_stops_the_start(tmp_path, text, complaint):
+    with pytest.raises(ImproperlyConfigured, match=complaint):
+        read(tmp_path, text)
+
+
+def test_the_example_of_a_trial_says_what_a_trial_says():
+    answer = all_texts()["tryVerificationPolicy"].response["What would happen"]
+    refusal = answer["items"][1]["credentials"][1]
+    assert refusal["message"] == REASONS[refusal["code"]]
