@@ -167,7 +167,7 @@ def delays(webhooks, notify):
             send_examples([webhooks[number % WEBHOOKS]], 1)
             due = end - SECONDS + EVERY * (number + 1)
             time.sleep(max(0.0, min(EVERY, due - time.monotonic())))
-        dispatcher.end()
+        dispatcher.stop()
     notify.side_effect = None
     first = Attempt.objects.filter(number=1).exclude(delivery__webhook=webhooks[-1])
     times = first.values_list("started_at", "delivery__created_at")

@@ -3,7 +3,7 @@
 from django.db import models, transaction
 from django.db.models import Q
 
-from agency.api.pagination import folded
+from agency.core.collation import case_insensitive
 from agency.core.errors import WrongState
 from agency.core.states import move
 from connections.didcomm import dids, formats
@@ -162,7 +162,9 @@ class Connection(Sharing, Handshaking, Rotating, Announced):
             ),
             models.Index(fields=["wallet", "state", "id"]),
             models.Index(fields=["wallet", "updated_at", "id"]),
-            models.Index("wallet", folded("name"), "id", name="connection_by_name"),
+            models.Index(
+                "wallet", case_insensitive("name"), "id", name="connection_by_name"
+            ),
             models.Index(
                 fields=["wallet", "id"],
                 condition=Q(multi_party=True),

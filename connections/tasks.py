@@ -27,7 +27,7 @@ def deliver():
 
 @worker_shutting_down.connect
 def stop_dispatcher(**signal: Any) -> None:
-    dispatch.dispatcher.end()
+    dispatch.dispatcher.stop()
 
 
 def deliver_some():

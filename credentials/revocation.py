@@ -275,7 +275,7 @@ def tails_path(public):
 
 def fetch_tails(location, name):
     try:
-        answer = http.get(location, accept="*/*", answer_bytes=settings.MAX_TAILS_BYTES)
+        answer = http.get(location, accept="*/*", max_bytes=settings.MAX_TAILS_BYTES)
     except Unavailable as error:
         message = f"The issuer's tails file: {error.message}."
         raise Unavailable("tails_unavailable", message) from None

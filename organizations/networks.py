@@ -62,7 +62,7 @@ def add_network(
 
 def genesis_at(address: str) -> str:
     """The text there, whatever it is. Raises Invalid `bad_genesis`, and what http.get() raises."""
-    answer = http.get(address, accept="text/plain, */*", answer_bytes=GENESIS_BYTES)
+    answer = http.get(address, accept="text/plain, */*", max_bytes=GENESIS_BYTES)
     if answer.status != 200 or not answer.is_complete:
         raise Invalid(
             "bad_genesis", f"{address} answered {answer.status}, or too much."

@@ -25,7 +25,7 @@ class QuotaExceeded(Conflict):
         message = f"{quota.who} may have {limit} {quota.what} ({quota.setting}). "
         message += f"{quota.advice}, or ask whoever runs this service for more."
         super().__init__("quota_exceeded", message)
-        metrics.quota_exceeded(quota.setting)
+        metrics.count_quota_refusal(quota.setting)
 
 
 class Quota(NamedTuple):

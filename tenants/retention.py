@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from agency.core import metrics
-from agency.core.retention import BATCH, Budget, days_ago, delete_in_batches
+from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago, delete_in_batches
 from tenants.assets import FOLDER, place
 from tenants.models import ApiKey, Asset, Tenant
 
@@ -20,7 +20,7 @@ def forget_sessions() -> int:
     time limit of the worker's statements would end again and again once they are many."""
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     return delete_in_batches(
-        expired.only("pk", "expire_date"), Budget(), by="expire_date"
+        expired.only("pk", "expire_date"), BatchBudget(), by="expire_date"
     )
 
 
@@ -31,7 +31,7 @@ def forget_pictures() -> int:
     keys = ApiKey.live().filter(provider=OuterRef("provider"))
     ownerless = Asset.objects.filter(~Exists(tenants), ~Exists(keys))
     old = ownerless.filter(created_at__lt=days_ago(UPLOAD_DAYS))
-    return delete_in_batches(old.only("pk"), Budget())
+    return delete_in_batches(old.only("pk"), BatchBudget())
 
 
 def forget_files() -> int:
@@ -41,8 +41,8 @@ def forget_files() -> int:
     except FileNotFoundError:  # before the first upload
         return 0
     return sum(
-        _forget_files(names[start : start + BATCH])
-        for start in range(0, len(names), BATCH)
+        _forget_files(names[start : start + BATCH_ROWS])
+        for start in range(0, len(names), BATCH_ROWS)
     )
 
 
@@ -54,5 +54,5 @@ def _forget_files(names: list[str]) -> int:
             if default_storage.get_modified_time(path) < days_ago(UPLOAD_DAYS):
                 default_storage.delete(path)
                 deleted += 1
-    metrics.deleted("files of pictures", deleted)
+    metrics.count_deleted("files of pictures", deleted)
     return deleted

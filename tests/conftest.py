@@ -49,9 +49,9 @@ def nothing_is_remembered(monkeypatch):
     vault.data_key.cache_clear()
     published.cache_clear()
     monkeypatch.setattr(workers, "paused_until", 0.0)
-    monkeypatch.setattr(rate_limits, "silent_until", 0.0)
+    monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     cache.clear()
-    rate_limits.server().flushdb()
+    rate_limits.redis_client().flushdb()
 
 
 @pytest.fixture(scope="session")

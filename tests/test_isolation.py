@@ -57,7 +57,7 @@ def clear():
 
 @pytest.mark.parametrize("time", ["first", "second"])
 def test_rates_begin_anew_for_each_test(time):
-    rate_limits.spend("isolation", "somebody", 1)
+    rate_limits.take_token("isolation", "somebody", 1)
 
 
 def test_a_test_that_starts_a_process_must_say_that_it_is_slow():

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import close_old_connections, connection, transaction
 from django.utils import timezone
 
-from agency.core import lanes
+from agency.core import fair_pool
 from agency.core.errors import Unavailable
 from agency.core.workers import notify_worker
 from tenants import vault
@@ -96,7 +96,7 @@ def _await(count: int, look: Callable[[], T | None], caller: object) -> T:
     if found is not None:
         return found
     end = time.monotonic() + WAIT_SECONDS
-    with waiters.admit(caller), lanes.idle_thread():
+    with waiters.admit(caller), fair_pool.idle_thread():
         # Not for those that are refused: they would flood the worker.
         notify_worker("wallets.tasks.fill_key_pool")
         while (found := look()) is None:

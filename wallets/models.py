@@ -6,7 +6,7 @@ from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.api.pagination import folded
+from agency.core.collation import case_insensitive
 from agency.core.errors import NotFound
 from tenants import quotas, vault
 from tenants.models import Record, Tenant
@@ -40,7 +40,9 @@ class Wallet(Record):
         ]
         indexes = [
             models.Index(fields=["tenant", "-id"]),
-            models.Index("tenant", folded("owner_name"), "id", name="wallet_by_name"),
+            models.Index(
+                "tenant", case_insensitive("owner_name"), "id", name="wallet_by_name"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -20,7 +20,7 @@ def deliver() -> None:
 
 @worker_shutting_down.connect
 def stop_dispatcher(**signal: Any) -> None:
-    dispatcher.end()
+    dispatcher.stop()
 
 
 @shared_task

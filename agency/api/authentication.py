@@ -1,4 +1,5 @@
-"""Who calls the API: an organization, by its access token and its subscription key."""
+"""Authentication: an organization by its access token and subscription key, or a
+provider account by its key."""
 
 from typing import NamedTuple
 
@@ -35,24 +36,27 @@ NO_SUBSCRIPTION_KEY = (
     "The subscription key is missing. Send it as `X-Service-Subscription-Key: <key>`, beside "
     "`Authorization: bearer <token>`; the studio shows and renews both."
 )
-SWAPPED = (
+SWAPPED_KEYS = (
     "The keys are swapped: the access token begins with agt_ and is sent as `Authorization: bearer "
     "<token>`, the subscription key begins with ags_ and is sent as "
     "`X-Service-Subscription-Key: <key>`."
 )
-PROVIDER_KEY = (
+UNEXPECTED_PROVIDER_KEY = (
     "A provider key came where the access token belongs. It opens /provider/v1 only. Send the "
     "access token of an organization, which begins with agt_, as `Authorization: bearer <token>`."
 )
 
-NO_PROVIDER = (
+INVALID_PROVIDER_KEY = (
     "The provider key is missing, wrong or revoked. It begins with agp_ and is sent as "
     "`Authorization: bearer <key>`; an access token does not open the provider API."
 )
 
 
 class Caller(NamedTuple):
-    """Who calls: an organization, by one of its access tokens; `keys` are all that were sent."""
+    """An organization that calls with one of its access tokens.
+
+    keys: all keys of the request, the token included.
+    """
 
     tenant: Tenant
     token: ApiKey
@@ -63,57 +67,59 @@ class Caller(NamedTuple):
 class TenantAuthentication(BaseAuthentication):
     """The access token, and the subscription key of the same organization.
 
-    Below some prefixes (SUBSCRIPTION_KEY_OPTIONAL) the subscription key may be absent or empty:
-    later clients never send one. One that is sent must be right. Every failure gets the same
-    answer, but for what the caller can see in its own request.
+    Below some prefixes (SUBSCRIPTION_KEY_OPTIONAL) the subscription key may be absent or
+    empty, as later clients never send one. A key that is sent must be valid. Every failure
+    has the same response, but for mistakes that the caller can see in its own request.
     """
 
     def authenticate(self, request):
-        secrets = {ApiKey.Kind.ACCESS_TOKEN: bearer(request)}
+        token = bearer_token(request)
+        secrets = {ApiKey.Kind.ACCESS_TOKEN: token}
         subscription = subscription_key(request)
         if subscription:
             secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
         elif not request.path_info.startswith(settings.SUBSCRIPTION_KEY_OPTIONAL):
-            raise exceptions.AuthenticationFailed(mistake(bearer(request), ""))
+            raise exceptions.AuthenticationFailed(describe_mistake(token, ""))
         keys = ApiKey.find_each(secrets)
-        if (
-            set(keys) != set(secrets)
-            or len({key.tenant_id for key in keys.values()}) > 1
-        ):
+        tenant_ids = {key.tenant_id for key in keys.values()}
+        if set(keys) != set(secrets) or len(tenant_ids) > 1:
             raise exceptions.AuthenticationFailed(
-                mistake(bearer(request), subscription or None)
+                describe_mistake(token, subscription or None)
             )
         for key in keys.values():
             key.used()
-        token = keys[ApiKey.Kind.ACCESS_TOKEN]
-        remember_caller(request.headers["Authorization"], f"tenant {token.tenant_id}")
-        return Caller(token.tenant, token, tuple(keys.values())), token
+        key = keys[ApiKey.Kind.ACCESS_TOKEN]
+        remember_caller(request.headers["Authorization"], f"tenant {key.tenant_id}")
+        return Caller(key.tenant, key, tuple(keys.values())), key
 
     def authenticate_header(self, request):
         return "Bearer"
 
 
-def mistake(token, subscription):
-    """What is wrong with these keys as far as their form tells, without a look into the database.
+def describe_mistake(token, subscription):
+    """What is wrong with these keys, as far as their form tells.
 
+    The database is not asked, so the message discloses nothing about valid keys.
     subscription: None where it may be absent.
     """
-    kinds = PREFIXES[ApiKey.Kind.ACCESS_TOKEN], PREFIXES[ApiKey.Kind.SUBSCRIPTION_KEY]
+    token_prefix = f"{PREFIXES[ApiKey.Kind.ACCESS_TOKEN]}_"
+    subscription_prefix = f"{PREFIXES[ApiKey.Kind.SUBSCRIPTION_KEY]}_"
+    provider_prefix = f"{PREFIXES[ApiKey.Kind.PROVIDER_KEY]}_"
     if not token and not subscription:
         return NO_TOKEN if subscription is None else NO_KEY
-    if token.startswith(f"{kinds[1]}_") or (subscription or "").startswith(
-        f"{kinds[0]}_"
-    ):
-        return SWAPPED
-    if token.startswith(f"{PREFIXES[ApiKey.Kind.PROVIDER_KEY]}_"):
-        return PROVIDER_KEY
+    if token.startswith(subscription_prefix):
+        return SWAPPED_KEYS
+    if subscription and subscription.startswith(token_prefix):
+        return SWAPPED_KEYS
+    if token.startswith(provider_prefix):
+        return UNEXPECTED_PROVIDER_KEY
     if not token:
         return NO_TOKEN
     return NO_SUBSCRIPTION_KEY if subscription == "" else UNAUTHORIZED
 
 
 class ProviderCaller(NamedTuple):
-    """Who calls the provider API: a provider account, by one of its keys."""
+    """A provider account that calls the provider API with one of its keys."""
 
     provider: Provider
     key: ApiKey
@@ -121,12 +127,12 @@ class ProviderCaller(NamedTuple):
 
 
 class ProviderAuthentication(BaseAuthentication):
-    """The provider key as the bearer; no other header counts."""
+    """The provider key as bearer token; no other header counts."""
 
     def authenticate(self, request):
-        key = ApiKey.find(ApiKey.Kind.PROVIDER_KEY, bearer(request))
+        key = ApiKey.find(ApiKey.Kind.PROVIDER_KEY, bearer_token(request))
         if not key:
-            raise exceptions.AuthenticationFailed(NO_PROVIDER)
+            raise exceptions.AuthenticationFailed(INVALID_PROVIDER_KEY)
         key.used()
         remember_caller(request.headers["Authorization"], f"provider {key.provider_id}")
         return ProviderCaller(key.provider, key), key
@@ -135,7 +141,7 @@ class ProviderAuthentication(BaseAuthentication):
         return "Bearer"
 
 
-def bearer(request):
+def bearer_token(request):
     """The token of the Authorization header; the scheme word may have any case or be missing."""
     words = request.headers.get("Authorization", "").split()
     if len(words) == 2 and words[0].lower() == "bearer":
@@ -144,6 +150,6 @@ def bearer(request):
 
 
 def subscription_key(request):
-    """The first that is not empty; programs send an empty header for a key they do not have."""
+    """The first that is not empty. Some clients send an empty header if they have no key."""
     sent = (request.headers.get(header, "").strip() for header in SUBSCRIPTION_HEADERS)
     return next(filter(None, sent), "")

@@ -1,7 +1,7 @@
 """The two dialects of the API, and the only file that knows of them.
 
-A request with the interface's own header gets the interface's literal shapes; every other request
-gets the shapes that the original clients read. All else is a superset of both.
+A request with the header of the published interface gets its literal shapes. Every other
+request gets the shapes that the original clients read. All else is a superset of both.
 """
 
 LITERAL_HEADER = "X-Service-Subscription-Key"
@@ -11,7 +11,7 @@ def is_literal(request):
     return LITERAL_HEADER in request.headers
 
 
-def verkey(request, key):
+def endpoint_verkey(request, key):
     """`endpoint.verkey`: a string in the interface, an array for the clients."""
     if not key:
         return None

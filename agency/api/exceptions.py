@@ -44,7 +44,7 @@ def exception_handler(error, context):
         error = DatabaseAway()
     if isinstance(error, AgencyError):
         hint = (
-            hints.right_address(context["request"].path_info)
+            hints.suggest_address(context["request"].path_info)
             if error.status == 404
             else ""
         )
@@ -85,7 +85,7 @@ def method_not_allowed(request, view):
     allowed = ", ".join(
         method for method in view.allowed_methods if method != "OPTIONS"
     )
-    hint = hints.right_address(request.path_info)
+    hint = hints.suggest_address(request.path_info)
     return f"{request.method} is not taken at this address, only {allowed}.{hint}"
 
 
@@ -158,7 +158,7 @@ def not_found(request, exception=None):
     """404 outside of any view."""
     if wants_html(request):
         return render(request, "404.html", status=404)
-    hint = hints.right_address(request.path_info[:200])
+    hint = hints.suggest_address(request.path_info[:200])
     message = f"There is nothing at {request.path[:200]}.{hint}"
     return plain_error_response(404, "not_found", message)
 

@@ -1,7 +1,7 @@
-"""Members of a body and query parameters that no operation reads, because they are misspelt.
+"""Members of a body and query parameters that the operation does not know.
 
-They are no error, as the original clients send members that their version of the service did not
-know either. A response header names them, so that a caller finds the mistake.
+They are no error, as the original clients send members that the original service did not
+know either. A response header names them, so that a caller finds a misspelt one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,24 +10,25 @@ from urllib.parse import quote
 
 from rest_framework import serializers
 
-MEMBERS = "X-Ignored-Members"
-PARAMETERS = "X-Ignored-Parameters"
+MEMBERS_HEADER = "X-Ignored-Members"
+PARAMETERS_HEADER = "X-Ignored-Parameters"
 MAX_NAMES = 20
 MAX_NAME_LENGTH = 120
 
 
-def header_of(names: Iterable[str]) -> str:
-    """`a, b[0].c`: percent-encoded where a header cannot hold the character; `...` for more."""
-    written = [quote(name[:MAX_NAME_LENGTH], safe="[]") for name in names if name]
-    return ", ".join(written[:MAX_NAMES] + (["..."] if written[MAX_NAMES:] else []))
+def header_value(names: Iterable[str]) -> str:
+    """The names as `a, b[0].c`, percent-encoded where needed; `...` if there are more."""
+    quoted = [quote(name[:MAX_NAME_LENGTH], safe="[]") for name in names if name]
+    more = ["..."] if len(quoted) > MAX_NAMES else []
+    return ", ".join(quoted[:MAX_NAMES] + more)
 
 
 def unknown_members(
     field: serializers.Field, data: Any, path: str = ""
 ) -> Iterator[str]:
-    """The paths of the members of `data` that the field does not know, as `attributes[0].nmae`.
+    """The paths of unknown members of `data`, such as `attributes[0].nmae`.
 
-    Null counts as absent. A map with free names has none that is unknown.
+    Null counts as absent. In a map with free names no member is unknown.
     """
     if isinstance(field, serializers.ListSerializer | serializers.ListField):
         if isinstance(data, list):

@@ -1,7 +1,7 @@
-"""`Prefer: wait=N` (RFC 7240) on a read: the answer comes once the other side has done its part.
+"""`Prefer: wait=N` (RFC 7240) on a GET: respond once the peer has done its part.
 
-A wait holds one thread and, while it sleeps, no database connection. At most half of the threads of
-a process wait; whoever comes beyond that is answered at once.
+A waiting request uses one thread and, while it sleeps, no database connection. At most half
+of the threads of a process wait; further requests get their response at once.
 """
 
 import re
@@ -14,8 +14,9 @@ from django.conf import settings
 from django.db import close_old_connections
 from drf_spectacular.utils import OpenApiParameter
 
-MAX_SECONDS = 10
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
+MAX_WAIT_SECONDS = 10
+MIN_PAUSE_SECONDS = 0.05
+MAX_PAUSE_SECONDS = 0.5
 PREFERENCE = re.compile(
     r'\s*wait\s*=\s*"?([0-9]{1,9})"?\s*(?:;.*)?', re.IGNORECASE | re.DOTALL
 )
@@ -24,7 +25,7 @@ PREFER = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     description=f"`wait=N`: answers when the other side has done its part, or after N seconds, at "
-    f"most {MAX_SECONDS}; at once where nothing is awaited of it. `Preference-Applied` on the "
+    f"most {MAX_WAIT_SECONDS}; at once where nothing is awaited of it. `Preference-Applied` on the "
     "answer says that it was heeded: without it, too many were waiting.",
 )
 slots = BoundedSemaphore(settings.WEB_THREADS // 2)
@@ -33,12 +34,13 @@ slots = BoundedSemaphore(settings.WEB_THREADS // 2)
 def wait_for_change(
     read: Callable[[], Any], preferences: str
 ) -> tuple[Any, int | None]:
-    """The row that `read` finds, read again while it `awaits_peer`; and the seconds applied.
+    """Read the row again until it no longer `awaits_peer`, or the wait is over.
 
-    preferences: the Prefer header; only `wait` is used. The seconds are None where too many calls
-    wait already.
+    preferences: the Prefer header, of which only `wait` is used. Returns the row and the
+    seconds applied, which are None if none were requested or too many requests wait.
     """
-    row, seconds = read(), seconds_wanted(preferences)
+    row = read()
+    seconds = requested_seconds(preferences)
     if not seconds or not row.awaits_peer:
         return row, seconds
     if not slots.acquire(blocking=False):
@@ -49,17 +51,19 @@ def wait_for_change(
         slots.release()
 
 
-def seconds_wanted(preferences: str) -> int | None:
-    """The seconds of the first `wait` (RFC 7240 section 2: later ones do not count), or None."""
-    found = filter(None, map(PREFERENCE.fullmatch, preferences.split(",")))
-    return next((min(int(one[1]), MAX_SECONDS) for one in found), None)
+def requested_seconds(preferences: str) -> int | None:
+    """The seconds of the first `wait`, or None. RFC 7240, section 2: later ones do not count."""
+    for preference in preferences.split(","):
+        if match := PREFERENCE.fullmatch(preference):
+            return min(int(match[1]), MAX_WAIT_SECONDS)
+    return None
 
 
 def poll_until_changed(row: Any, read: Callable[[], Any], end: float) -> Any:
-    pause = SHORTEST_PAUSE
-    while row.awaits_peer and (left := end - monotonic()) > 0:
+    pause = MIN_PAUSE_SECONDS
+    while row.awaits_peer and (remaining := end - monotonic()) > 0:
         close_old_connections()
-        sleep(min(pause, left))
-        pause = min(pause * 1.5, LONGEST_PAUSE)
+        sleep(min(pause, remaining))
+        pause = min(pause * 1.5, MAX_PAUSE_SECONDS)
         row = read()
     return row

@@ -1,4 +1,4 @@
-"""JSON in under any content type, JSON out whatever Accept says."""
+"""Request bodies are JSON under any content type; responses are JSON whatever Accept says."""
 
 import json
 
@@ -9,14 +9,16 @@ from rest_framework.renderers import BaseRenderer
 
 from agency.core import bounded_json
 
-FORMS = ("application/x-www-form-urlencoded", "multipart/form-data")
+FORM_TYPES = ("application/x-www-form-urlencoded", "multipart/form-data")
 
 
 class AlwaysJSON(BaseContentNegotiation):
     def select_parser(self, request, parsers):
         content_type = (request.content_type or "").partition(";")[0].strip().lower()
-        named = (parser for parser in parsers if parser.media_type == content_type)
-        return next(named, next(p for p in parsers if isinstance(p, JSONParser)))
+        for parser in parsers:
+            if parser.media_type == content_type:
+                return parser
+        return next(parser for parser in parsers if isinstance(parser, JSONParser))
 
     def select_renderer(self, request, renderers, format_suffix=None):
         return renderers[0], renderers[0].media_type
@@ -34,7 +36,7 @@ class JSONParser(BaseParser):
         except bounded_json.BadJSON as error:
             message = f"The body is {error}."
             kind = (media_type or "").partition(";")[0].strip().lower()
-            if kind in FORMS:
+            if kind in FORM_TYPES:
                 message += f" It came as {kind}: send JSON, with Content-Type: application/json."
             raise exceptions.ParseError(message, "malformed_json") from None
         return {} if value is None else value

@@ -1,34 +1,30 @@
 """Lists: arrays in a stable order, page by page.
 
-A page goes on where its cursor says: after the sort key and the id of the last row shown. Rows that
-come meanwhile are neither repeated nor do they hide others. A row that changes while its list is
-read by `updatedAt` moves in it, as it should.
+A cursor holds the sort key and the id of the last row of a page. So rows that are created
+between two pages neither repeat nor hide others. A row that changes while its list is read
+by `updatedAt` moves in the list, as it should.
 """
 
-import uuid
 from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import BinaryField, F, Model, Q, QuerySet, Value
-from django.db.models.functions import Collate, Lower
+from django.db.models.functions import Lower
 from django.utils.encoding import escape_uri_path
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 
 from agency.api import hints
+from agency.core.collation import case_insensitive
 from agency.core.errors import Invalid
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
 from tenants import vault
 
-MAX_LIST = 1000
-APART = 60_000  # milliseconds; an id and its row's `created_at` are never further apart
-CREATED = {"createdAt": "pk"}  # ids are in the order of time
-UPDATED = {"updatedAt": "updated_at"}
-NAMED = {"name": "folded_name"}
-
-
-def folded(column: str) -> Collate:
-    """A name as lists sort and search it: without case, in an order that serves prefixes too."""
-    return Collate(Lower(column), "C")
+MAX_LIMIT = 1000
+MAX_CLOCK_SKEW = 60_000  # milliseconds between the time in an id and `created_at`
+BY_CREATION = {"createdAt": "pk"}  # ids are in the order of time
+BY_UPDATE = {"updatedAt": "updated_at"}
+BY_NAME = {"name": "folded_name"}
 
 
 class PrefixField(serializers.CharField):
@@ -42,12 +38,14 @@ class PrefixField(serializers.CharField):
 
 
 class ListQuery(serializers.Serializer):
-    """The query parameters of a list. The `source` of a filter is the lookup that it sets."""
+    """The query parameters of a list. The `source` of a filter is its lookup."""
 
-    sorts = CREATED
-    named: str | None = None  # the column that is searched and sorted as `folded_name`
+    sorts = BY_CREATION
+    named: str | None = None  # the column behind `folded_name`, for lists by name
 
-    limit = serializers.IntegerField(default=MAX_LIST, min_value=1, max_value=MAX_LIST)
+    limit = serializers.IntegerField(
+        default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT
+    )
     cursor = serializers.CharField(
         required=False,
         max_length=2000,
@@ -63,42 +61,37 @@ class ListQuery(serializers.Serializer):
             names, default="-createdAt", error_messages=wrong
         )
         fields = super().get_fields() | {"sort": sort}
-        hints.explain(fields.values(), hints.OF_ADDRESSES)
+        hints.set_error_messages(fields.values(), hints.QUERY_MESSAGES)
         return fields
 
     def validate(self, wanted: dict[str, Any]) -> dict[str, Any]:
-        """Times of creation bound the ids too, which have the index."""
+        """Bounds on the time of creation bound the ids too, which have the index."""
         if after := wanted.get("created_at__gt"):
-            wanted["pk__gte"] = first_id(milliseconds(after) - APART)
+            wanted["pk__gte"] = smallest_uuid7(
+                unix_milliseconds(after) - MAX_CLOCK_SKEW
+            )
         if before := wanted.get("created_at__lt"):
-            wanted["pk__lt"] = first_id(milliseconds(before) + APART)
+            wanted["pk__lt"] = smallest_uuid7(
+                unix_milliseconds(before) + MAX_CLOCK_SKEW
+            )
         return wanted
 
 
 class ChangingQuery(ListQuery):
-    """Of records that change after they were made."""
+    """The query parameters of a list of records that change after their creation."""
 
-    sorts = CREATED | UPDATED
+    sorts = BY_CREATION | BY_UPDATE
     updatedAfter = serializers.DateTimeField(source="updated_at__gt", required=False)
 
 
 class NamedQuery(ListQuery):
-    """Of records with a name."""
+    """The query parameters of a list of records with a name."""
 
-    sorts = CREATED | NAMED
+    sorts = BY_CREATION | BY_NAME
     named = "name"
     name = PrefixField(
         source="folded_name__startswith", help_text="Its beginning, in any case."
     )
-
-
-def milliseconds(moment: Any) -> int:
-    return int(moment.timestamp() * 1000)
-
-
-def first_id(moment: int) -> uuid.UUID:
-    """The smallest UUIDv7 of a moment (milliseconds since 1970)."""
-    return uuid.UUID(int=min(max(moment, 0), 2**48 - 1) << 80)
 
 
 class Page(NamedTuple):
@@ -106,56 +99,62 @@ class Page(NamedTuple):
     cursor: str | None  # of the next page, if there is one
 
 
-def page(rows: QuerySet, query: ListQuery) -> Page:
-    """What a valid query asks for of these rows. Invalid `invalid_cursor`."""
+def paginate(rows: QuerySet, query: ListQuery) -> Page:
+    """The page of `rows` that a valid query asks for. 400 `invalid_cursor`."""
     lookups = dict(query.validated_data)
-    limit, sort = lookups.pop("limit"), lookups.pop("sort")
-    purpose, cursor = (
-        f"cursor|{type(query).__name__}|{sort}",
-        lookups.pop("cursor", None),
-    )
-    sign, name = ("-", sort[1:]) if sort.startswith("-") else ("", sort)
+    limit = lookups.pop("limit")
+    sort = lookups.pop("sort")
+    cursor = lookups.pop("cursor", None)
+    purpose = f"cursor|{type(query).__name__}|{sort}"  # a cursor fits its own list only
+    sign = "-" if sort.startswith("-") else ""
     if query.named:
-        rows = rows.alias(folded_name=folded(query.named))
-    rows = rows.filter(**lookups).annotate(sort_key=F(query.sorts[name]))
+        rows = rows.alias(folded_name=case_insensitive(query.named))
+    sort_key = query.sorts[sort.removeprefix("-")]
+    rows = rows.filter(**lookups).annotate(sort_key=F(sort_key))
     if cursor:
-        rows = rows.filter(beyond(position(cursor, purpose), "lt" if sign else "gt"))
+        last = unseal_cursor(cursor, purpose)
+        rows = rows.filter(rows_after(last, "lt" if sign else "gt"))
+    # One row more than the page has tells whether there is a next page.
     found = list(rows.order_by(f"{sign}sort_key", f"{sign}pk")[: limit + 1])
-    shown, more = found[:limit], len(found) > limit
-    return Page(shown, cursor_after(shown[-1], purpose) if more else None)
+    if len(found) <= limit:
+        return Page(found, None)
+    return Page(found[:limit], seal_cursor(found[limit - 1], purpose))
 
 
-def beyond(last: tuple[str, str], direction: str) -> Q:
-    """After a row in the order (sort_key, pk); the first condition is what the index serves."""
+def rows_after(last: tuple[str, str], direction: str) -> Q:
+    """The rows behind `last` in the order (sort_key, pk).
+
+    The first condition is redundant, but it is the one that the index serves.
+    """
     key, pk = last
     tie = Q(**{f"sort_key__{direction}": key}) | Q(**{f"pk__{direction}": pk})
     return Q(**{f"sort_key__{direction}e": key}) & tie
 
 
-def cursor_after(row: Any, purpose: str) -> str:
-    """Sealed, as a sort key may be a name, and cursors stand in URLs."""
+def seal_cursor(row: Any, purpose: str) -> str:
+    """A cursor is sealed, as its sort key may be a name, and URLs are logged."""
     return vault.seal_text([str(row.sort_key), str(row.pk)], purpose)
 
 
-def position(cursor: str, purpose: str) -> tuple[str, str]:
-    found = vault.unseal_text(cursor, purpose)
-    if found is None:
+def unseal_cursor(cursor: str, purpose: str) -> tuple[str, str]:
+    values = vault.unseal_text(cursor, purpose)
+    if values is None:
         message = (
-            "The cursor is not one of this list in this order. Follow the Link header."
+            "This cursor belongs to another list or sort order. Follow the Link header."
         )
         raise Invalid("invalid_cursor", message, {"cursor": [message]})
-    return found[0], found[1]
+    return values[0], values[1]
 
 
-def narrowed(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
-    """Rows with these columns of theirs and of what is joined; without any, all but the sealed."""
+def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
+    """Load these columns only, of rows and joined rows; without any, all but sealed ones."""
     if columns:
         return rows.only(*columns)
     return rows.defer(*sealed_columns(rows.model, rows.query.select_related or {}))
 
 
 def sealed_columns(model: type[Model], joined: dict) -> list[str]:
-    """joined: as `select_related` keeps it, `{field: {field of that model: {}}}`."""
+    """joined: as `select_related` stores it, `{field: {field of that model: {}}}`."""
     names = [
         field.name for field in model._meta.fields if isinstance(field, BinaryField)
     ]
@@ -166,7 +165,7 @@ def sealed_columns(model: type[Model], joined: dict) -> list[str]:
 
 
 def next_link(request: Any, cursor: str, name: str = "cursor") -> str:
-    """RFC 8288: this request with another cursor, below the address that everybody knows us by."""
+    """A Link header (RFC 8288): this request with another cursor, below PUBLIC_URL."""
     parameters = request.GET.copy()
     parameters[name] = cursor
     path = escape_uri_path(request.path_info)
@@ -182,6 +181,6 @@ LINK = OpenApiParameter(
 )
 
 
-def parameters(query: type[ListQuery]) -> list[Any]:
-    """For the documentation of a list."""
+def list_parameters(query: type[ListQuery]) -> list[Any]:
+    """The parameters of a list for OpenAPI."""
     return [query, LINK]

@@ -37,7 +37,7 @@ class Parameters(serializers.Serializer):
 
     def get_fields(self):
         fields = super().get_fields()
-        hints.explain(fields.values())
+        hints.set_error_messages(fields.values())
         return fields
 
     def to_internal_value(self, data):

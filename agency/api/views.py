@@ -93,8 +93,8 @@ class View(viewsets.ViewSet):
     def name_ignored_members(self, serializer):
         """In a header of the response, whether it is a success or not."""
         found = ignored_members.unknown_members(serializer, serializer.initial_data)
-        if named := ignored_members.header_of(found):
-            self.headers[ignored_members.MEMBERS] = named
+        if named := ignored_members.header_value(found):
+            self.headers[ignored_members.MEMBERS_HEADER] = named
 
     def parse_query(self, serializer_class):
         """The serializer of the query parameters, valid; empty ones count as absent."""
@@ -102,8 +102,8 @@ class View(viewsets.ViewSet):
         data = {name: parameters[name] for name in parameters if parameters[name]}
         serializer = serializer_class(data=data)
         unknown = (name for name in parameters if name not in serializer.fields)
-        if named := ignored_members.header_of(unknown):
-            self.headers[ignored_members.PARAMETERS] = named
+        if named := ignored_members.header_value(unknown):
+            self.headers[ignored_members.PARAMETERS_HEADER] = named
         serializer.is_valid(raise_exception=True)
         return serializer
 
@@ -123,7 +123,9 @@ class View(viewsets.ViewSet):
     def list_response(self, contract, rows, query_class=pagination.ListQuery):
         """A plain array of the newest rows, or of those asked for; `Link` names the next page."""
         query = self.parse_query(query_class)
-        page = pagination.page(pagination.narrowed(rows, contract.columns), query)
+        page = pagination.paginate(
+            pagination.only_columns(rows, contract.columns), query
+        )
         response = Response(contract(page.rows, many=True, context=self.context).data)
         if page.cursor:
             response["Link"] = pagination.next_link(self.request, page.cursor)

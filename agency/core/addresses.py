@@ -1,4 +1,4 @@
-"""Where an outgoing call may go: what URLs are read, and which addresses their hosts may have."""
+"""Which URLs an outgoing call may go to, and which addresses their hosts may have."""
 
 import re
 import socket
@@ -12,15 +12,16 @@ from django.conf import settings
 
 from agency.core.errors import Invalid
 
-CHECK = 2.0  # seconds, for the name at registration
-PORTS = {"http": 80, "https": 443}
-HOST = re.compile(r"[a-z0-9_-][a-z0-9._-]{0,252}|[0-9a-f:.]*:[0-9a-f:.]*")
-AS_IT_IS = "!$%&'()*+,/:;=?@[]~"  # in paths and queries
+# How long the name is looked up when a URL is registered.
+REGISTRATION_LOOKUP_SECONDS = 2.0
+DEFAULT_PORTS = {"http": 80, "https": 443}
+HOST_PATTERN = re.compile(r"[a-z0-9_-][a-z0-9._-]{0,252}|[0-9a-f:.]*:[0-9a-f:.]*")
+# Characters of paths and queries that are sent as given.
+SAFE_CHARACTERS = "!$%&'()*+,/:;=?@[]~"
 
-GLOBAL_UNICAST = ip_network(
-    "2000::/3"
-)  # so neither mapped, NAT64, site-local nor multicast
-NOT_PUBLIC = [
+# IPv6 outside of it is mapped IPv4, NAT64, site-local or multicast.
+GLOBAL_UNICAST = ip_network("2000::/3")
+NON_PUBLIC_NETWORKS = [
     ip_network(network)
     for network in (
         "192.0.0.0/24",  # protocol assignments; metadata of one cloud
@@ -33,15 +34,14 @@ NOT_PUBLIC = [
         "3fff::/20",  # documentation
     )
 ]
-LOOKUPS = ThreadPoolExecutor(
-    64, "lookup"
-)  # one that hangs keeps its thread until it gives up
+# getaddrinfo() cannot be cancelled: a lookup that hangs keeps its thread to the end.
+LOOKUP_POOL = ThreadPoolExecutor(64, "lookup")
 
-Place = tuple[int, tuple]  # address family and socket address
+SocketAddress = tuple[int, tuple]  # address family, and what connect() takes
 
 
-class Refused(ValueError):
-    """The host has an address that is not called."""
+class AddressRefused(ValueError):
+    """The host has an address that may not be called."""
 
 
 class Target(NamedTuple):
@@ -53,17 +53,19 @@ class Target(NamedTuple):
     @property
     def authority(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
+        return (
+            host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
+        )
 
 
-def check(url: str, field: str) -> None:
-    """For registration. 400 for an address that can never be called; `field` is at fault.
+def check_url(url: str, field: str) -> None:
+    """Check a URL at its registration. 400 `address_refused` names `field`.
 
-    A name that cannot be looked up now passes: each call checks again.
+    A name that cannot be looked up now passes, as each call checks again.
     """
     try:
-        target = parse(url)
-        allowed(target.host, target.port, CHECK)
+        target = parse_url(url)
+        resolve_allowed(target.host, target.port, REGISTRATION_LOOKUP_SECONDS)
     except ValueError as error:
         message = f"This address cannot be called: {error}."
         raise Invalid("address_refused", message, {field: [message]}) from None
@@ -71,58 +73,64 @@ def check(url: str, field: str) -> None:
         pass
 
 
-def parse(url: str) -> Target:
-    """ValueError says what is wrong with the URL."""
+def parse_url(url: str) -> Target:
+    """Parse a URL for a call. The message of a ValueError completes "cannot be called: "."""
     if not url.isprintable() or " " in url or "\\" in url:
-        raise ValueError("it holds a character that does not belong there")
+        raise ValueError("it contains a space, a backslash or a control character")
     parts = urlsplit(url)
-    if parts.scheme not in PORTS or not parts.hostname:
+    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
         raise ValueError("it has no http or https scheme, or no host")
     if "@" in parts.netloc:
-        raise ValueError("leave the user name and password out")
+        raise ValueError("a user name or password in it is not allowed")
     host = parts.hostname
     if not host.isascii():
         host = idna.encode(host, uts46=True).decode()
-    if not HOST.fullmatch(host):
+    if not HOST_PATTERN.fullmatch(host):
         raise ValueError("it has no usable host name")
-    port = PORTS[parts.scheme] if parts.port is None else parts.port
-    if port < 1024 and port not in PORTS.values():
-        raise ValueError("the port is 80, 443 or one from 1024 on")
+    port = DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
+    if port < 1024 and port not in DEFAULT_PORTS.values():
+        raise ValueError("ports below 1024 other than 80 and 443 are not allowed")
     query = f"?{parts.query}" if parts.query else ""
     return Target(
-        parts.scheme, host, port, quote((parts.path or "/") + query, safe=AS_IT_IS)
+        parts.scheme,
+        host,
+        port,
+        quote((parts.path or "/") + query, safe=SAFE_CHARACTERS),
     )
 
 
-def allowed(host: str, port: int, seconds: float) -> list[Place]:
-    """The places a host (ASCII, no brackets) has, if each of them may be called; else Refused.
+def resolve_allowed(host: str, port: int, seconds: float) -> list[SocketAddress]:
+    """The addresses of a host (ASCII, no brackets), if each of them may be called.
 
-    Connect to these, never to the name again: its next lookup may say something else. OSError when
-    the name is unknown; its child TimeoutError after so many seconds.
+    Connect to these, never to the name: its next lookup may give other addresses.
+    Raises AddressRefused, OSError if the name is unknown, TimeoutError after `seconds`.
     """
-    places = resolve(host, port, seconds)
-    if not all(is_allowed(ip_address(place[0])) for _, place in places):
-        raise Refused("the host is, or has, an address that is not public")
-    return places
+    candidates = resolve_host(host, port, seconds)
+    if not all(is_allowed(ip_address(address[0])) for _, address in candidates):
+        raise AddressRefused("the host is, or has, an address that is not public")
+    return candidates
 
 
-def resolve(host: str, port: int, seconds: float) -> list[Place]:
+def resolve_host(host: str, port: int, seconds: float) -> list[SocketAddress]:
     try:
         return look_up(host, port, socket.AI_NUMERICHOST)
     except socket.gaierror:
-        lookup = LOOKUPS.submit(look_up, host, port)
+        lookup = LOOKUP_POOL.submit(look_up, host, port)
     try:
         return lookup.result(seconds)
     finally:
         lookup.cancel()
 
 
-def look_up(host: str, port: int, flags: int = 0) -> list[Place]:
-    """In the resolver's order. As bytes, for Python would map a text to IDNA 2003 first."""
+def look_up(host: str, port: int, flags: int = 0) -> list[SocketAddress]:
+    """The addresses in the resolver's order.
+
+    The name is passed as bytes, as Python would map a text to IDNA 2003 first.
+    """
     found = socket.getaddrinfo(
         host.encode("ascii"), port, type=socket.SOCK_STREAM, flags=flags
     )
-    return [(family, place) for family, _, _, _, place in found]
+    return [(family, address) for family, _, _, _, address in found]
 
 
 def is_allowed(address: IPv4Address | IPv6Address) -> bool:
@@ -131,10 +139,10 @@ def is_allowed(address: IPv4Address | IPv6Address) -> bool:
     return is_listed(address) or is_public(address)
 
 
-def is_own(address: str) -> bool:
-    """Whether the way to this IP address is the operator's own: this machine, or a listed network.
+def is_in_own_network(address: str) -> bool:
+    """Whether an IP address is on this machine or in OUTGOING_ALLOWED_NETWORKS.
 
-    Whoever could change what comes over it is inside already.
+    Plain HTTP to it can only be changed by somebody inside the operator's own network.
     """
     found = ip_address(address.partition("%")[0])
     return found.is_loopback or is_listed(found)
@@ -145,6 +153,6 @@ def is_listed(address: IPv4Address | IPv6Address) -> bool:
 
 
 def is_public(address: IPv4Address | IPv6Address) -> bool:
-    if any(address in network for network in NOT_PUBLIC):
+    if any(address in network for network in NON_PUBLIC_NETWORKS):
         return False
     return address.is_global and (address.version == 4 or address in GLOBAL_UNICAST)

@@ -1,91 +1,102 @@
-"""Reading JSON from strangers: bounded depth, no NUL, no lone surrogates, no huge integers."""
+"""JSON from strangers: bounded depth, no NUL, no lone surrogates, no huge numbers."""
 
 import json
 import math
+from typing import Any, NoReturn
 
 MAX_DEPTH = 32
 MAX_INTEGER = 2**63
 
 
 class BadJSON(ValueError):
-    """The text is not JSON that we take; the message says why."""
+    """The text is not JSON, or outside of the bounds. The message says why."""
 
 
-def loads(data: bytes | str, unique_keys: bool = False):
-    """The JSON value in `data` (UTF-8). Raises BadJSON, never anything else.
+def loads(data: bytes | str, unique_keys: bool = False) -> Any:
+    """Parse `data` (UTF-8). Raises BadJSON, never anything else.
 
-    unique_keys: refuse an object that has a member twice; otherwise the last one counts.
+    unique_keys: refuse an object that repeats a member. Otherwise the last one counts.
     """
-    numbers = {"parse_constant": _refuse, "parse_int": _integer, "parse_float": _float}
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
         value = json.loads(
-            text, object_pairs_hook=_unique if unique_keys else None, **numbers
+            text,
+            object_pairs_hook=_unique_members if unique_keys else None,
+            parse_constant=_refuse_constant,
+            parse_int=_parse_integer,
+            parse_float=_parse_float,
         )
     except RecursionError:
         raise BadJSON(f"nested more than {MAX_DEPTH} levels deep") from None
     except UnicodeDecodeError:
         raise BadJSON("not UTF-8 text") from None
     except json.JSONDecodeError as error:
-        raise BadJSON(f"not JSON: {_fault(text, error)}") from None
-    _check(value)
+        raise BadJSON(f"not JSON: {_describe_error(text, error)}") from None
+    _check_depth(value)
     return value
 
 
-def _fault(text, error):
-    """What is wrong and where. A comma before the end is named: Python 3.13 is the first to."""
-    message, place = error.msg, error.pos
-    before = text[:place].rstrip()
-    if before.endswith(",") and text[place : place + 1] in ("}", "]"):
-        place = len(before) - 1
-    if text[place : place + 1] == "," and text[place + 1 :].lstrip()[:1] in ("}", "]"):
+def _describe_error(text: str, error: json.JSONDecodeError) -> str:
+    """What is wrong and where.
+
+    A comma before the end has its own message, as Python's has one from 3.13 on only.
+    """
+    message = error.msg
+    position = error.pos
+    before = text[:position].rstrip()
+    if before.endswith(",") and text[position : position + 1] in ("}", "]"):
+        position = len(before) - 1
+    after = text[position + 1 :].lstrip()
+    if text[position : position + 1] == "," and after[:1] in ("}", "]"):
         message = "a comma before the end of an object or array"
-    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+    line = text.count("\n", 0, position) + 1
+    column = position - text.rfind("\n", 0, position)
     return f"{message} at line {line}, column {column}"
 
 
-def _unique(pairs):
+def _unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise BadJSON("a member occurs twice")
     return members
 
 
-def _refuse(constant):
+def _refuse_constant(constant: str) -> NoReturn:
     raise BadJSON(f"{constant} is not a JSON number")
 
 
-def _integer(digits):
+def _parse_integer(digits: str) -> int:
     if len(digits) > 20 or abs(int(digits)) > MAX_INTEGER:
         raise BadJSON("an integer is beyond 64 bits")
     return int(digits)
 
 
-def _float(digits):
+def _parse_float(digits: str) -> float:
     value = float(digits)
     if not math.isfinite(value):
         raise BadJSON("a number is too large")
     return value
 
 
-def _check(value):
+def _check_depth(value: Any) -> None:
+    """Breadth first, without recursion. Checks the texts on its way."""
     level = [value]
     for _ in range(MAX_DEPTH):
-        following = []
+        next_level = []
         for item in level:
             if isinstance(item, str):
                 _check_text(item)
             elif isinstance(item, dict):
-                following += [*item.keys(), *item.values()]
+                next_level += [*item.keys(), *item.values()]
             elif isinstance(item, list):
-                following += item
-        if not following:
+                next_level += item
+        if not next_level:
             return
-        level = following
+        level = next_level
     raise BadJSON(f"nested more than {MAX_DEPTH} levels deep")
 
 
-def _check_text(text):
+def _check_text(text: str) -> None:
     if "\x00" in text:
         raise BadJSON("a text holds the character U+0000")
     if not text.isascii():

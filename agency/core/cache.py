@@ -1,7 +1,7 @@
-"""Django's cache: in Redis or Valkey, shared by all processes; without the server, per process.
+"""Django's cache: shared in Redis or Valkey, and per process while that is out of reach.
 
-It holds the notes of allauth's rate limits (agency/studio/accounts.py), which wrong passwords must
-meet in whichever process they arrive, and also while the server is away.
+It holds the counts of allauth's rate limits (agency/studio/accounts.py). They limit wrong
+passwords over all processes, and must go on to do so without the server.
 """
 
 import json
@@ -15,13 +15,12 @@ from redis import Redis
 
 from agency.core import rate_limits
 
-LOCAL_ENTRIES = (
-    10_000  # with Django's 300, tries from a few hundred addresses push out the others
-)
+# With Django's default of 300, a few hundred addresses push out each other's counts.
+LOCAL_ENTRIES = 10_000
 
 
 class JSONSerializer:
-    """Values are JSON: pickles would let whoever writes to the server run code in our processes."""
+    """Stores values as JSON. With pickles, whoever can write to the server could run code."""
 
     def dumps(self, value: Any) -> str:
         return json.dumps(value)
@@ -31,18 +30,20 @@ class JSONSerializer:
 
 
 class BrokerClient(RedisCacheClient):
-    """Uses the connections of agency/core/rate_limits.py, which wait for an answer only briefly."""
+    """Uses the connections of agency/core/rate_limits.py, which have short timeouts."""
 
     def __init__(self, servers: Sequence[str], **options: Any):
         super().__init__(servers, serializer=JSONSerializer, **options)
 
     def get_client(self, key: str | None = None, *, write: bool = False) -> Redis:
-        return rate_limits.server()
+        return rate_limits.redis_client()
 
 
 class SharedCache(RedisCache):
-    """Django's backend for Redis, whose operations go to this process's memory while the server
-    is out of reach. Neither of the two learns what the other holds."""
+    """Django's backend for Redis, with a fallback to the memory of this process.
+
+    The fallback serves while the server is out of reach. The two are never synchronised.
+    """
 
     def __init__(self, server: str, params: dict[str, Any]):
         super().__init__(server, params)
@@ -52,27 +53,27 @@ class SharedCache(RedisCache):
         )
 
     def clear(self) -> None:
-        """Forgets our own keys only: Django's would empty the database, which is the broker's.
+        """Delete our own keys only. Django's would empty the broker's whole database.
 
-        Raises RedisError while the server is away; it is for tests and for people at a shell.
+        For tests and the shell. Raises RedisError while the server is out of reach.
         """
         self.local.clear()
-        server = rate_limits.server()
+        server = rate_limits.redis_client()
         for key in server.scan_iter(match=self.make_key("*")):
             server.delete(key)
 
 
 def with_fallback(name: str) -> Callable[..., Any]:
-    """The cache operation of this name, on the server or else in memory."""
+    """The cache operation of this name: on the server, or else in memory."""
     shared, local = getattr(RedisCache, name), getattr(LocMemCache, name)
 
     @wraps(shared)
     def operation(self: SharedCache, *arguments: Any, **named: Any) -> Any:
-        if not rate_limits.is_silent():
+        if not rate_limits.is_paused():
             try:
                 return shared(self, *arguments, **named)
             except rate_limits.UNREACHABLE as error:
-                rate_limits.note_silence(error)
+                rate_limits.pause_after_failure(error)
         return local(self.local, *arguments, **named)
 
     return operation

@@ -1,4 +1,4 @@
-"""Who a request comes from, as far as sharing out threads and rates is concerned."""
+"""Who a request comes from, for rate limits and the fair use of threads."""
 
 import hashlib
 import re
@@ -9,7 +9,7 @@ from threading import Lock
 
 from django.conf import settings
 
-WITH_PORT = re.compile(r"^(?:\[([^]]*)\](?::\d+)?|([\d.]+):\d+)$")
+ADDRESS_WITH_PORT = re.compile(r"^(?:\[([^]]*)\](?::\d+)?|([\d.]+):\d+)$")
 MAX_CALLERS = 10_000
 
 _callers: "OrderedDict[bytes, str]" = OrderedDict()
@@ -17,10 +17,11 @@ _lock = Lock()
 
 
 def client_address(meta: Mapping[str, object]) -> str:
-    """The address of the client: the peer of the socket or, behind TRUSTED_PROXIES of ours, what
-    the outermost of them reported. Anybody can write the entries of X-Forwarded-For before that.
+    """The IP address of the client; an IPv6 address is cut to its /64 network.
 
-    IPv6 addresses are cut to their /64 network. A port that some proxies append is dropped.
+    It is the peer of the socket or, behind TRUSTED_PROXIES, what the outermost of them
+    reported: earlier entries of X-Forwarded-For may be forged. A port that some proxies
+    append is dropped.
     """
     peer = str(meta.get("REMOTE_ADDR", ""))
     reported = peer
@@ -28,7 +29,7 @@ def client_address(meta: Mapping[str, object]) -> str:
         entries = str(meta.get("HTTP_X_FORWARDED_FOR", "")).split(",")
         reported = entries[-settings.TRUSTED_PROXIES :][0]
     try:
-        address = ip_address(WITH_PORT.sub(r"\1\2", reported.strip()))
+        address = ip_address(ADDRESS_WITH_PORT.sub(r"\1\2", reported.strip()))
     except ValueError:
         return peer
     address = getattr(address, "ipv4_mapped", None) or address
@@ -38,11 +39,11 @@ def client_address(meta: Mapping[str, object]) -> str:
 
 
 def remember_caller(authorization: str, caller: str) -> None:
-    """Notes whose credential this is, once it was accepted, for `known_caller`.
+    """Remember whose credential this is, once it was accepted, for `known_caller`.
 
-    Only a digest is kept, in this process, for the MAX_CALLERS used last.
+    Only a digest is kept, in this process, for the MAX_CALLERS that called last.
     """
-    digest = _digest(authorization)
+    digest = _token_digest(authorization)
     with _lock:
         _callers[digest] = caller
         _callers.move_to_end(digest)
@@ -51,12 +52,12 @@ def remember_caller(authorization: str, caller: str) -> None:
 
 
 def known_caller(authorization: str) -> str | None:
-    """The organization or provider account that this credential was accepted for before.
+    """The organization or provider account for which this credential was accepted before.
 
-    Good for sharing out, never for authorization: the credential may have been revoked since.
+    Never use it for authorization: the credential may have been revoked since.
     """
-    return _callers.get(_digest(authorization)) if authorization else None
+    return _callers.get(_token_digest(authorization)) if authorization else None
 
 
-def _digest(authorization: str) -> bytes:
+def _token_digest(authorization: str) -> bytes:
     return hashlib.sha256(authorization.encode("utf-8", "surrogateescape")).digest()

@@ -1,4 +1,4 @@
-"""The loop of a process that makes calls for queued rows: claims as many as it has free threads."""
+"""The loop of a process that makes calls for queued rows, in a bounded number of threads."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -11,16 +11,16 @@ from django.db import connection
 from agency.core.queued_jobs import QueuedJob
 
 logger = logging.getLogger(__name__)
-POLL_SECONDS = 1.0  # between claims while calls are at work and nobody asks for one
+POLL_SECONDS = 1.0  # between two claims while calls run and nobody notifies the loop
 
 Row = TypeVar("Row", bound=QueuedJob)
 
 
 class Dispatcher(Generic[Row]):
-    """Works while there is something to do. One for each process and queue; any thread may ask it.
+    """Claims rows and sends them while there are any. One per process and queue.
 
-    claim: given the free threads (at least one) and the rows at work, answers rows that are now
-    leased to us. send: makes the call for one of them, in a thread, and never raises.
+    claim: given the number of free threads (at least one) and the running rows, returns
+    new rows, leased to this process. send: handles one row in a thread, and never raises.
     """
 
     def __init__(
@@ -30,57 +30,67 @@ class Dispatcher(Generic[Row]):
         claim: Callable[[int, Sequence[Row]], list[Row]],
         send: Callable[[Row], None],
     ) -> None:
-        self.name, self.threads = name, threads
-        self.claim, self.send = claim, send
-        self.wanted, self.turn = Event(), Lock()
-        self.ends = False
-        self.at_work: dict[Future[None], Row] = {}
+        self.name = name
+        self.threads = threads
+        self.claim = claim
+        self.send = send
+        self.notified = Event()  # there may be something to claim
+        self.loop_lock = Lock()
+        self.is_stopped = False
+        self.running: dict[Future[None], Row] = {}
 
     def run(self) -> None:
-        """Makes the calls that are due: by this thread, unless another one runs the loop."""
-        self.wanted.set()
+        """Send what is due, in this thread unless another one runs the loop already.
+
+        May be called from any thread: it also makes a running loop claim again.
+        """
+        self.notified.set()
         while (
-            self.wanted.is_set() and not self.ends and self.turn.acquire(blocking=False)
+            self.notified.is_set()
+            and not self.is_stopped
+            and self.loop_lock.acquire(blocking=False)
         ):
             try:
-                self._work()
+                self._run_loop()
             finally:
-                self.turn.release()
+                self.loop_lock.release()
 
-    def end(self) -> None:
-        """Takes nothing new; what is at work is finished."""
-        self.ends = True
-        self.wanted.set()
+    def stop(self) -> None:
+        """Claim nothing more. Calls that run are finished."""
+        self.is_stopped = True
+        self.notified.set()
 
-    def _work(self) -> None:
+    def _run_loop(self) -> None:
         with ThreadPoolExecutor(self.threads, self.name) as threads:
-            while not self.ends:
-                self.wanted.clear()
-                self._forget_done()
-                for row in self._claim():
-                    future = threads.submit(self._send, row)
-                    self.at_work[future] = row
-                    future.add_done_callback(lambda _: self.wanted.set())
-                if not self.at_work:
+            while not self.is_stopped:
+                self.notified.clear()
+                self._remove_finished()
+                for row in self._claim_rows():
+                    future = threads.submit(self._send_row, row)
+                    self.running[future] = row
+                    future.add_done_callback(lambda _: self.notified.set())
+                if not self.running:
                     return
-                self.wanted.wait(POLL_SECONDS)
-        self._forget_done()
+                self.notified.wait(POLL_SECONDS)
+        self._remove_finished()
 
-    def _claim(self) -> list[Row]:
-        free = self.threads - len(self.at_work)
+    def _claim_rows(self) -> list[Row]:
+        free = self.threads - len(self.running)
         try:
-            return self.claim(free, list(self.at_work.values())) if free else []
+            return self.claim(free, list(self.running.values())) if free else []
         finally:
             connection.close()
 
-    def _send(self, row: Row) -> None:
+    def _send_row(self, row: Row) -> None:
         try:
             self.send(row)
         finally:
             connection.close()
 
-    def _forget_done(self) -> None:
-        for future in [one for one in self.at_work if one.done()]:
-            row = self.at_work.pop(future)
+    def _remove_finished(self) -> None:
+        for future in [future for future in self.running if future.done()]:
+            row = self.running.pop(future)
             if error := future.exception():
-                logger.error("%s %s waits for its lease: %r", self.name, row.pk, error)
+                logger.error(
+                    "%s %s waits for its lease to end: %r", self.name, row.pk, error
+                )

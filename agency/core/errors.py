@@ -1,10 +1,13 @@
-"""The errors a caller or a peer can meet. `code` is stable and listed in docs/errors.md."""
+"""The errors of the API and the protocols. Each `code` is stable; see docs/errors.md."""
+
+from collections.abc import Sequence
+from typing import Any
 
 
 class AgencyError(Exception):
-    """Base of all. To the caller be specific, to the peer vague.
+    """The base of all. Messages are specific for callers, and vague for peers.
 
-    errors: optional map of field name to a list of sentences.
+    errors: sentences by name of the field.
     """
 
     status = 500
@@ -19,7 +22,7 @@ class AgencyError(Exception):
 
 
 class Invalid(AgencyError):
-    """400: the caller's input, beyond what the serializer sees."""
+    """400: invalid input that a serializer cannot find."""
 
     status = 400
 
@@ -31,50 +34,51 @@ class NotFound(AgencyError):
 
 
 class Conflict(AgencyError):
-    """409: the request contradicts what is already there."""
+    """409: the request conflicts with what exists."""
 
     status = 409
 
 
 class WrongState(Conflict):
-    """409: the object is elsewhere in its life.
+    """409: the object is in another state.
 
-    The model's `steps` say what must happen first: {(state it has, state it needs): sentence}.
+    The model's `steps` say what must happen first, by (state it has, state it needs).
     """
 
-    def __init__(self, obj, sources, state=None):
-        name, state = type(obj).__name__.lower(), state or obj.state
+    def __init__(
+        self, obj: Any, sources: Sequence[str], state: str | None = None
+    ) -> None:
+        name = type(obj).__name__.lower()
+        state = state or obj.state
         expected = " or ".join(str(source) for source in sources)
         steps = getattr(obj, "steps", {})
-        step = next(
-            (steps[state, one] for one in sources if (state, one) in steps), None
+        known = [steps[state, source] for source in sources if (state, source) in steps]
+        step = known[0] if known else "Read it again."
+        super().__init__(
+            "wrong_state", f"The {name} is {state}; this needs {expected}. {step}"
         )
-        message = (
-            f"The {name} is {state}; this needs {expected}. {step or 'Read it again.'}"
-        )
-        super().__init__("wrong_state", message)
 
 
 class InProgress(Conflict):
-    """409: the same request is being worked on; `retry_after` says in how many seconds to ask."""
+    """409: the same request is still running. Retry after `retry_after` seconds."""
 
     retry_after = 1
 
 
 class Unprocessable(AgencyError):
-    """422: the request contradicts an earlier one that it claims to repeat."""
+    """422: the request differs from the earlier one that it claims to repeat."""
 
     status = 422
 
 
 class TooMany(AgencyError):
-    """429: as many as there may be of the caller's; later there is room again."""
+    """429: too many requests of this caller at a time."""
 
     status = 429
 
 
 class TooOften(TooMany):
-    """429: faster than is allowed; `retry_after` says in how many seconds there is room again."""
+    """429: too many requests in a short time. Retry after `retry_after` seconds."""
 
     def __init__(self, code: str, message: str, retry_after: int):
         super().__init__(code, message)
@@ -82,20 +86,22 @@ class TooOften(TooMany):
 
 
 class PeerError(AgencyError):
-    """The other agent broke the protocol: it gets a problem report, nobody gets a 5xx."""
+    """The other agent broke the protocol. It gets a problem report; nobody gets a 5xx."""
 
     status = 409
 
 
 class Unavailable(AgencyError):
-    """503: ledger, broker or endpoint is out of reach; try again later."""
+    """503: a ledger, the broker or an endpoint is out of reach. Retry later."""
 
     status = 503
 
 
 class NotReady(Unavailable):
-    """503: a part that every request needs is away; `retry_after` says in how many seconds to
-    ask again."""
+    """503: a service that every request needs is out of reach.
+
+    Retry after `retry_after` seconds.
+    """
 
     retry_after = 2
 

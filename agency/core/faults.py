@@ -1,4 +1,4 @@
-"""Places at which a test lets its process die, to see what comes of it."""
+"""Fault points: where tests let a process die, to see how others recover."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ import signal
 from django.conf import settings
 
 
-def point(name: str) -> None:
-    """Kills the process here if FAULT_POINT names this place and FAULT_INJECTION is on."""
+def fault_point(name: str) -> None:
+    """Kill this process if FAULT_POINT names this point and FAULT_INJECTION is on."""
     if name == settings.FAULT_POINT:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,9 +1,9 @@
-"""The one client for URLs that tenants and peers give.
+"""The HTTP client for URLs that tenants and peers give.
 
-Every address of the host is checked, and a checked one is connected to. One deadline holds over
-lookup, connection, TLS, sending and answer; the answer is read as it comes, up to a cap, and never
-inflated. Redirects of a POST are not followed, proxies of the environment not used, certificates
-always verified.
+It resolves the host, checks every address, and connects to a checked one, never to the
+name again. One deadline covers lookup, connection, TLS, request and response. The body
+is read up to a limit and never decompressed. Certificates are always verified, proxies
+of the environment are not used, and redirects of a POST are not followed.
 """
 
 import math
@@ -28,21 +28,26 @@ from agency.core import addresses, metrics, network_reads
 from agency.core.addresses import Target
 from agency.core.errors import Unavailable
 
-DEADLINE = 15.0  # seconds, for all of a call
-LOOKUP = CONNECT = 5.0  # seconds of it, for the name and for each address
-ANSWER_BYTES = 1024 * 1024
-HEAD_BYTES = 64 * 1024
-PIECE = 16 * 1024
-MOVED = (301, 302, 303, 307, 308)
+TIMEOUT_SECONDS = 15.0  # of a whole call
+# Parts of it: for the lookup of the name, and for the connection to each address.
+LOOKUP_TIMEOUT_SECONDS = 5.0
+CONNECT_TIMEOUT_SECONDS = 5.0
+MAX_BODY_BYTES = 1024 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+CHUNK_BYTES = 16 * 1024
+REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class CallFailed(Unavailable):
-    """There is no answer. `code` tells how far the call came, `seconds` how long it took,
-    `timed_out` whether the time was up.
+    """There is no response.
 
-    address_refused: not called. endpoint_unreachable: the request was not sent in full.
-    endpoint_unconfirmed: it was, and then the time was up or the connection lost: it may have been
-    processed. endpoint_bad_answer: what came back is not HTTP.
+    code: how far the call came.
+        address_refused: the address may not be called.
+        endpoint_unreachable: the request was not sent in full.
+        endpoint_unconfirmed: it was sent, then the time was up or the connection was
+        lost. The endpoint may have processed it.
+        endpoint_bad_answer: what came back is not HTTP.
+    seconds: how long the call took. timed_out: whether the time was up.
     """
 
     def __init__(
@@ -53,10 +58,11 @@ class CallFailed(Unavailable):
         self.timed_out = timed_out
 
 
-class Answer(NamedTuple):
-    """Header names are in lower case. The body is cut, and not complete, at the caller's cap and
-    where the time was up or the connection lost while it came. address: the IP address that
-    answered.
+class Response(NamedTuple):
+    """The response to a call. Header names are in lower case.
+
+    is_complete: False if the body was cut at the caller's limit, or if the time was up or
+    the connection was lost while it came. address: the IP address that responded.
     """
 
     status: int
@@ -73,15 +79,16 @@ class Answer(NamedTuple):
         if re.fullmatch(r"[0-9]{1,9}", given):
             return float(given)
         try:
-            when = parsedate_to_datetime(given)
+            moment = parsedate_to_datetime(given)
         except ValueError:
             return None
-        left = (when if when.tzinfo else when.replace(tzinfo=UTC)) - timezone.now()
-        return max(0.0, left.total_seconds())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        return max(0.0, (moment - timezone.now()).total_seconds())
 
 
-class Clock:
-    """What is left of one call's time."""
+class Deadline:
+    """The time limit of one call, in seconds from now."""
 
     def __init__(self, seconds: float):
         self.started = monotonic()
@@ -91,12 +98,12 @@ class Clock:
     def elapsed(self) -> float:
         return monotonic() - self.started
 
-    def left(self, at_most: float = math.inf) -> float:
-        """More than 0. TimeoutError when the time is up."""
-        left = self.seconds - self.elapsed
-        if left <= 0:
+    def remaining(self, at_most: float = math.inf) -> float:
+        """Seconds, always more than 0. Raises TimeoutError when the time is up."""
+        remaining = self.seconds - self.elapsed
+        if remaining <= 0:
             raise TimeoutError("the time is up")
-        return min(left, at_most)
+        return min(remaining, at_most)
 
 
 def post(
@@ -104,106 +111,119 @@ def post(
     body: bytes,
     content_type: str,
     headers: dict[str, str] | None = None,
-    deadline: float = DEADLINE,
-    answer_bytes: int = ANSWER_BYTES,
-) -> Answer:
-    """Any status is an answer, also a redirect. Without one: CallFailed."""
-    sent = {"Content-Type": content_type, "Content-Length": str(len(body))} | (
-        headers or {}
-    )
-    return call("POST", url, sent, body, Clock(deadline), answer_bytes)
+    timeout: float = TIMEOUT_SECONDS,
+    max_bytes: int = MAX_BODY_BYTES,
+) -> Response:
+    """Returns the response whatever its status, also a redirect. Raises CallFailed."""
+    sent = {"Content-Type": content_type, "Content-Length": str(len(body))}
+    sent |= headers or {}
+    return send_counted("POST", url, sent, body, Deadline(timeout), max_bytes)
 
 
 def get(
     url: str,
     accept: str = "application/json",
-    deadline: float = DEADLINE,
-    answer_bytes: int = ANSWER_BYTES,
-    hops: int = 1,
-) -> Answer:
-    """Follows at most `hops` redirects to http or https, each checked like the first address."""
-    clock = Clock(deadline)
-    answer = call("GET", url, {"Accept": accept}, b"", clock, answer_bytes)
-    for _ in range(hops):
-        url = urljoin(url, answer.headers.get("location", ""))
-        if answer.status in MOVED and url.startswith(("http://", "https://")):
-            answer = call("GET", url, {"Accept": accept}, b"", clock, answer_bytes)
-    return answer
+    timeout: float = TIMEOUT_SECONDS,
+    max_bytes: int = MAX_BODY_BYTES,
+    max_redirects: int = 1,
+) -> Response:
+    """Follows redirects to http and https, each checked like the first address.
+
+    Returns the last response whatever its status. Raises CallFailed.
+    """
+    deadline = Deadline(timeout)
+    headers = {"Accept": accept}
+    response = send_counted("GET", url, headers, b"", deadline, max_bytes)
+    for _ in range(max_redirects):
+        url = urljoin(url, response.headers.get("location", ""))
+        if response.status in REDIRECTS and url.startswith(("http://", "https://")):
+            response = send_counted("GET", url, headers, b"", deadline, max_bytes)
+    return response
 
 
-def call(
+def send_counted(
     method: str,
     url: str,
     headers: dict[str, str],
     body: bytes,
-    clock: Clock,
-    answer_bytes: int,
-) -> Answer:
-    """Counted by what came of it. Never inside a transaction of the database."""
+    deadline: Deadline,
+    max_bytes: int,
+) -> Response:
+    """Sends a request and counts its outcome. Must not run in a database transaction."""
     network_reads.forbid_in_transaction()
-    before = clock.elapsed
+    before = deadline.elapsed
     try:
-        answer = exchange(method, url, headers, body, clock, answer_bytes)
+        response = send_request(method, url, headers, body, deadline, max_bytes)
     except CallFailed as error:
-        metrics.called(error.code, clock.elapsed - before)
+        metrics.count_call(error.code, deadline.elapsed - before)
         raise
-    metrics.called(f"{answer.status // 100}xx", clock.elapsed - before)
-    return answer
+    metrics.count_call(f"{response.status // 100}xx", deadline.elapsed - before)
+    return response
 
 
-def exchange(
+def send_request(
     method: str,
     url: str,
     headers: dict[str, str],
     body: bytes,
-    clock: Clock,
-    answer_bytes: int,
-) -> Answer:
-    with failing("address_refused", clock):
-        target = addresses.parse(url)
-    with failing("endpoint_unreachable", clock):
-        connection = connect(target, clock)
+    deadline: Deadline,
+    max_bytes: int,
+) -> Response:
+    with raising_call_failed("address_refused", deadline):
+        target = addresses.parse_url(url)
+    with raising_call_failed("endpoint_unreachable", deadline):
+        connection = open_connection(target, deadline)
     with connection:
         address = connection.getpeername()[0]
-        protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
-        with failing("endpoint_unreachable", clock):
-            send(connection, written(protocol, method, target, headers, body), clock)
-        with failing("endpoint_unconfirmed", clock):
-            response = read_head(connection, protocol, clock)
-        content, is_complete = read_body(connection, protocol, clock, answer_bytes)
-    fields = joined(response.headers)
-    return Answer(
-        response.status_code, fields, content, is_complete, clock.elapsed, address
+        protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
+        with raising_call_failed("endpoint_unreachable", deadline):
+            request = encode_request(protocol, method, target, headers, body)
+            send_bytes(connection, request, deadline)
+        with raising_call_failed("endpoint_unconfirmed", deadline):
+            head = read_head(connection, protocol, deadline)
+        content, is_complete = read_body(connection, protocol, deadline, max_bytes)
+    return Response(
+        status=head.status_code,
+        headers=join_headers(head.headers),
+        body=content,
+        is_complete=is_complete,
+        seconds=deadline.elapsed,
+        address=address,
     )
 
 
-def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """One text for each name: several of one name are one list (RFC 9110, section 5.2)."""
-    fields: dict[str, str] = {}
-    for name, value in (
-        (name.decode(), value.decode("latin-1")) for name, value in headers
-    ):
-        fields[name] = f"{fields[name]}, {value}" if name in fields else value
-    return fields
+def join_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """One text for each name: repeated headers are one list (RFC 9110, section 5.2)."""
+    joined: dict[str, str] = {}
+    for raw_name, raw_value in headers:
+        name = raw_name.decode()
+        value = raw_value.decode("latin-1")
+        joined[name] = f"{joined[name]}, {value}" if name in joined else value
+    return joined
 
 
 @contextmanager
-def failing(code: str, clock: Clock) -> Iterator[None]:
-    """What goes wrong in the block is CallFailed with this code, unless the reason has its own."""
+def raising_call_failed(code: str, deadline: Deadline) -> Iterator[None]:
+    """Raises CallFailed with this code for an error in the block.
+
+    An address that is refused and a response that is not HTTP have codes of their own.
+    """
     try:
         yield
-    except addresses.Refused as error:
-        raise CallFailed("address_refused", str(error), clock.elapsed) from error
+    except addresses.AddressRefused as error:
+        raise CallFailed("address_refused", str(error), deadline.elapsed) from error
     except h11.RemoteProtocolError as error:
         message = "the endpoint answered with something else than HTTP"
-        raise CallFailed("endpoint_bad_answer", message, clock.elapsed) from error
+        raise CallFailed("endpoint_bad_answer", message, deadline.elapsed) from error
     except (OSError, ValueError) as error:
         timed_out = isinstance(error, TimeoutError)
-        raise CallFailed(code, reason(error), clock.elapsed, timed_out) from error
+        raise CallFailed(
+            code, describe_failure(error), deadline.elapsed, timed_out
+        ) from error
 
 
-def reason(error: Exception) -> str:
-    """One sentence for people, without addresses."""
+def describe_failure(error: Exception) -> str:
+    """The error as text for people, without addresses."""
     if isinstance(error, TimeoutError):
         return "the endpoint took too long"
     if isinstance(error, socket.gaierror):
@@ -215,16 +235,18 @@ def reason(error: Exception) -> str:
     return str(error)
 
 
-def connect(target: Target, clock: Clock) -> socket.socket:
-    """To the first address that takes the connection, with TLS for https."""
-    places = addresses.allowed(target.host, target.port, clock.left(LOOKUP))
-    connection = connect_to_first(places, clock)
+def open_connection(target: Target, deadline: Deadline) -> socket.socket:
+    """Connects to the first address that accepts, with TLS for https."""
+    candidates = addresses.resolve_allowed(
+        target.host, target.port, deadline.remaining(LOOKUP_TIMEOUT_SECONDS)
+    )
+    connection = connect_to_first(candidates, deadline)
     if target.scheme == "http":
         return connection
     try:
-        connection.settimeout(clock.left())
+        connection.settimeout(deadline.remaining())
         name = target.host.removesuffix(".")
-        return trust(settings.OUTGOING_CA_FILE).wrap_socket(
+        return tls_context(settings.OUTGOING_CA_FILE).wrap_socket(
             connection, server_hostname=name
         )
     except BaseException:
@@ -232,13 +254,15 @@ def connect(target: Target, clock: Clock) -> socket.socket:
         raise
 
 
-def connect_to_first(places: list[addresses.Place], clock: Clock) -> socket.socket:
+def connect_to_first(
+    candidates: list[addresses.SocketAddress], deadline: Deadline
+) -> socket.socket:
     failure: OSError = ConnectionError("no address")
-    for family, place in places:
+    for family, socket_address in candidates:
         connection = socket.socket(family, socket.SOCK_STREAM)
         try:
-            connection.settimeout(clock.left(CONNECT))
-            connection.connect(place)
+            connection.settimeout(deadline.remaining(CONNECT_TIMEOUT_SECONDS))
+            connection.connect(socket_address)
             return connection
         except OSError as error:
             connection.close()
@@ -247,13 +271,13 @@ def connect_to_first(places: list[addresses.Place], clock: Clock) -> socket.sock
 
 
 @cache
-def trust(authorities: str) -> ssl.SSLContext:
+def tls_context(authorities: str) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=authorities or certifi.where())
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
-def written(
+def encode_request(
     protocol: h11.Connection,
     method: str,
     target: Target,
@@ -279,57 +303,66 @@ def written(
     )
 
 
-def send(connection: socket.socket, data: bytes, clock: Clock) -> None:
-    """sendall() would start the clock again with each record of TLS."""
-    left = memoryview(data)
-    while left:
-        connection.settimeout(clock.left())
-        left = left[connection.send(left) :]
+def send_bytes(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
+    """Sends all within the deadline. sendall() restarts its timeout with each TLS record."""
+    unsent = memoryview(data)
+    while unsent:
+        connection.settimeout(deadline.remaining())
+        unsent = unsent[connection.send(unsent) :]
 
 
 def read_head(
-    connection: socket.socket, protocol: h11.Connection, clock: Clock
+    connection: socket.socket, protocol: h11.Connection, deadline: Deadline
 ) -> h11.Response:
-    for event in events(connection, protocol, clock, HEAD_BYTES):
+    for event in read_events(connection, protocol, deadline, MAX_HEAD_BYTES):
         if isinstance(event, h11.Response):
             return event
-    raise ConnectionError("closed without an answer")
+    raise ConnectionError("closed without a response")
 
 
 def read_body(
-    connection: socket.socket, protocol: h11.Connection, clock: Clock, at_most: int
+    connection: socket.socket,
+    protocol: h11.Connection,
+    deadline: Deadline,
+    max_bytes: int,
 ) -> tuple[bytes, bool]:
-    """The body, and whether that is all of it. It never fails: what the status says is known."""
+    """The body and whether it is complete. Never raises, as the status is known already."""
     body = bytearray()
     try:
-        for event in events(
-            connection, protocol, clock, HEAD_BYTES + at_most + at_most // 4
+        for event in read_events(
+            connection, protocol, deadline, MAX_HEAD_BYTES + max_bytes + max_bytes // 4
         ):
             if isinstance(event, h11.EndOfMessage):
                 return bytes(body), True
             if isinstance(event, h11.Data):
                 body += event.data
-            if len(body) > at_most:
+            if len(body) > max_bytes:
                 break
     except (OSError, h11.RemoteProtocolError):
         pass
-    return bytes(body[:at_most]), False
+    return bytes(body[:max_bytes]), False
 
 
-def events(
-    connection: socket.socket, protocol: h11.Connection, clock: Clock, at_most: int
+def read_events(
+    connection: socket.socket,
+    protocol: h11.Connection,
+    deadline: Deadline,
+    max_bytes: int,
 ) -> Iterator[h11.Event]:
-    """What comes, until it is more than `at_most` bytes or, before the answer, the end."""
+    """The events of the response, until the connection ends before its head.
+
+    Raises RemoteProtocolError after more than `max_bytes` bytes.
+    """
     while True:
         event = protocol.next_event()
         if isinstance(event, h11.Event):
             yield event
             continue
-        connection.settimeout(clock.left())
-        data = connection.recv(PIECE)
-        at_most -= len(data)
+        connection.settimeout(deadline.remaining())
+        data = connection.recv(CHUNK_BYTES)
+        max_bytes -= len(data)
         if not data and protocol.their_state is h11.SEND_RESPONSE:
             return
-        if at_most < 0:
+        if max_bytes < 0:
             raise h11.RemoteProtocolError("too much")
         protocol.receive_data(data)

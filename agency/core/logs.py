@@ -1,4 +1,4 @@
-"""What a log line says of a request: its id and its route, never the address that was called."""
+"""Log lines name a request by its id and route, never by the address that was called."""
 
 import logging
 import re
@@ -12,46 +12,46 @@ from agency.core.version import __version__
 
 logger = logging.getLogger(__name__)
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
-USER = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
-BEYOND_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
+USER_INFO = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
+AFTER_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
 API_KEY = re.compile(r"\b(ag[tsp]_)[0-9A-Za-z]{38}\b")
-ROW_OF_DATABASE = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
-ROW_IN_REPR = re.compile(
-    r"(?<=\\n)DETAIL:[^\n]*"
-)  # on one line, as repr() writes the error
+DATABASE_ROW = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
+# The same in the repr() of an error, which has one line.
+ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")
 
 
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        # Django logs 4xx answers when the middleware that sets the variable has ended already.
+        # Django logs 4xx responses after our middleware, which sets the variable, has ended.
         of_request = getattr(getattr(record, "request", None), "id", None)
         record.request_id = of_request or request_id.get()
         return True
 
 
 class RouteFilter(logging.Filter):
-    """Removes addresses from what is written by anybody, and keeps their meaning.
+    """Removes the addresses of requests from the log lines of all packages.
 
-    Addresses hold ids, tokens of links and, where a caller made a mistake, keys in a query.
+    Addresses contain ids, tokens of links and, by mistake of a caller, keys.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         request = record.__dict__.pop("request", None)
-        record.__dict__.pop(
-            "data", None
-        )  # Celery's copy of an error and of the arguments
+        # Celery's copy of the error and of the task's arguments.
+        record.__dict__.pop("data", None)
         if isinstance(request, HttpRequest):
             record.__dict__ |= {"method": request.method, "route": route_of(request)}
-        record.msg, record.args = without_secrets(record.getMessage(), request), None
+        record.msg = without_secrets(record.getMessage(), request)
+        record.args = None
         if record.exc_info:
-            # Formatters write exc_text where there is no exc_info.
-            written = logging.Formatter().formatException(record.exc_info)
-            record.exc_text, record.exc_info = without_secrets(written, request), None
+            # Formatters print exc_text if there is no exc_info.
+            traceback = logging.Formatter().formatException(record.exc_info)
+            record.exc_text = without_secrets(traceback, request)
+            record.exc_info = None
         return True
 
 
 def route_of(request: object) -> str:
-    """The pattern, as `i/<str:token>`; `-` for an address that no route has."""
+    """The URL pattern, such as `i/<str:token>`; `-` if no route matches."""
     match = getattr(request, "resolver_match", None)
     return match.route if match else "-"
 
@@ -60,20 +60,21 @@ def without_secrets(text: str, request: object = None) -> str:
     """The text without addresses, API keys and the rows that PostgreSQL quotes in its errors."""
     if isinstance(request, HttpRequest):
         for address in (request.get_full_path(), request.path):
-            # Django writes it with what is not ASCII escaped.
-            for written in (address, address.encode("unicode_escape").decode()):
-                text = (
-                    text.replace(written, route_of(request)) if address != "/" else text
-                )
-    text = BEYOND_HOST.sub(r"\1/...", USER.sub("", text))
-    text = ROW_IN_REPR.sub(
-        "DETAIL: left out", ROW_OF_DATABASE.sub("DETAIL: left out", text)
-    )
+            if address == "/":
+                continue
+            # Django logs an address with all that is not ASCII escaped.
+            escaped = address.encode("unicode_escape").decode()
+            text = text.replace(address, route_of(request))
+            text = text.replace(escaped, route_of(request))
+    text = USER_INFO.sub("", text)
+    text = AFTER_HOST.sub(r"\1/...", text)
+    text = DATABASE_ROW.sub("DETAIL: left out", text)
+    text = ROW_IN_REPR.sub("DETAIL: left out", text)
     return API_KEY.sub(r"\1...", text)
 
 
 def log_start(process: str) -> None:
-    """Says which version starts as what. Each long-lived process says it once."""
+    """Log the version. Each long-running process does so once."""
     logger.info("Agency %s starts: %s", __version__, process)
 
 

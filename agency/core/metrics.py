@@ -1,10 +1,11 @@
-"""What this process counts: the requests it serves and the calls it makes to others.
+"""Prometheus metrics of this process: the requests it serves, the calls that it makes.
 
-With METRICS_TOKEN set, the processes of a host count in files of one folder, so that any of them
-can tell the sums. Each holds a slot, a number, while it lives. Whoever takes the slot next goes on
-with its figures: they never fall, and the files are never more than the processes.
+With METRICS_TOKEN set, the processes of a host keep their counters in files of one folder,
+so that any of them can report the sums. Each process locks a slot, a number, while it
+runs. The next process in that slot continues its counters: so they never fall, and there
+are never more files than processes.
 
-A process that cannot write there works nevertheless: it logs an error, and counts for itself alone.
+A process that cannot write there logs an error, and reports its own counters only.
 """
 
 import fcntl
@@ -20,12 +21,12 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 logger = logging.getLogger(__name__)
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
-SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 
 @cache
-def slot(process: int) -> int:
-    """The first number that no living process holds; this one holds it until it ends."""
+def claim_slot(process: int) -> int:
+    """Lock the first number that no running process has, until this process ends."""
     for number in count(1):
         lock = os.open(
             Path(settings.METRICS_ROOT, f"{number}.lock"), os.O_CREAT | os.O_RDWR
@@ -37,27 +38,27 @@ def slot(process: int) -> int:
             os.close(lock)
 
 
-def can_share() -> bool:
-    """Whether this process counts in the folder; it then holds a slot there."""
+def share_counters() -> bool:
+    """Whether this process shares its counters; it has a slot then."""
     if not settings.METRICS_TOKEN:
         return False
     try:
         Path(settings.METRICS_ROOT).mkdir(parents=True, exist_ok=True)
-        slot(os.getpid())
+        claim_slot(os.getpid())
     except OSError as error:
         logger.error(
-            "This process counts for itself alone, as it cannot write below METRICS_ROOT: %s. "
-            "Let METRICS_ROOT name a folder that it may write, then start it again.",
+            "The counters of this process are not shared, as it cannot write to METRICS_ROOT: "
+            "%s. Set METRICS_ROOT to a folder that it may write, then restart it.",
             error,
         )
         return False
     return True
 
 
-SHARED = can_share()
+SHARED = share_counters()
 if SHARED:
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = settings.METRICS_ROOT
-    values.ValueClass = values.MultiProcessValue(lambda: slot(os.getpid()))
+    values.ValueClass = values.MultiProcessValue(lambda: claim_slot(os.getpid()))
 
 registry = CollectorRegistry()
 REQUESTS = Counter(
@@ -71,14 +72,14 @@ DURATIONS = Histogram(
     "How long requests took.",
     ["method", "route"],
     registry=registry,
-    buckets=SECONDS,
+    buckets=BUCKETS,
 )
 CALLS = Histogram(
     "agency_call_seconds",
     "How long calls of addresses of others took, by what came of them.",
     ["outcome"],
     registry=registry,
-    buckets=SECONDS,
+    buckets=BUCKETS,
 )
 
 REFUSALS = Counter(
@@ -105,43 +106,43 @@ LISTENERS = Gauge(
     registry=registry,
     multiprocess_mode="sum",
 )
-LISTENERS.set(0)  # whatever stood in the slot when its last process died
+LISTENERS.set(0)  # the last process of this slot may have been killed
 
 
-def served(method: str, route: str | None, status: int, seconds: float) -> None:
-    """route: the pattern, without ids. What has none counts as one, as unknown methods do."""
+def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
+    """route: the URL pattern, without ids. Unknown routes and methods count as one each."""
     labels = method if method in METHODS else "other", route or "none"
     REQUESTS.labels(*labels, status).inc()
     DURATIONS.labels(*labels).observe(seconds)
 
 
-def called(outcome: str, seconds: float) -> None:
-    """outcome: the class of the status, as `2xx`, or the code of agency.core.http.CallFailed."""
+def count_call(outcome: str, seconds: float) -> None:
+    """outcome: the class of the status, such as `2xx`, or the code of http.CallFailed."""
     CALLS.labels(outcome).observe(seconds)
 
 
-def refused(by: str) -> None:
-    """by: whose rate it was, as `address`."""
+def count_refusal(by: str) -> None:
+    """by: what is limited, such as `address`."""
     REFUSALS.labels(by).inc()
 
 
-def quota_exceeded(setting: str) -> None:
-    """setting: the one that says how many there may be."""
+def count_quota_refusal(setting: str) -> None:
+    """setting: the setting of the quota."""
     QUOTA_REFUSALS.labels(setting).inc()
 
 
-def deleted(table: str, number: int) -> None:
-    """table: the label of its model, or what kind of files it was."""
+def count_deleted(table: str, number: int) -> None:
+    """table: the label of the model, or the kind of files."""
     DELETED.labels(table).inc(number)
 
 
-def listening(number: int) -> None:
-    """How many streams this process keeps open."""
+def set_stream_listeners(number: int) -> None:
+    """number: the streams that this process has open."""
     LISTENERS.set(number)
 
 
-def all_counted() -> CollectorRegistry:
-    """What the processes of this host have counted."""
+def host_registry() -> CollectorRegistry:
+    """The counters of all processes of this host."""
     if not SHARED:
         return registry
     everything = CollectorRegistry()

@@ -1,7 +1,8 @@
-"""How often something may happen: token buckets in Redis or Valkey, shared by all processes.
+"""Rate limits: token buckets in Redis or Valkey, shared by all processes.
 
-A bucket of N holds N tokens and gets N more each minute, evenly; its key is gone when it is full.
-Without the server everything may happen: a limit must not stop what it protects.
+A bucket of N holds N tokens and gets N more each minute, evenly. The key of a full bucket
+expires. While the server is out of reach nothing is limited: a limit must not stop the
+service that it protects.
 """
 
 import logging
@@ -18,13 +19,15 @@ from agency.core import metrics
 from agency.core.errors import TooOften
 
 logger = logging.getLogger(__name__)
-MINUTE = 60
-PATIENCE = 0.25  # seconds for the server to answer
-UNREACHABLE = (RedisError, OSError)  # what calls of the server raise while it is away
-REST = 5.0  # seconds in which a server that is out of reach is left alone
-PREFIX = "agency:rate:"
-# The time at which the bucket is full again is all that is kept of it. Answers the seconds to wait.
-TAKE = """
+PERIOD_SECONDS = 60  # tests shorten it
+TIMEOUT_SECONDS = 0.25  # for a response of the server
+# What calls of the server raise while it is out of reach.
+UNREACHABLE = (RedisError, OSError)
+PAUSE_SECONDS = 5.0  # after a failure, in which the server is not called
+KEY_PREFIX = "agency:rate:"
+# A bucket is stored as the time at which it is full again. Returns the seconds to wait for
+# a token, or 0 if one was taken.
+TAKE_TOKEN = """
 local clock = redis.call("TIME")
 local now, token = clock[1] + clock[2] / 1000000, tonumber(ARGV[1])
 local full = math.max(tonumber(redis.call("GET", KEYS[1]) or 0), now) + token
@@ -33,53 +36,64 @@ if wait > 0 then return tostring(wait) end
 redis.call("SET", KEYS[1], string.format("%.6f", full), "PX", math.ceil((full - now) * 1000))
 return "0"
 """
-silent_until = 0.0
+paused_until = 0.0
 
 
-def spend(kind: str, name: str, per_minute: int) -> None:
-    """Takes a token from the bucket of this name. 429 `too_many_requests` if there is none.
+def take_token(kind: str, name: str, per_minute: int) -> None:
+    """Take a token from the bucket of this name. 429 `too_many_requests` if it is empty.
 
-    per_minute: 0 for no limit. kind: what the name is of; refusals are counted by it.
+    kind: what is limited, such as "address"; metrics count refusals by it.
+    per_minute: 0 for no limit.
     """
-    if per_minute and (wait := _wait(f"{kind}:{name}", per_minute)):
-        metrics.refused(kind)
+    if not per_minute:
+        return
+    wait = _seconds_to_wait(f"{kind}:{name}", per_minute)
+    if wait:
+        metrics.count_refusal(kind)
         raise TooOften("too_many_requests", "That is too fast.", math.ceil(wait))
 
 
-def _wait(name: str, per_minute: int) -> float:
-    """Seconds until there is a token; 0 if one was taken, or nobody can tell."""
-    if is_silent():
+def _seconds_to_wait(name: str, per_minute: int) -> float:
+    """Seconds until there is a token. 0: one was taken, or the server is out of reach."""
+    if is_paused():
         return 0
     try:
-        answer = server().eval(TAKE, 1, PREFIX + name, MINUTE / per_minute, MINUTE)
+        wait = redis_client().eval(
+            TAKE_TOKEN,
+            1,  # the number of keys
+            KEY_PREFIX + name,
+            PERIOD_SECONDS / per_minute,
+            PERIOD_SECONDS,
+        )
     except UNREACHABLE as error:
-        note_silence(error)
+        pause_after_failure(error)
         return 0
-    return float(answer)
+    return float(wait)
 
 
-def is_silent() -> bool:
-    """Whether the server was out of reach a moment ago, and is left alone."""
-    return time.monotonic() < silent_until
+def is_paused() -> bool:
+    """Whether the server failed within the last PAUSE_SECONDS, and is not called."""
+    return time.monotonic() < paused_until
 
 
-def note_silence(error: Exception) -> None:
-    global silent_until
-    silent_until = time.monotonic() + REST
+def pause_after_failure(error: Exception) -> None:
+    global paused_until
+    paused_until = time.monotonic() + PAUSE_SECONDS
     logger.warning(
-        "the broker is away (%s): envelopes are not limited, sign-in in each process by itself",
+        "the broker is out of reach (%s): envelopes are not limited, "
+        "sign-in is limited per process",
         type(error).__name__,
     )
 
 
 @cache
-def server() -> Redis:
-    """The client that waits briefly. Raises RedisError if REDIS_URL is not readable for it."""
+def redis_client() -> Redis:
+    """A client with short timeouts. Raises RedisError if REDIS_URL cannot be parsed."""
     try:
         return Redis.from_url(
             settings.REDIS_URL,
-            socket_timeout=PATIENCE,
-            socket_connect_timeout=PATIENCE,
+            socket_timeout=TIMEOUT_SECONDS,
+            socket_connect_timeout=TIMEOUT_SECONDS,
             retry=Retry(NoBackoff(), 0),
         )
     except ValueError as error:

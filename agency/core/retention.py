@@ -1,7 +1,7 @@
 """Deletes old rows in small batches, beside live work.
 
-Each batch is one transaction. It skips rows that somebody else has locked, so it waits for nobody.
-A process that is killed loses one batch at most, and the next run goes on.
+Each batch is one transaction. It skips rows that others have locked, so it never waits.
+A process that is killed loses at most one batch; the next run continues.
 """
 
 import time
@@ -15,18 +15,19 @@ from django.utils import timezone
 
 from agency.core import metrics
 
-BATCH = 200  # rows of one transaction
-BATCHES = 240  # of one run
-PAUSE = 0.03  # seconds after each, in which the disk and the processors are the transitions' alone
+BATCH_ROWS = 200
+MAX_BATCHES = 240  # of one run
+# After each batch: it leaves the disk and the processors to live work.
+PAUSE_SECONDS = 0.03
 
 
-class Budget:
-    """How many batches a run may still look for; its tables share them."""
+class BatchBudget:
+    """How many batches a run may still delete, over all of its tables."""
 
     def __init__(self) -> None:
-        self.left = BATCHES
+        self.left = MAX_BATCHES
 
-    def spend(self) -> bool:
+    def take_batch(self) -> bool:
         self.left -= 1
         return self.left >= 0
 
@@ -37,29 +38,28 @@ def days_ago(days: float) -> datetime:
 
 def delete_in_batches(
     rows: QuerySet,
-    budget: Budget,
+    budget: BatchBudget,
     *,
     by: str = "pk",
     before_delete: Callable[[list[Any]], None] | None = None,
 ) -> int:
-    """Deletes `rows` while the budget lasts. How many went.
+    """Delete `rows` while the budget lasts. Returns how many were deleted.
 
-    by: the indexed column in whose order they go. Ids are in the order of time (UUIDv7), so old
-    rows stand at the beginning of the primary key. before_delete: called with the rows of each
-    batch, in its transaction.
+    by: the indexed column that orders the deletion. With ids, which are UUIDv7, the oldest
+    rows go first. before_delete: called with the rows of each batch, in its transaction.
     """
     deleted = 0
     last = None
-    while budget.spend():
-        # Behind the last batch: what that left in the index is not read again.
-        following = rows if last is None else rows.filter(**{f"{by}__gte": last})
-        batch = _delete_batch(following.order_by(by), before_delete)
+    while budget.take_batch():
+        # Start behind the last batch, to skip its dead entries in the index.
+        remaining = rows if last is None else rows.filter(**{f"{by}__gte": last})
+        batch = _delete_batch(remaining.order_by(by), before_delete)
         if not batch:
             break
-        metrics.deleted(rows.model._meta.label, len(batch))
+        metrics.count_deleted(rows.model._meta.label, len(batch))
         deleted += len(batch)
         last = getattr(batch[-1], by)
-        time.sleep(PAUSE)
+        time.sleep(PAUSE_SECONDS)
     return deleted
 
 
@@ -67,7 +67,7 @@ def delete_in_batches(
 def _delete_batch(
     rows: QuerySet, before_delete: Callable[[list[Any]], None] | None
 ) -> list[Any]:
-    batch = list(rows.select_for_update(skip_locked=True, of=["self"])[:BATCH])
+    batch = list(rows.select_for_update(skip_locked=True, of=["self"])[:BATCH_ROWS])
     if batch and before_delete:
         before_delete(batch)
     if batch:

@@ -75,7 +75,9 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     if scheme.lower() != "bearer" or not known:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     try:
-        text = generate_latest(metrics.all_counted()) + TABLES.start().result(PATIENCE)
+        text = generate_latest(metrics.host_registry()) + TABLES.start().result(
+            PATIENCE
+        )
     except (DatabaseError, InterfaceError, TimeoutError):
         return HttpResponse(
             "The database does not answer.", status=503, content_type="text/plain"

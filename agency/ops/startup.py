@@ -29,7 +29,7 @@ def check_sessions() -> None:
         if not sessions.are_kept(
             connection.connection, connection.get_connection_params()
         ):
-            raise ImproperlyConfigured(sessions.REFUSED)
+            raise ImproperlyConfigured(sessions.NOT_KEPT)
 
 
 # By the ids of the system checks

@@ -50,7 +50,7 @@ def note(request, response, seconds):
     if request.path.startswith(QUIET):
         return
     route = getattr(request.resolver_match, "route", None)
-    metrics.served(request.method, route, response.status_code, seconds)
+    metrics.count_request(request.method, route, response.status_code, seconds)
     fields = {
         "method": request.method,
         "route": route,

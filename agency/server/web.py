@@ -1,9 +1,9 @@
-"""Django for the web process, by ASGI, with threads that nobody can sit on (agency/web.py).
+"""The ASGI application of the web process (agency/web.py): Django in a pool of threads.
 
-A request takes a thread only once its body is here in full, and gives it back before its answer is
-sent: a client that sends or reads slowly costs a socket and some memory. Threads are shared out
-fairly between callers (agency/core/lanes.py); calls with long cryptography have threads of their
-own, so that the quick ones of everybody else find one.
+A request gets a thread once its whole body has arrived, and releases it before its response
+is sent: a client that sends or reads slowly costs a socket and some memory. Callers share
+the threads fairly (agency/core/fair_pool.py). Requests with long cryptography have threads
+of their own, so that quick requests always find a free one.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from django.urls import Resolver404, resolve, set_script_prefix
 
 from agency.api.openapi.document import document
 from agency.core.callers import client_address, known_caller
-from agency.core.lanes import Lane, RecentCallers, TurnRefused
+from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
 from agency.server import cors
 from agency.server.asgi_responses import (
     Header,
@@ -202,10 +202,10 @@ class Web:
         document()  # now, and not in the first call that asks for it
         self.bodies = Bodies()
         self.organizations = RecentCallers()
-        self.quick: Lane = make_lane("quick")
+        self.quick: FairThreadPool = make_lane("quick")
         # A lower priority lets the processors serve quick calls first. It is not enough: with
         # long calls on all processors, quick ones of others took several times as long.
-        self.heavy: Lane = make_lane(
+        self.heavy: FairThreadPool = make_lane(
             "heavy",
             niceness=10,
             max_busy=max(1, count_processors() // 2),
@@ -236,7 +236,7 @@ class Web:
         work = partial(self.django.answer, scope, body)
         try:
             answer = await used.run(caller, work, partial(wait_for_disconnect, receive))
-        except TurnRefused:
+        except NoThreadFree:
             message = (
                 "Too many of your calls are at work already. Send this one again later."
             )
@@ -261,8 +261,8 @@ class Web:
             await loop.run_in_executor(self.quick.pool, answer.close)
 
 
-def make_lane(name: str, **options: Any) -> Lane:
-    return Lane(
+def make_lane(name: str, **options: Any) -> FairThreadPool:
+    return FairThreadPool(
         name,
         settings.WEB_THREADS,
         max_waiting=WAITING_PER_CALLER,

@@ -61,7 +61,7 @@ def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
 
     action: one of ACCOUNT_RATE_LIMITS. key: what its rates with `key` count by.
     """
-    metrics.refused(action)
+    metrics.count_refusal(action)
     seconds = seconds_to_wait(request, action, key)
     wait = duration_text(seconds)
     if wants_html(request):

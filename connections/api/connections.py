@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api import links
@@ -83,7 +83,7 @@ class Connections(OrganizationView):
     @operation(
         "listConnections",
         response=ConnectionContract(many=True),
-        parameters=parameters(ConnectionQuery),
+        parameters=list_parameters(ConnectionQuery),
     )
     def list(self, request):
         return self.list_response(ConnectionContract, of(self.wallet), ConnectionQuery)
@@ -119,7 +119,7 @@ class Messages(OrganizationView):
     @operation(
         "listMessages",
         response=BasicMessageRecord(many=True),
-        parameters=parameters(BasicMessageQuery),
+        parameters=list_parameters(BasicMessageQuery),
     )
     def list(self, request, connectionId):
         connection = one(self.wallet, connectionId)
@@ -154,7 +154,7 @@ class WalletConnections(WalletView):
     @operation(
         "listWalletConnections",
         response=ConnectionContract(many=True),
-        parameters=parameters(WalletConnectionQuery),
+        parameters=list_parameters(WalletConnectionQuery),
     )
     def list(self, request, walletId):
         rows = of(self.wallet).filter(state=Connection.State.CONNECTED)
@@ -163,7 +163,7 @@ class WalletConnections(WalletView):
     @operation(
         "listInvitations",
         response=ConnectionContract(many=True),
-        parameters=parameters(WalletConnectionQuery),
+        parameters=list_parameters(WalletConnectionQuery),
     )
     def invitations(self, request, walletId):
         rows = of(self.wallet).exclude(state=Connection.State.CONNECTED)

@@ -31,7 +31,7 @@ def receive(request):
             415, "unsupported_media_type", f"Send an envelope as one of {known}."
         )
     try:
-        rate_limits.spend(
+        rate_limits.take_token(
             "address", client_address(request.META), settings.INBOX_PER_ADDRESS
         )
         reply = inbound.accept_envelope(request.body)

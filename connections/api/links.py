@@ -61,13 +61,16 @@ def _carried(link):
 
 def _fetched(link):
     """What the short link of another agent leads to: the message itself or a long link."""
-    clock = http.Clock(FETCH_SECONDS)
+    deadline = http.Deadline(FETCH_SECONDS)
     try:
         for _ in range(MAX_HOPS):
             answer = http.get(
-                link, deadline=clock.left(), answer_bytes=FETCH_BYTES, hops=0
+                link,
+                timeout=deadline.remaining(),
+                max_bytes=FETCH_BYTES,
+                max_redirects=0,
             )
-            if answer.status not in http.MOVED:
+            if answer.status not in http.REDIRECTS:
                 return bounded_json.loads(answer.body)
             link = urljoin(link, answer.headers.get("location", ""))
             if carried := _carried(link):

@@ -5,9 +5,9 @@ from rest_framework import serializers
 
 from agency.api import dialects
 from agency.api.pagination import (
-    CREATED,
-    NAMED,
-    UPDATED,
+    BY_CREATION,
+    BY_NAME,
+    BY_UPDATE,
     ChangingQuery,
     ListQuery,
     NamedQuery,
@@ -129,7 +129,7 @@ class AcceptInvitationParameters(Parameters):
 
 
 class WalletConnectionQuery(ChangingQuery, NamedQuery):
-    sorts = CREATED | UPDATED | NAMED
+    sorts = BY_CREATION | BY_UPDATE | BY_NAME
 
     role = serializers.ChoiceField(ROLES, required=False)
 
@@ -211,7 +211,7 @@ class ConnectionContract(Contract):
             return None
         return drop_nulls(
             did=connection.their_did or None,
-            verkey=dialects.verkey(
+            verkey=dialects.endpoint_verkey(
                 self.context["request"], connection.their_proven_key
             ),
             uri=connection.their_endpoint or None,

@@ -60,7 +60,7 @@ def accept_envelope(data: bytes) -> bytes | None:
     key, received = _open(data)
     # By sender, once the envelope is known to be theirs: nobody else uses up what is the peer's.
     pair = f"{key.verkey}:{received.sender or ''}"
-    rate_limits.spend("recipient", pair, settings.INBOX_PER_RECIPIENT)
+    rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
     if received.sender and received.return_route[0] != "none":
         return _process_now(key, received)
     _keep(key, received)
@@ -150,7 +150,7 @@ def _process(row: "models.InboundMessage") -> None:
 @network_reads.atomic_with_reads
 def _handle_once(row: "models.InboundMessage", key: Key, received: Message) -> None:
     handle(key, received)
-    faults.point("inside_handling")
+    faults.fault_point("inside_handling")
     if not row.finish(body=None):
         raise LostLease
 

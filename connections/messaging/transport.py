@@ -235,21 +235,21 @@ def _post(row: "models.OutboundMessage") -> None:
     if not row.endpoint:
         row.exhaust("not_fetched", body=None, envelope=None)
         return
-    deadline = http.DEADLINE if row.endpoint_has_answered else FIRST_DEADLINE
-    answer = http.post(row.endpoint, pack(row), CONTENT_TYPE, deadline=deadline)
+    deadline = http.TIMEOUT_SECONDS if row.endpoint_has_answered else FIRST_DEADLINE
+    answer = http.post(row.endpoint, pack(row), CONTENT_TYPE, timeout=deadline)
     if row.connection and not row.endpoint_has_answered:
         rows = models.Connection.objects.filter(pk=row.connection.pk)
         rows.update(answering_endpoint=row.endpoint)
     if not 200 <= answer.status < 300:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
-    faults.point("after_message_before_mark")
+    faults.fault_point("after_message_before_mark")
     with transaction.atomic():
         finish(row)
     try:
         if answer.body.strip():
-            is_private = row.endpoint.startswith("https://") or addresses.is_own(
-                answer.address
-            )
+            is_private = row.endpoint.startswith(
+                "https://"
+            ) or addresses.is_in_own_network(answer.address)
             inbound.accept_reply(answer.body, row, is_private)
     except PeerError:
         logger.info("the endpoint answered with something else than an envelope")

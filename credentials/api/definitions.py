@@ -7,7 +7,7 @@ from drf_spectacular.utils import OpenApiTypes
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, heavy, or_404
 from agency.core.errors import NotFound
 from credentials.api.serializers import (
@@ -42,7 +42,7 @@ class Schemas(View):
     @operation(
         "listSchemas",
         response=SchemaRecord(many=True),
-        parameters=parameters(SchemaQuery),
+        parameters=list_parameters(SchemaQuery),
     )
     def list(self, request):
         rows = Schema.objects.filter(tenant=self.tenant)
@@ -103,7 +103,7 @@ class CredentialDefinitions(View):
     @operation(
         "listCredentialDefinitions",
         response=CredentialDefinitionContract(many=True),
-        parameters=parameters(CredentialDefinitionQuery),
+        parameters=list_parameters(CredentialDefinitionQuery),
     )
     def list(self, request):
         rows = CredentialDefinition.offered(self.tenant)

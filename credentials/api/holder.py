@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
@@ -34,7 +34,7 @@ class WalletCredentials(WalletView):
     @operation(
         "listWalletCredentials",
         response=CredentialContract(many=True),
-        parameters=parameters(CredentialQuery),
+        parameters=list_parameters(CredentialQuery),
     )
     def list(self, request, walletId):
         return self.list_response(CredentialContract, self.rows, CredentialQuery)
@@ -42,7 +42,7 @@ class WalletCredentials(WalletView):
     @operation(
         "listCredentialsForConnectionId",
         response=CredentialContract(many=True),
-        parameters=parameters(ConnectionCredentialQuery),
+        parameters=list_parameters(ConnectionCredentialQuery),
     )
     def list_of_connection(self, request, walletId, connectionId):
         rows = self.rows.filter(connection__connection_id=connectionId)

@@ -4,7 +4,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, heavy, or_404
 from connections.api.serializers import terms
 from connections.models import Connection
@@ -71,7 +71,7 @@ class Credentials(View):
     @operation(
         "listCredentials",
         response=CredentialContract(many=True),
-        parameters=parameters(CredentialQuery),
+        parameters=list_parameters(CredentialQuery),
     )
     def list(self, request):
         return self.list_response(

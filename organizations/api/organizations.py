@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import NotFound
 from credentials.ledgers import registry_of
@@ -79,7 +79,7 @@ class Tenants(View):
     @operation(
         "listTenants",
         response=TenantContract(many=True),
-        parameters=parameters(TenantQuery),
+        parameters=list_parameters(TenantQuery),
     )
     def list(self, request: Request) -> Response:
         return self.list_response(TenantContract, self.rows, TenantQuery)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from agency.api.authentication import ProviderAuthentication
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import Conflict
 from organizations import usage
@@ -65,7 +65,7 @@ class ProviderTenants(ProviderView):
     @operation(
         "listProviderTenants",
         response=TenantContract(many=True),
-        parameters=parameters(TenantQuery),
+        parameters=list_parameters(TenantQuery),
     )
     def list(self, request: Request) -> Response:
         return self.list_response(TenantContract, self.rows, TenantQuery)

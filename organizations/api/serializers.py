@@ -6,7 +6,13 @@ import uuid
 from rest_framework import serializers
 
 from agency.api import dialects
-from agency.api.pagination import CREATED, NAMED, UPDATED, ChangingQuery, NamedQuery
+from agency.api.pagination import (
+    BY_CREATION,
+    BY_NAME,
+    BY_UPDATE,
+    ChangingQuery,
+    NamedQuery,
+)
 from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
@@ -121,7 +127,7 @@ class TenantExtendedInformation(serializers.Serializer):
 
 
 class TenantQuery(ChangingQuery, NamedQuery):
-    sorts = CREATED | UPDATED | NAMED
+    sorts = BY_CREATION | BY_UPDATE | BY_NAME
 
 
 class TenantContract(Contract):
@@ -224,7 +230,7 @@ class ProvisioningInfo(Contract):
     endpoint = AgentEndpoint()
 
     def to_representation(self, tenant):
-        verkey = dialects.verkey(self.context["request"], tenant.issuer_key)
+        verkey = dialects.endpoint_verkey(self.context["request"], tenant.issuer_key)
         did, uri = tenant.issuer_did, transport.endpoint()
         return drop_nulls(
             issuerDid=did,

@@ -190,13 +190,13 @@ def test_to_a_retired_key_no_digest_is_kept(text, row):
 
 
 def test_a_run_is_bounded_and_the_next_goes_on(text, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 1)
-    monkeypatch.setattr(batches, "BATCHES", 2)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 1)
+    monkeypatch.setattr(batches, "MAX_BATCHES", 2)
     days_pass(31)
     total = sum(left())
     with CaptureQueriesContext(connection) as captured:
         assert retention.forget_messages() == 1  # the other look found no more to send
-    assert len(captured) <= 6 * batches.BATCHES, "with BEGIN and COMMIT"
+    assert len(captured) <= 6 * batches.MAX_BATCHES, "with BEGIN and COMMIT"
     assert sum(left()) == total - 1 > 0
     while retention.forget_messages():
         pass

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 from indy_vdr import ledger
 
-from agency.core import lanes
+from agency.core import fair_pool
 from agency.core.errors import Invalid
 from agency.devtools.supervisor import commands
 from credentials.ledgers import registry_of
@@ -246,7 +246,7 @@ def test_issuing_needs_no_ledger(faber, monkeypatch):
 
 def test_a_thread_that_waits_for_the_ledger_is_idle(network, indy_pool, monkeypatch):
     counted = []
-    monkeypatch.setattr(lanes._thread, "count_idle", counted.append, raising=False)
+    monkeypatch.setattr(fair_pool._thread, "count_idle", counted.append, raising=False)
     assert registry_of(network).schema(f"{indy_pool.trustee}:2:Nothing:1.0") is None
     assert counted and counted == [+1, -1] * (len(counted) // 2)
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connections
 from django.utils import timezone
 
-from agency.api.pagination import first_id, milliseconds
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.worker import new_dispatcher
 from webhooks.models import Attempt, Delivery, Event
 
@@ -116,7 +116,7 @@ def time_passes(**much: float) -> None:
 
 def days_pass(days: float) -> None:
     """Whatever there is, is older: the time of a row is in its id."""
-    moment = milliseconds(timezone.now() - timedelta(days=days))
+    moment = unix_milliseconds(timezone.now() - timedelta(days=days))
     for number, event in enumerate(Event.objects.order_by("pk")):
         aged = first_of(moment, number)
         Event.objects.filter(pk=event.pk).update(id=aged)
@@ -128,7 +128,7 @@ def days_pass(days: float) -> None:
 
 
 def first_of(moment: int, number: int) -> UUID:
-    return UUID(int=first_id(moment).int + number)
+    return UUID(int=smallest_uuid7(moment).int + number)
 
 
 def waits(row: Delivery) -> float:

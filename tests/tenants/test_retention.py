@@ -59,8 +59,8 @@ def test_expired_sessions_go_and_live_ones_stay(client, django_user_model):
 
 
 def test_sessions_go_in_batches_the_oldest_first(transactional_db, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 2)
-    monkeypatch.setattr(batches, "BATCHES", 2)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 2)
+    monkeypatch.setattr(batches, "MAX_BATCHES", 2)
     now = timezone.now()
     Session.objects.bulk_create(
         Session(
@@ -119,8 +119,8 @@ def test_a_file_that_no_row_names_goes(asset):
 def test_many_files_are_looked_up_in_batches(
     asset, monkeypatch, django_assert_num_queries
 ):
-    monkeypatch.setattr(batches, "BATCH", 2)
-    monkeypatch.setattr(retention, "BATCH", 2)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 2)
+    monkeypatch.setattr(retention, "BATCH_ROWS", 2)
     for number in range(4):
         stray(f"{number}.png")
     age_files(2)

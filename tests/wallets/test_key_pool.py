@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connection
 
-from agency.core import lanes
+from agency.core import fair_pool
 from agency.core.errors import Unavailable
 from credentials.models import CredentialDefinition
 from tenants import vault
@@ -154,7 +154,7 @@ def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(
 def test_a_thread_that_waits_for_a_key_is_idle(faber, monkeypatch):
     counted = []
     monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
-    monkeypatch.setattr(lanes._thread, "count_idle", counted.append, raising=False)
+    monkeypatch.setattr(fair_pool._thread, "count_idle", counted.append, raising=False)
     with pytest.raises(Unavailable):
         key_pool.await_key(2, faber.tenant.pk)
     assert counted == [+1, -1]

@@ -70,12 +70,12 @@ def test_what_waited_for_a_deleted_webhook_goes(faber, told):
 
 
 def test_a_run_is_bounded_and_the_next_goes_on(told, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH", 2)
-    monkeypatch.setattr(batches, "BATCHES", 3)
+    monkeypatch.setattr(batches, "BATCH_ROWS", 2)
+    monkeypatch.setattr(batches, "MAX_BATCHES", 3)
     days_pass(31)
     with CaptureQueriesContext(connection) as captured:
         retention.forget()
-    assert len(captured) <= 4 * batches.BATCHES, "with BEGIN and COMMIT"
+    assert len(captured) <= 4 * batches.MAX_BATCHES, "with BEGIN and COMMIT"
     assert left() == [0, 3, 3], "calls first, events last"
     while retention.forget():
         pass

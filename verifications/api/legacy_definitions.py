@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.serializers import Contract, Parameters
 from agency.api.views import View, get_or_404
 from verifications.api import legacy_requests
@@ -165,7 +165,7 @@ class VerificationDefinitions(View):
     @operation(
         "listVerificationDefinitions",
         response=VerificationDefinitionContract(many=True),
-        parameters=parameters(VerificationPolicyQuery),
+        parameters=list_parameters(VerificationPolicyQuery),
     )
     def list(self, request: Request) -> Response:
         return self.list_response(

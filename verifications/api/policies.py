@@ -3,7 +3,7 @@
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from verifications.api.serializers import (
     VerificationPolicyContract,
@@ -31,7 +31,7 @@ class VerificationPolicies(View):
     @operation(
         "listVerificationPolicies",
         response=VerificationPolicyContract(many=True),
-        parameters=parameters(VerificationPolicyQuery),
+        parameters=list_parameters(VerificationPolicyQuery),
     )
     def list(self, request):
         return self.list_response(

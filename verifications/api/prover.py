@@ -7,7 +7,7 @@ from agency.api import dialects
 from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
@@ -38,7 +38,7 @@ class WalletVerifications(WalletView):
     @operation(
         "listWalletVerifications",
         response=VerificationContract(many=True),
-        parameters=parameters(WalletVerificationQuery),
+        parameters=list_parameters(WalletVerificationQuery),
     )
     def list(self, request, walletId):
         return self.list_response(
@@ -48,7 +48,7 @@ class WalletVerifications(WalletView):
     @operation(
         "listVerificationsForConnection",
         response=VerificationContract(many=True),
-        parameters=parameters(ConnectionVerificationQuery),
+        parameters=list_parameters(ConnectionVerificationQuery),
     )
     def list_of_connection(self, request, walletId, connectionId):
         rows = self.rows.filter(connection__connection_id=connectionId)

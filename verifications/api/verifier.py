@@ -4,7 +4,7 @@ from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api.serializers import ExchangeLinkParameters, terms
@@ -130,7 +130,7 @@ class Verifications(View):
     @operation(
         "listVerifications",
         response=VerificationContract(many=True),
-        parameters=parameters(VerificationQuery),
+        parameters=list_parameters(VerificationQuery),
     )
     def list(self, request):
         return self.list_response(

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
-from agency.api.pagination import NamedQuery, parameters
+from agency.api.pagination import NamedQuery, list_parameters
 from agency.api.serializers import Contract, IdentifierField, Parameters, drop_nulls
 from agency.api.views import View, or_404
 from agency.core.errors import Conflict, Invalid
@@ -63,7 +63,7 @@ class Wallets(WalletView):
     @operation(
         "listWallets",
         response=WalletContract(many=True),
-        parameters=parameters(WalletQuery),
+        parameters=list_parameters(WalletQuery),
     )
     def list(self, request):
         return self.list_response(

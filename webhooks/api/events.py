@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from agency.api import hints
 from agency.api.exceptions import error_response
 from agency.api.openapi.operation import operation
-from agency.api.pagination import LINK, MAX_LIST, next_link
+from agency.api.pagination import LINK, MAX_LIMIT, next_link
 from agency.api.serializers import Contract, format_utc
 from agency.api.views import View
 from webhooks.api.serializers import MESSAGE_TYPES
@@ -37,7 +37,7 @@ class Filters(serializers.Serializer):
 
     def get_fields(self):
         fields = super().get_fields()
-        hints.explain(fields.values(), hints.OF_ADDRESSES)
+        hints.set_error_messages(fields.values(), hints.QUERY_MESSAGES)
         return fields
 
 
@@ -47,7 +47,9 @@ class FeedQuery(Filters):
         max_length=500,
         help_text="A cursor; `start`: the oldest event that is kept; `now`: what comes from now.",
     )
-    limit = serializers.IntegerField(default=MAX_LIST, min_value=1, max_value=MAX_LIST)
+    limit = serializers.IntegerField(
+        default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT
+    )
 
 
 class StreamQuery(Filters):

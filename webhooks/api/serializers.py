@@ -49,7 +49,7 @@ class WebAddressField(serializers.CharField):
     def to_internal_value(self, data):
         url = super().to_internal_value(data)
         try:
-            addresses.parse(url)
+            addresses.parse_url(url)
         except ValueError as error:
             message = f"Give an absolute http or https address: {error}."
             raise serializers.ValidationError(message) from None
@@ -95,7 +95,7 @@ class WebhookOptions(Parameters):
             raise serializers.ValidationError(
                 "Give an https address: plain http is not taken."
             )
-        addresses.check(url, "url")
+        addresses.check_url(url, "url")
         return url
 
 

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 
 from agency.api import dialects
 from agency.api.openapi.operation import operation
-from agency.api.pagination import parameters
+from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from webhooks.api.serializers import (
     DeliveryContract,
@@ -43,7 +43,7 @@ class Webhooks(View):
     @operation(
         "listWebhooks",
         response=WebhookContract(many=True),
-        parameters=parameters(WebhookQuery),
+        parameters=list_parameters(WebhookQuery),
     )
     def list(self, request):
         return self.list_response(WebhookContract, self.rows, WebhookQuery)
@@ -108,7 +108,7 @@ class Deliveries(View):
     @operation(
         "listWebhookDeliveries",
         response=DeliveryContract(many=True),
-        parameters=parameters(DeliveryQuery),
+        parameters=list_parameters(DeliveryQuery),
     )
     def list(self, request, webhookId):
         return self.list_response(DeliveryContract, self.rows, DeliveryQuery)

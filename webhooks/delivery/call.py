@@ -118,7 +118,7 @@ def send(row: Delivery) -> None:
     """One call for a row leased to the caller. Never raises."""
     try:
         outcome = call(row)
-        faults.point("after_post_before_mark")
+        faults.fault_point("after_post_before_mark")
         note(row, outcome)
     except Exception:  # a bug of ours ends neither the worker nor the delivery
         logger.exception("delivery %s was not made", row.pk)

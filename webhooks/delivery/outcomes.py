@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
         return self.seconds >= SLOW
 
 
-def answered(answer: http.Answer, started_at: datetime) -> Outcome:
+def answered(answer: http.Response, started_at: datetime) -> Outcome:
     """2xx is a success, also when the answer's body was cut; all else, a redirect too, is none."""
     seen: dict[str, Any] = {"status": answer.status, "answer": answer.body}
     if 200 <= answer.status < 300:

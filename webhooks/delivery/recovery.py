@@ -4,7 +4,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
-from agency.api.pagination import first_id, milliseconds
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
 from webhooks.delivery.endpoints import SLACK, Webhook
 from webhooks.delivery.models import AGAIN, Delivery
 from webhooks.events import feed
@@ -89,7 +89,7 @@ def recover_failed(webhook: Webhook) -> int:
     lost = [Delivery.Status.EXHAUSTED]
     if webhook.recover_unconfirmed:
         lost.append(Delivery.Status.UNCONFIRMED)
-    since = first_id(milliseconds(webhook.recover_since))
+    since = smallest_uuid7(unix_milliseconds(webhook.recover_since))
     rows = Delivery.objects.filter(webhook=webhook, status__in=lost, pk__gte=since)
     ended = rows.filter(lease_owner=None, finished_at__lt=webhook.updated_at)
     found = ended.order_by("pk").values_list("pk", flat=True)[:STEP]
@@ -105,7 +105,9 @@ def recover_missed(webhook: Webhook) -> int:
         return 0
     since = max(webhook.recover_since, webhook.created_at)
     known = Delivery.objects.filter(event=OuterRef("pk"), webhook=webhook)
-    later = Q(pk__gte=first_id(milliseconds(since)), type__in=webhook.message_types)
+    later = Q(
+        pk__gte=smallest_uuid7(unix_milliseconds(since)), type__in=webhook.message_types
+    )
     events = feed.of(webhook.tenant).filter(~Exists(known), later)
     found = list(events.order_by("pk")[:STEP])
     Delivery.objects.bulk_create([Delivery.of(event, webhook.pk) for event in found])

@@ -22,7 +22,7 @@ class Claimer:
         rows = call.claim(free, max(0, call.share() - hanging), self.last)
         if rows:
             self.last = rows[-1].webhook_id
-            faults.point("after_claim")
+            faults.fault_point("after_claim")
         return rows
 
 

@@ -91,5 +91,5 @@ def announce(event: Event, data: dict[str, Any], state: str | None = None) -> No
 
 
 def wake() -> None:
-    faults.point("after_commit_before_wake")
+    faults.fault_point("after_commit_before_wake")
     notify_worker("webhooks.tasks.deliver")

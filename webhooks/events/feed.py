@@ -19,8 +19,8 @@ from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 from django.utils import timezone
 
-from agency.api.pagination import first_id, milliseconds
 from agency.core.errors import Invalid
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
 from tenants import vault
 from tenants.models import Tenant
 from webhooks.events.models import Event
@@ -56,7 +56,7 @@ class Horizon(NamedTuple):
     @property
     def end(self) -> Position:
         """The id says when, so that a cursor tells its age."""
-        latest = first_id(milliseconds(timezone.now())).int | (2**80 - 1)
+        latest = smallest_uuid7(unix_milliseconds(timezone.now())).int | (2**80 - 1)
         return Position(self.unfinished - 1, str(UUID(int=latest)))
 
 
@@ -137,4 +137,4 @@ def position_at(cursor: str) -> Position:
 
 def oldest_kept() -> UUID:
     kept = timedelta(days=settings.EVENT_RETENTION_DAYS)
-    return first_id(milliseconds(timezone.now() - kept))
+    return smallest_uuid7(unix_milliseconds(timezone.now() - kept))

@@ -161,7 +161,7 @@ class Hub:
             raise TooMany("too_many_listeners", message)
         self.joining.add(listener)
         self.wanted.set()
-        metrics.listening(len(everybody) + 1)
+        metrics.set_stream_listeners(len(everybody) + 1)
 
     def leave(self, listener: Listener) -> None:
         self.joining.discard(listener)
@@ -169,7 +169,7 @@ class Hub:
         some.discard(listener)
         if not some:
             self.listeners.pop(listener.tenant.pk, None)
-        metrics.listening(len(self.all()))
+        metrics.set_stream_listeners(len(self.all()))
 
     async def messages(self, listener: Listener) -> AsyncIterator[bytes]:
         """What is sent to one that has joined, until it is ended."""

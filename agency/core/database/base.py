@@ -1,4 +1,4 @@
-"""The ENGINE of our settings: Django's, whose pool is ours."""
+"""The database ENGINE of our settings: Django's for PostgreSQL, with our pool."""
 
 from typing import Any
 
@@ -7,16 +7,17 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.db.backends.base.base import NO_DB_ALIAS
 from django.db.backends.postgresql import base
 
-from agency.core.database.pool import Pool, limit_patience
+from agency.core.database.pool import Pool, limit_response_time
 
-# SQLSTATEs of a server that ends, starts, or lets nobody in. Class 08 are lost connections.
-AWAY = {"57P01", "57P02", "57P03", "53300"}
+# SQLSTATEs of a server that stops, starts, or has too many connections. Lost connections
+# are class 08.
+OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     @property
     def pool(self) -> Pool | None:
-        """As in Django, which has no setting for the class of its pool."""
+        """Like Django's, which has no setting for the class of the pool."""
         options = self.settings_dict["OPTIONS"].get("pool")
         if not options or self.alias == NO_DB_ALIAS:
             return None
@@ -32,20 +33,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return self._connection_pools[self.alias]
 
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
-        limit_patience(connection)
+        limit_response_time(connection)
         return super()._configure_connection(connection)
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether it says that PostgreSQL is away, rather than that a statement failed.
+    """Whether an error of Django means that PostgreSQL is out of reach.
 
-    error: as Django raises it. What libpq itself says of a lost connection has no SQLSTATE, and
-    psycopg has no better class for some of it than DatabaseError.
+    libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some of
+    them as plain DatabaseError.
     """
     if not isinstance(error, DatabaseError | InterfaceError):
         return False
     if state := getattr(error.__cause__, "sqlstate", None):
-        return state.startswith("08") or state in AWAY
+        return state.startswith("08") or state in OUTAGE_SQLSTATES
     if type(error) in (DatabaseError, InterfaceError):
         return "connection" in str(error).lower()
     return isinstance(error, OperationalError)

@@ -1,18 +1,18 @@
-"""What every connection to PostgreSQL is opened with. No Django here: the settings use it."""
+"""The options of every connection to PostgreSQL. No Django here: the settings use it."""
 
 from typing import Any
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import make_conninfo
 
-# Seconds. psycopg itself waits for two at least.
+# Seconds, the minimum of psycopg.
 CONNECT_TIMEOUT = 2
-# Milliseconds. A process that serves would rather fail than hold its thread.
+# Milliseconds. A request fails rather than blocking its thread.
 STATEMENT_TIMEOUT = 30_000
 IDLE_IN_TRANSACTION_TIMEOUT = 60_000
-# How long a host that went away without a word goes unnoticed: about 25 seconds.
+# A host that disappears without closing its connections is noticed after 25 seconds.
 KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
-OF_DJANGO = {
+DJANGO_OPTIONS = {
     "assume_role",
     "isolation_level",
     "pool",
@@ -24,11 +24,11 @@ OF_DJANGO = {
 def connection_options(
     given: dict[str, Any], lock_timeout: int | None = None
 ) -> dict[str, Any]:
-    """Options of a connection: ours, and those of `DATABASE_URL`, which win.
+    """The options of a connection: ours, overridden by those of `DATABASE_URL`.
 
-    given: from the query of the URL. Its `options` (parameters of the server) follow ours, and
-    PostgreSQL takes the last of two. lock_timeout: milliseconds, of a process that runs one
-    command: it may work as long as it needs, but it waits for a lock only so long.
+    given: from the query of the URL. Its `options` (parameters of the server) follow ours,
+    as PostgreSQL uses the last of two. lock_timeout: milliseconds. It is set for a process
+    that runs one command, whose statements have no time limit.
 
     Raises ValueError for an option that libpq does not know.
     """
@@ -48,7 +48,11 @@ def connection_options(
 def reject_unknown(given: dict[str, Any]) -> None:
     try:
         make_conninfo(
-            **{name: value for name, value in given.items() if name not in OF_DJANGO}
+            **{
+                name: value
+                for name, value in given.items()
+                if name not in DJANGO_OPTIONS
+            }
         )
     except ProgrammingError as error:
         raise ValueError(str(error).strip()) from None

@@ -1,8 +1,8 @@
-"""A pool of connections that notices when PostgreSQL is away, and when it is back.
+"""A pool of connections that notices when PostgreSQL is out of reach, and when it is back.
 
-While it is away one thread at a time asks for a connection; the others fail at once, so that no
-thread of a server is held. All this is the same whether the server refuses connections, or takes
-them and never answers.
+While it is out of reach, one thread at a time tries to connect. The others fail at once, so
+that no thread of a server is blocked. It makes no difference whether the server refuses
+connections, or accepts them and never responds.
 """
 
 import logging
@@ -16,25 +16,25 @@ from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 logger = logging.getLogger(__name__)
-# Seconds for which a connection is waited for, until PostgreSQL counts as away.
-PATIENCE = 1.0
-# The same while it counts as away: the thread that asks is held no longer than this.
-GLANCE = 0.5
-# Seconds in which a connection must answer before it is handed out.
-CHECK = 1.0
-# Seconds by which a statement may exceed its time limit on the server until nobody waits for it.
-GRACE = 5.0
-MESSAGE = "PostgreSQL gives no connection"
+# How long a connection is waited for, until PostgreSQL counts as out of reach.
+CONNECTION_TIMEOUT_SECONDS = 1.0
+# The same while it counts as out of reach.
+PROBE_TIMEOUT_SECONDS = 0.5
+# Within which a connection must respond before it is handed out.
+CHECK_TIMEOUT_SECONDS = 1.0
+# How much longer than its `statement_timeout` a statement is waited for.
+GRACE_SECONDS = 5.0
+NO_CONNECTION = "PostgreSQL gives no connection"
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection whose server may stop in the middle of an answer.
+    """A connection that gives up a server which stops in the middle of a response.
 
-    patience: seconds for which an answer is awaited; None for as long as it takes. The server's
-    own `statement_timeout` does not help while it is the server that hangs.
+    response_timeout: seconds; None for no limit. The server's own `statement_timeout` does
+    not help while it is the server that hangs.
     """
 
-    patience: float | None = None
+    response_timeout: float | None = None
 
     def __init__(self, pgconn: Any, row_factory: Any = tuple_row) -> None:
         super().__init__(pgconn, row_factory)
@@ -43,83 +43,97 @@ class Connection(psycopg.Connection[Any]):
     def wait(
         self, gen: Any, interval: float = 0.1, timeout: float | None = None
     ) -> Any:
+        if timeout is None:
+            timeout = self.response_timeout
         try:
-            return super().wait(
-                gen, interval, self.patience if timeout is None else timeout
-            )
+            return super().wait(gen, interval, timeout)
         except errors._WaitTimeout:
-            self.pgconn.finish()  # whatever it still answers belongs to nobody
-            raise psycopg.OperationalError(
-                "the connection is lost: no answer in time"
-            ) from None
+            # A late response must not be read as that of the next statement.
+            self.pgconn.finish()
+            message = "the connection is lost: no response in time"
+            raise psycopg.OperationalError(message) from None
 
 
 class Pool(ConnectionPool[Connection]):
-    """`getconn` raises PoolTimeout: within `timeout` when all connections are in use, otherwise
-    after PATIENCE, and at once while PostgreSQL is away."""
+    """Django's pool, whose `getconn` raises PoolTimeout soon.
+
+    Within `timeout` if all connections are in use, otherwise after
+    CONNECTION_TIMEOUT_SECONDS, and at once while PostgreSQL is out of reach.
+    """
 
     def __init__(self, **options: Any) -> None:
         self.is_away = False
-        self.asking = Lock()
-        self.lent = 0
-        self.counting = Lock()
+        self.probe_lock = Lock()
+        self.lent = 0  # connections that are in use
+        self.state_lock = Lock()  # of `lent` and `replaced_at`
         self.replaced_at = 0.0
-        super().__init__(connection_class=Connection, check=self.verify, **options)
+        super().__init__(
+            connection_class=Connection, check=self.check_response, **options
+        )
 
     def getconn(self, timeout: float | None = None) -> Connection:
         if not self.is_away:
-            return self.lend(PATIENCE, self.timeout if timeout is None else timeout)
-        if not self.asking.acquire(blocking=False):
-            raise PoolTimeout(MESSAGE)
+            if timeout is None:
+                timeout = self.timeout
+            return self.lend_connection(CONNECTION_TIMEOUT_SECONDS, timeout)
+        if not self.probe_lock.acquire(blocking=False):
+            raise PoolTimeout(NO_CONNECTION)
         try:
-            return self.lend(GLANCE, GLANCE)
+            return self.lend_connection(PROBE_TIMEOUT_SECONDS, PROBE_TIMEOUT_SECONDS)
         finally:
-            self.asking.release()
+            self.probe_lock.release()
 
-    def lend(self, patience: float, timeout: float) -> Connection:
+    def lend_connection(self, connection_timeout: float, timeout: float) -> Connection:
+        """connection_timeout: until PostgreSQL counts as out of reach, in seconds.
+
+        timeout: until the caller gives up while all connections are in use.
+        """
         end = monotonic() + timeout
         while True:
             try:
-                connection = super().getconn(min(patience, timeout))
+                connection = super().getconn(min(connection_timeout, timeout))
             except PoolTimeout:
                 if self.lent < self.max_size:
-                    self.note(is_away=True)
-                    raise PoolTimeout(MESSAGE) from None
+                    self.set_away(True)
+                    raise PoolTimeout(NO_CONNECTION) from None
                 if monotonic() >= end:
                     raise
             else:
-                self.count(1)
-                self.note(is_away=False)
+                self.change_lent(1)
+                self.set_away(False)
                 return connection
 
     def putconn(self, conn: Connection) -> None:
         super().putconn(conn)
-        self.count(-1)
+        self.change_lent(-1)
 
-    def verify(self, connection: Connection) -> None:
-        """Raises unless it answers. Where one is dead, so are all that are as old."""
-        usual = connection.patience
-        connection.patience = CHECK
+    def check_response(self, connection: Connection) -> None:
+        """Raises psycopg.Error unless the connection responds.
+
+        If one is dead, those opened before are dead too.
+        """
+        usual_timeout = connection.response_timeout
+        connection.response_timeout = CHECK_TIMEOUT_SECONDS
         try:
             self.check_connection(connection)
         except psycopg.Error:
-            self.replace(connection.opened_at)
+            self.close_connections_of(connection.opened_at)
             raise
-        connection.patience = usual
+        connection.response_timeout = usual_timeout
 
-    def replace(self, opened_at: float) -> None:
-        """Closes all connections, once for those of one time."""
-        with self.counting:
+    def close_connections_of(self, opened_at: float) -> None:
+        """Closes all connections, but only once for those opened before the last time."""
+        with self.state_lock:
             if opened_at < self.replaced_at:
                 return
             self.replaced_at = monotonic()
         self.drain()
 
-    def count(self, change: int) -> None:
-        with self.counting:
+    def change_lent(self, change: int) -> None:
+        with self.state_lock:
             self.lent += change
 
-    def note(self, is_away: bool) -> None:
+    def set_away(self, is_away: bool) -> None:
         if is_away and not self.is_away:
             logger.error(
                 "PostgreSQL is out of reach; requests are answered 503 meanwhile"
@@ -129,10 +143,10 @@ class Pool(ConnectionPool[Connection]):
         self.is_away = is_away
 
 
-def limit_patience(connection: psycopg.Connection[Any]) -> None:
-    """Awaits an answer a little longer than the server itself would work on it."""
+def limit_response_time(connection: psycopg.Connection[Any]) -> None:
+    """Wait for responses a little longer than the server may work on a statement."""
     if isinstance(connection, Connection):
         query = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
         [milliseconds] = connection.execute(query).fetchone() or ["0"]
         if seconds := int(milliseconds) / 1000:
-            connection.patience = seconds + GRACE
+            connection.response_timeout = seconds + GRACE_SECONDS

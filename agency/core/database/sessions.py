@@ -1,8 +1,8 @@
-"""Whether a session of ours is a session of PostgreSQL.
+"""Whether a connection of ours keeps one session of PostgreSQL.
 
-Poolers such as PgBouncer may give each transaction another session of the server. Then a session
-lock that was taken in one is never released, and `Idempotency-Key` (tenants/idempotency.py) is
-answered 409 for ever.
+A pooler such as PgBouncer may run each transaction in another session of the server. Then a
+session lock may never be released, and requests with its `Idempotency-Key`
+(tenants/idempotency.py) get 409 for ever.
 """
 
 from typing import Any
@@ -11,11 +11,11 @@ import psycopg
 
 from agency.core.database.pool import Connection
 
-# Seconds. A pooler whose sessions are all taken lets us wait, which is no proof of anything.
-PATIENCE = 1.0
-# A busy pooler may hand a session that we gave back to somebody else: then we look again.
-ROUNDS = 20
-REFUSED = (
+# A pooler whose sessions are all in use lets us wait. That proves nothing.
+RESPONSE_TIMEOUT_SECONDS = 1.0
+# A busy pooler may give the session that we released to another client: then try again.
+MAX_TRIES = 20
+NOT_KEPT = (
     "DATABASE_URL leads to a pooler that does not keep sessions, such as PgBouncer with "
     "pool_mode = transaction. Agency takes locks that belong to a session. Set pool_mode = "
     "session for this database, or let DATABASE_URL lead to PostgreSQL itself."
@@ -27,41 +27,41 @@ def are_kept(connection: psycopg.Connection[Any], params: dict[str, Any]) -> boo
 
     connection: open, in autocommit. params: to open others like it.
 
-    PostgreSQL tells its process id when a connection is opened. A pooler tells another one there,
-    in each of its modes; only then it is tried out.
+    PostgreSQL sends its process id when a connection is opened. A pooler sends another one,
+    in each of its modes. Only then we try whether it keeps sessions.
     """
-    if connection.info.backend_pid == process_id(connection):
+    if connection.info.backend_pid == backend_pid(connection):
         return True
-    with opened(params) as first:
-        own = process_id(first)
-        return not any(moves(first, own, params) for _ in range(ROUNDS))
+    with open_connection(params) as first:
+        own = backend_pid(first)
+        return not any(is_session_shared(first, own, params) for _ in range(MAX_TRIES))
 
 
-def moves(first: Connection, own: int, params: dict[str, Any]) -> bool:
-    """Whether another connection gets the session of the first, or drives the first out of it."""
-    with opened(params) as second:
+def is_session_shared(first: Connection, own: int, params: dict[str, Any]) -> bool:
+    """Whether a second connection gets the session of the first, or moves the first to
+    another one."""
+    with open_connection(params) as second:
         try:
-            # Poolers hand out the session that came back last. This makes it the first's.
-            if process_id(first) != own:
+            # Poolers hand out the session that was released last. Make it the first's.
+            if backend_pid(first) != own:
                 return True
             second.execute("BEGIN")
-            return process_id(second) == own or process_id(first) != own
+            return backend_pid(second) == own or backend_pid(first) != own
         except psycopg.OperationalError as error:
             if first.closed or not second.closed:
                 raise
-            return "pooling mode" in str(
-                error
-            )  # with pool_mode = statement there is no BEGIN
+            # PgBouncer refuses BEGIN with pool_mode = statement.
+            return "pooling mode" in str(error)
 
 
-def opened(params: dict[str, Any]) -> Connection:
-    # Prepared statements would fail in another session before that is noticed.
+def open_connection(params: dict[str, Any]) -> Connection:
+    # A prepared statement would fail in another session before we notice the change.
     options = {"autocommit": True, "prepare_threshold": None}
     connection = Connection.connect(**params | options)
-    connection.patience = PATIENCE
+    connection.response_timeout = RESPONSE_TIMEOUT_SECONDS
     return connection
 
 
-def process_id(connection: psycopg.Connection[Any]) -> int:
+def backend_pid(connection: psycopg.Connection[Any]) -> int:
     [found] = connection.execute("SELECT pg_backend_pid()").fetchone() or [0]
     return found

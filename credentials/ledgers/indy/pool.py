@@ -30,7 +30,7 @@ from indy_vdr import (
     set_config,
 )
 
-from agency.core import lanes, network_reads
+from agency.core import fair_pool, network_reads
 from agency.core.errors import AgencyError, Conflict, Invalid, Unavailable
 from credentials.ledgers.indy import try_genesis
 from tenants.models import Network
@@ -158,7 +158,7 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
         host.submit(network.genesis, request), host.loop
     )
     try:
-        with lanes.idle_thread():
+        with fair_pool.idle_thread():
             return answer.result(settings.LEDGER_TIMEOUT)
     except TimeoutError:
         answer.cancel()

@@ -103,7 +103,7 @@ def submit(
         request.set_endorser(signers[1].did)
     sign(request, signers)
     answer = pool.send(network, request, is_write=True)["txnMetadata"]
-    faults.point("ledger-written")
+    faults.fault_point("ledger-written")
     return Receipt(answer["seqNo"], answer["txnTime"])
 
 

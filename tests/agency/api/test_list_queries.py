@@ -6,7 +6,7 @@ import re
 import pytest
 from django.utils import timezone
 
-from agency.api.pagination import MAX_LIST
+from agency.api.pagination import MAX_LIMIT
 from connections.models import Connection
 from tests.agency.api.lists_world import POLICY, VALUES, walk
 from tests.support.races import threads
@@ -30,13 +30,13 @@ def test_empty_and_unknown_parameters_change_nothing(faber):
 
 
 def test_without_parameters_the_newest_1000_come_and_a_link_to_the_rest(faber):
-    rows = [wallet(faber, number) for number in range(MAX_LIST + 1)]
+    rows = [wallet(faber, number) for number in range(MAX_LIMIT + 1)]
     Wallet.objects.bulk_create(rows)
     response = faber.send("get", "/api/wallets")
     assert [one["walletId"] for one in response.json()] == [
-        f"w{n}" for n in range(MAX_LIST, 0, -1)
+        f"w{n}" for n in range(MAX_LIMIT, 0, -1)
     ]
-    assert len(walk(faber, "/api/wallets")) == MAX_LIST + 1
+    assert len(walk(faber, "/api/wallets")) == MAX_LIMIT + 1
 
 
 def wallet(organization, number, **fields):

@@ -206,7 +206,7 @@ def test_it_waits_as_long_as_asked_at_most_ten_seconds_and_rests_in_between(
     ],
 )
 def test_the_preference_is_read_as_rfc_7240_says(header, seconds):
-    assert long_poll.seconds_wanted(header) == seconds
+    assert long_poll.requested_seconds(header) == seconds
 
 
 def test_beyond_the_cap_a_read_is_answered_at_once_and_the_cap_is_given_back(

@@ -172,7 +172,7 @@ def test_a_name_outside_ascii_is_looked_up_as_the_name_system_has_it(monkeypatch
 )
 def test_at_registration_an_address_inside_is_400(url):
     with pytest.raises(Invalid) as refused:
-        addresses.check(url, "url")
+        addresses.check_url(url, "url")
     assert refused.value.code == "address_refused"
     assert refused.value.errors == {"url": [refused.value.message]}
 
@@ -180,20 +180,20 @@ def test_at_registration_an_address_inside_is_400(url):
 def test_at_registration_a_name_inside_is_400(monkeypatch):
     resolver(monkeypatch, ["10.0.0.1"])
     with pytest.raises(Invalid):
-        addresses.check("http://intranet.example/", "url")
+        addresses.check_url("http://intranet.example/", "url")
 
 
 def test_at_registration_an_unknown_name_passes():
-    addresses.check("http://not-yet.example/", "url")
+    addresses.check_url("http://not-yet.example/", "url")
 
 
 def test_at_registration_a_lookup_that_hangs_passes_in_time(monkeypatch):
     def look_up(host, port, flags=0):
         if flags:
             raise socket.gaierror
-        time.sleep(addresses.CHECK + 1)
+        time.sleep(addresses.REGISTRATION_LOOKUP_SECONDS + 1)
 
     monkeypatch.setattr("agency.core.addresses.look_up", look_up)
     started = time.monotonic()
-    addresses.check("http://slow.example/", "url")
-    assert time.monotonic() - started < addresses.CHECK + 0.5
+    addresses.check_url("http://slow.example/", "url")
+    assert time.monotonic() - started < addresses.REGISTRATION_LOOKUP_SECONDS + 0.5

@@ -150,15 +150,15 @@ def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
 
 def test_a_connection_waits_no_longer_than_the_server_would_work(db):
     connection.ensure_connection()
-    assert connection.connection.patience == 35
+    assert connection.connection.response_timeout == 35
 
 
 def test_an_answer_that_does_not_come_is_a_lost_connection(
     transactional_db, monkeypatch
 ):
     connection.ensure_connection()
-    monkeypatch.setattr(connection.connection, "patience", 0.2)
-    with pytest.raises(OperationalError, match="no answer in time") as caught:
+    monkeypatch.setattr(connection.connection, "response_timeout", 0.2)
+    with pytest.raises(OperationalError, match="no response in time") as caught:
         connection.cursor().execute("SELECT pg_sleep(5)")
     assert is_outage(caught.value)
     connection.close()

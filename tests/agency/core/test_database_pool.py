@@ -8,7 +8,11 @@ import psycopg
 import pytest
 from psycopg_pool import PoolTimeout
 
-from agency.core.database.pool import GLANCE, PATIENCE, Pool
+from agency.core.database.pool import (
+    CONNECTION_TIMEOUT_SECONDS,
+    PROBE_TIMEOUT_SECONDS,
+    Pool,
+)
 from tests.agency.core.test_database import url
 
 
@@ -45,8 +49,12 @@ def refused_after(pool):
 
 def test_the_first_waits_and_the_next_hardly(pool_of, hanging):
     pool = pool_of(hanging + "&connect_timeout=60")
-    assert PATIENCE <= refused_after(pool) < PATIENCE + 0.5
-    assert GLANCE <= refused_after(pool) < GLANCE + 0.5
+    assert (
+        CONNECTION_TIMEOUT_SECONDS
+        <= refused_after(pool)
+        < CONNECTION_TIMEOUT_SECONDS + 0.5
+    )
+    assert PROBE_TIMEOUT_SECONDS <= refused_after(pool) < PROBE_TIMEOUT_SECONDS + 0.5
 
 
 def test_while_one_asks_the_others_fail_at_once(pool_of, hanging):
@@ -66,7 +74,7 @@ def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
     found = []
     waiting = Thread(target=lambda: found.append(pool.getconn()))
     waiting.start()
-    time.sleep(PATIENCE + 0.5)
+    time.sleep(CONNECTION_TIMEOUT_SECONDS + 0.5)
     assert not pool.is_away
     pool.putconn(lent.pop())
     waiting.join(2)
@@ -83,8 +91,8 @@ def test_a_connection_that_does_not_answer_is_not_handed_out(pool_of, monkeypatc
         pool, "check_connection", lambda one: one.execute("SELECT pg_sleep(9)")
     )
     started = time.monotonic()
-    with pytest.raises(psycopg.OperationalError, match="no answer in time"):
-        pool.verify(connection)
+    with pytest.raises(psycopg.OperationalError, match="no response in time"):
+        pool.check_response(connection)
     assert time.monotonic() - started < 2
     assert connection.closed
     pool.putconn(connection)

@@ -129,7 +129,7 @@ def test_an_answer_is_not_inflated():
 )
 def test_no_more_than_the_cap_is_taken(size, is_complete):
     with serving(answers(HEAD + b"%d\r\n\r\n" % size + bytes(size))) as here:
-        found = post(here, answer_bytes=1000)
+        found = post(here, max_bytes=1000)
     assert (len(found.body), found.is_complete) == (1000, is_complete)
 
 
@@ -144,7 +144,7 @@ def test_no_more_than_the_cap_is_taken(size, is_complete):
 def test_an_endless_body_is_cut(meet):
     with serving(meet) as here:
         tracemalloc.start()
-        found = post(here, answer_bytes=16_384)
+        found = post(here, max_bytes=16_384)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert (found.status, found.is_complete) == (200, False)
@@ -182,7 +182,7 @@ def test_an_endless_head_is_no_answer(meet):
 )
 def test_the_deadline_holds_while_the_head_comes(meet):
     with serving(meet) as here:
-        found = failure(post, here, deadline=DEADLINE)
+        found = failure(post, here, timeout=DEADLINE)
     assert found.code == "endpoint_unconfirmed"
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -190,7 +190,7 @@ def test_the_deadline_holds_while_the_head_comes(meet):
 @pytest.mark.parametrize("start", [HEAD + b"1000\r\n\r\n", CHUNKED + b"5000\r\n"])
 def test_the_deadline_holds_while_the_body_comes(start):
     with serving(trickles(start)) as here:
-        found = post(here, deadline=DEADLINE)
+        found = post(here, timeout=DEADLINE)
     assert (found.status, found.is_complete) == (200, False)
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -198,9 +198,7 @@ def test_the_deadline_holds_while_the_body_comes(start):
 def test_the_deadline_holds_while_the_request_is_sent():
     with serving(sleeps) as here:
         url = f"http://{here}/"
-        found = failure(
-            http.post, url, bytes(50 * MIB), "text/plain", deadline=DEADLINE
-        )
+        found = failure(http.post, url, bytes(50 * MIB), "text/plain", timeout=DEADLINE)
     assert found.code == "endpoint_unreachable"
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -212,7 +210,7 @@ def test_the_deadline_holds_while_the_name_is_looked_up(monkeypatch):
         time.sleep(2)
 
     monkeypatch.setattr("agency.core.addresses.look_up", look_up)
-    found = failure(post, "slow.example", deadline=DEADLINE)
+    found = failure(post, "slow.example", timeout=DEADLINE)
     assert found.code == "endpoint_unreachable"
     assert 0.9 * DEADLINE < found.seconds < 1.5
 
@@ -224,7 +222,7 @@ def test_the_deadline_holds_while_nobody_takes_the_connection():
         for one in waiting:
             one.setblocking(False)
             one.connect_ex(place)
-        found = failure(post, f"127.0.0.1:{place[1]}", deadline=DEADLINE)
+        found = failure(post, f"127.0.0.1:{place[1]}", timeout=DEADLINE)
         for one in waiting:
             one.close()
     assert found.code == "endpoint_unreachable"
@@ -237,7 +235,7 @@ def test_the_deadline_holds_while_nobody_takes_the_connection():
 def test_the_deadline_holds_while_tls_begins(meet):
     with serving(meet) as here:
         found = failure(
-            http.post, f"https://{here}/", b"", "text/plain", deadline=DEADLINE
+            http.post, f"https://{here}/", b"", "text/plain", timeout=DEADLINE
         )
     assert found.code == "endpoint_unreachable"
     assert found.seconds < 1.5
@@ -263,7 +261,7 @@ def test_a_trusted_endpoint_is_called_with_tls(secure):
 def test_the_deadline_holds_inside_tls(secure):
     with serving(trickles(b"HTTP/1.1 200 OK\r\nX-A: "), context=secure) as here:
         found = failure(
-            http.post, by_name(here), b"body", "text/plain", deadline=DEADLINE
+            http.post, by_name(here), b"body", "text/plain", timeout=DEADLINE
         )
     assert found.code == "endpoint_unconfirmed"
     assert 0.9 * DEADLINE < found.seconds < 1.5
@@ -306,20 +304,20 @@ def test_it_waits_as_the_endpoint_asks():
         ("-5", None),
     ):
         assert (
-            http.Answer(503, {"retry-after": given}, b"", True, 0).retry_after
+            http.Response(503, {"retry-after": given}, b"", True, 0).retry_after
             == expected
         )
-    assert http.Answer(503, {}, b"", True, 0).retry_after is None
+    assert http.Response(503, {}, b"", True, 0).retry_after is None
 
 
 def test_it_waits_until_the_time_the_endpoint_names():
     when = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
     text = when.strftime("%a, %d %b %Y %H:%M:%S GMT")
     assert (
-        115 < http.Answer(503, {"retry-after": text}, b"", True, 0).retry_after <= 120
+        115 < http.Response(503, {"retry-after": text}, b"", True, 0).retry_after <= 120
     )
     past = {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}
-    assert http.Answer(503, past, b"", True, 0).retry_after == 0
+    assert http.Response(503, past, b"", True, 0).retry_after == 0
 
 
 def moved_to(place):
@@ -356,5 +354,5 @@ def test_one_deadline_holds_over_both_steps_of_a_link():
     with serving(hangs) as there:
         there = f"http://{there}/"
         with serving(slowly) as here:
-            found = failure(http.get, f"http://{here}/", deadline=1)
+            found = failure(http.get, f"http://{here}/", timeout=1)
     assert 0.9 < found.seconds < 1.5

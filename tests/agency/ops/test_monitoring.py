@@ -210,8 +210,8 @@ def test_a_late_queue_degrades_readiness_and_breaks_nothing(faber):
 COUNTING = """
 import django, sys
 django.setup()
-from agency import metrics
-metrics.served("GET", "x", 200, 0.1)
+from agency.core import metrics
+metrics.count_request("GET", "x", 200, 0.1)
 print("counted", flush=True)
 sys.stdin.read()
 """
@@ -240,7 +240,7 @@ def process(tmp_path):
 def counted(folder, settings, monkeypatch):
     settings.METRICS_ROOT = str(folder)
     monkeypatch.setattr(metrics, "SHARED", True)
-    registry = metrics.all_counted()
+    registry = metrics.host_registry()
     labels = {"method": "GET", "route": "x", "status": "200"}
     return registry.get_sample_value("agency_requests_total", labels)
 

@@ -177,17 +177,17 @@ def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers
             psycopg.connect(url, autocommit=True) as first,
         ):
             other.execute("SELECT 1")
-            own = sessions.process_id(first)
+            own = sessions.backend_pid(first)
             other.commit()  # the session handed out next is not the one of the first
-            assert sessions.moves(first, own, params)
+            assert sessions.is_session_shared(first, own, params)
 
 
 def test_the_look_for_a_pooler_prepares_no_statements(servers):
     """In another session they are unknown, which would be an error instead of a finding."""
     params = psycopg.conninfo.conninfo_to_dict(servers["DATABASE_URL"])
-    with sessions.opened(params) as connection:
+    with sessions.open_connection(params) as connection:
         for _ in range(10):
-            sessions.process_id(connection)
+            sessions.backend_pid(connection)
         prepared = connection.execute(
             "SELECT count(*) FROM pg_prepared_statements"
         ).fetchone()

@@ -170,7 +170,7 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
 )
 def test_which_addresses_are_the_operators_own(settings, address, expected):
     settings.OUTGOING_ALLOWED_NETWORKS = [addresses.ip_network("10.1.0.0/16")]
-    assert addresses.is_own(address) is expected
+    assert addresses.is_in_own_network(address) is expected
 
 
 def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):

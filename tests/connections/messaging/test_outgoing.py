@@ -112,20 +112,20 @@ def test_what_another_process_has_taken_is_not_claimed(faber):
 
 def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch):
     """A connection that answers is waited for as long as any call from then on."""
-    deadlines = []
+    timeouts = []
     post = transport.http.post
 
-    def noted(*arguments, deadline, **named):
-        deadlines.append(deadline)
-        return post(*arguments, deadline=deadline, **named)
+    def noted(*arguments, timeout, **named):
+        timeouts.append(timeout)
+        return post(*arguments, timeout=timeout, **named)
 
     monkeypatch.setattr(transport.http, "post", noted)
     with listening(Agent()) as agent:
         row = agent.connects(faber)
         BasicMessage.send(Connection.objects.get(pk=row.pk), "Hello")
         tasks.deliver()
-    assert deadlines[0] == transport.FIRST_DEADLINE
-    assert deadlines[-1] == transport.http.DEADLINE
+    assert timeouts[0] == transport.FIRST_DEADLINE
+    assert timeouts[-1] == transport.http.TIMEOUT_SECONDS
     assert Connection.objects.get(pk=row.pk).answering_endpoint == agent.endpoint
 
 
@@ -154,9 +154,9 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
         assert not OutboundMessage.objects.filter(
             connection__in=held, attempts__gt=0
         ).exists()
-    dispatch.dispatcher.end()
+    dispatch.dispatcher.stop()
     worker.join(30)
-    dispatch.dispatcher.ends = False
+    dispatch.dispatcher.is_stopped = False
 
 
 class Strangers:

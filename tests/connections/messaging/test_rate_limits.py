@@ -53,7 +53,7 @@ def test_an_address_that_sends_too_fast_waits(
 def test_what_was_refused_is_taken_later_and_handled(
     row, phone, settings, elsewhere, monkeypatch
 ):
-    monkeypatch.setattr(rate_limits, "MINUTE", 4)
+    monkeypatch.setattr(rate_limits, "PERIOD_SECONDS", 4)
     settings.INBOX_PER_ADDRESS = 2
     pings(phone, 2, REMOTE_ADDR=elsewhere)
     ping = phone.build(connections_1_0.PING)
@@ -74,7 +74,7 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
     with listening(other):
         other.connects(faber)
     settings.INBOX_PER_RECIPIENT, before = 2, counted("recipient")
-    monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
+    monkeypatch.setattr(rate_limits, "KEY_PREFIX", f"{uuid4()}:")
     assert [one.status_code for one in pings(phone, 3)] == [202, 202, 429]
     assert counted("recipient") == before + 1
     assert [one.status_code for one in pings(other)] == [202]
@@ -84,7 +84,7 @@ def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(
     row, faber, phone, settings, monkeypatch
 ):
     settings.INBOX_PER_RECIPIENT = 2
-    monkeypatch.setattr(rate_limits, "PREFIX", f"{uuid4()}:")
+    monkeypatch.setattr(rate_limits, "KEY_PREFIX", f"{uuid4()}:")
     data = bytearray(phone.pack(phone.build(connections_1_0.PING)))
     middle = data.index(b'"ciphertext"') + 20
     data[middle] = ord("A") if data[middle] != ord("A") else ord("B")
@@ -110,26 +110,26 @@ def test_wallets_hosted_here_write_as_fast_as_they_like(faber, settings, monkeyp
 
 def test_of_many_at_once_as_many_pass_as_may(transactional_db):
     name = str(uuid4())
-    answers = at_once(*[lambda: rate_limits.spend("address", name, 5)] * 12)
+    answers = at_once(*[lambda: rate_limits.take_token("address", name, 5)] * 12)
     assert refused(answers) == ["too_many_requests"] * 7
 
 
 def test_tokens_come_back_evenly(transactional_db, monkeypatch):
-    monkeypatch.setattr(rate_limits, "MINUTE", 4)
+    monkeypatch.setattr(rate_limits, "PERIOD_SECONDS", 4)
     name = str(uuid4())
     for _ in range(2):
-        rate_limits.spend("address", name, 2)
+        rate_limits.take_token("address", name, 2)
     with pytest.raises(TooOften):
-        rate_limits.spend("address", name, 2)
+        rate_limits.take_token("address", name, 2)
     time.sleep(2)
-    rate_limits.spend("address", name, 2)
+    rate_limits.take_token("address", name, 2)
     with pytest.raises(TooOften):
-        rate_limits.spend("address", name, 2)
+        rate_limits.take_token("address", name, 2)
 
 
 def test_zero_is_no_limit_and_asks_nobody(row, phone, settings, monkeypatch):
     settings.INBOX_PER_RECIPIENT = settings.INBOX_PER_ADDRESS = 0
-    monkeypatch.setattr(rate_limits, "server", None)
+    monkeypatch.setattr(rate_limits, "redis_client", None)
     assert pings(phone)[0].status_code == 202
 
 
@@ -138,14 +138,14 @@ def test_zero_is_no_limit_and_asks_nobody(row, phone, settings, monkeypatch):
 )
 def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatch, url):
     settings.REDIS_URL, settings.INBOX_PER_ADDRESS = url, 1
-    monkeypatch.setattr(rate_limits, "silent_until", 0.0)
-    rate_limits.server.cache_clear()
+    monkeypatch.setattr(rate_limits, "paused_until", 0.0)
+    rate_limits.redis_client.cache_clear()
     started = time.monotonic()
     try:
         assert [one.status_code for one in pings(phone, 5)] == [202] * 5
-        assert rate_limits.silent_until > started and time.monotonic() - started < 2
+        assert rate_limits.paused_until > started and time.monotonic() - started < 2
     finally:
-        rate_limits.server.cache_clear()
+        rate_limits.redis_client.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from agency.api.pagination import first_id
+from agency.core.uuid7 import smallest_uuid7
 from connections.models import Connection
 from tests.support.races import elsewhere, threads
 from webhooks.events import feed
@@ -135,7 +135,7 @@ def test_a_cursor_older_than_what_is_kept_is_refused(faber, settings):
     assert (response.status_code, response.json()["code"]) == (400, "cursor_expired")
     settings.EVENT_RETENTION_DAYS = 30
     old = Event.objects.get().created_at - timedelta(days=31)
-    Event.objects.update(id=first_id(int(old.timestamp() * 1000)))
+    Event.objects.update(id=smallest_uuid7(int(old.timestamp() * 1000)))
     assert faber.get("/events") == [], (
         "what may be forgotten at any moment is no place to begin"
     )
@@ -236,7 +236,7 @@ def test_what_commits_while_a_page_is_read_waits_for_the_next(faber, monkeypatch
 def test_a_reader_does_not_read_what_lies_behind_it(faber):
     """Each query is served by the index, from the cursor on."""
     rows = feed.of(faber.tenant)
-    start = feed.Position(7, str(first_id(7)))
+    start = feed.Position(7, str(smallest_uuid7(7)))
     with CaptureQueriesContext(connection) as captured:
         feed.page(rows, start, 10)
     plan = explained(captured[-1]["sql"])

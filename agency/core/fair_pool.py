@@ -1,4 +1,4 @@
-"""Threads shared out fairly: work waits its turn on the event loop, not in a thread."""
+"""A thread pool that serves its callers fairly. Work waits on the event loop, not in a thread."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ _thread = threading.local()
 
 
 def lower_priority(niceness: int) -> None:
-    """Of this thread alone, where threads have priorities of their own."""
+    """Lower the priority of this thread alone. Only Linux has priorities of threads."""
     if niceness and sys.platform == "linux":
         thread = threading.get_native_id()
         usual = os.getpriority(os.PRIO_PROCESS, thread)
@@ -25,10 +25,10 @@ def lower_priority(niceness: int) -> None:
 
 @contextmanager
 def idle_thread() -> Iterator[None]:
-    """For a block that only waits and needs no processor, such as one for a ledger's reply.
+    """For a block that only waits and needs no processor, such as for a ledger's reply.
 
-    Meanwhile the call does not count towards the `max_busy` of its caller. Does nothing in a
-    thread that belongs to no lane.
+    Meanwhile the work does not count towards the `max_busy` of its caller. Does nothing in
+    a thread that belongs to no FairThreadPool.
     """
     count_idle = getattr(_thread, "count_idle", None)
     if count_idle is None:
@@ -42,7 +42,7 @@ def idle_thread() -> Iterator[None]:
 
 
 class RecentCallers:
-    """Who has called within the last second."""
+    """The callers of the last second."""
 
     SECONDS = 1.0
 
@@ -67,16 +67,15 @@ class RecentCallers:
             del self._called_at[oldest]
 
 
-class TurnRefused(Exception):
-    """The work got no thread in time, or too much of the same caller's waits already."""
+class NoThreadFree(Exception):
+    """No thread was free in time, or too much work of the same caller waits already."""
 
 
-class Lane:
-    """A pool of threads for the work of many callers.
+class FairThreadPool:
+    """A pool of threads for the work of many callers, used from one event loop.
 
-    Work starts in order of arrival, with one exception: while work of several callers waits, that
-    of a caller who already has half of the threads stands back. A caller alone may use all of
-    them. To be used from one event loop.
+    Work starts in order of arrival, with one exception: while work of several callers
+    waits, a caller who has half of the threads gets no more. A single caller may use all.
     """
 
     def __init__(
@@ -90,16 +89,18 @@ class Lane:
         max_busy: int | None = None,
         recent: RecentCallers | None = None,
     ) -> None:
-        """max_waiting: calls of one caller that may wait at a time. timeout: seconds to wait.
-        niceness: added to that of the process, for the threads of this lane.
-        max_busy: calls of one caller that may run at a time while `recent` knows of other
-        callers, even if threads are free; those in `idle_thread` do not count. None: any number.
+        """max_waiting: how much work of one caller may wait at a time.
+        timeout: seconds to wait for a thread.
+        niceness: added to the niceness of the process, for the threads of this pool.
+        max_busy: how much work of one caller may run at a time while `recent` knows other
+        callers, even if threads are free. Work in `idle_thread` does not count.
+        None: any amount.
         """
         self.pool = ThreadPoolExecutor(
             threads, name, initializer=lower_priority, initargs=[niceness]
         )
         self.free = threads
-        self.share = max(1, threads // 2)
+        self.fair_share = max(1, threads // 2)
         self.max_waiting = max_waiting
         self.timeout = timeout
         self.max_busy = max_busy
@@ -113,17 +114,17 @@ class Lane:
         self,
         caller: str,
         work: Callable[[], T],
-        gone: Callable[[], Coroutine[Any, Any, None]],
+        wait_until_gone: Callable[[], Coroutine[Any, Any, None]],
     ) -> T:
-        """The result of `work`, called in a thread.
+        """Call `work` in a thread and return its result.
 
-        gone: returns when the caller has left. It is asked only while the work waits; work that
-        has begun goes on. Raises TurnRefused if `work` was never called.
+        wait_until_gone: returns when the caller has left; used only while the work waits.
+        Work that has started goes on. Raises NoThreadFree if `work` was never called.
         """
         if self.free and not self.waiting and self._may_start(caller):
-            self._start(caller)
+            self._take_thread(caller)
         else:
-            await self._wait_for_thread(caller, gone)
+            await self._wait_for_thread(caller, wait_until_gone)
         loop = asyncio.get_running_loop()
 
         def count_idle(change: int) -> None:
@@ -139,46 +140,46 @@ class Lane:
         try:
             return await loop.run_in_executor(self.pool, run_work)
         finally:
-            self._give_back(caller)
+            self._release_thread(caller)
 
     async def _wait_for_thread(
-        self, caller: str, gone: Callable[[], Coroutine[Any, Any, None]]
+        self, caller: str, wait_until_gone: Callable[[], Coroutine[Any, Any, None]]
     ) -> None:
         if self.waiting_by[caller] >= self.max_waiting:
-            raise TurnRefused
+            raise NoThreadFree
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.waiting[turn] = caller
         self.waiting_by[caller] += 1
-        self._admit()
-        leaving = asyncio.create_task(gone())
+        self._start_waiting()
+        leaving = asyncio.create_task(wait_until_gone())
         try:
             await asyncio.wait(
                 {turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED"
             )
         except asyncio.CancelledError:
             if turn.done():
-                self._give_back(caller)
+                self._release_thread(caller)
             else:
-                self._forget(turn)
+                self._stop_waiting(turn)
             raise
         finally:
             leaving.cancel()
         if not turn.done():
-            self._forget(turn)
-            raise TurnRefused
+            self._stop_waiting(turn)
+            raise NoThreadFree
 
-    def _start(self, caller: str) -> None:
+    def _take_thread(self, caller: str) -> None:
         self.free -= 1
         self.running[caller] += 1
 
-    def _give_back(self, caller: str) -> None:
+    def _release_thread(self, caller: str) -> None:
         self.free += 1
         self.running[caller] -= 1
         if not self.running[caller]:
             del self.running[caller]
-        self._admit()
+        self._start_waiting()
 
-    def _forget(self, turn: "asyncio.Future[None]") -> str:
+    def _stop_waiting(self, turn: "asyncio.Future[None]") -> str:
         caller = self.waiting.pop(turn)
         self.waiting_by[caller] -= 1
         if not self.waiting_by[caller]:
@@ -189,25 +190,28 @@ class Lane:
         self.idle_by[caller] += change
         if not self.idle_by[caller]:
             del self.idle_by[caller]
-        self._admit()
+        self._start_waiting()
 
     def _may_start(self, caller: str) -> bool:
         if self.max_busy is None or not self.recent.has_others_than(caller):
             return True
         return self.running[caller] - self.idle_by[caller] < self.max_busy
 
-    def _admit(self) -> None:
-        while self.free and (turn := self._next()):
-            self._start(self._forget(turn))
+    def _start_waiting(self) -> None:
+        while self.free and (turn := self._next_waiting()):
+            self._take_thread(self._stop_waiting(turn))
             turn.set_result(None)
 
-    def _next(self) -> "asyncio.Future[None] | None":
-        """Of those that may start, the first in order of arrival whose caller has not its share
-        already, else the first."""
+    def _next_waiting(self) -> "asyncio.Future[None] | None":
+        """The work to start next, of what may start now.
+
+        The first in order of arrival whose caller has less than its fair share of threads,
+        else the first.
+        """
         ready = {caller for caller in self.waiting_by if self._may_start(caller)}
         turns = [turn for turn, caller in self.waiting.items() if caller in ready]
         within_share = (
-            turn for turn in turns if self.running[self.waiting[turn]] < self.share
+            turn for turn in turns if self.running[self.waiting[turn]] < self.fair_share
         )
         first = next(iter(turns), None)
         return next(within_share, first) if len(ready) > 1 else first

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from agency.core import callers, lanes
-from agency.core.lanes import Lane, RecentCallers, TurnRefused
+from agency.core import callers, fair_pool
+from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
 from agency.server.web import Answer, Web, count_processors
 
 
@@ -50,7 +50,9 @@ async def settle():
 
 
 def lane(threads=4, max_waiting=100, timeout=10.0, **options):
-    return Lane("test", threads, max_waiting=max_waiting, timeout=timeout, **options)
+    return FairThreadPool(
+        "test", threads, max_waiting=max_waiting, timeout=timeout, **options
+    )
 
 
 def lane_beside_others(max_busy=1):
@@ -143,7 +145,7 @@ def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
         work, ended = Work(threads), threading.Event()
 
         def wait():
-            with lanes.idle_thread():
+            with fair_pool.idle_thread():
                 assert ended.wait(10)
 
         waiting = asyncio.create_task(threads.run("A", wait, stays))
@@ -175,7 +177,7 @@ def test_who_waits_too_long_or_too_often_is_refused_and_nothing_is_kept_of_it():
         for name in ("A1", "A2", "A3"):
             await work.call(name)
         for name in ("A3", "A2"):
-            with pytest.raises(TurnRefused):
+            with pytest.raises(NoThreadFree):
                 await work.tasks[name]
         await work.end("A1")
         assert work.begun == ["A1"]
@@ -191,7 +193,7 @@ def test_what_nobody_waits_for_any_more_is_not_begun():
         await work.call("A1")
         await work.call("B1", gone=left.wait)
         left.set()
-        with pytest.raises(TurnRefused):
+        with pytest.raises(NoThreadFree):
             await work.tasks["B1"]
         await work.end("A1")
         assert work.begun == ["A1"] and threads.free == 1
@@ -236,8 +238,8 @@ def test_threads_of_a_lane_have_its_priority():
         return os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
 
     async def story():
-        usual = Lane("usual", 1, max_waiting=1, timeout=1)
-        niced = Lane("niced", 1, max_waiting=1, timeout=1, niceness=7)
+        usual = FairThreadPool("usual", 1, max_waiting=1, timeout=1)
+        niced = FairThreadPool("niced", 1, max_waiting=1, timeout=1, niceness=7)
         assert (
             await niced.run("A", priority, stays)
             == await usual.run("A", priority, stays) + 7
