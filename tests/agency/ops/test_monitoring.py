@@ -271,7 +271,9 @@ def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
                          stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
     assert (ran.returncode, ran.stdout) == (0, "counted\n"), ran.stderr
     [line] = [line for line in ran.stderr.splitlines() if "METRICS_ROOT" in line]
-    assert "counters of this process are not shared" in line and "Not a directory" in line
+    assert (
+        "counters of this process are not shared" in line and "Not a directory" in line
+    )
 
 
 def test_the_table_of_metrics_is_complete(scrape):
