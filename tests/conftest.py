@@ -14,7 +14,7 @@ from agency.core import addresses, rate_limits, workers
 from credentials.ledgers.local import published
 from tenants import vault
 from tests.support import database, keys, outside_agent
-from tests.support.people import ApiError, Organization, Provider
+from tests.support.people import Organization, Provider
 
 SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
@@ -138,15 +138,3 @@ def phone(settings):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     with outside_agent.listening(outside_agent.Agent()) as agent:
         yield agent
-
-
-@pytest.fixture
-def refused():
-    """Calls, and answers the error that must come."""
-
-    def refused(call, *args, **kwargs):
-        with pytest.raises(ApiError) as raised:
-            call(*args, **kwargs)
-        return raised.value
-
-    return refused

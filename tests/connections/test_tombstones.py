@@ -7,7 +7,7 @@ from connections.messaging import transport
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
 from tests.support import queues
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from wallets.models import Key
 
 VALUES = {"name": "Alice", "level": "7"}
@@ -41,9 +41,7 @@ def test_the_peers_next_message_is_409_connection_gone(faber, alice, deletes):
         lambda: faber.offers(alice, badge, VALUES),
         lambda: faber.asks(alice, attributes=[{"policyName": "name"}]),
     ):
-        with pytest.raises(ApiError) as refused:
-            send()
-        assert (refused.value.status, refused.value.code) == (409, "connection_gone")
+        assert_error(error_of(send), 409, "connection_gone")
     assert not queues.pending().exists()
 
 
@@ -88,9 +86,8 @@ def test_deleting_a_wallet_with_many_connections_ends_them_all(faber, alice):
 def test_a_withdrawn_invitation_is_409(faber, alice):
     invited = faber.invites()
     faber.delete(f"/connections/{invited['connectionId']}")
-    with pytest.raises(ApiError) as refused:
-        alice.accepts_invitation(invited["invitation"])
-    assert (refused.value.status, refused.value.code) == (409, "invitation_gone")
+    error = error_of(alice.accepts_invitation, invited["invitation"])
+    assert_error(error, 409, "invitation_gone")
 
 
 def test_what_waited_to_be_sent_still_goes_after_the_keys_are_gone(

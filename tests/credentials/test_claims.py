@@ -3,17 +3,11 @@
 import pytest
 
 from credentials.models import CredentialDefinition
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLAIMS = {"claims": {"age": {"type": "integer"}}}
 NOT_INTEGERS = ["", "unknown", "7_0", "٧٠", " 70", "1.0", "2147483648", "0" * 81]
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 @pytest.fixture
@@ -46,20 +40,20 @@ def test_a_definition_shows_what_it_declares(faber, licence):
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused_by_name(faber, claims, field):
-    error = refused(faber.defines, "name", "age", claims=claims)
-    assert (error.status, error.code) == (400, "invalid_request")
+    error = error_of(faber.defines, "name", "age", claims=claims)
+    assert_error(error, 400, "invalid_request")
     assert [name for name in error.body["errors"] if name.startswith(field)]
     assert not CredentialDefinition.objects.exists()
     schema_id = faber.defines("name", "age")["schemaId"]
     path = f"/definitions/credentials/{schema_id}"
-    assert refused(faber.post, path, {"claims": claims}).code == "invalid_request"
+    assert error_of(faber.post, path, {"claims": claims}).code == "invalid_request"
 
 
 @pytest.mark.parametrize("age", NOT_INTEGERS)
 def test_a_text_is_not_offered(faber, licence, age):
     alice = faber.hosts()
-    error = refused(faber.offers, alice, licence, values(age))
-    assert (error.status, error.code) == (400, "not_an_integer")
+    error = error_of(faber.offers, alice, licence, values(age))
+    assert_error(error, 400, "not_an_integer")
     assert list(error.body["errors"]) == ["credentialValues.age"]
     assert not alice.get("/credentials")
 
@@ -77,7 +71,7 @@ def test_a_text_is_not_issued_in_the_place_of_what_was_offered(faber, licence):
     offered = faber.offers(alice, licence, values("28"))
     alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}")
     path = f"/credentials/{offered['credentialId']}"
-    assert refused(faber.put, path, values("old")).code == "not_an_integer"
+    assert error_of(faber.put, path, values("old")).code == "not_an_integer"
     faber.put(path, values("29"))
     assert alice.newest("credentials")["values"]["age"] == "29"
 
@@ -87,7 +81,7 @@ def test_a_text_is_not_issued_after_an_offer_without_values(faber, licence):
     offered = faber.offers(alice, licence)
     alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}")
     path = f"/credentials/{offered['credentialId']}"
-    assert refused(faber.put, path, values("")).code == "not_an_integer"
+    assert error_of(faber.put, path, values("")).code == "not_an_integer"
 
 
 def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence):
@@ -97,7 +91,7 @@ def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence):
     alice.put(f"/credentials/propose/{alice.known[faber][1]}", body)
     [seen] = faber.get("/credentials")
     path = f"/credentials/{seen['credentialId']}/offer"
-    assert refused(faber.put, path).code == "not_an_integer"
+    assert error_of(faber.put, path).code == "not_an_integer"
 
 
 def test_another_organization_knows_what_was_declared_here(faber, acme, licence):

@@ -13,7 +13,7 @@ from agency.core.errors import Unavailable
 from credentials.models import Credential, CredentialDefinition
 from credentials.revocation import RevocationRegistry, StatusList
 from credentials.tasks import build_registries, finish_what_was_left_behind
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,12 +41,6 @@ def verdict(organization, holder, policy=NOW, select=True):
     asked = organization.asks(holder, **policy)
     holder.auto_selects()
     return organization.get(f"/verifications/{asked['verificationId']}")["isValid"]
-
-
-def code_of(call, *args):
-    with pytest.raises(ApiError) as raised:
-        call(*args)
-    return raised.value.status, raised.value.code
 
 
 def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(faber, badge):
@@ -100,17 +94,15 @@ def test_it_was_valid_before_it_was_revoked(faber, badge):
 def test_only_an_issued_revocable_credential_is_revoked(faber, badge, small):
     alice = faber.hosts()
     offered = faber.offers(alice, badge, VALUES)
-    assert code_of(revoke, faber, offered) == (409, "wrong_state")
+    assert_error(error_of(revoke, faber, offered), 409, "wrong_state")
     alice.accepts_offer()
     faber.put(f"/credentials/{offered['credentialId']}")
     revoke(faber, offered)
-    assert code_of(revoke, faber, offered) == (409, "wrong_state")
+    assert_error(error_of(revoke, faber, offered), 409, "wrong_state")
     plain = faber.defines("name", "degree", "age")
     alice.receives(faber, plain, {"name": "A", "degree": "B", "age": "1"})
-    assert code_of(revoke, faber, faber.get("/credentials")[0]) == (
-        409,
-        "not_revocable",
-    )
+    error = error_of(revoke, faber, faber.get("/credentials")[0])
+    assert_error(error, 409, "not_revocable")
 
 
 def test_revocations_at_once_go_into_one_list(faber, badge):

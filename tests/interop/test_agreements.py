@@ -11,7 +11,7 @@ from credentials.publications import Publication
 from credentials.tasks import publish_on_ledgers
 from organizations.networks import add_network
 from tests.interop.test_ledger_faults import defines, made, time_passes
-from tests.interop.test_networks import refused
+from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
 from tests.support.processes import eventually
 from wallets import keys
@@ -68,11 +68,8 @@ def test_nothing_is_written_before_the_agreement_is_accepted(faber, agree):
     }
     assert faber.get(AGREEMENT) == shown
     assert faber.get(STATUS)["requireAcceptance"] is True
-    assert refused(defines, faber) == (409, "agreement_not_accepted") and made() == [
-        0,
-        0,
-        0,
-    ]
+    assert_error(error_of(defines, faber), 409, "agreement_not_accepted")
+    assert made() == [0, 0, 0]
     faber.put(AGREEMENT)
     status = faber.get(STATUS)
     assert status["requireAcceptance"] is False and status["acceptanceTime"]
@@ -84,7 +81,7 @@ def test_a_newer_agreement_wants_to_be_accepted_anew(faber, agree):
     faber.put(AGREEMENT)
     version = agree()
     assert faber.get(STATUS)["requireAcceptance"] is True
-    assert refused(defines, faber) == (409, "agreement_not_accepted")
+    assert_error(error_of(defines, faber), 409, "agreement_not_accepted")
     faber.put(f"/common/networks/{faber.tenant.public_id}/txnAuthorAgreement")
     assert faber.get(STATUS)["acceptanceVersion"] == version and defines(faber)
 
@@ -118,12 +115,13 @@ def test_who_is_not_registered_yet_waits_for_somebody_who_does_it(
     faber = Organization("Faber", network_id="indy", seed=seed)
     status = faber.get(STATUS)
     assert not status["issuerRegistered"] and keys.verkey_of(seed) in status["problem"]
-    assert refused(defines, faber) == (409, "did_not_registered")
+    assert_error(error_of(defines, faber), 409, "did_not_registered")
     indy_pool.register(None, seed)
     eventually(
         lambda: goes_on() and Publication.objects.get(kind="did").step == "published"
     )
-    assert refused(defines, faber) == (409, "not_endorsed") and made() == [0, 0, 0]
+    assert_error(error_of(defines, faber), 409, "not_endorsed")
+    assert made() == [0, 0, 0]
     did = keys.did_of(keys.verkey_of(seed))
     indy_pool.as_trustee(ledger.build_nym_request, did, None, None, "ENDORSER")
     eventually(lambda: faber.get(STATUS)["issuerCanEndorse"])

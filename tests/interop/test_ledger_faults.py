@@ -19,7 +19,8 @@ from credentials.models import Credential, CredentialDefinition, PublishedObject
 from credentials.publications import Publication
 from credentials.revocation import RevocationRegistry
 from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
-from tests.interop.test_networks import VALUES, beside, refused, verdict
+from tests.interop.test_networks import VALUES, beside, verdict
+from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
 from tests.support.processes import eventually
 
@@ -101,7 +102,7 @@ def test_three_of_four_validators_are_enough(faber, indy_pool):
 
 def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_pool):
     with indy_pool.without(3, 4):
-        assert refused(defines, faber) == (503, "ledger_unavailable")
+        assert_error(error_of(defines, faber), 503, "ledger_unavailable")
     assert made() == [0, 0, 0] and faber.get("/definitions/credentials") == []
     [waiting] = Publication.objects.filter(kind="definition")
     assert waiting.step == "submitted" and waiting.last_error == "ledger_unavailable"
@@ -116,7 +117,7 @@ def test_with_two_of_four_a_definition_waits_and_is_finished_later(faber, indy_p
 def test_a_definition_is_kept_also_while_nothing_can_be_read(faber, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(pool, "send", away)
-        assert refused(defines, faber) == (503, "ledger_unavailable")
+        assert_error(error_of(defines, faber), 503, "ledger_unavailable")
         assert Publication.objects.get(kind="definition").step == "submitted"
     time_passes()
     publish_on_ledgers()
@@ -128,7 +129,7 @@ def test_a_definition_that_was_deleted_before_its_result_was_asked_for_is_not_gi
 ):
     with monkeypatch.context() as patch:
         patch.setattr(pool, "send", away)
-        assert refused(defines, faber) == (503, "ledger_unavailable")
+        assert_error(error_of(defines, faber), 503, "ledger_unavailable")
     time_passes()
     publish_on_ledgers()
     [deleted] = faber.get("/definitions/credentials")
@@ -142,7 +143,7 @@ def test_a_definition_that_cannot_be_written_is_refused_for_good(faber, monkeypa
 
     with monkeypatch.context() as patch:
         patch.setattr(IndyRegistry, "publish_definition", refuses)
-        assert refused(defines, faber) == (400, "invalid_definition")
+        assert_error(error_of(defines, faber), 400, "invalid_definition")
     job = Publication.objects.get(kind="definition")
     assert (job.status, job.material) == ("exhausted", None)
     assert defines(faber), "its tag is free again"
@@ -153,7 +154,7 @@ def test_with_two_of_four_a_revocation_waits_and_is_listed_later(faber, indy_poo
     alice.receives(faber, defines(faber), VALUES)
     path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
     with indy_pool.without(3, 4):
-        assert refused(faber.delete, path) == (503, "ledger_unavailable")
+        assert_error(error_of(faber.delete, path), 503, "ledger_unavailable")
     assert faber.get(path)["state"] == "Revoked"
     assert alice.newest("credentials")["state"] == "Issued"
     time_passes()
@@ -181,7 +182,7 @@ def test_a_write_whose_reply_is_lost_is_not_repeated(
     faber, network, monkeypatch, number
 ):
     loses_the_reply(monkeypatch, number)
-    assert refused(defines, faber) == (503, "ledger_unavailable")
+    assert_error(error_of(defines, faber), 503, "ledger_unavailable")
     assert made() == [0, 0, 0]
     time_passes()
     definition = defines(faber)
@@ -196,7 +197,7 @@ def test_a_revocation_whose_reply_is_lost_is_not_repeated(faber, network, monkey
     alice.receives(faber, defines(faber), VALUES)
     path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
     loses_the_reply(monkeypatch, 1)
-    assert refused(faber.delete, path) == (503, "ledger_unavailable")
+    assert_error(error_of(faber.delete, path), 503, "ledger_unavailable")
     time_passes()
     faber.delete(path)
     assert alice.newest("credentials")["state"] == "Revoked"
@@ -271,7 +272,7 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
         patch.setattr(pool, "send", away)
         for name in ("First", "Second"):
             body = {"name": name, "version": "1.0", "attributeNames": ["level"]}
-            assert refused(faber.post, "/definitions/schemas", body)[0] == 503
+            assert error_of(faber.post, "/definitions/schemas", body).status == 503
     publish = IndyRegistry.publish_schema
 
     def fails(self, body):
@@ -301,7 +302,7 @@ def test_a_worker_that_is_killed_after_a_write_leaves_the_rest_to_the_next(
 ):
     with monkeypatch.context() as patch:
         loses_the_reply(patch, 1)
-        assert refused(defines, faber) == (503, "ledger_unavailable")
+        assert_error(error_of(defines, faber), 503, "ledger_unavailable")
     time_passes()
     publish_on_ledgers.delay()
     with worker(FAULT_INJECTION="1", FAULT_POINT="ledger-written") as process:

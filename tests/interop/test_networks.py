@@ -13,7 +13,7 @@ from credentials.ledgers.indy import pool
 from credentials.ledgers.local import published
 from credentials.models import PublishedObject
 from tests.organizations.test_add_network import add_network
-from tests.support.people import ApiError, Organization
+from tests.support.people import Organization
 from tests.support.processes import same_server
 
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -32,13 +32,6 @@ def beside(environment):
     """The environment of a process on the database of the test."""
     database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
     return os.environ | {"DATABASE_URL": database} | environment
-
-
-def refused(call, *arguments, **named):
-    """(status, code)"""
-    with pytest.raises(ApiError) as error:
-        call(*arguments, **named)
-    return error.value.status, error.value.code
 
 
 def verdict(organization, holder):

@@ -11,8 +11,9 @@ from agency.core.errors import Conflict, Invalid
 from credentials.models import PublishedObject
 from organizations import provisioning
 from tenants.models import ApiKey, DataKey, Membership, Network, Provider, Tenant
-from tests.support.people import Api, ApiError
-from tests.support.races import at_once, refused
+from tests.support.errors import error_of
+from tests.support.people import Api
+from tests.support.races import at_once, error_codes
 from wallets import keys
 from wallets.models import Key, Wallet
 
@@ -94,13 +95,13 @@ def test_a_did_stays_taken_when_its_organization_is_gone(transactional_db):
 def test_of_many_organizations_with_one_seed_one_is_made(transactional_db):
     provisioning.find_network("local")
     make = [lambda: provisioning.create_organization("Faber", seed=SEED)] * 4
-    assert refused(at_once(*make)) == ["did_taken"] * 3
+    assert error_codes(at_once(*make)) == ["did_taken"] * 3
     assert Tenant.objects.count() == 1
 
 
 def test_the_first_organizations_make_the_local_network_together(transactional_db):
     made = at_once(*[lambda: provisioning.create_organization("Faber")] * 4)
-    assert refused(made) == [] and Tenant.objects.count() == 4
+    assert error_codes(made) == [] and Tenant.objects.count() == 4
     assert Network.objects.get().sequence == 4
 
 
@@ -139,8 +140,7 @@ def test_the_agreement_of_a_foreign_network_is_that_of_ours(faber, settings):
     settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
     path = "/common/networks/sovrin-staging/txnAuthorAgreement"
     assert faber.get(path) == {} and faber.put(path) is None
-    with pytest.raises(ApiError):
-        faber.get(path.replace("staging", "builder"))
+    error_of(faber.get, path.replace("staging", "builder"))
 
 
 def test_the_owner_becomes_a_member(transactional_db, django_user_model):

@@ -6,6 +6,7 @@ from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, PublishedObject
 from tenants.models import ApiKey, DataKey, Membership, Tenant
 from tests.support import queues, races
+from tests.support.errors import error_of
 from tests.support.outside_agent import Agent, listening
 from tests.support.people import Provider
 from verifications.models import Verification
@@ -51,10 +52,10 @@ def test_all_that_is_its_own_goes(faber):
     assert not Tenant.objects.filter(pk=tenant).exists()
 
 
-def test_its_token_is_401_at_once(faber, refused):
+def test_its_token_is_401_at_once(faber):
     faber.delete(path_of(faber))
     for path in ("/tenants", "/connections", "/api/wallets"):
-        assert refused(faber.get, path).status == 401
+        assert error_of(faber.get, path).status == 401
 
 
 def test_the_public_objects_stay(faber, client):
@@ -66,7 +67,7 @@ def test_the_public_objects_stay(faber, client):
     assert client.get(path).status_code == 200
 
 
-def test_a_peer_is_told_and_its_next_word_is_409(faber, acme, refused):
+def test_a_peer_is_told_and_its_next_word_is_409(faber, acme):
     bob = acme.hosts("Bob")
     bob.meets(faber)
     definition = faber.defines("name", "level")
@@ -77,7 +78,7 @@ def test_a_peer_is_told_and_its_next_word_is_409(faber, acme, refused):
     row = Connection.objects.get(wallet__wallet_id=bob.wallet_id)
     assert Key.objects.get(verkey=row.their_key).tenant is None
     body = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
-    error = refused(bob.put, f"/verifications/propose/{row.connection_id}", body)
+    error = error_of(bob.put, f"/verifications/propose/{row.connection_id}", body)
     assert error.code == "connection_gone"
 
 
@@ -118,5 +119,5 @@ def test_of_two_deletions_at_once_both_succeed_or_find_nothing(faber):
     provider = Provider(faber)
     path = f"/tenants/{provider.makes()['tenantId']}"
     answers = races.at_once(*[lambda: provider.delete(path)] * 3)
-    assert set(races.refused(answers)) <= {"not_found"}
+    assert set(races.error_codes(answers)) <= {"not_found"}
     assert provider.get("/tenants") == []

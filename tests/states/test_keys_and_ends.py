@@ -10,7 +10,7 @@ from connections.models import Connection, OutboundMessage
 from connections.protocols import did_exchange, did_rotate, out_of_band
 from credentials.models import Credential
 from tests.support import queues, walks
-from tests.support.races import at_once, refused, transitions
+from tests.support.races import at_once, error_codes, transitions
 from wallets.models import Key, Wallet
 
 N = 8
@@ -131,7 +131,7 @@ def test_of_many_requesters_at_once_one_is_answered(invited):
             request(Connection.objects.get(pk=invited.pk))
 
     answers = at_once(*[ask] * N)
-    assert refused(answers) == ["wrong_state"] * (N - 1)
+    assert error_codes(answers) == ["wrong_state"] * (N - 1)
     assert sent("didexchange/1.1/response") == 1
     assert Key.objects.filter(connection=invited).count() == 1
 
@@ -140,7 +140,7 @@ def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
     row = walks.connection(walk, "inviter", "Connected")
     monkeypatch.setattr(transport, "drain", lambda row: None)
     answers = transitions(row, *["rotate"] * N)
-    assert refused(answers) == ["rotation_pending"] * (N - 1)
+    assert error_codes(answers) == ["rotation_pending"] * (N - 1)
     assert sent(did_rotate.ROTATE) == 1
 
 
@@ -165,7 +165,7 @@ def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
 def test_of_many_ends_at_once_one_counts_and_none_fails(walk):
     row = walks.connection(walk, "inviter", "Connected")
     answers = transitions(row, *["end"] * N)
-    assert refused(answers) == []
+    assert error_codes(answers) == []
     assert sent(did_rotate.HANGUP) == 1
     assert Connection.objects.exclude(left_at=None).count() == 2
 

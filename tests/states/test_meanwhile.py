@@ -14,7 +14,7 @@ from organizations.provisioning import remove_organization
 from tenants.models import Tenant
 from tests.support import outside_agent, queues, walks
 from tests.support.people import ApiError
-from tests.support.races import at_once, refused
+from tests.support.races import at_once, error_codes
 from verifications.models import Verification
 from wallets.models import Wallet
 
@@ -114,7 +114,7 @@ def test_what_begins_while_the_connection_ends_is_closed_with_it(
 ):
     meanwhile = Meanwhile(monkeypatch, Connection, "begin")
     answers = meanwhile.runs(begins[what], lambda: getattr(copy(row), last)())
-    assert refused(answers) == [] and over()
+    assert error_codes(answers) == [] and over()
 
 
 @pytest.mark.parametrize("what", ["offer", "request"])
@@ -124,7 +124,7 @@ def test_what_begins_after_the_end_began_is_refused(
 ):
     meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
     answers = meanwhile.runs(lambda: getattr(copy(row), last)(), begins[what])
-    assert refused(answers) == ["connection_gone"]
+    assert error_codes(answers) == ["connection_gone"]
     assert not Credential.objects.exists() and not Verification.objects.exists()
 
 
@@ -140,7 +140,7 @@ def test_what_arrives_while_the_connection_ends_is_closed_with_it(
 ):
     theirs = Connection.objects.get(role="invitee")
     meanwhile = Meanwhile(monkeypatch, model, receives)
-    assert refused(meanwhile.runs(begins[what], copy(theirs).end)) == []
+    assert error_codes(meanwhile.runs(begins[what], copy(theirs).end)) == []
     assert over() and model.objects.count() == 2
 
 
@@ -164,7 +164,7 @@ def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_a
 def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
     row = walks.credential(walk, "issuer", "Requested")
     meanwhile = Meanwhile(monkeypatch, Credential, "_keep")
-    assert refused(meanwhile.runs(row.issue, copy(row.connection).end)) == []
+    assert error_codes(meanwhile.runs(row.issue, copy(row.connection).end)) == []
     assert Credential.objects.get(role="issuer").state == "Issued"
 
 
@@ -191,7 +191,9 @@ def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(
 ):
     propose, mine = proposes
     meanwhile = Meanwhile(monkeypatch, Credential, "_proposed")
-    assert refused(meanwhile.runs(propose, lambda: getattr(copy(mine), last)())) == []
+    assert (
+        error_codes(meanwhile.runs(propose, lambda: getattr(copy(mine), last)())) == []
+    )
     assert over() and Credential.objects.count() == 2
 
 
@@ -200,14 +202,16 @@ def test_what_is_proposed_after_the_end_began_is_refused(proposes, monkeypatch, 
     propose, mine = proposes
     meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
     answers = meanwhile.runs(lambda: getattr(copy(mine), last)(), propose)
-    assert refused(answers) == ["connection_gone"] and not Credential.objects.exists()
+    assert (
+        error_codes(answers) == ["connection_gone"] and not Credential.objects.exists()
+    )
 
 
 def test_a_proposal_that_arrives_while_the_connection_ends_is_closed_with_it(
     row, proposes, monkeypatch
 ):
     meanwhile = Meanwhile(monkeypatch, Credential, "receive_proposal")
-    assert refused(meanwhile.runs(proposes[0], copy(row).end)) == []
+    assert error_codes(meanwhile.runs(proposes[0], copy(row).end)) == []
     assert over() and Credential.objects.count() == 2
 
 
@@ -223,7 +227,7 @@ def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(
     )
     answers = at_once(lambda: walk.faber.put(path, body), copy(row).end)
     queues.worker_catches_up()
-    assert set(refused(answers)) <= {"wrong_state", "connection_gone"} and over()
+    assert set(error_codes(answers)) <= {"wrong_state", "connection_gone"} and over()
 
 
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):

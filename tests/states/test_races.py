@@ -7,7 +7,7 @@ from agency.core.errors import WrongState
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
 from tests.support import queues, walks
-from tests.support.races import at_once, refused, transitions
+from tests.support.races import at_once, error_codes, transitions
 from verifications.models import Verification
 
 N = 8
@@ -34,7 +34,7 @@ def sent(kind):
 
 
 def one_wins(answers):
-    assert refused(answers) == ["wrong_state"] * (len(answers) - 1)
+    assert error_codes(answers) == ["wrong_state"] * (len(answers) - 1)
 
 
 def test_one_of_many_acceptances_of_an_offer_wins(walk):
@@ -61,7 +61,7 @@ def test_one_of_many_issues_wins(walk):
 def test_accept_and_decline_at_once_happen_in_one_of_the_two_orders(walk):
     row = walks.credential(walk, "holder", "Offered")
     accepted, _ = answers = transitions(row, "accept", "decline")
-    assert refused(answers) == ([] if accepted is None else ["wrong_state"])
+    assert error_codes(answers) == ([] if accepted is None else ["wrong_state"])
     queues.worker_catches_up()
     assert sent("issue-credential/1.0/request-credential") == (accepted is None)
     assert sent("issue-credential/1.0/problem-report") == 1
@@ -87,7 +87,7 @@ def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(
 def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk):
     row = walks.credential(walk, "issuer", "Proposed")
     answered, _ = answers = transitions(row, "answer", "decline")
-    assert refused(answers) == ([] if answered is None else ["wrong_state"])
+    assert error_codes(answers) == ([] if answered is None else ["wrong_state"])
     queues.worker_catches_up()
     assert sent("issue-credential/1.0/offer-credential") == (answered is None)
     assert sent("issue-credential/1.0/problem-report") == 1
@@ -149,7 +149,7 @@ def test_a_single_use_invitation_connects_one_of_many_wallets(faber):
     holders = [faber.hosts(f"Holder {number}") for number in range(N)]
     invited = faber.invites()
     answers = accept_at_once(holders, invited["invitation"])
-    assert refused(answers) == ["invitation_used"] * (N - 1)
+    assert error_codes(answers) == ["invitation_used"] * (N - 1)
     [winner] = [one for one in answers if isinstance(one, dict)]
     assert winner["state"] == "Connected"
     assert (
@@ -165,7 +165,7 @@ def test_the_race_of_invitations_is_lost_by_check_then_save(faber, monkeypatch):
     monkeypatch.setattr("connections.models.move", check_then_save)
     monkeypatch.setattr(Connection, "hold", lambda self: True)
     answers = accept_at_once(holders, invited["invitation"])
-    assert refused(answers) != ["invitation_used"] * (N - 1)
+    assert error_codes(answers) != ["invitation_used"] * (N - 1)
 
 
 def test_one_wallet_that_accepts_at_once_has_one_connection(faber):
@@ -185,5 +185,5 @@ def test_a_multi_party_invitation_connects_all_at_once(faber):
 
 def test_stale_copies_that_confirm_at_once_all_succeed(walk):
     row = walks.connection(walk, "inviter", "Negotiating")
-    assert refused(transitions(row, *["confirm"] * N)) == []
+    assert error_codes(transitions(row, *["confirm"] * N)) == []
     walks.arrived(row, "Connected")

@@ -5,7 +5,7 @@ import pytest
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
 from tests.support import walks
-from tests.support.races import refused, transitions
+from tests.support.races import error_codes, transitions
 from verifications.models import Verification
 
 N = 8
@@ -51,7 +51,7 @@ def sent(kind):
 )
 def test_of_many_at_once_one_wins(walk, make, role, state, step, kind):
     answers = transitions(make(walk, role, state), *[step] * N)
-    assert refused(answers) == ["wrong_state"] * (N - 1)
+    assert error_codes(answers) == ["wrong_state"] * (N - 1)
     assert sent(kind) == 1
 
 
@@ -65,7 +65,7 @@ def test_of_many_at_once_one_wins(walk, make, role, state, step, kind):
 def test_a_step_and_a_decline_at_once_have_one_winner(walk, make, role, state, step):
     row = make(walk, role, state)
     answers = transitions(row, step, "decline")
-    assert refused(answers) == ["wrong_state"]
+    assert error_codes(answers) == ["wrong_state"]
     states = {one.state for one in type(row).objects.all()}
     assert len(states) == 1 and states <= {"Issued", "Accepted", "Rejected"}
 

@@ -59,6 +59,6 @@ def in_thread(call: Callable[[], Any]) -> Any:
         connections.close_all()
 
 
-def refused(answers: list[Any]) -> list[str]:
+def error_codes(answers: list[Any]) -> list[str]:
     """The codes of those that were refused."""
     return [one.code for one in answers if isinstance(one, AgencyError | ApiError)]

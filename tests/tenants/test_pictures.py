@@ -10,6 +10,7 @@ from PIL import Image
 from agency.core.errors import Invalid
 from tenants import images
 from tenants.models import Asset
+from tests.support.errors import error_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
@@ -190,11 +191,11 @@ def test_random_damage_is_never_more_than_a_400():
 @pytest.mark.parametrize(
     "body", [{}, [], {"uploadedFiles": "x"}, {"uploadedFiles": ["x"]}, None]
 )
-def test_json_instead_of_a_form_is_400(faber, refused, body):
-    assert refused(faber.post, "/common/upload", body).code == "bad_image"
+def test_json_instead_of_a_form_is_400(faber, body):
+    assert error_of(faber.post, "/common/upload", body).code == "bad_image"
 
 
-def test_an_account_has_a_limit(faber, monkeypatch, refused):
+def test_an_account_has_a_limit(faber, monkeypatch):
     monkeypatch.setattr(Asset, "LIMIT", 2)
     answers = [uploads(faber, picture()) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 409]

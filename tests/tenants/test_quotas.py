@@ -13,10 +13,10 @@ from organizations.provisioning import create_organization, remove_organization
 from tenants import quotas
 from tenants.models import Asset, Provider, Tenant
 from tests.support import queues
+from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent
 from tests.support.people import Organization
 from tests.support.people import Provider as ProviderApi
-from tests.support.races import refused
 from tests.tenants.test_pictures import picture, storage, uploads
 from verifications.models import Verification
 
@@ -39,17 +39,9 @@ def club(fay, stored_keys):
 
 def refusal(call, *arguments, **options):
     """The sentence of a 409 `quota_exceeded`."""
-    error = refused_with(call, *arguments, **options)
-    assert (error["code"], error["status"]) == ("quota_exceeded", 409)
-    return error["message"]
-
-
-def refused_with(call, *arguments, **options):
-    try:
-        answer = call(*arguments, **options)
-    except AssertionError as error:
-        return error.body | {"status": error.status}
-    pytest.fail(f"answered with {answer}")
+    error = error_of(call, *arguments, **options)
+    assert_error(error, 409, "quota_exceeded")
+    return error.body["message"]
 
 
 def counted(setting):
@@ -117,8 +109,8 @@ def test_a_hosted_wallet_of_others_that_scans_it_too(club, faber, settings):
     settings.QUOTA_CONNECTIONS = 1
     alice = faber.hosts()
     invitation = club.invites(multiParty=True)["invitation"]
-    error = refused_with(alice.accepts_invitation, invitation)
-    assert (error["status"], error["code"]) == (409, "invitation_refused")
+    error = error_of(alice.accepts_invitation, invitation)
+    assert_error(error, 409, "invitation_refused")
     assert Connection.objects.count() == 1
     settings.QUOTA_CONNECTIONS = 2
     assert alice.accepts_invitation(invitation)["state"] == "Connected"
@@ -349,14 +341,7 @@ def test_the_quotas_of_others_do_not_count(club, faber, settings):
     for _ in range(2):
         faber.hosts()
     club.hosts()
-    assert refused([refused_error(club.hosts)]) == ["quota_exceeded"]
-
-
-def refused_error(call):
-    try:
-        return call()
-    except AssertionError as error:
-        return error
+    assert_error(error_of(club.hosts), 409, "quota_exceeded")
 
 
 def test_no_more_rows_are_counted_than_the_quota(faber):

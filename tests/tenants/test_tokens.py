@@ -88,21 +88,21 @@ def token_of(organization):
     return ApiKey.objects.get(tenant=organization.tenant, kind=Kind.ACCESS_TOKEN)
 
 
-def status(token, subscription):
+def status_with(token, subscription):
     return Api(token, subscription).send("get", "/connections").status_code
 
 
 def test_a_rotated_key_and_its_successor_both_work_until_the_overlap_ends(faber):
     successor, secret = token_of(faber).rotate(timedelta(hours=1))
     made = faber.made
-    assert status(made.access_token, made.subscription_key) == 200
-    assert status(secret, made.subscription_key) == 200
+    assert status_with(made.access_token, made.subscription_key) == 200
+    assert status_with(secret, made.subscription_key) == 200
     old = ApiKey.objects.exclude(pk=successor.pk).get(kind=Kind.ACCESS_TOKEN)
     assert timedelta(minutes=59) < old.expires_at - timezone.now() <= timedelta(hours=1)
     assert (successor.owner, successor.expires_at) == (faber.tenant, None)
     ApiKey.objects.filter(pk=old.pk).update(expires_at=timezone.now())
-    assert status(made.access_token, made.subscription_key) == 401
-    assert status(secret, made.subscription_key) == 200
+    assert status_with(made.access_token, made.subscription_key) == 401
+    assert status_with(secret, made.subscription_key) == 200
 
 
 def test_rotation_does_not_lengthen_the_life_of_a_key(faber):
@@ -120,7 +120,7 @@ def test_rotation_does_not_revive_a_revoked_key(faber):
     old.rotate()
     old.refresh_from_db()
     assert old.revoked_at and old.expires_at is None and not old.is_live
-    assert status(faber.made.access_token, faber.made.subscription_key) == 401
+    assert status_with(faber.made.access_token, faber.made.subscription_key) == 401
 
 
 def test_revoking_again_keeps_the_first_time(faber):
@@ -141,12 +141,12 @@ def test_a_revoked_or_expired_key_is_401(faber, kind, ended):
 
 
 def test_the_keys_of_two_organizations_do_not_go_together(faber, acme):
-    assert status(faber.made.access_token, acme.made.subscription_key) == 401
-    assert status(acme.made.access_token, faber.made.subscription_key) == 401
+    assert status_with(faber.made.access_token, acme.made.subscription_key) == 401
+    assert status_with(acme.made.access_token, faber.made.subscription_key) == 401
 
 
 def test_the_provider_key_does_not_open_the_api(faber):
-    assert status(faber.made.provider_key, faber.made.subscription_key) == 401
+    assert status_with(faber.made.provider_key, faber.made.subscription_key) == 401
 
 
 def test_a_refusal_does_not_tell_which_key_is_wrong_or_revoked_or_of_another(

@@ -13,7 +13,8 @@ from agency.core.errors import Unavailable
 from credentials.models import CredentialDefinition
 from tenants import vault
 from tests.fixtures import stored
-from tests.support.people import ApiError, Organization
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Organization
 from tests.support.processes import eventually
 from tests.support.races import at_once, in_thread
 from wallets import anoncreds, key_pool, tasks
@@ -120,9 +121,7 @@ def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
     faber, no_new_keys, monkeypatch
 ):
     monkeypatch.setattr(key_pool, "WAIT_SECONDS", 0.1)
-    with pytest.raises(ApiError) as refused:
-        faber.defines("a", "b")
-    assert (refused.value.status, refused.value.code) == (503, "key_not_ready")
+    assert_error(error_of(faber.defines, "a", "b"), 503, "key_not_ready")
     put_in()
     assert faber.defines("a", "b")["definitionId"]
     assert CredentialDefinition.objects.count() == 1
@@ -130,9 +129,9 @@ def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
 
 def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, settings):
     assert settings.WEB_THREADS // 4 == 1
-    with key_pool.waiters.admit(acme.tenant.pk), pytest.raises(ApiError) as refused:
-        faber.defines("a", "b")
-    assert refused.value.code == "key_not_ready"
+    with key_pool.waiters.admit(acme.tenant.pk):
+        error = error_of(faber.defines, "a", "b")
+    assert error.code == "key_not_ready"
     assert key_pool.wanted()[0] == 2
 
 

@@ -7,19 +7,14 @@ from django.urls import get_resolver
 
 from agency.api.serializers import RESERVED_WORDS
 from organizations.provisioning import create_organization
-from tests.support.people import Api, ApiError, Holder
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Api, Holder
 
 pytestmark = pytest.mark.django_db(transaction=True)
 UNKNOWN = "0196f3a2-2222-7000-8000-000000000001"
 ATTRIBUTE = {"policyName": "Name", "attributeNames": ["name"]}
 PREDICATE = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
 POLICY = {"name": "Policy", "version": "1.0", "attributes": [ATTRIBUTE]}
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 @pytest.mark.parametrize(
@@ -36,8 +31,8 @@ def refused(call, *args, **kwargs):
     ],
 )
 def test_what_is_not_there_is_404(faber, path):
-    error = refused(faber.get, path)
-    assert (error.status, error.code) == (404, "not_found")
+    error = error_of(faber.get, path)
+    assert_error(error, 404, "not_found")
     assert set(error.body) == {"code", "message"}
 
 
@@ -67,7 +62,7 @@ def test_what_is_not_there_is_404(faber, path):
     ],
 )
 def test_a_bad_policy_names_the_field(faber, body, field):
-    error = refused(faber.post, "/verificationPolicies", body)
+    error = error_of(faber.post, "/verificationPolicies", body)
     assert error.status == 400
     assert any(path.startswith(field) for path in error.body["errors"]), error.body
     assert faber.get("/verificationPolicies") == []
@@ -86,8 +81,8 @@ def test_a_bad_policy_names_the_field(faber, body, field):
 )
 def test_wrong_attribute_names_are_400_and_nothing_is_offered(faber, values, named):
     alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
-    error = refused(faber.offers, alice, definition, values)
-    assert (error.status, error.code) == (400, "wrong_attributes")
+    error = error_of(faber.offers, alice, definition, values)
+    assert_error(error, 400, "wrong_attributes")
     assert named in error.body["errors"]["credentialValues"]
     assert alice.get("/credentials") == faber.get("/credentials") == []
 
@@ -119,8 +114,8 @@ def test_wrong_attribute_names_are_400_and_nothing_is_offered(faber, values, nam
     ],
 )
 def test_a_bad_definition_names_the_field(faber, body, field):
-    error = refused(faber.post, "/definitions/credentials", body)
-    assert (error.status, error.code) == (400, "invalid_request")
+    error = error_of(faber.post, "/definitions/credentials", body)
+    assert_error(error, 400, "invalid_request")
     assert field in error.body["errors"]
     assert faber.get("/definitions/credentials") == []
 
@@ -130,7 +125,7 @@ def test_a_bad_definition_names_the_field(faber, body, field):
 )
 def test_a_bad_invitation_is_400_and_says_what_to_give(faber, given):
     alice = faber.hosts()
-    error = refused(alice.accepts_invitation, given)
+    error = error_of(alice.accepts_invitation, given)
     assert error.status == 400
     assert "invitation" in error.body["errors"]
     assert alice.get("/connections/invitations") == []
@@ -143,7 +138,7 @@ def test_a_bad_invitation_is_400_and_says_what_to_give(faber, given):
 )  # fmt: skip
 def test_a_bad_chosen_id_is_400(faber, chosen):
     for path, name in (("/api/wallets", "walletId"), ("/connections", "connectionId")):
-        error = refused(faber.post, path, {name: chosen})
+        error = error_of(faber.post, path, {name: chosen})
         assert error.status == 400
         [sentence] = error.body["errors"][name]
         known = "1 to 128 printable characters", "a word of our paths"
@@ -175,7 +170,7 @@ def assert_connection_is_called(faber, alice, chosen):
     found = faber.get("/verifications", connectionId=quote(chosen, safe=""))
     assert [one["verificationId"] for one in found] == [asked["verificationId"]]
     faber.delete(path)
-    assert refused(faber.get, path).status == 404
+    assert_error(error_of(faber.get, path), 404, "not_found")
 
 
 def test_a_wallet_is_called_as_the_caller_chooses(faber, subtests):
@@ -190,7 +185,7 @@ def assert_wallet_is_called(faber, chosen):
     assert alice.meets(faber)["state"] == "Connected"
     assert len(alice.get("/connections")) == 1
     faber.delete(f"/api/wallets/{quote(chosen, safe='')}")
-    assert refused(alice.get, "/connections").status == 404
+    assert_error(error_of(alice.get, "/connections"), 404, "not_found")
 
 
 def test_a_call_with_a_chosen_id_is_made_once_however_it_is_encoded(faber):
@@ -238,25 +233,25 @@ def could_be(one, other, index):
 
 def test_a_chosen_id_is_taken_once(faber):
     faber.post("/api/wallets", {"walletId": "rex@example.org"})
-    error = refused(faber.post, "/api/wallets", {"walletId": "rex@example.org"})
-    assert (error.status, error.code) == (409, "wallet_id_taken")
+    error = error_of(faber.post, "/api/wallets", {"walletId": "rex@example.org"})
+    assert_error(error, 409, "wallet_id_taken")
     faber.invites(connectionId="rex")
-    assert refused(faber.invites, connectionId="rex").code == "connection_id_taken"
+    assert error_of(faber.invites, connectionId="rex").code == "connection_id_taken"
 
 
 def test_wrong_states_are_409(faber):
     alice, definition = faber.hosts(), faber.defines("name", "degree", "age")
     values = {"name": "Alice", "degree": "Maths", "age": "28"}
     offered = faber.offers(alice, definition, values)
-    error = refused(faber.put, f"/credentials/{offered['credentialId']}")
-    assert (error.status, error.code) == (409, "wrong_state")
+    error = error_of(faber.put, f"/credentials/{offered['credentialId']}")
+    assert_error(error, 409, "wrong_state")
     held = alice.accepts_offer()
-    assert refused(alice.post, f"/credentials/{held}").code == "wrong_state"
+    assert_error(error_of(alice.post, f"/credentials/{held}"), 409, "wrong_state")
     invited = faber.invites()["connectionId"]
     body = {"definitionId": definition["definitionId"], "connectionId": invited}
-    assert refused(faber.post, "/credentials", body).code == "wrong_state"
+    assert_error(error_of(faber.post, "/credentials", body), 409, "wrong_state")
     assert (
-        refused(
+        error_of(
             faber.post, f"/verifications/policy/connections/{invited}", POLICY
         ).status
         == 409
@@ -277,8 +272,8 @@ def test_a_call_without_the_right_keys_is_401_with_one_body(faber, acme, which):
         "other's": (made.access_token, other.subscription_key),
         "revoked": (made.access_token, made.subscription_key),
     }[which]
-    error = refused(Api(token, subscription).get, "/connections")
-    assert (error.status, error.code) == (401, "unauthorized")
+    error = error_of(Api(token, subscription).get, "/connections")
+    assert_error(error, 401, "unauthorized")
     assert "Authorization: bearer" in error.body["message"]
 
 
@@ -291,20 +286,20 @@ def test_the_subscription_key_is_optional_only_for_later_clients(faber, sent):
         path = "/connections" if "credentials" in prefix else "/wallets"
         assert faber.get(prefix + path) == []
     for path in ("/connections", "/agency/v1/connections", "/custodian/v1/api/wallets"):
-        assert refused(faber.get, path).status == 401
+        assert error_of(faber.get, path).status == 401
 
 
 def test_a_setting_lists_where_the_subscription_key_is_optional(faber, acme, settings):
     settings.SUBSCRIPTION_KEY_OPTIONAL = ("/agency/v1/",)
     key = "X-Streetcred-Subscription-Key"
     faber.headers |= {key: "", "X-Trinsic-Subscription-Key": acme.headers[key]}
-    assert refused(faber.get, "/agency/v1/connections").status == 401, (
+    assert error_of(faber.get, "/agency/v1/connections").status == 401, (
         "one that is sent counts"
     )
     del faber.headers["X-Trinsic-Subscription-Key"]
     assert faber.get("/agency/v1/connections") == []
     for path in ("/connections", "/credentials/v1/connections"):
-        assert refused(faber.get, path).status == 401
+        assert error_of(faber.get, path).status == 401
 
 
 @pytest.mark.parametrize(
@@ -321,7 +316,7 @@ def test_the_subscription_key_goes_under_each_known_name(faber, header):
     faber.headers[header] = key
     assert faber.get("/connections") == []
     faber.headers[header] = key[:-1] + ("a" if key[-1] != "a" else "b")
-    assert refused(faber.get, "/credentials/v1/connections").status == 401
+    assert error_of(faber.get, "/credentials/v1/connections").status == 401
 
 
 @pytest.mark.parametrize("form", ["Bearer {}", "bearer {}", "BEARER {}", "{}"])
@@ -355,8 +350,8 @@ def test_hostile_json_is_400(faber, body):
 
 def test_a_body_over_the_limit_is_413(faber, settings):
     body = {"ownerName": "x" * settings.MAX_BODY_BYTES}
-    error = refused(faber.post, "/api/wallets", body)
-    assert (error.status, error.code) == (413, "body_too_large")
+    error = error_of(faber.post, "/api/wallets", body)
+    assert_error(error, 413, "body_too_large")
 
 
 def test_no_body_and_null_mean_an_empty_object(faber):
@@ -374,10 +369,11 @@ def test_no_body_and_null_mean_an_empty_object(faber):
 def test_a_known_organization_cannot_be_told_from_an_unknown_one(faber, acme):
     alice = faber.hosts()
     mine = faber.invites()["connectionId"]
-    known = refused(acme.get, f"/connections/{mine}")
-    unknown = refused(acme.get, f"/connections/{UNKNOWN}")
+    known = error_of(acme.get, f"/connections/{mine}")
+    unknown = error_of(acme.get, f"/connections/{UNKNOWN}")
     assert known.body == unknown.body
-    assert refused(acme.get, f"/api/{alice.wallet_id}/credentials").status == 404
+    error = error_of(acme.get, f"/api/{alice.wallet_id}/credentials")
+    assert_error(error, 404, "not_found")
 
 
 def test_every_answer_carries_a_request_id(faber):

@@ -21,9 +21,10 @@ from tenants import idempotency, tasks, vault
 from tenants.models import IdempotencyKey
 from tests.agency.api.contract_world import World
 from tests.agency.api.writes import everything, operations
+from tests.support.errors import assert_error
 from tests.support.people import Organization, Provider
 from tests.support.queues import crash_before_the_drain, worker_catches_up
-from tests.support.races import at_once, elsewhere, refused
+from tests.support.races import at_once, elsewhere, error_codes
 from wallets.models import Wallet
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -53,10 +54,6 @@ def keyed(caller, path, body=None, key="k1", method="post", form=None, **headers
     return caller.send(method, path, body, form, **headers | {"Idempotency-Key": key})
 
 
-def code_of(response):
-    return response.status_code, response.json()["code"]
-
-
 def crash(once, row, body):
     raise SystemError("the process is killed here")
 
@@ -76,8 +73,8 @@ def test_every_write_looks_at_the_key_first(faber):
         path = re.sub(r"\{\w+\}", SPARE, path)
         for wrong in ("", "x" * 256, "caf\xe9"):
             response = keyed(caller, path, {}, wrong, operation.method.lower())
-            assert code_of(response) == (400, "invalid_idempotency_key"), operation.name
-            assert "Idempotency-Key" in response.json()["errors"]
+            assert "Idempotency-Key" in response.json()["errors"], operation.name
+            assert_error(response, 400, "invalid_idempotency_key")
 
 
 @pytest.mark.parametrize(
@@ -94,7 +91,7 @@ def test_every_write_sent_again_has_one_effect_and_the_same_answer(world, header
         again = write.send(operation.name, **headers)
         assert everything() == before, operation.name
         if operation.name in SHOWN_ONCE:
-            assert code_of(again) == (409, "already_created")
+            assert_error(again, 409, "already_created")
         else:
             assert (again.status_code, again.content) == (200, first.content), (
                 operation.name
@@ -124,7 +121,7 @@ def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_d
         again = write.send(operation.name)
         assert everything() == before, operation.name
         if operation.name in SHOWN_ONCE:
-            assert code_of(again) == (409, "already_created")
+            assert_error(again, 409, "already_created")
         else:
             assert again.status_code == 200, f"{operation.name}: {again.content}"
             assert write.send(operation.name).content == again.content
@@ -170,7 +167,7 @@ def test_what_was_made_and_deleted_is_not_made_again(faber, monkeypatch):
         keyed(faber, "/connections", {})
     [invited] = faber.get("/connections")
     faber.delete(f"/connections/{invited['connectionId']}")
-    assert code_of(keyed(faber, "/connections", {})) == (409, "already_created")
+    assert_error(keyed(faber, "/connections", {}), 409, "already_created")
     assert faber.get("/connections") == []
 
 
@@ -186,7 +183,7 @@ def test_another_body_path_method_or_dialect_is_another_request(faber):
         keyed(faber, "/connections", {"name": "Alice"}, **literal),
         keyed(faber, address, stored, method="put"),
     ):
-        assert code_of(response) == (422, "idempotency_key_reused")
+        assert_error(response, 422, "idempotency_key_reused")
     assert len(faber.get("/connections")) == 1
 
 
@@ -236,7 +233,7 @@ def test_of_eight_at_once_one_has_the_effect(faber, monkeypatch, is_locked):
     key = {"Idempotency-Key": "k1"}
     offers = [lambda: faber.call("post", "/credentials", body, **key)] * 8
     answers = at_once(*offers)
-    assert set(refused(answers)) <= {"idempotency_in_progress"}
+    assert set(error_codes(answers)) <= {"idempotency_in_progress"}
     [made] = {one["credentialId"] for one in answers if isinstance(one, dict)}
     assert [made] == [one["credentialId"] for one in faber.get("/credentials")]
     assert len(alice.get("/credentials")) == 1
@@ -253,7 +250,7 @@ def test_while_a_write_runs_its_key_is_busy_and_says_when_to_ask_again(
 
     monkeypatch.setattr(Wallet, "create", slow)
     assert keyed(faber, "/api/wallets", {}).status_code == 200
-    assert code_of(seen[0]) == (409, "idempotency_in_progress")
+    assert_error(seen[0], 409, "idempotency_in_progress")
     assert seen[0]["Retry-After"] == "1"
     assert len(faber.get("/api/wallets")) == 1
 
@@ -263,7 +260,7 @@ def test_after_an_error_the_key_may_be_used_again(faber):
     assert keyed(faber, "/connections", {"connectionId": "good"}).status_code == 200
     invited = faber.invites()
     offer = {"connectionId": invited["connectionId"], "text": "Hello"}
-    assert code_of(keyed(faber, "/messages", offer, "k2")) == (409, "wrong_state")
+    assert_error(keyed(faber, "/messages", offer, "k2"), 409, "wrong_state")
     faber.hosts().accepts_invitation(invited["invitation"])
     assert keyed(faber, "/messages", offer, "k2").status_code == 200
 
@@ -279,7 +276,7 @@ def test_what_the_other_side_undid_leaves_no_key(faber, acme, monkeypatch):
         == 200
     )
     late = keyed(bob, "/credentials/fromData", form=form, method="put")
-    assert code_of(late) == (409, "offer_taken")
+    assert_error(late, 409, "offer_taken")
     assert not IdempotencyKey.objects.filter(tenant=acme.tenant).exists()
     assert bob.get("/credentials") == []
 
@@ -364,7 +361,7 @@ def patiently(call):
         answer = call()
         if answer.status_code == 200:
             return answer
-        assert code_of(answer) == (409, "idempotency_in_progress")
+        assert_error(answer, 409, "idempotency_in_progress")
         time.sleep(0.1)
     raise AssertionError("the key is held for ever")
 

@@ -71,7 +71,7 @@ def connections(monkeypatch):
     return places
 
 
-def code_of_call(url):
+def code_of_failed_post(url):
     with pytest.raises(http.CallFailed) as raised:
         http.post(url, b"", "text/plain")
     return raised.value.code
@@ -81,25 +81,25 @@ def code_of_call(url):
 @pytest.mark.parametrize("loopback", [True, False])
 def test_an_address_inside_is_refused(host, loopback, settings):
     settings.OUTGOING_ALLOW_LOOPBACK = loopback
-    assert code_of_call(f"http://{host}/") == "address_refused"
+    assert code_of_failed_post(f"http://{host}/") == "address_refused"
 
 
 @pytest.mark.parametrize("host", THIS_MACHINE)
 def test_this_machine_is_refused(host):
-    assert code_of_call(f"http://{host}:8080/") == "address_refused"
+    assert code_of_failed_post(f"http://{host}:8080/") == "address_refused"
 
 
 @pytest.mark.parametrize("host", THIS_MACHINE)
 def test_this_machine_is_called_where_the_setting_says_so(host, settings, monkeypatch):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     places = connections(monkeypatch)
-    assert code_of_call(f"http://{host}:8080/") == "endpoint_unreachable"
+    assert code_of_failed_post(f"http://{host}:8080/") == "endpoint_unreachable"
     assert places[0] in ("127.0.0.1", "::1")
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1.", "localhost.", "10.0.0.1."])
 def test_a_dot_at_the_end_opens_nothing(host):
-    assert code_of_call(f"http://{host}/") in (
+    assert code_of_failed_post(f"http://{host}/") in (
         "address_refused",
         "endpoint_unreachable",
     )
@@ -108,7 +108,7 @@ def test_a_dot_at_the_end_opens_nothing(host):
 @pytest.mark.parametrize("url", MALFORMED)
 def test_what_is_no_web_address_is_refused(url, monkeypatch):
     resolver(monkeypatch, ["93.184.216.34"])
-    assert code_of_call(url) in ("address_refused", "endpoint_unreachable")
+    assert code_of_failed_post(url) in ("address_refused", "endpoint_unreachable")
 
 
 @pytest.mark.parametrize(
@@ -117,16 +117,16 @@ def test_what_is_no_web_address_is_refused(url, monkeypatch):
 def test_a_public_address_is_called(address, monkeypatch):
     places = connections(monkeypatch)
     resolver(monkeypatch, [address])
-    assert code_of_call("http://agent.example/") == "endpoint_unreachable"
+    assert code_of_failed_post("http://agent.example/") == "endpoint_unreachable"
     assert places == [address]
 
 
 def test_the_checked_address_is_connected_to_without_another_lookup(monkeypatch):
     places = connections(monkeypatch)
     asked = resolver(monkeypatch, ["93.184.216.34"], ["169.254.169.254"])
-    code_of_call("http://rebinding.example/")
+    code_of_failed_post("http://rebinding.example/")
     assert (places, asked) == (["93.184.216.34"], ["rebinding.example"])
-    assert code_of_call("http://rebinding.example/") == "address_refused"
+    assert code_of_failed_post("http://rebinding.example/") == "address_refused"
     assert places == ["93.184.216.34"]
 
 
@@ -138,13 +138,13 @@ def test_one_address_inside_is_enough_to_refuse(inside, at, monkeypatch):
     found = ["93.184.216.34", "93.184.216.35"]
     found.insert(at, inside)
     resolver(monkeypatch, found)
-    assert code_of_call("http://mixed.example/") == "address_refused"
+    assert code_of_failed_post("http://mixed.example/") == "address_refused"
 
 
 def test_the_next_address_is_tried_when_one_does_not_answer(monkeypatch):
     places = connections(monkeypatch)
     resolver(monkeypatch, ["2606:2800::1", "93.184.216.34"])
-    assert code_of_call("http://two.example/") == "endpoint_unreachable"
+    assert code_of_failed_post("http://two.example/") == "endpoint_unreachable"
     assert places == ["2606:2800::1", "93.184.216.34"]
 
 
@@ -155,15 +155,15 @@ def test_a_network_that_is_allowed_is_called(settings, monkeypatch):
     ]
     places = connections(monkeypatch)
     for host in ("10.1.2.3", "[fd00::1]"):
-        assert code_of_call(f"http://{host}/") == "endpoint_unreachable"
+        assert code_of_failed_post(f"http://{host}/") == "endpoint_unreachable"
     for host in ("10.2.0.1", "[fd00:0:0:1::1]", "127.0.0.1", "169.254.169.254"):
-        assert code_of_call(f"http://{host}/") == "address_refused"
+        assert code_of_failed_post(f"http://{host}/") == "address_refused"
     assert places == ["10.1.2.3", "fd00::1"]
 
 
 def test_a_name_outside_ascii_is_looked_up_as_the_name_system_has_it(monkeypatch):
     asked = resolver(monkeypatch, ["10.0.0.1"])
-    code_of_call("http://Bücher.example/")
+    code_of_failed_post("http://Bücher.example/")
     assert asked == ["xn--bcher-kva.example"]
 
 

@@ -8,16 +8,11 @@ from django.utils import timezone
 from connections.didcomm import message as didcomm
 from connections.models import BasicMessage, Connection
 from connections.protocols import connections_1_0
-from tests.support.people import ApiError, Organization
+from tests.support.errors import assert_error, error_of
+from tests.support.people import Organization
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOW = datetime(2026, 11, 21, 8, tzinfo=UTC)
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 def writes(organization, connection_id, text="Hello"):
@@ -86,8 +81,8 @@ def test_two_organizations_write_to_each_other(faber, acme):
 
 def test_without_a_connected_peer_it_is_409(faber):
     invited = faber.invites()["connectionId"]
-    error = refused(writes, faber, invited)
-    assert (error.status, error.code) == (409, "wrong_state")
+    error = error_of(writes, faber, invited)
+    assert_error(error, 409, "wrong_state")
     assert listed(faber, invited) == []
 
 
@@ -95,7 +90,7 @@ def test_after_the_peer_has_gone_it_is_409(faber):
     alice = faber.hosts()
     connection_id = alice.known_as(faber)
     faber.delete(f"/api/wallets/{alice.wallet_id}")
-    assert refused(writes, faber, connection_id).code == "connection_gone"
+    assert_error(error_of(writes, faber, connection_id), 409, "connection_gone")
     assert listed(faber, connection_id) == []
 
 
@@ -103,22 +98,22 @@ def test_another_organizations_messages_are_404(faber):
     alice = faber.hosts()
     writes(faber, alice.known_as(faber))
     acme, [mine] = Organization("Acme"), listed(faber, alice.known_as(faber))
-    assert refused(acme.get, f"/messages/{mine['id']}").status == 404
-    assert refused(listed, acme, alice.known_as(faber)).status == 404
-    assert refused(writes, acme, alice.known_as(faber)).status == 404
+    assert_error(error_of(acme.get, f"/messages/{mine['id']}"), 404, "not_found")
+    assert_error(error_of(listed, acme, alice.known_as(faber)), 404, "not_found")
+    assert_error(error_of(writes, acme, alice.known_as(faber)), 404, "not_found")
 
 
 def test_a_holders_own_rows_are_not_the_organizations(faber):
     alice = faber.hosts()
     writes(faber, alice.known_as(faber))
     hers = BasicMessage.objects.get(direction="Incoming")
-    assert refused(faber.get, f"/messages/{hers.pk}").status == 404
+    assert_error(error_of(faber.get, f"/messages/{hers.pk}"), 404, "not_found")
 
 
 @pytest.mark.parametrize("text", [None, "", {}, ["a"], "x" * 20_001])
 def test_a_bad_text_is_400(faber, text):
     alice = faber.hosts()
-    error = refused(writes, faber, alice.known_as(faber), text)
+    error = error_of(writes, faber, alice.known_as(faber), text)
     assert (error.status, list(error.body["errors"])) == (400, ["text"])
 
 

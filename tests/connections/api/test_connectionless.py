@@ -6,7 +6,7 @@ import json
 import pytest
 from django.conf import settings
 
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -32,12 +32,6 @@ def takes(holder, data):
 
 def answers(holder, data):
     return holder.put_form("/verifications/fromData/autoSelect", verificationData=data)
-
-
-def code_of(call, *args):
-    with pytest.raises(ApiError) as raised:
-        call(*args)
-    return raised.value.status, raised.value.code
 
 
 @pytest.mark.parametrize("form", ["offerUrl", "offerData", "message", "long link"])
@@ -72,7 +66,7 @@ def test_the_same_wallet_again_gets_the_same_credential_and_another_409(
     offered, alice, bob = offer(), faber.hosts("Alice"), acme.hosts("Bob")
     first = takes(alice, offered["offerUrl"])
     assert takes(alice, offered["offerData"]) == first
-    assert code_of(takes, bob, offered["offerUrl"]) == (409, "offer_taken")
+    assert_error(error_of(takes, bob, offered["offerUrl"]), 409, "offer_taken")
     assert bob.get("/credentials") == []
     assert len(alice.get("/credentials")) == 1
 
@@ -107,7 +101,7 @@ def test_a_proof_is_asked_for_by_link(faber, acme, offer):
     assert (result["state"], result["isValid"]) == ("Accepted", True)
     assert result["proof"]["Name"]["value"] == "Alice"
     assert result["verificationRequestData"] == asked["verificationRequestData"]
-    assert code_of(answers, alice, asked["verificationRequestUrl"])[0] == 409
+    assert error_of(answers, alice, asked["verificationRequestUrl"]).status == 409
 
 
 def test_looking_at_a_request_takes_nothing_and_choosing_answers_it(faber, offer):
@@ -131,21 +125,17 @@ def test_looking_at_a_request_takes_nothing_and_choosing_answers_it(faber, offer
         "/verifications/fromData", {"verificationData": data, "parameters": chosen}
     )
     assert faber.get("/verifications")[0]["isValid"] is True
-    assert code_of(answers, bob, data) == (409, "offer_taken")
+    assert_error(error_of(answers, bob, data), 409, "offer_taken")
 
 
 def test_a_withdrawn_link_leads_nowhere(faber, offer):
     asked = faber.post("/verifications/policy", POLICY)
     faber.delete(f"/verifications/{asked['verificationId']}")
     alice = faber.hosts()
-    assert code_of(answers, alice, asked["verificationRequestData"]) == (
-        409,
-        "offer_gone",
-    )
-    assert code_of(answers, alice, asked["verificationRequestUrl"]) == (
-        400,
-        "bad_verificationData",
-    )
+    error = error_of(answers, alice, asked["verificationRequestData"])
+    assert_error(error, 409, "offer_gone")
+    error = error_of(answers, alice, asked["verificationRequestUrl"])
+    assert_error(error, 400, "bad_verificationData")
 
 
 @pytest.mark.parametrize(
@@ -153,9 +143,8 @@ def test_a_withdrawn_link_leads_nowhere(faber, offer):
 )
 def test_bad_data_is_400_for_its_field(faber, given):
     alice = faber.hosts()
-    with pytest.raises(ApiError) as raised:
-        takes(alice, given)
-    assert (raised.value.status, list(raised.value.body["errors"])) == (
+    error = error_of(takes, alice, given)
+    assert (error.status, list(error.body["errors"])) == (
         400,
         ["credentialData"],
     )
@@ -164,15 +153,12 @@ def test_bad_data_is_400_for_its_field(faber, given):
 def test_an_invitation_is_no_offer_and_an_offer_no_invitation(faber, offer):
     alice = faber.hosts()
     invited = faber.invites()
-    assert code_of(takes, alice, invited["invitation"]) == (400, "bad_credentialData")
-    assert code_of(alice.accepts_invitation, offer()["offerData"]) == (
-        400,
-        "bad_invitation",
-    )
-    assert code_of(answers, alice, offer()["offerData"]) == (
-        400,
-        "bad_verificationData",
-    )
+    error = error_of(takes, alice, invited["invitation"])
+    assert_error(error, 400, "bad_credentialData")
+    error = error_of(alice.accepts_invitation, offer()["offerData"])
+    assert_error(error, 400, "bad_invitation")
+    error = error_of(answers, alice, offer()["offerData"])
+    assert_error(error, 400, "bad_verificationData")
 
 
 def test_the_link_redirects_to_d_m_or_gives_the_message(faber, offer):
@@ -189,4 +175,4 @@ def test_the_link_redirects_to_d_m_or_gives_the_message(faber, offer):
 def test_a_connectionless_offer_needs_values(faber):
     definition = faber.defines("name", "degree", "age")["definitionId"]
     body = {"definitionId": definition}
-    assert code_of(faber.post, "/credentials", body) == (400, "values_missing")
+    assert_error(error_of(faber.post, "/credentials", body), 400, "values_missing")

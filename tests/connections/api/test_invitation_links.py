@@ -10,8 +10,8 @@ from django.conf import settings
 from connections.didcomm import message
 from connections.models import Connection
 from tenants.models import Tenant
+from tests.support.errors import assert_error, error_of
 from tests.support.pages import pages
-from tests.support.people import ApiError
 
 __all__ = ["pages"]
 
@@ -53,9 +53,8 @@ def test_what_is_no_invitation_is_400(alice, subtests):
         "https://[::1/?c_i=e30", "://", "eyJAdHlwZSI6MX0", "{" + '"a":[' * 40,
     ):  # fmt: skip
         with subtests.test(given[:40]):
-            with pytest.raises(ApiError) as refused:
-                alice.accepts_invitation(given)
-            assert refused.value.status == 400
+            error = error_of(alice.accepts_invitation, given)
+            assert error.status == 400
             assert not Connection.objects.exists()
 
 
@@ -64,9 +63,8 @@ def test_a_link_without_a_token_leads_to_nobodys_row(faber, acme, alice, given):
     """Rows of invitees and of many-time invitations have none."""
     bob = acme.hosts("Bob")
     bob.accepts_invitation(acme.invites(multiParty=True)["invitation"])
-    with pytest.raises(ApiError) as refused:
-        alice.accepts_invitation(settings.PUBLIC_URL + given)
-    assert refused.value.status == 400
+    error = error_of(alice.accepts_invitation, settings.PUBLIC_URL + given)
+    assert error.status == 400
     assert alice.get("/connections") == []
 
 
@@ -106,9 +104,8 @@ def test_an_invitation_with_a_wrong_member_is_400(faber, alice, members):
     body = Connection.objects.get(
         connection_id=faber.invites()["connectionId"]
     ).invitation
-    with pytest.raises(ApiError) as refused:
-        alice.accepts_invitation(json.dumps(body | members))
-    assert refused.value.status == 400
+    error = error_of(alice.accepts_invitation, json.dumps(body | members))
+    assert error.status == 400
     assert not Connection.objects.filter(role="invitee").exists()
 
 
@@ -121,9 +118,8 @@ def test_accepting_again_gives_the_same_connection(faber, alice):
 def test_an_invitation_that_another_wallet_used_is_409(faber, alice):
     invited = faber.invites()
     faber.hosts("Bob").accepts_invitation(invited["invitation"])
-    with pytest.raises(ApiError) as refused:
-        alice.accepts_invitation(invited["invitation"])
-    assert (refused.value.status, refused.value.code) == (409, "invitation_used")
+    error = error_of(alice.accepts_invitation, invited["invitation"])
+    assert_error(error, 409, "invitation_used")
     assert alice.get("/connections/invitations") == []
 
 

@@ -8,8 +8,8 @@ from django.conf import settings
 
 from connections.models import Connection
 from credentials.models import Credential
+from tests.support.errors import assert_error, error_of
 from tests.support.pages import pages
-from tests.support.people import ApiError
 
 __all__ = ["pages"]
 
@@ -199,9 +199,7 @@ def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, 
     faber.delete(f"/connections/{withdrawn['connectionId']}")
     bob = acme.hosts("Bob")
     for invited, code in ((used, "invitation_used"), (withdrawn, "invitation_gone")):
-        with pytest.raises(ApiError) as refused:
-            bob.accepts_invitation(invited["invitation"])
-        assert (refused.value.status, refused.value.code) == (409, code)
+        assert_error(error_of(bob.accepts_invitation, invited["invitation"]), 409, code)
 
 
 def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
@@ -236,10 +234,9 @@ def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
     ],
 )
 def test_what_does_not_fit_is_400_for_its_field(faber, body, field):
-    with pytest.raises(ApiError) as refused:
-        faber.invites(**body)
-    assert refused.value.status == 400
-    assert [name.partition("[")[0] for name in refused.value.body["errors"]] == [field]
+    error = error_of(faber.invites, **body)
+    assert error.status == 400
+    assert [name.partition("[")[0] for name in error.body["errors"]] == [field]
     assert not Connection.objects.exists()
 
 
@@ -247,9 +244,8 @@ def test_what_does_not_fit_is_400_for_its_field(faber, body, field):
 def test_an_offer_has_terms_of_its_own(faber, alice, offer, body, field):
     if not body:
         body = {"connectionId": alice.known_as(faber)}
-    with pytest.raises(ApiError) as refused:
-        offer(**OUT_OF_BAND, **body)
-    assert (refused.value.status, list(refused.value.body["errors"])) == (400, [field])
+    error = error_of(offer, **OUT_OF_BAND, **body)
+    assert (error.status, list(error.body["errors"])) == (400, [field])
     assert not Credential.objects.exists()
 
 
@@ -258,9 +254,8 @@ def test_an_invitation_that_was_reused_is_used(faber, acme):
     alice, bob = faber.hosts(), acme.hosts("Bob")
     mine = alice.accepts_invitation(first["invitation"])
     assert alice.accepts_invitation(second["invitation"]) == mine
-    with pytest.raises(ApiError) as refused:
-        bob.accepts_invitation(second["invitation"])
-    assert (refused.value.status, refused.value.code) == (409, "invitation_gone")
+    error = error_of(bob.accepts_invitation, second["invitation"])
+    assert_error(error, 409, "invitation_gone")
     assert [one["connectionId"] for one in faber.get("/connections")] == [
         first["connectionId"]
     ]

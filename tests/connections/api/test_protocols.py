@@ -3,7 +3,7 @@
 import pytest
 
 from connections.models import Connection
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from webhooks.models import Event
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,12 +21,6 @@ def alice(faber):
 @pytest.fixture
 def path(faber, alice):
     return f"/connections/{alice.known_as(faber)}"
-
-
-def code_of(call, *arguments):
-    with pytest.raises(ApiError) as refused:
-        call(*arguments)
-    return refused.value.status, refused.value.code
 
 
 def wires(faber, alice):
@@ -69,13 +63,13 @@ def test_an_invitation_says_the_version_of_what_follows(faber):
     "body", [{}, {"exchangeVersion": "3.0"}, {"exchangeVersion": None}]
 )
 def test_another_version_is_400(faber, path, body):
-    assert code_of(faber.put, f"{path}/protocols", body) == (400, "invalid_request")
+    assert_error(error_of(faber.put, f"{path}/protocols", body), 400, "invalid_request")
 
 
 @pytest.mark.parametrize("last", ["protocols", "rotate", "hangup"])
 def test_another_organizations_connection_is_404(acme, path, last):
     call = acme.get if last == "protocols" else acme.post
-    assert code_of(call, f"{path}/{last}") == (404, "not_found")
+    assert_error(error_of(call, f"{path}/{last}"), 404, "not_found")
 
 
 def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
@@ -114,8 +108,8 @@ def test_an_ended_connection_is_kept_and_carries_nothing_more(faber, alice, path
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
     assert alice.newest("credentials")["state"] == "Rejected"
     text = {"connectionId": alice.known_as(faber), "text": "Hello?"}
-    assert code_of(faber.post, "/messages", text) == (409, "connection_gone")
-    assert code_of(faber.post, f"{path}/rotate") == (409, "connection_gone")
+    assert_error(error_of(faber.post, "/messages", text), 409, "connection_gone")
+    assert_error(error_of(faber.post, f"{path}/rotate"), 409, "connection_gone")
     assert faber.post(f"{path}/hangup")["endedAtUtc"] == ended
 
 
@@ -137,7 +131,7 @@ def test_the_end_is_told_once_on_each_side(faber, alice, path):
 def test_before_it_is_connected_nothing_is_ended_or_rotated(faber):
     path = f"/connections/{faber.invites()['connectionId']}"
     for last in ("rotate", "hangup"):
-        assert code_of(faber.post, f"{path}/{last}") == (409, "wrong_state")
+        assert_error(error_of(faber.post, f"{path}/{last}"), 409, "wrong_state")
 
 
 def test_after_the_end_both_connect_anew(faber):

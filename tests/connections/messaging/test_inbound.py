@@ -26,7 +26,7 @@ def row(faber, phone):
     return phone.connects(faber)
 
 
-def refused(answer):
+def assert_cannot_open(answer):
     assert (answer.status_code, answer.json()) == (400, CANNOT_OPEN)
 
 
@@ -95,7 +95,9 @@ def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
     ],
 )
 def test_garbage_gets_the_same_400(db, client, garbage):
-    refused(client.post("/didcomm", data=garbage, content_type="application/json"))
+    assert_cannot_open(
+        client.post("/didcomm", data=garbage, content_type="application/json")
+    )
 
 
 def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone):
@@ -123,37 +125,39 @@ def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_no
 
 
 def test_a_message_in_clear_gets_the_same_400(row, phone):
-    refused(phone.post(json.dumps(phone.build(connections_1_0.PING))))
+    assert_cannot_open(phone.post(json.dumps(phone.build(connections_1_0.PING))))
 
 
 def test_an_envelope_for_a_key_of_nobody_gets_the_same_400(row, phone):
-    refused(
+    assert_cannot_open(
         phone.post(phone.pack(phone.build(connections_1_0.PING), to=Agent().verkey))
     )
 
 
 def test_an_envelope_for_a_deleted_connection_gets_the_same_400(faber, row, phone):
     faber.delete(f"/connections/{row.connection_id}")
-    refused(phone.post(phone.pack(phone.build(connections_1_0.PING))))
+    assert_cannot_open(phone.post(phone.pack(phone.build(connections_1_0.PING))))
 
 
 def test_an_envelope_whose_content_was_changed_gets_the_same_400(row, phone):
     data = json.loads(phone.pack(phone.build(connections_1_0.PING)))
     data["tag"] = message.encode_bytes(bytes(16))
-    refused(phone.post(json.dumps(data)))
+    assert_cannot_open(phone.post(json.dumps(data)))
 
 
 def test_an_envelope_without_a_message_gets_the_same_400(row, phone, subtests):
     sender = envelope.Sender(phone.verkey, phone.seed)
     for content in (b"no json", b"[]", b"{}", b'{"@type": "x", "@id": "y"}'):
         with subtests.test(content.decode()):
-            refused(phone.post(envelope.pack(content, [phone.their_key], sender)))
+            assert_cannot_open(
+                phone.post(envelope.pack(content, [phone.their_key], sender))
+            )
 
 
 @pytest.mark.parametrize("name", ["protocol", "message"])
 def test_a_type_of_endless_words_gets_the_same_400(row, phone, name):
     words = {"protocol": "x" * 300 + "/1.0/y", "message": "x/1.0/" + "y" * 300}
-    refused(
+    assert_cannot_open(
         phone.post(
             phone.pack({"@type": message.PREFIX + words[name], "@id": "12345678"})
         )
@@ -204,7 +208,7 @@ def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, subtests):
         data = pack_as(phone, sender, phone.build(connections_1_0.PING))
         with subtests.test(repr(sender[:44])):
             started = time.monotonic()
-            refused(phone.post(data))
+            assert_cannot_open(phone.post(data))
             assert time.monotonic() - started < 1
 
 
@@ -256,20 +260,22 @@ def doubled(phone, member):
 def test_a_member_that_stands_twice_gets_the_same_400(row, phone, subtests):
     for member in ("protected", "tag", "header"):
         with subtests.test(member):
-            refused(phone.post(doubled(phone, member)))
+            assert_cannot_open(phone.post(doubled(phone, member)))
 
 
 def test_a_deep_message_gets_the_same_400(row, phone):
     deep = 7
     for _ in range(40):
         deep = [deep]
-    refused(phone.post(phone.pack(phone.build(connections_1_0.PING, comment=deep))))
+    assert_cannot_open(
+        phone.post(phone.pack(phone.build(connections_1_0.PING, comment=deep)))
+    )
 
 
 def test_compressed_content_gets_the_same_400(row, phone):
     body = zlib.compress(json.dumps(phone.build(connections_1_0.PING)).encode())
     sender = envelope.Sender(phone.verkey, phone.seed)
-    refused(phone.post(envelope.pack(body, [phone.their_key], sender)))
+    assert_cannot_open(phone.post(envelope.pack(body, [phone.their_key], sender)))
 
 
 def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch):
@@ -277,7 +283,7 @@ def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch
     many = [keys.verkey_of(bytes([n]) * 32) for n in range(33)]
     sender = envelope.Sender(phone.verkey, phone.seed)
     for data in (b"{}", doubled(phone, "header"), envelope.pack(b"{}", many, sender)):
-        refused(phone.post(data))
+        assert_cannot_open(phone.post(data))
 
 
 def test_all_envelopes_that_do_not_open_take_about_as_long(row, phone):
@@ -291,7 +297,7 @@ def test_all_envelopes_that_do_not_open_take_about_as_long(row, phone):
 
 def timed(phone, data):
     started = time.monotonic()
-    refused(phone.post(data))
+    assert_cannot_open(phone.post(data))
     return time.monotonic() - started
 
 

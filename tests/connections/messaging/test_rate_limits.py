@@ -14,7 +14,7 @@ from connections.models import InboundMessage
 from connections.protocols import connections_1_0
 from tests.support import queues
 from tests.support.outside_agent import Agent, listening
-from tests.support.races import at_once, refused
+from tests.support.races import at_once, error_codes
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def test_wallets_hosted_here_write_as_fast_as_they_like(faber, settings, monkeyp
 def test_of_many_at_once_as_many_pass_as_may(transactional_db):
     name = str(uuid4())
     answers = at_once(*[lambda: rate_limits.take_token("address", name, 5)] * 12)
-    assert refused(answers) == ["too_many_requests"] * 7
+    assert error_codes(answers) == ["too_many_requests"] * 7
 
 
 def test_tokens_come_back_evenly(transactional_db, monkeypatch):

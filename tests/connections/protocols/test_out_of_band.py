@@ -19,8 +19,8 @@ from connections.protocols import (
 )
 from tests.connections.messaging.test_return_route import connects
 from tests.support import queues
+from tests.support.errors import error_of
 from tests.support.outside_agent import Agent
-from tests.support.people import ApiError
 from verifications.present_proof import messages as present_proof
 from wallets.models import Wallet
 
@@ -284,6 +284,5 @@ def test_an_attachment_that_cannot_be_read_is_refused_with_its_invitation(
         invited.invitation, {"@type": "https://didcomm.org/x"}
     )
     alice = faber.hosts("Alice")
-    with pytest.raises(ApiError) as refused:
-        alice.accepts_invitation(message.encode_url(carrying))
-    assert (refused.value.status, alice.get("/connections")) == (400, [])
+    error = error_of(alice.accepts_invitation, message.encode_url(carrying))
+    assert (error.status, alice.get("/connections")) == (400, [])

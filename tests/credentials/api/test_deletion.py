@@ -4,7 +4,7 @@ import pytest
 
 from connections.models import Connection
 from credentials.models import Credential
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Ann", "level": "7"}
@@ -18,12 +18,6 @@ def alice(faber):
 @pytest.fixture
 def definition(faber):
     return faber.defines("name", "level")
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 def states(organization):
@@ -62,9 +56,9 @@ def test_an_offer_by_link_takes_its_link_along(faber, client, definition):
 def test_deleting_twice_or_elsewhere_is_404(faber, acme, alice, definition):
     alice.receives(faber, definition, VALUES)
     path = f"/credentials/delete/{newest_id(faber)}"
-    assert refused(acme.delete, path).status == 404
+    assert_error(error_of(acme.delete, path), 404, "not_found")
     faber.delete(path)
-    assert refused(faber.delete, path).status == 404
+    assert_error(error_of(faber.delete, path), 404, "not_found")
 
 
 def test_a_purge_deletes_what_is_finished_of_one_definition(faber, alice, definition):
@@ -104,14 +98,14 @@ def test_a_deleted_definition_can_still_be_purged(faber, alice, definition):
 def test_another_organizations_definition_is_404(faber, acme, alice, definition):
     alice.receives(faber, definition, VALUES)
     path = f"/credentials/purge/{definition['definitionId']}"
-    assert refused(acme.delete, path).status == 404
-    assert refused(faber.delete, "/credentials/purge/nothing").status == 404
+    assert_error(error_of(acme.delete, path), 404, "not_found")
+    assert_error(error_of(faber.delete, "/credentials/purge/nothing"), 404, "not_found")
     assert states(faber) == ["Issued"]
 
 
 def test_the_words_delete_and_purge_are_no_ids(faber):
     for word in ("delete", "purge"):
-        assert refused(faber.delete, f"/credentials/{word}").status == 404
+        assert_error(error_of(faber.delete, f"/credentials/{word}"), 404, "not_found")
 
 
 def test_presentations_is_an_old_name_of_verifications(faber, alice):

@@ -3,7 +3,7 @@
 import pytest
 
 from credentials.models import Credential
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 
 VALUES = {"name": "Alice", "level": "7"}
 
@@ -18,18 +18,12 @@ def badge(faber):
     return faber.defines("name", "level")
 
 
-def status(call, *arguments):
-    with pytest.raises(ApiError) as refused:
-        call(*arguments)
-    return refused.value.status, refused.value.code
-
-
 def test_an_offer_on_an_open_invitation_is_409(faber, badge):
     body = {
         "definitionId": badge["definitionId"],
         "connectionId": faber.invites()["connectionId"],
     }
-    assert status(faber.post, "/credentials", body) == (409, "wrong_state")
+    assert_error(error_of(faber.post, "/credentials", body), 409, "wrong_state")
 
 
 @pytest.mark.parametrize(
@@ -38,7 +32,7 @@ def test_an_offer_on_an_open_invitation_is_409(faber, badge):
 def test_values_must_name_each_attribute_in_the_schemas_spelling(
     faber, alice, badge, values
 ):
-    assert status(faber.offers, alice, badge, values) == (400, "wrong_attributes")
+    assert_error(error_of(faber.offers, alice, badge, values), 400, "wrong_attributes")
     assert not Credential.objects.exists()
 
 
@@ -52,15 +46,14 @@ def test_an_offer_without_values_shows_every_name_with_an_empty_text(
 def test_values_are_needed_at_the_latest_when_it_is_issued(faber, alice, badge):
     path = f"/credentials/{faber.offers(alice, badge)['credentialId']}"
     alice.accepts_offer()
-    assert status(faber.put, path) == (400, "values_missing")
+    assert_error(error_of(faber.put, path), 400, "values_missing")
     faber.put(path, VALUES)
     assert alice.newest("credentials")["values"] == VALUES
 
 
 def test_automatic_issuance_needs_values(faber, alice, badge):
-    with pytest.raises(ApiError) as refused:
-        faber.offers(alice, badge, automaticIssuance=True)
-    assert (refused.value.status, refused.value.code) == (400, "values_missing")
+    error = error_of(faber.offers, alice, badge, automaticIssuance=True)
+    assert_error(error, 400, "values_missing")
 
 
 def test_values_replaced_at_issue_reach_a_hosted_holder(faber, alice, badge):
@@ -74,7 +67,7 @@ def test_values_replaced_at_issue_reach_a_hosted_holder(faber, alice, badge):
 def test_wrong_values_at_issue_leave_it_requested(faber, alice, badge):
     path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
     alice.accepts_offer()
-    assert status(faber.put, path, {"name": "A"}) == (400, "wrong_attributes")
+    assert_error(error_of(faber.put, path, {"name": "A"}), 400, "wrong_attributes")
     assert faber.get(path)["state"] == "Requested"
 
 
@@ -98,7 +91,7 @@ def test_a_deleted_definition_refuses_new_offers_and_finishes_open_ones(
 ):
     path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
     faber.delete(f"/definitions/credentials/{badge['definitionId']}")
-    assert status(faber.offers, alice, badge, VALUES) == (404, "not_found")
+    assert_error(error_of(faber.offers, alice, badge, VALUES), 404, "not_found")
     alice.accepts_offer()
     faber.put(path)
     assert alice.newest("credentials")["state"] == "Issued"
@@ -110,7 +103,7 @@ def test_a_credential_without_a_connection_any_more_cannot_be_issued(
     path = f"/credentials/{faber.offers(alice, badge, VALUES)['credentialId']}"
     alice.accepts_offer()
     faber.delete(f"/connections/{alice.known_as(faber)}")
-    assert status(faber.put, path) == (409, "wrong_state")
+    assert_error(error_of(faber.put, path), 409, "wrong_state")
     assert faber.get(path)["state"] == "Rejected"
     assert alice.newest("credentials")["state"] == "Rejected"
 
@@ -119,8 +112,6 @@ def test_issuing_and_accepting_answer_the_state_they_led_to(faber, alice, badge)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     mine = alice.accepts_offer()
     assert alice.get(f"/credentials/{mine}")["state"] == "Issued"
-    assert status(alice.post, f"/credentials/{mine}") == (409, "wrong_state")
-    assert status(faber.put, f"/credentials/{offered['credentialId']}") == (
-        409,
-        "wrong_state",
-    )
+    assert_error(error_of(alice.post, f"/credentials/{mine}"), 409, "wrong_state")
+    error = error_of(faber.put, f"/credentials/{offered['credentialId']}")
+    assert_error(error, 409, "wrong_state")

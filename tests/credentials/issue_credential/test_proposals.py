@@ -9,18 +9,12 @@ from connections.models import Connection
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from tests.support import races
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"name": "Alice", "degree": "Maths"}
 BETTER = VALUES | {"degree": "Physics"}
 PROPOSE = "issue-credential/1.0/propose-credential"
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 def proposes(holder, organization, **body):
@@ -138,14 +132,11 @@ def test_they_go_on_until_they_agree(faber, alice, definition):
 def test_the_blank_values_of_an_offer_without_are_not_issued(faber, alice, definition):
     faber.offers(alice, {"definitionId": definition}, None)
     counters(alice, comment="When?")
-    with pytest.raises(ApiError) as refused:
-        answers(faber, automaticIssuance=True)
-    assert refused.value.code == "values_missing"
+    assert error_of(answers, faber, automaticIssuance=True).code == "values_missing"
     answers(faber)
     alice.accepts_offer()
-    with pytest.raises(ApiError) as refused:
-        faber.put(f"/credentials/{faber.get('/credentials')[0]['credentialId']}", {})
-    assert refused.value.code == "values_missing"
+    path = f"/credentials/{faber.get('/credentials')[0]['credentialId']}"
+    assert error_of(faber.put, path, {}).code == "values_missing"
 
 
 def test_what_was_proposed_and_offered_is_not_proposed_again(faber, alice, definition):
@@ -153,9 +144,7 @@ def test_what_was_proposed_and_offered_is_not_proposed_again(faber, alice, defin
     faber.offers(alice, {"definitionId": definition}, VALUES)
     counters(alice, comment="Why?")
     answers(faber)
-    with pytest.raises(ApiError) as refused:
-        counters(alice, comment="Why?")
-    assert (refused.value.status, refused.value.code) == (409, "already_offered")
+    assert_error(error_of(counters, alice, comment="Why?"), 409, "already_offered")
     assert alice.newest("credentials")["state"] == "Offered"
     counters(alice, comment="Why, still?")
     assert faber.get("/credentials")[0]["state"] == "Proposed"
@@ -205,8 +194,8 @@ def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition
     faber.defines("other", "one")
     proposes(alice, faber, **body)
     before = rows()
-    error = refused(answers, faber)
-    assert (error.status, error.code) == (400, "definition_unclear")
+    error = error_of(answers, faber)
+    assert_error(error, 400, "definition_unclear")
     assert "definitionId" in error.body["errors"] and rows() == before
     assert (
         answers(faber, definitionId=definition, credentialValues=VALUES)["state"]
@@ -228,26 +217,26 @@ def test_what_somebody_else_has_made_is_not_ours(faber, alice, definition, whose
         if is_ours:
             assert answers(faber)["definitionId"] == definition
         else:
-            assert refused(answers, faber).code == "definition_unclear"
+            assert error_of(answers, faber).code == "definition_unclear"
 
 
 def test_a_deleted_definition_is_not_offered(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     faber.delete(f"/definitions/credentials/{definition}")
-    assert refused(answers, faber).code == "definition_unclear"
-    assert refused(answers, faber, definitionId=definition).status == 404
+    assert error_of(answers, faber).code == "definition_unclear"
+    assert_error(error_of(answers, faber, definitionId=definition), 404, "not_found")
 
 
 def test_values_that_do_not_fit_the_definition_are_refused(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues={"name": "Alice"})
-    assert refused(answers, faber).code == "wrong_attributes"
+    assert error_of(answers, faber).code == "wrong_attributes"
     assert states() == {"issuer": "Proposed", "holder": "Proposed"}
     assert answers(faber, credentialValues=VALUES)["values"] == VALUES
 
 
 def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definition):
     proposes(alice, faber, definitionId=definition)
-    assert refused(answers, faber, automaticIssuance=True).code == "values_missing"
+    assert error_of(answers, faber, automaticIssuance=True).code == "values_missing"
     offered = answers(faber)
     alice.accepts_offer()
     faber.put(f"/credentials/{offered['credentialId']}", VALUES)
@@ -257,18 +246,18 @@ def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definiti
 def test_it_is_answered_once(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     answers(faber)
-    assert refused(answers, faber).code == "wrong_state"
+    assert_error(error_of(answers, faber), 409, "wrong_state")
 
 
 def test_what_was_never_proposed_is_not_answered(faber, alice, definition):
     faber.offers(alice, {"definitionId": definition}, VALUES)
-    assert refused(answers, faber).code == "wrong_state"
+    assert_error(error_of(answers, faber), 409, "wrong_state")
 
 
 def test_of_several_answers_at_once_one_wins(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     got = races.at_once(*[lambda: answers(faber)] * 4)
-    assert races.refused(got) == ["wrong_state"] * 3
+    assert races.error_codes(got) == ["wrong_state"] * 3
     assert states() == {"issuer": "Offered", "holder": "Offered"}
 
 
@@ -283,7 +272,7 @@ def test_before_it_is_offered_it_is_neither_accepted_nor_issued(
         lambda: faber.put(f"/credentials/{seen['credentialId']}"),
         lambda: faber.delete(f"/credentials/{seen['credentialId']}"),
     ):
-        assert refused(call).code == "wrong_state"
+        assert_error(error_of(call), 409, "wrong_state")
 
 
 @pytest.mark.parametrize("side", ["issuer", "holder"])
@@ -329,29 +318,32 @@ def test_lists_find_it_by_its_state(faber, alice, definition):
 
 def test_without_a_connection_it_is_409_or_404(faber, acme, alice, definition):
     body = {"definitionId": definition}
-    assert refused(alice.put, "/credentials/propose/nobody", body).status == 404
+    error = error_of(alice.put, "/credentials/propose/nobody", body)
+    assert_error(error, 404, "not_found")
     bob = acme.hosts("Bob")
     bob.meets(acme)
     assert (
-        refused(alice.put, f"/credentials/propose/{bob.known[acme][1]}", body).status
+        error_of(alice.put, f"/credentials/propose/{bob.known[acme][1]}", body).status
         == 404
     )
     faber.post(f"/connections/{alice.known_as(faber)}/hangup")
-    assert refused(proposes, alice, faber, **body).code == "connection_gone"
+    assert_error(error_of(proposes, alice, faber, **body), 409, "connection_gone")
     Connection.objects.filter(role="invitee", tenant=acme.tenant).update(
         state="Negotiating"
     )
-    assert refused(proposes, bob, acme, **body).code == "wrong_state"
+    assert_error(error_of(proposes, bob, acme, **body), 409, "wrong_state")
 
 
 def test_another_organization_cannot_answer_it(faber, acme, alice, definition):
     mine = proposes(alice, faber, definitionId=definition)["credentialId"]
     seen = faber.get("/credentials")[0]["credentialId"]
     for identifier in (seen, mine):
-        assert refused(acme.put, f"/credentials/{identifier}/offer", {}).status == 404
-    assert refused(faber.put, f"/credentials/{mine}/offer", {}).status == 404
+        error = error_of(acme.put, f"/credentials/{identifier}/offer", {})
+        assert_error(error, 404, "not_found")
+    error = error_of(faber.put, f"/credentials/{mine}/offer", {})
+    assert_error(error, 404, "not_found")
     theirs = acme.defines("a", "b")["definitionId"]
-    assert refused(answers, faber, definitionId=theirs).status == 404
+    assert_error(error_of(answers, faber, definitionId=theirs), 404, "not_found")
 
 
 NOT_PROPOSABLE = [
@@ -371,8 +363,8 @@ NOT_PROPOSABLE = [
 def test_what_cannot_be_proposed_is_400(faber, alice, subtests):
     for body, field in NOT_PROPOSABLE:
         with subtests.test(str(body)[:80]):
-            error = refused(proposes, alice, faber, **body)
-            assert (error.status, error.code) == (400, "invalid_request")
+            error = error_of(proposes, alice, faber, **body)
+            assert_error(error, 400, "invalid_request")
             assert field in error.body["errors"]
             assert not Credential.objects.exists()
 

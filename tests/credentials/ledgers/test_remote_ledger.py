@@ -14,7 +14,7 @@ from credentials.ledgers.local import published
 from credentials.models import PublishedObject
 from tenants.models import Network
 from tests.support import queues, remote_ledger
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 
 VALUES = {"Full Name": "Alice", "level": "7"}
 NOW = {
@@ -77,14 +77,8 @@ def test_what_was_accepted_already_is_refused_without_asking(
     path = f"/credentials/{alice.newest('credentials')['credentialId']}"
     PublishedObject.objects.filter(network="far").delete()
     published.cache_clear()
-    assert refused(alice.post, path) == (409, "wrong_state")
+    assert_error(error_of(alice.post, path), 409, "wrong_state")
     assert ledger.kinds() == set()
-
-
-def refused(call, *arguments):
-    with pytest.raises(ApiError) as error:
-        call(*arguments)
-    return error.value.status, error.value.code
 
 
 @pytest.mark.parametrize("caller", [without, with_a_key])
@@ -132,12 +126,12 @@ def test_nothing_is_accepted_or_shown_while_the_ledger_is_away(
 ):
     faber.offers(alice, badge, VALUES, automaticIssuance=True)
     ledger.silent_about = {"definition", "status_list"}
-    assert refused(alice.accepts_offer) == (503, "ledger_unavailable")
+    assert_error(error_of(alice.accepts_offer), 503, "ledger_unavailable")
     assert alice.newest("credentials")["state"] == "Offered"
     ledger.silent_about = {"status_list"}
     alice.accepts_offer()
     acme.asks(alice, **NOW)
-    assert refused(alice.auto_selects) == (503, "ledger_unavailable")
+    assert_error(error_of(alice.auto_selects), 503, "ledger_unavailable")
     assert alice.newest("verifications")["state"] == "Requested"
 
 
@@ -156,7 +150,7 @@ def test_an_unknown_definition_is_asked_for_each_time(faber, badge, alice, ledge
     faber.offers(alice, badge, VALUES)
     known = PublishedObject.objects.filter(object_id=badge["definitionId"])
     known.update(object_id="elsewhere")
-    assert refused(alice.accepts_offer) == (409, "unknown_definition")
+    assert_error(error_of(alice.accepts_offer), 409, "unknown_definition")
     known = PublishedObject.objects.filter(object_id="elsewhere")
     known.update(object_id=badge["definitionId"])
     assert ledger.kinds() == {"definition"} and alice.accepts_offer()

@@ -7,6 +7,7 @@ import pytest
 
 from credentials.models import PublishedObject
 from tenants.models import Tenant
+from tests.support.errors import assert_error, error_of
 from wallets import keys
 from wallets.models import Wallet
 
@@ -41,23 +42,23 @@ def test_the_extended_information_names_the_public_did_and_no_seed(faber, settin
     }
 
 
-def test_another_organization_is_404(faber, acme, refused):
+def test_another_organization_is_404(faber, acme):
     path = f"/tenants/{acme.tenant.public_id}"
     for call in (faber.get, faber.delete):
-        error = refused(call, path)
-        assert (error.status, error.code) == (404, "not_found")
+        error = error_of(call, path)
+        assert_error(error, 404, "not_found")
     assert len(acme.get("/tenants")) == 1
 
 
 def test_what_it_makes_belongs_to_the_provider_account_and_not_to_its_token(
-    faber, provider, refused
+    faber, provider
 ):
     made = faber.post(
         "/tenants", {"name": "Branch", "imageUrl": "https://b.example/logo.png"}
     )
     assert made["imageUrl"] == "https://b.example/logo.png"
     assert [one["name"] for one in faber.get("/tenants")] == ["Faber College"]
-    assert refused(faber.get, f"/tenants/{made['tenantId']}").status == 404
+    assert_error(error_of(faber.get, f"/tenants/{made['tenantId']}"), 404, "not_found")
     assert provider.get("/tenants") == [made]
     branch = provider.opens(made)
     assert [one["name"] for one in branch.get("/tenants")] == ["Branch"]
@@ -79,11 +80,11 @@ def test_a_seed_makes_the_did(faber, seed):
     assert SEED not in str(made)
 
 
-def test_a_seed_whose_did_is_taken_is_409_and_leaves_nothing(faber, refused):
+def test_a_seed_whose_did_is_taken_is_409_and_leaves_nothing(faber):
     faber.post("/tenants", {"name": "Branch", "issuerSeed": SEED})
     count = Tenant.objects.count()
     assert (
-        refused(faber.post, "/tenants", {"name": "B", "issuerSeed": SEED}).code
+        error_of(faber.post, "/tenants", {"name": "B", "issuerSeed": SEED}).code
         == "did_taken"
     )
     assert Tenant.objects.count() == count
@@ -104,13 +105,13 @@ def test_the_old_spellings_are_read(faber):
     assert made["extendedInformation"]["transactionEndorsement"] == "Dedicated"
 
 
-def test_a_chosen_id_and_a_region_are_kept(faber, refused):
+def test_a_chosen_id_and_a_region_are_kept(faber):
     chosen = str(uuid.uuid4())
     made = faber.post("/tenants", {"name": "B", "tenantId": chosen, "region": "Moon"})
     assert (made["tenantId"], made["region"]) == (chosen, "Moon")
     again = {"name": "C", "tenantId": chosen.upper()}
-    error = refused(faber.post, "/tenants", again)
-    assert (error.status, error.code) == (409, "tenant_id_taken")
+    error = error_of(faber.post, "/tenants", again)
+    assert_error(error, 409, "tenant_id_taken")
 
 
 @pytest.mark.parametrize(
@@ -133,9 +134,9 @@ def test_a_chosen_id_and_a_region_are_kept(faber, refused):
         ({"name": "B", "region": "x" * 101}, "region"),
     ],
 )
-def test_a_bad_organization_is_400_and_names_the_field(faber, refused, body, field):
+def test_a_bad_organization_is_400_and_names_the_field(faber, body, field):
     count = Tenant.objects.count()
-    error = refused(faber.post, "/tenants", body)
+    error = error_of(faber.post, "/tenants", body)
     assert (error.status, list(error.body["errors"])) == (400, [field])
     assert Tenant.objects.count() == count
 
@@ -149,17 +150,18 @@ def test_the_issuer_status_is_no_id(faber):
     }
 
 
-def test_networks_are_listed_and_ask_for_no_agreement(faber, acme, refused):
+def test_networks_are_listed_and_ask_for_no_agreement(faber, acme):
     assert faber.get("/common/networks") == [
         {"networkId": "local", "networkName": "Local network"}
     ]
     assert faber.get("/common/networks/local/txnAuthorAgreement") == {}
-    assert refused(faber.get, "/common/networks/moon/txnAuthorAgreement").status == 404
+    error = error_of(faber.get, "/common/networks/moon/txnAuthorAgreement")
+    assert_error(error, 404, "not_found")
     for mine in (faber.tenant.public_id, "local"):
         assert faber.put(f"/common/networks/{mine}/txnAuthorAgreement") is None
     for other in (acme.tenant.public_id, "moon", UNKNOWN):
         assert (
-            refused(faber.put, f"/common/networks/{other}/txnAuthorAgreement").status
+            error_of(faber.put, f"/common/networks/{other}/txnAuthorAgreement").status
             == 404
         )
 

@@ -8,6 +8,7 @@ from credentials.models import Credential
 from organizations import usage
 from tenants.models import ApiKey, Tenant
 from tests.support import races
+from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization, Provider
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -23,7 +24,7 @@ class Branch(Organization):
         self.tenant = Tenant.objects.get(public_id=made["tenantId"])
 
 
-def test_it_makes_lists_reads_and_deletes(provider, refused):
+def test_it_makes_lists_reads_and_deletes(provider):
     one, other = provider.makes("One"), provider.makes("Other")
     assert provider.get("/tenants") == [other, one]
     path = f"/tenants/{one['tenantId']}"
@@ -31,27 +32,27 @@ def test_it_makes_lists_reads_and_deletes(provider, refused):
     branch = provider.opens(one)
     provider.delete(path)
     assert provider.get("/tenants") == [other]
-    assert refused(provider.get, path).status == 404
-    assert refused(branch.get, "/connections").status == 401
+    assert_error(error_of(provider.get, path), 404, "not_found")
+    assert error_of(branch.get, "/connections").status == 401
 
 
-def test_the_organization_it_came_with_is_not_among_them(faber, provider, refused):
+def test_the_organization_it_came_with_is_not_among_them(faber, provider):
     assert provider.get("/tenants") == []
     path = f"/tenants/{faber.tenant.public_id}"
     for call in (provider.get, provider.delete):
-        assert refused(call, path).status == 404
-    assert refused(provider.get, f"{path}/keys").status == 404
+        assert_error(error_of(call, path), 404, "not_found")
+    assert_error(error_of(provider.get, f"{path}/keys"), 404, "not_found")
 
 
-def test_another_account_reaches_nothing(provider, acme, refused):
+def test_another_account_reaches_nothing(provider, acme):
     made = provider.makes()
     other, path = Provider(acme), f"/tenants/{made['tenantId']}"
     assert other.get("/tenants") == []
     calls = [(other.get, path), (other.delete, path), (other.get, f"{path}/keys")]
     for call, where in calls:
-        assert refused(call, where).status == 404
-    assert refused(other.call, "patch", f"{path}/keys").status == 404
-    assert refused(other.put, path, {"name": "Mine"}).status == 404
+        assert_error(error_of(call, where), 404, "not_found")
+    assert_error(error_of(other.call, "patch", f"{path}/keys"), 404, "not_found")
+    assert_error(error_of(other.put, path, {"name": "Mine"}), 404, "not_found")
     other.delete("/tenants")
     assert provider.get("/tenants") == [made]
 
@@ -77,9 +78,9 @@ def test_it_changes_name_and_picture(provider):
 @pytest.mark.parametrize(
     "body", [{"name": ""}, {"name": []}, {"imageUrl": "x"}, {"name": "x" * 201}]
 )
-def test_a_bad_change_is_400(provider, refused, body):
+def test_a_bad_change_is_400(provider, body):
     made = provider.makes()
-    error = refused(provider.put, f"/tenants/{made['tenantId']}", body)
+    error = error_of(provider.put, f"/tenants/{made['tenantId']}", body)
     assert error.status == 400
     assert provider.get("/tenants") == [made]
 
@@ -101,7 +102,7 @@ def test_only_keys_of_made_organizations_are_kept(faber, provider):
     assert {str(key.tenant.public_id) for key in readable} == {made["tenantId"]}
 
 
-def test_changed_keys_work_and_the_old_ones_end_after_an_overlap(provider, refused):
+def test_changed_keys_work_and_the_old_ones_end_after_an_overlap(provider):
     made = provider.makes()
     path, old = f"/tenants/{made['tenantId']}/keys", provider.opens(made)
     keys = provider.call("patch", path)
@@ -113,7 +114,7 @@ def test_changed_keys_work_and_the_old_ones_end_after_an_overlap(provider, refus
         ApiKey.objects.filter(pk=key.pk).update(
             expires_at=key.expires_at - timedelta(hours=24)
         )
-    assert refused(old.get, "/connections").status == 401
+    assert error_of(old.get, "/connections").status == 401
 
 
 def test_two_changes_at_once_leave_one_newest_pair(provider):
@@ -126,21 +127,19 @@ def test_two_changes_at_once_leave_one_newest_pair(provider):
     )
 
 
-def test_where_keys_are_shown_once_only_a_change_shows_them(
-    provider, refused, settings
-):
+def test_where_keys_are_shown_once_only_a_change_shows_them(provider, settings):
     settings.PROVIDER_KEYS_READABLE = False
     path = f"/tenants/{provider.makes()['tenantId']}/keys"
-    error = refused(provider.get, path)
-    assert (error.status, error.code) == (409, "keys_not_readable")
+    error = error_of(provider.get, path)
+    assert_error(error, 409, "keys_not_readable")
     assert set(provider.call("patch", path)) == {"accessToken", "subscriptionKey"}
     assert not ApiKey.objects.exclude(sealed=None).exists()
     settings.PROVIDER_KEYS_READABLE = True
-    assert refused(provider.get, path).code == "keys_not_readable"
+    assert error_of(provider.get, path).code == "keys_not_readable"
 
 
 @pytest.mark.parametrize("which", ["none", "access token", "garbage", "revoked"])
-def test_without_a_provider_key_it_is_401(faber, provider, refused, which):
+def test_without_a_provider_key_it_is_401(faber, provider, which):
     if which == "revoked":
         provider.account.keys.get().revoke()
     else:
@@ -152,8 +151,8 @@ def test_without_a_provider_key_it_is_401(faber, provider, refused, which):
         provider.headers["Authorization"] = f"Bearer {secret}"
     provider.headers |= {"X-Streetcred-Subscription-Key": faber.made.subscription_key}
     for path in ("/tenants", "/networks", "/regions", "/analytics/usage"):
-        error = refused(provider.get, path)
-        assert (error.status, error.code) == (401, "unauthorized")
+        error = error_of(provider.get, path)
+        assert_error(error, 401, "unauthorized")
 
 
 def test_the_subscription_key_plays_no_part(provider):
@@ -161,18 +160,18 @@ def test_the_subscription_key_plays_no_part(provider):
         assert provider.call("get", "/tenants", **header) == []
 
 
-def test_a_provider_key_does_not_open_the_other_apis(provider, refused):
+def test_a_provider_key_does_not_open_the_other_apis(provider):
     for path in ("/credentials/v1/connections", "/wallet/v1/api/wallets", "/tenants"):
         provider.prefix = ""
-        assert refused(provider.get, path).status == 401
+        assert error_of(provider.get, path).status == 401
 
 
-def test_both_prefixes_and_never_the_bare_paths(provider, refused):
+def test_both_prefixes_and_never_the_bare_paths(provider):
     for prefix in ("/provider/v1", "/management/v1"):
         provider.prefix = prefix
         assert provider.get("/networks")[0]["networkId"] == "local"
     provider.prefix = ""
-    assert refused(provider.get, "/regions").status == 404
+    assert_error(error_of(provider.get, "/regions"), 404, "not_found")
 
 
 def test_regions_are_those_of_the_setting(provider, settings):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from verifications.api import legacy_requests
 from verifications.proofs import policy
 
@@ -96,12 +96,6 @@ POLICY = {
     ],
     "revocationRequirement": {"validAt": "2026-01-31T08:00:00.000000Z"},
 }
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 def define(faber, body=CAMEL):
@@ -206,7 +200,7 @@ def test_an_items_interval_counts_too(faber):
     ],
 )
 def test_a_bad_definition_is_400(faber, changes):
-    error = refused(define, faber, CAMEL | changes)
+    error = error_of(define, faber, CAMEL | changes)
     assert (error.status, bool(error.body["errors"])) == (400, True)
     assert faber.get("/definitions/verifications") == []
 
@@ -239,14 +233,15 @@ def test_what_is_not_there_is_404(faber, acme):
         (faber, "x"),
     ):
         path = f"/definitions/verifications/{identifier}"
-        assert refused(organization.get, path).status == 404
-        assert refused(organization.delete, path).status == 404
+        assert_error(error_of(organization.get, path), 404, "not_found")
+        assert_error(error_of(organization.delete, path), 404, "not_found")
         body = {
             "verificationDefinitionId": identifier,
             "connectionId": alice.known_as(faber),
         }
-        assert refused(organization.post, "/verifications", body).status == 404
-    error = refused(
+        error = error_of(organization.post, "/verifications", body)
+        assert_error(error, 404, "not_found")
+    error = error_of(
         faber.post, "/verifications", {"connectionId": alice.known_as(faber)}
     )
     assert "verificationDefinitionId" in error.body["errors"]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fixtures import ledger, stored
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from verifications.policy_lab import readings
 from verifications.proofs import policy
 
@@ -109,9 +109,8 @@ def test_a_stored_policy_and_its_trial_are_read_in_the_same_way(faber, alice):
     "body", [{}, {"attributes": []}, {"attributes": None, "predicates": []}]
 )
 def test_a_policy_that_asks_for_nothing_is_400_and_says_so(faber, body):
-    with pytest.raises(ApiError) as refused:
-        faber.post("/verificationPolicies", {"name": "P", "version": "1.0"} | body)
-    assert (refused.value.status, refused.value.code) == (400, "invalid_policy")
-    assert (
-        "Ask for at least one attribute or predicate" in refused.value.body["message"]
+    error = error_of(
+        faber.post, "/verificationPolicies", {"name": "P", "version": "1.0"} | body
     )
+    assert_error(error, 400, "invalid_policy")
+    assert "Ask for at least one attribute or predicate" in error.body["message"]

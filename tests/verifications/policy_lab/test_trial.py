@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from verifications.api.lab import ANSWER, MAX_SAMPLES, SAMPLES
 from verifications.api.policies import POLICY
 
@@ -14,12 +14,6 @@ NAME = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
 def tried(organization, *credentials, **policy):
     body = NAME | policy | {"credentials": list(credentials)}
     return organization.post("/verificationPolicies/try", body)
-
-
-def refused(organization, *credentials, **policy):
-    with pytest.raises(ApiError) as raised:
-        tried(organization, *credentials, **policy)
-    return raised.value
 
 
 def codes(answer):
@@ -46,14 +40,13 @@ def test_a_stored_policy_is_tried_by_its_id(faber, acme):
     stored = faber.post("/verificationPolicies", POLICY)["policyId"]
     body = {"policyId": stored, "credentials": SAMPLES}
     assert faber.post("/verificationPolicies/try", body) == ANSWER
-    with pytest.raises(ApiError) as raised:
-        acme.post("/verificationPolicies/try", body)
-    assert raised.value.status == 404
+    error = error_of(acme.post, "/verificationPolicies/try", body)
+    assert error.status == 404
 
 
 def test_a_policy_and_the_id_of_one_are_refused_together(faber):
     stored = faber.post("/verificationPolicies", POLICY)["policyId"]
-    assert "policyId" in refused(faber, policyId=stored).body["errors"]
+    assert "policyId" in error_of(tried, faber, policyId=stored).body["errors"]
 
 
 def test_nothing_is_kept(faber):
@@ -150,8 +143,8 @@ def test_a_definition_that_is_nowhere_satisfies_nothing(faber):
 def test_what_cannot_be_a_credential_is_400_and_names_the_place(faber, change, path):
     degree = faber.defines("name", "degree", "age")
     sample = {"definitionId": degree["definitionId"], "values": DEGREE}
-    error = refused(faber, sample, sample | change)
-    assert (error.status, error.code) == (400, "invalid_sample")
+    error = error_of(tried, faber, sample, sample | change)
+    assert_error(error, 400, "invalid_sample")
     assert list(error.body["errors"]) == [f"credentials[1].{path}"]
 
 
@@ -167,10 +160,11 @@ def test_what_cannot_be_a_credential_is_400_and_names_the_place(faber, change, p
     ],
 )
 def test_a_bad_body_names_the_field(faber, body, path):
-    with pytest.raises(ApiError) as raised:
-        faber.post("/verificationPolicies/try", NAME | {"credentials": []} | body)
-    assert raised.value.status == 400
-    assert any(name.startswith(path) for name in raised.value.body["errors"])
+    error = error_of(
+        faber.post, "/verificationPolicies/try", NAME | {"credentials": []} | body
+    )
+    assert error.status == 400
+    assert any(name.startswith(path) for name in error.body["errors"])
 
 
 def test_the_values_of_samples_are_not_logged(faber, caplog):

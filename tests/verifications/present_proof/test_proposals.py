@@ -7,7 +7,7 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.formats import PROOF_PROPOSAL, Wire, enclose
 from connections.protocols import connections_1_0 as connecting
 from tests.support import queues, races, walks
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from verifications.models import Verification
 from verifications.present_proof import messages, proposals
 from verifications.proofs import policy
@@ -27,12 +27,6 @@ POLICY = {
 }
 PROPOSAL = "present-proof/1.0/propose-presentation"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 def proposes(holder, organization, body=POLICY):
@@ -93,8 +87,8 @@ def test_it_is_answered_with_a_stored_policy_too(faber):
         == "Other"
     )
     answers(faber, alice, stored)
-    error = refused(answers, faber, alice, stored)
-    assert (error.status, error.code) == (409, "no_proposal")
+    error = error_of(answers, faber, alice, stored)
+    assert_error(error, 409, "no_proposal")
 
 
 def test_it_is_answered_once(faber):
@@ -102,7 +96,8 @@ def test_it_is_answered_once(faber):
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
     answers(faber, alice, seen["verificationId"])
-    assert refused(answers, faber, alice, seen["verificationId"]).code == "wrong_state"
+    error = error_of(answers, faber, alice, seen["verificationId"])
+    assert_error(error, 409, "wrong_state")
 
 
 def test_of_two_answers_at_once_one_wins(faber):
@@ -110,7 +105,7 @@ def test_of_two_answers_at_once_one_wins(faber):
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
     got = races.at_once(*[lambda: answers(faber, alice, seen["verificationId"])] * 3)
-    assert races.refused(got) == ["wrong_state"] * 2
+    assert races.error_codes(got) == ["wrong_state"] * 2
     assert len(alice.get("/verifications")) == 1
 
 
@@ -134,7 +129,7 @@ def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
         lambda: alice.put(f"{path}/autoSelect"),
         lambda: alice.get(f"{path}/availableCredentials"),
     ):
-        assert refused(call).code == "wrong_state"
+        assert_error(error_of(call), 409, "wrong_state")
 
 
 def test_a_presentation_before_the_request_changes_nothing(faber):
@@ -147,19 +142,22 @@ def test_a_presentation_before_the_request_changes_nothing(faber):
 
 def test_without_a_connection_it_is_409_or_404(faber, acme):
     alice, bob = faber.hosts(), acme.hosts("Bob")
-    assert refused(alice.put, "/verifications/propose/nobody", POLICY).status == 404
+    error = error_of(alice.put, "/verifications/propose/nobody", POLICY)
+    assert_error(error, 404, "not_found")
     bob.meets(acme)
     theirs = bob.known[acme][1]
-    assert refused(alice.put, f"/verifications/propose/{theirs}", POLICY).status == 404
+    error = error_of(alice.put, f"/verifications/propose/{theirs}", POLICY)
+    assert_error(error, 404, "not_found")
 
 
 def test_another_organization_cannot_answer_it(faber, acme):
     alice, bob = faber.hosts(), acme.hosts("Bob")
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
-    assert refused(answers, acme, bob, seen["verificationId"]).status == 404
+    assert_error(error_of(answers, acme, bob, seen["verificationId"]), 404, "not_found")
     where = f"{seen['verificationId']}/connections/{alice.known_as(faber)}"
-    assert refused(acme.put, f"/verifications/proposal/{where}").status == 404
+    error = error_of(acme.put, f"/verifications/proposal/{where}")
+    assert_error(error, 404, "not_found")
 
 
 NOT_PROPOSABLE = [
@@ -185,8 +183,8 @@ def test_what_cannot_be_proposed_is_400(faber, subtests):
     alice = faber.hosts()
     for changes, path in NOT_PROPOSABLE:
         with subtests.test(str(changes)):
-            error = refused(proposes, alice, faber, POLICY | changes)
-            assert (error.status, error.code) == (400, "invalid_policy")
+            error = error_of(proposes, alice, faber, POLICY | changes)
+            assert_error(error, 400, "invalid_policy")
             assert path in error.body["errors"]
             assert not Verification.objects.exists()
 

@@ -7,7 +7,7 @@ from django.apps import apps
 
 from tenants import vault
 from tests.support import races
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from webhooks.models import Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -16,12 +16,6 @@ URL = "https://office.example/events"
 
 def registers(organization, **body):
     return organization.post("/webhooks", {"url": URL, "type": "Notification"} | body)
-
-
-def refused(call, *args, **kwargs):
-    with pytest.raises(ApiError) as raised:
-        call(*args, **kwargs)
-    return raised.value
 
 
 def test_it_is_registered_and_listed(faber):
@@ -65,7 +59,7 @@ def test_it_is_deleted(faber):
     made = registers(faber)
     faber.delete(f"/webhooks/{made['id']}")
     assert faber.get("/webhooks") == []
-    assert refused(faber.delete, f"/webhooks/{made['id']}").status == 404
+    assert_error(error_of(faber.delete, f"/webhooks/{made['id']}"), 404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -90,35 +84,35 @@ def test_it_is_deleted(faber):
     ],
 )
 def test_an_address_that_cannot_be_called_is_400(faber, url):
-    error = refused(registers, faber, url=url)
-    assert (error.status, error.code) == (400, "invalid_request")
+    error = error_of(registers, faber, url=url)
+    assert_error(error, 400, "invalid_request")
     assert "url" in error.body["errors"]
     assert faber.get("/webhooks") == []
 
 
 def test_an_address_inside_is_400(faber):
-    error = refused(registers, faber, url="https://169.254.169.254/latest")
-    assert (error.status, error.code) == (400, "address_refused")
+    error = error_of(registers, faber, url="https://169.254.169.254/latest")
+    assert_error(error, 400, "address_refused")
     assert "url" in error.body["errors"]
 
 
 def test_plain_http_is_taken_only_where_the_setting_says_so(faber, settings):
     url = "http://office.example/events"
-    assert "url" in refused(registers, faber, url=url).body["errors"]
+    assert "url" in error_of(registers, faber, url=url).body["errors"]
     settings.WEBHOOK_REQUIRE_HTTPS = False
     assert registers(faber, url=url)["url"] == url
 
 
 @pytest.mark.parametrize("kind", ["Other", "notification", 1, {}, ["Notification"], ""])
 def test_an_unknown_type_is_400(faber, kind):
-    assert "type" in refused(registers, faber, type=kind).body["errors"]
+    assert "type" in error_of(registers, faber, type=kind).body["errors"]
 
 
 def test_the_sixth_notification_webhook_is_409(faber, acme):
     made = [registers(faber) for _ in range(5)]
     faber.put(f"/webhooks/{made[0]['id']}/disable")
-    error = refused(registers, faber)
-    assert (error.status, error.code) == (409, "webhook_limit")
+    error = error_of(registers, faber)
+    assert_error(error, 409, "webhook_limit")
     registers(acme)
     registers(faber, type="Zapier")
     faber.delete(f"/webhooks/{made[0]['id']}")
@@ -129,7 +123,7 @@ def test_the_limit_holds_when_all_come_at_once(faber):
     for _ in range(3):
         registers(faber)
     answers = races.at_once(*[lambda: registers(faber)] * 6)
-    assert races.refused(answers) == ["webhook_limit"] * 4
+    assert races.error_codes(answers) == ["webhook_limit"] * 4
     assert len(faber.get("/webhooks")) == 5
 
 
@@ -161,7 +155,7 @@ def test_it_is_told_the_types_it_asks_for(faber):
     assert made["messageTypes"] == ["verification", "credential_issued"]
     assert (
         "messageTypes[0]"
-        in refused(registers, faber, messageTypes=["other"]).body["errors"]
+        in error_of(registers, faber, messageTypes=["other"]).body["errors"]
     )
 
 
@@ -176,7 +170,7 @@ def test_its_options_are_changed_one_by_one(faber):
     changed = faber.call("patch", path, {"url": URL + "/2", "messageTypes": []})
     assert (changed["url"], changed["messageTypes"]) == (URL + "/2", CLIENTS)
     assert changed["retryUnconfirmed"] is False
-    error = refused(faber.call, "patch", path, {"url": "ftp://office.example"})
+    error = error_of(faber.call, "patch", path, {"url": "ftp://office.example"})
     assert "url" in error.body["errors"]
 
 
@@ -219,10 +213,10 @@ def test_an_endorsers_webhook_is_never_called(faber):
 def test_registered_twice_with_one_key_the_secret_is_not_shown_again(faber):
     body = {"url": URL, "type": "Notification"}
     faber.call("post", "/webhooks", body, **{"Idempotency-Key": "once"})
-    error = refused(
+    error = error_of(
         faber.call, "post", "/webhooks", body, **{"Idempotency-Key": "once"}
     )
-    assert (error.status, error.code) == (409, "already_created")
+    assert_error(error, 409, "already_created")
     assert Webhook.objects.count() == 1
 
 

@@ -8,7 +8,7 @@ from django.core import mail
 from django.utils import timezone
 
 from tenants.models import Membership
-from tests.support.people import ApiError
+from tests.support.errors import assert_error, error_of
 from tests.support.webhook_receiver import time_passes, worker_calls
 from webhooks import tasks
 from webhooks.delivery import notices, recovery
@@ -254,9 +254,8 @@ def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):
     [delivery, *_] = faber.get(f"/webhooks/{disabled['id']}/deliveries")
     path = f"/webhooks/{disabled['id']}"
     for call in ("recover", "example", f"deliveries/{delivery['deliveryId']}/resend"):
-        with pytest.raises(ApiError) as refused:
-            faber.post(f"{path}/{call}", {"messageType": "verification"})
-        assert (refused.value.status, refused.value.code) == (409, "webhook_disabled")
+        error = error_of(faber.post, f"{path}/{call}", {"messageType": "verification"})
+        assert_error(error, 409, "webhook_disabled")
 
 
 @pytest.mark.parametrize("status", ["done", "exhausted", "unconfirmed", "pending"])

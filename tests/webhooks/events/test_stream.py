@@ -14,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from agency.server import stream as streaming
 from connections.models import Connection
 from tenants.models import Tenant
+from tests.support.errors import assert_error
 from tests.support.event_streams import Stream, database_connections, free_port, serving
 from tests.support.people import Organization
 from tests.support.processes import eventually
@@ -135,25 +136,24 @@ def test_a_revoked_key_ends_the_stream_within_seconds(faber, server, kind):
     assert Stream(faber, server).answer.status_code == 401
 
 
-def refused(response):
-    body = response.json()
+def assert_stream_error(response, status, code):
+    assert_error(response, status, code)
     assert response.headers["Content-Type"] == "application/json"
     assert response.headers["X-Request-Id"]
-    return response.status_code, body["code"]
 
 
 @pytest.mark.parametrize(
-    "query, expected",
+    "query, code",
     [
-        ("after=x", (400, "invalid_cursor")),
-        ("messageType=x", (400, "invalid_request")),
-        ("objectId=" + "x" * 200, (400, "invalid_request")),
-        ("&".join(["a=1"] * 1001), (400, "invalid_request")),
+        ("after=x", "invalid_cursor"),
+        ("messageType=x", "invalid_request"),
+        ("objectId=" + "x" * 200, "invalid_request"),
+        ("&".join(["a=1"] * 1001), "invalid_request"),
     ],
 )
-def test_a_wrong_wish_is_refused_as_by_the_list(faber, server, query, expected):
-    assert refused(Stream(faber, server, query).answer) == expected
-    assert refused(faber.send("get", f"/events?{query}")) == expected
+def test_a_wrong_wish_is_refused_as_by_the_list(faber, server, query, code):
+    assert_stream_error(Stream(faber, server, query).answer, 400, code)
+    assert_stream_error(faber.send("get", f"/events?{query}"), 400, code)
 
 
 def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
@@ -182,17 +182,17 @@ def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
 
 
 def test_who_is_nobody_is_refused_and_nothing_else_is_served(faber, server):
-    assert refused(requests.get(f"{server}/events/stream", timeout=9)) == (
-        401,
-        "unauthorized",
-    )
+    nobody = requests.get(f"{server}/events/stream", timeout=9)
+    assert_stream_error(nobody, 401, "unauthorized")
     token = {"Authorization": faber.headers["Authorization"]}
     later = requests.get(
         f"{server}/credentials/v1/events/stream", headers=token, stream=True, timeout=9
     )
     assert later.status_code == 200
-    assert refused(requests.post(f"{server}/events/stream", timeout=9))[0] == 405
-    assert refused(requests.get(f"{server}/events", timeout=9)) == (404, "not_found")
+    posted = requests.post(f"{server}/events/stream", timeout=9)
+    assert_stream_error(posted, 405, "method_not_allowed")
+    elsewhere = requests.get(f"{server}/events", timeout=9)
+    assert_stream_error(elsewhere, 404, "not_found")
     assert requests.get(f"{server}/health", timeout=9).text == "Healthy"
 
 
@@ -200,10 +200,11 @@ def test_listeners_are_capped_for_each_organization_and_for_the_process(
     faber, acme, server
 ):
     mine = [Stream(faber, server) for _ in range(30)]
-    assert refused(Stream(faber, server).answer) == (429, "too_many_listeners")
+    refused = Stream(faber, server).answer
+    assert_stream_error(refused, 429, "too_many_listeners")
     theirs = [Stream(acme, server) for _ in range(10)]
     assert {one.answer.status_code for one in mine + theirs} == {200}
-    assert refused(Stream(acme, server).answer) == (503, "stream_full")
+    assert_stream_error(Stream(acme, server).answer, 503, "stream_full")
     mine[0].close()
     deadline = time.monotonic() + 5
     while (answer := Stream(acme, server).answer).status_code != 200:
