@@ -14,8 +14,9 @@ from bench.story import BOUNDED, POLICY, VALUES, Caller
 from credentials.ledgers import registry_of
 from credentials.models import CredentialDefinition
 from tenants import vault
-from verifications.proofs import policy, request, selection
-from verifications.proofs.checks import check
+from verifications.proofs import proof_policy, selection
+from verifications.proofs.checks import judge_presentation
+from verifications.proofs.request_building import build_request
 from wallets import anoncreds
 
 THREADS, CYCLES, ROUNDS = 2, 10, 3
@@ -70,7 +71,7 @@ def direct(caller, body):
     private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
     secret = anoncreds.create_link_secret()
     known = Known({row.schema.schema_id: schema}, {row.definition_id: public})
-    wanted = policy.normalise(body)
+    wanted = proof_policy.normalise(body)
 
     def cycle():
         offer = anoncreds.create_offer(row.schema.schema_id, row.definition_id, proof)
@@ -79,11 +80,13 @@ def direct(caller, body):
         )
         signed = anoncreds.create_credential(public, private, offer, asked, VALUES)
         stored = anoncreds.process_credential(signed, metadata, secret, public)
-        proof_request = request.build(wanted, anoncreds.generate_nonce())
+        proof_request = build_request(wanted, anoncreds.generate_nonce())
         held = held_as_candidate(row, public, schema, stored)
         chosen = selection.auto_select(proof_request, [held])
-        answer = selection.present(proof_request, chosen, [held], secret, known)
-        if not check(proof_request, answer, known).is_valid:
+        answer = selection.create_presentation(
+            proof_request, chosen, [held], secret, known
+        )
+        if not judge_presentation(proof_request, answer, known).is_valid:
             raise RuntimeError("not valid")
 
     return cycle

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.measures.source import reachable
 from tests.support.paths import ROOT
 
 # From the lowest to the highest: a module imports what stands to its left. The longest prefix of a
@@ -187,6 +188,25 @@ def test_production_imports_nothing_of_a_developers_tools():
     assert {module for module in found if not module.startswith(tools)} == {
         "agency.__main__"
     }
+
+
+@pytest.mark.parametrize("package", ["connections.didcomm", "verifications.proofs"])
+def test_protocol_code_imports_no_django_not_even_through_another_module(package):
+    """What is read and computed there needs no database, so it can be tested without one.
+
+    The packages on the way (`agency/__init__.py` loads Celery) do not count.
+    """
+    graph = {module: set() for module in MODULES}
+    for module, name in arrows():
+        graph[module].add(name)
+    found = {
+        (module, name)
+        for module in MODULES
+        if f"{module}.".startswith(f"{package}.")
+        for name in reachable(module, graph) | {module}
+        if "django" in heads(MODULES[name])
+    }
+    assert found == set()
 
 
 def test_every_boundary_is_where_it_is_said_to_be():

@@ -22,7 +22,12 @@ from tenants import vault
 from tenants.models import Record, Tenant
 from verifications.policy_lab import readings
 from verifications.present_proof import messages, proposals
-from verifications.proofs import checks, policy, request, selection
+from verifications.proofs import checks, proof_policy, selection
+from verifications.proofs.request_building import (
+    build_request,
+    definitions_of_predicates,
+)
+from verifications.proofs.request_reading import policy_from_request, read_items
 from wallets import anoncreds
 from wallets.models import Wallet
 from webhooks.events.types import Type
@@ -45,7 +50,7 @@ class VerificationPolicy(Record):
 
     @classmethod
     def create(cls, tenant, body):
-        body = policy.normalise(body)
+        body = proof_policy.normalise(body)
         row = cls(tenant=tenant, name=body["name"], version=body["version"])
         vault.seal(row, "body", body)
         row.save(force_insert=True)
@@ -203,7 +208,7 @@ class Verification(Exchange):
         """Prover: an unsaved row of a shared request, to see what would fit; takes nothing."""
         connection = Connection(tenant=wallet.tenant, wallet=wallet)
         asked = enclosed(message, formats.PROOF_REQUEST)
-        body = request.to_policy(asked)
+        body = policy_from_request(asked)
         place = (
             connection,
             cls.Role.PROVER,
@@ -216,7 +221,7 @@ class Verification(Exchange):
     def receive_request(cls, connection, message):
         """Prover: notes what the verifier asks for."""
         asked = enclosed(message, formats.PROOF_REQUEST)
-        body = request.to_policy(asked)
+        body = policy_from_request(asked)
         known = cls._in_thread(connection, cls.Role.PROVER, message.thread_id)
         if known:
             known._receive_answer(body, asked, as_written(message))
@@ -344,7 +349,7 @@ class Verification(Exchange):
     def available(self):
         """Prover: `[(item, [credential])]` for every item asked for."""
         held = self._held()
-        found = selection.available(self.asked(), self._candidates(held))
+        found = selection.find_fitting(self.asked(), self._candidates(held))
         return [(item, [held[identifier] for identifier in ids]) for item, ids in found]
 
     def auto_select(self):
@@ -360,7 +365,7 @@ class Verification(Exchange):
         """Made before it counts: what it asks of ledgers is no part of the transaction."""
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
-        presentation = selection.present(
+        presentation = selection.create_presentation(
             self.asked(),
             selections,
             candidates,
@@ -370,7 +375,9 @@ class Verification(Exchange):
         )
         sent = {
             "presentation": presentation,
-            "proof": checks.proof_of(self.asked(), presentation, self._registry),
+            "proof": checks.proof_of_own_presentation(
+                self.asked(), presentation, self._registry
+            ),
         }
         sealed = {
             column: vault.sealed(self, column, value) for column, value in sent.items()
@@ -387,7 +394,7 @@ class Verification(Exchange):
         if is_judged and vault.unseal(self, "presentation") == presentation:
             self._send(self._verdict())
             return
-        outcome = checks.check(
+        outcome = checks.judge_presentation(
             self.asked(), presentation, self._registry, judged_at=self._judged_at()
         )
         move(
@@ -409,7 +416,7 @@ class Verification(Exchange):
         """`validNow` means now, when the proof is here; any other time stands in the request."""
         return (
             network_reads.now()
-            if policy.is_judged_at_receipt(self.shown_policy())
+            if proof_policy.is_judged_at_receipt(self.shown_policy())
             else None
         )
 
@@ -490,7 +497,7 @@ class Verification(Exchange):
 
     def _held(self):
         """The wallet's credentials that have any attribute asked for, oldest first, by id."""
-        items = request.items(self.asked())
+        items = read_items(self.asked())
         names = {
             anoncreds.common_view(name)
             for item in items
@@ -538,14 +545,14 @@ def lazy_registry(row):
 
 def asked_now(body, tenant_id):
     """The proof request of a (normalised) policy, as this tenant sends it at this moment."""
-    not_revoked_at = policy.non_revoked_at(body, int(time.time()))
+    not_revoked_at = proof_policy.non_revoked_at(body, int(time.time()))
     integers = integers_of(body, tenant_id)
-    return request.build(body, anoncreds.generate_nonce(), not_revoked_at, integers)
+    return build_request(body, anoncreds.generate_nonce(), not_revoked_at, integers)
 
 
 def integers_of(body, tenant_id):
     """What the definitions of a policy's predicates declare, see `request.build`."""
-    names = request.definitions_of_predicates(body)
+    names = definitions_of_predicates(body)
     return CredentialDefinition.integers(tenant_id, names) if names else {}
 
 
@@ -587,6 +594,6 @@ def revocation_of(row, newest_list):
     is_revoked = bool(
         newest_list and newest_list["revocationList"][row.revocation_index]
     )
-    return selection.Revocation(
+    return selection.RevocationStatus(
         row.revocation_registry_id, row.revocation_index, is_revoked
     )

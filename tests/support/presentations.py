@@ -2,9 +2,9 @@
 
 from tests import fixtures
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
-from verifications.proofs import checks, policy, selection
-from verifications.proofs import request as wire
+from verifications.proofs import checks, proof_policy, selection
 from verifications.proofs.checks import Outcome
+from verifications.proofs.request_building import build_request
 from verifications.proofs.selection import Candidate, Selection
 from wallets import anoncreds
 
@@ -36,7 +36,9 @@ def ask(*items: dict, nonce: str | None = None, at: int | None = None) -> dict:
         "attributes": [item for item in items if "predicateType" not in item],
         "predicates": [item for item in items if "predicateType" in item],
     }
-    return wire.build(policy.normalise(body), nonce or anoncreds.generate_nonce(), at)
+    return build_request(
+        proof_policy.normalise(body), nonce or anoncreds.generate_nonce(), at
+    )
 
 
 def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) -> dict:
@@ -46,13 +48,13 @@ def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) 
         one._replace(hidden=one.policy_name in hidden)
         for one in selection.auto_select(request, held)
     ]
-    return selection.present(
+    return selection.create_presentation(
         request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
     )
 
 
 def select(request: dict, held: list[Candidate], *chosen: Selection) -> dict:
-    return selection.present(
+    return selection.create_presentation(
         request, chosen, held, ALICE_LINK_SECRET, ledger(), tails_path
     )
 
@@ -63,7 +65,9 @@ def judge(
     known: Ledger | None = None,
     at: int | None = None,
 ) -> Outcome:
-    return checks.check(request, presentation, known or ledger(), judged_at=at)
+    return checks.judge_presentation(
+        request, presentation, known or ledger(), judged_at=at
+    )
 
 
 def codes(outcome: Outcome) -> set[str]:

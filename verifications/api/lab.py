@@ -16,7 +16,7 @@ from verifications.api.serializers import VerificationPolicyParameters
 from verifications.models import VerificationPolicy, integers_of
 from verifications.policy_lab.lint import Finding, lint
 from verifications.policy_lab.trial import REASONS, Trial, try_on
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
@@ -146,4 +146,4 @@ class PolicyTrials(View):
         if "policyId" in body:
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
             return get_or_404(rows, body["policyId"]).shown()
-        return policy.normalise(self.parse_body(VerificationPolicyParameters))
+        return proof_policy.normalise(self.parse_body(VerificationPolicyParameters))

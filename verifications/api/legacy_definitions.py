@@ -20,10 +20,10 @@ from verifications.api.serializers import (
 )
 from verifications.api.verifier import Verifications
 from verifications.models import VerificationPolicy
-from verifications.proofs.request import (
+from verifications.proofs.proof_items import (
     MAX_NAMES,
     MAX_RESTRICTIONS,
-    MAX_TIME,
+    MAX_TIMESTAMP,
     RESTRICTION_FIELDS,
 )
 
@@ -41,7 +41,9 @@ def text(limit: int = 300, **options: Any) -> serializers.CharField:
 
 
 def time() -> serializers.IntegerField:
-    return serializers.IntegerField(required=False, min_value=0, max_value=MAX_TIME)
+    return serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_TIMESTAMP
+    )
 
 
 class AttributeValue(Parameters):

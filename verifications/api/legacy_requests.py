@@ -5,8 +5,8 @@ Members are read and written in both spellings: `requestedAttributes` and `reque
 
 from datetime import UTC, datetime
 
-from verifications.proofs import policy as rules
-from verifications.proofs.request import RESTRICTION_FIELDS
+from verifications.proofs import proof_policy
+from verifications.proofs.proof_items import RESTRICTION_FIELDS
 
 PREDICATE = {"predicateType": "p_type", "predicateValue": "p_value"}
 REQUEST = {
@@ -29,7 +29,7 @@ def to_policy(body: dict) -> dict:
     }
     if intervals:
         policy["revocationRequirement"] = _requirement(intervals)
-    return rules.normalise(policy)
+    return proof_policy.normalise(policy)
 
 
 def _attribute(name: str, item: dict) -> dict:

@@ -24,7 +24,7 @@ from verifications.api.serializers import (
 from verifications.api.verifier import of, with_parties
 from verifications.models import Verification
 from verifications.present_proof import messages
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 from wallets.api.wallets import WalletView
 
 
@@ -69,7 +69,7 @@ class WalletVerifications(WalletView):
         connection = or_404(
             connections.filter(connection_id=connectionId).first(), Connection
         )
-        body = policy.normalise(self.parse_body(VerificationPolicyParameters))
+        body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
         proposed = self.perform(Verification.propose, connection, body)
         return self.to_response(
             VerificationContract, get_or_404(self.rows, proposed.pk)

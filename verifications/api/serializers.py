@@ -1,4 +1,4 @@
-"""Shapes of policies and verifications in the API. The rules of a policy stand in policy.py."""
+"""Shapes of policies and verifications in the API. `proof_policy` has the rules of a policy."""
 
 import uuid
 

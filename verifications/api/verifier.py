@@ -19,7 +19,7 @@ from verifications.api.serializers import (
     as_uuid,
 )
 from verifications.models import Verification, VerificationPolicy
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 
 def with_parties(rows):
@@ -66,7 +66,7 @@ class Verifications(View):
         response=VerificationContract,
     )
     def send_parameters(self, request, connectionId):
-        body = policy.normalise(self.parse_body(VerificationPolicyParameters))
+        body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
         return self.sent(connectionId, body)
 
     @operation(
@@ -118,7 +118,7 @@ class Verifications(View):
     )
     def share_parameters(self, request):
         given = self.parse_body(SharedPolicyParameters)
-        return self.shared(policy.normalise(given), None, terms(given))
+        return self.shared(proof_policy.normalise(given), None, terms(given))
 
     def shared(self, *wanted):
         wallet = organization(self.tenant)

@@ -11,9 +11,14 @@ from typing import NamedTuple
 
 from verifications.policy_lab import readings
 from verifications.policy_lab.trial import Trial
-from verifications.proofs import policy as rules
-from verifications.proofs import request as wire
-from verifications.proofs.selection import Candidate, Registry, number
+from verifications.proofs import proof_policy
+from verifications.proofs.proof_items import (
+    LOWER_BOUND_TYPES,
+    credential_facts,
+    schema_facts,
+)
+from verifications.proofs.request_building import holds_integers_only, needs_bound
+from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
 from wallets.anoncreds import common_view
 
 OLD = timedelta(days=1)
@@ -43,7 +48,7 @@ class Case:
     given: as written. policy: as it is asked, see `readings`.
     """
 
-    def __init__(self, policy: dict, trial: Trial, registry: Registry, now: int):
+    def __init__(self, policy: dict, trial: Trial, registry: LedgerReader, now: int):
         self.given = policy
         self.policy = readings.resolved(policy, registry)
         self.trial = trial
@@ -71,14 +76,14 @@ class Case:
     @cached_property
     def comparisons(self) -> list[tuple[str, dict]]:
         """Each predicate that a text can meet, with its path."""
-        types = wire.AT_LEAST
+        types = LOWER_BOUND_TYPES
         return [one for one in self.items if one[1].get("predicateType") in types]
 
     @cached_property
     def asks_for_non_revocation(self) -> bool:
         return (
-            rules.is_judged_at_receipt(self.policy)
-            or rules.valid_at(self.policy) is not None
+            proof_policy.is_judged_at_receipt(self.policy)
+            or proof_policy.valid_at(self.policy) is not None
         )
 
     @cached_property
@@ -110,8 +115,8 @@ class Case:
         )
         schema = self.schemas.get(schema_id)
         if definition and schema:
-            return wire.facts(name, definition, schema)
-        return wire.schema_facts(schema_id, schema) if schema else {}
+            return credential_facts(name, definition, schema)
+        return schema_facts(schema_id, schema) if schema else {}
 
     def reasons(self, item: dict) -> list[str | None]:
         """What kept each sample from satisfying this item."""
@@ -208,8 +213,8 @@ def predicate_on_text(case: Case) -> Found:
 
 def text_satisfies(case: Case) -> Found:
     for path, item in case.comparisons:
-        bounded = wire.needs_bound(item, case.trial.integers)
-        if not bounded and not wire.holds_integers_only(item, case.trial.integers):
+        bounded = needs_bound(item, case.trial.integers)
+        if not bounded and not holds_integers_only(item, case.trial.integers):
             message = "Any text meets this comparison. Leave allowText out, take a threshold of 0"
             yield (
                 path,
@@ -219,7 +224,7 @@ def text_satisfies(case: Case) -> Found:
 
 def integer_not_declared(case: Case) -> Found:
     for path, item in case.comparisons:
-        if wire.needs_bound(item, case.trial.integers):
+        if needs_bound(item, case.trial.integers):
             message = "A text would meet this comparison, so <= 2147483647 is asked as well, which"
             message += " costs a second proof of a range. None is needed where each restriction"
             yield (
@@ -312,14 +317,16 @@ def requirement_without_effect(case: Case) -> Found:
 
 
 def valid_at_past(case: Case) -> Found:
-    time = rules.valid_at(case.policy)
+    time = proof_policy.valid_at(case.policy)
     if time is not None and time < case.now - OLD.total_seconds():
         message = "What was revoked since then passes. validNow asks about the time of the answer."
         yield f"{REQUIREMENT}.validAt", message
 
 
 def not_yet_due(case: Case) -> Found:
-    if (rules.valid_at(case.policy) or 0) > case.now + rules.SKEW:
+    if (
+        proof_policy.valid_at(case.policy) or 0
+    ) > case.now + proof_policy.CLOCK_SKEW_SECONDS:
         yield f"{REQUIREMENT}.validAt", "The policy cannot be sent before that time."
 
 
@@ -345,8 +352,8 @@ RULES: tuple[Callable[[Case], Found], ...] = (
 )
 
 
-def lint(policy: dict, trial: Trial, registry: Registry, now: int) -> list[Finding]:
-    """All findings about a (normalised) policy, in the order of the rules.
+def lint(policy: dict, trial: Trial, registry: LedgerReader, now: int) -> list[Finding]:
+    """All findings about a (normalised) policy, in the order of the proof_policy.
 
     trial: how the samples did; rules about values and about what is issued look at those that
     satisfy the item. now: unix seconds. `registry` may raise when a ledger is out of reach.
@@ -367,7 +374,7 @@ def _may_be_compared(case: Case, item: dict, name: str) -> bool:
     words = {word.lower() for word in _WORDS.findall(name)}
     if _PRIVATE.search(common_view(name)) or words & _PRIVATE_WORDS:
         return True
-    return any(number(one, name) is not None for one in case.fitting(item))
+    return any(comparable_number(one, name) is not None for one in case.fitting(item))
 
 
 def _is_revocable(case: Case, definition_id: str | None) -> bool:

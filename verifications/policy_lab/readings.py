@@ -11,11 +11,11 @@ called `policyName` and none of `attributeNames`.
 from collections.abc import Iterator
 
 from credentials.ledgers.base import schema_id_of
-from verifications.proofs.selection import Registry
+from verifications.proofs.selection import LedgerReader
 from wallets.anoncreds import common_view
 
 
-def resolved(policy: dict, registry: Registry) -> dict:
+def resolved(policy: dict, registry: LedgerReader) -> dict:
     """The (normalised) policy with the attributes that are asked for in `attributeNames`.
 
     registry: it may raise when a ledger is out of reach, and is asked only about items whose
@@ -30,7 +30,7 @@ def resolved(policy: dict, registry: Registry) -> dict:
     return policy | {"attributes": items}
 
 
-def is_literal(item: dict, registry: Registry) -> bool:
+def is_literal(item: dict, registry: LedgerReader) -> bool:
     """Whether an attribute item can only have the interface's meaning."""
     others = set(map(common_view, item["attributeNames"]))
     schemas = allowed_schemas(item, registry)
@@ -39,7 +39,7 @@ def is_literal(item: dict, registry: Registry) -> bool:
     )
 
 
-def could_be_literal(item: dict, registry: Registry) -> bool:
+def could_be_literal(item: dict, registry: LedgerReader) -> bool:
     """Whether all credentials allowed have an attribute `policyName` that is not asked for."""
     name = common_view(item["policyName"])
     if name in map(common_view, item["attributeNames"]):
@@ -48,7 +48,7 @@ def could_be_literal(item: dict, registry: Registry) -> bool:
     return bool(schemas) and all(name in labels for labels in schemas)
 
 
-def allowed_schemas(item: dict, registry: Registry) -> Iterator[set[str]]:
+def allowed_schemas(item: dict, registry: LedgerReader) -> Iterator[set[str]]:
     """The attributes of each schema that a restriction names, as far as the network knows it."""
     for restriction in item.get("restrictions", []):
         definition_id = restriction.get("credentialDefinitionId")

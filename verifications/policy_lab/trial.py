@@ -8,11 +8,21 @@ from typing import NamedTuple
 
 from agency.core.errors import Invalid
 from verifications.policy_lab import readings
-from verifications.proofs import policy as rules
-from verifications.proofs import request as wire
-from verifications.proofs import selection
-from verifications.proofs.request import Item
-from verifications.proofs.selection import Candidate, Registry, Revocation, Selection
+from verifications.proofs import proof_policy, selection
+from verifications.proofs.proof_items import (
+    RESTRICTION_FIELDS,
+    Item,
+    credential_facts,
+    schema_facts,
+)
+from verifications.proofs.request_building import build_request
+from verifications.proofs.request_reading import read_items
+from verifications.proofs.selection import (
+    Candidate,
+    LedgerReader,
+    RevocationStatus,
+    Selection,
+)
 from wallets import anoncreds
 
 REASONS = {
@@ -51,7 +61,7 @@ class Trial(NamedTuple):
 def try_on(
     policy: dict,
     samples: Sequence[dict],
-    registry: Registry,
+    registry: LedgerReader,
     now: int,
     integers: Mapping[str, Container[str]] | None = None,
 ) -> Trial:
@@ -61,13 +71,15 @@ def try_on(
     restriction, as far as known. integers: see `request.build`.
     Raises Invalid("invalid_sample") for what cannot be a credential.
     """
-    at = rules.non_revoked_at(policy, max(now, rules.valid_at(policy) or 0))
+    at = proof_policy.non_revoked_at(
+        policy, max(now, proof_policy.valid_at(policy) or 0)
+    )
     wanted, integers = readings.resolved(policy, registry), integers or {}
-    request = wire.build(wanted, "0", at, integers)
+    request = build_request(wanted, "0", at, integers)
     candidates = [
         _candidate(number, one, registry) for number, one in enumerate(samples)
     ]
-    items = wire.items(request)
+    items = read_items(request)
     refusals = [[_refusal(item, one) for one in candidates] for item in items]
     known = [one for one in candidates if one]
     return Trial(
@@ -76,10 +88,12 @@ def try_on(
 
 
 def _refusal(item: Item, candidate: Candidate | None) -> str | None:
-    return selection.refusal(item, candidate) if candidate else "unknown_definition"
+    return (
+        selection.refusal_code(item, candidate) if candidate else "unknown_definition"
+    )
 
 
-def _candidate(number: int, sample: dict, registry: Registry) -> Candidate | None:
+def _candidate(number: int, sample: dict, registry: LedgerReader) -> Candidate | None:
     path = f"credentials[{number}]"
     name = sample.get("definitionId")
     definition = registry.definition(name) if name else None
@@ -112,14 +126,12 @@ def _facts(
     path: str, sample: dict, definition: dict | None, schema: dict | None
 ) -> dict[str, str]:
     """What the sample says of itself and what the network says of it; they must agree."""
-    said = {
-        field: sample[field] for field in wire.RESTRICTION_FIELDS if field in sample
-    }
+    said = {field: sample[field] for field in RESTRICTION_FIELDS if field in sample}
     known: dict[str, str] = {}
     if definition and schema:
-        known = wire.facts(sample["definitionId"], definition, schema)
+        known = credential_facts(sample["definitionId"], definition, schema)
     elif schema:
-        known = wire.schema_facts(sample["schemaId"], schema)
+        known = schema_facts(sample["schemaId"], schema)
     for field, text in said.items():
         if known.get(field, text) != text:
             _refuse(f"{path}.{field}", f"On the network this is {known[field]!r}.")
@@ -132,11 +144,13 @@ def _check_names(path: str, values: dict[str, str], schema: dict | None) -> None
         _refuse(f"{path}.values", f"Name each attribute of the schema once: {names}.")
 
 
-def _revocation(path: str, sample: dict, definition: dict | None) -> Revocation | None:
+def _revocation(
+    path: str, sample: dict, definition: dict | None
+) -> RevocationStatus | None:
     is_revoked = sample.get("revoked", False)
     if definition and is_revoked and not definition["value"].get("revocation"):
         _refuse(f"{path}.revoked", "Credentials of this definition cannot be revoked.")
-    return Revocation("", 0, True) if is_revoked else None
+    return RevocationStatus("", 0, True) if is_revoked else None
 
 
 def _refuse(path: str, sentence: str) -> None:

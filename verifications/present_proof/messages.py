@@ -7,7 +7,8 @@ from connections.didcomm import formats
 from connections.didcomm.formats import Wire, enclose, enclosed
 from connections.didcomm.message import Message, build
 from connections.protocols.connections_1_0 import read_service
-from verifications.proofs import request as wire_request
+from verifications.proofs.request_building import build_request
+from verifications.proofs.request_reading import read_items
 from wallets import anoncreds
 
 PRESENT_PROOF = "present-proof"
@@ -21,7 +22,7 @@ def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
     if wire.version == "1.0":
         kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
         return message | {"presentation_proposal": {"@type": kind} | preview}
-    asked = wire_request.build(policy, anoncreds.generate_nonce())
+    asked = build_request(policy, anoncreds.generate_nonce())
     return message | enclose(wire, formats.PROOF_PROPOSAL, asked)
 
 
@@ -39,7 +40,7 @@ def check_shared(message: Message) -> None:
     if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
         raise PeerError("bad_request", f"{message.type} is not a proof request")
     read_service(message)
-    wire_request.items(enclosed(message, formats.PROOF_REQUEST))
+    read_items(enclosed(message, formats.PROOF_REQUEST))
 
 
 def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:

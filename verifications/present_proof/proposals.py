@@ -9,8 +9,9 @@ from typing import Any
 from agency.core.errors import Invalid, PeerError
 from connections.didcomm.formats import PROOF_PROPOSAL, enclosed, wire_of
 from connections.didcomm.message import Message
-from verifications.proofs import policy as rules
-from verifications.proofs.request import MAX_REFERENTS, PREDICATE_TYPES, to_policy
+from verifications.proofs import proof_policy
+from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
+from verifications.proofs.request_reading import policy_from_request
 
 RESTRICTION = {
     "credentialDefinitionId": "cred_def_id",
@@ -102,7 +103,9 @@ def _check_sayable(policy: dict) -> None:
 def read(message: Message) -> tuple[dict, dict]:
     """(preview, policy) of a received proposal. PeerError if it cannot be read or asked for."""
     if wire_of(message).version != "1.0":
-        policy = _as_stored(to_policy(MAY_LACK | enclosed(message, PROOF_PROPOSAL)))
+        policy = _as_stored(
+            policy_from_request(MAY_LACK | enclosed(message, PROOF_PROPOSAL))
+        )
         return _preview(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):
@@ -122,7 +125,7 @@ def read(message: Message) -> tuple[dict, dict]:
 def _as_stored(policy: dict) -> dict:
     """Normalised: what is proposed keeps to the rules of any policy that is asked for here."""
     try:
-        return rules.normalise(policy)
+        return proof_policy.normalise(policy)
     except Invalid as error:
         raise PeerError("bad_proposal", error.message) from None
 

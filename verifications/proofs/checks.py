@@ -1,11 +1,11 @@
-"""The verifier's checklist (docs/verification.md): what makes a presentation an answer.
+"""The verifier's checklist (docs/verification.md): what makes a presentation a valid answer.
 
-`anoncreds` proves only what the presentation itself claims. These rules, in this order, see to it
-that the claim is what was asked; the library comes last and only if all of them pass:
+`anoncreds` proves only what the presentation itself claims. These rules, in this order, make sure
+that the claim is what was asked for. The library comes last, and only if all rules pass:
 
     malformed             it has the shape of a presentation, every leaf included
     identifiers           as many identifiers as sub-proofs; every answer points to one
-    nothing_more          nothing is answered or proven that was not asked
+    nothing_more          nothing is answered or proven that was not asked for
     exponents, challenge  the numbers that CL signatures need checked and the library does not check
     answered              every item once, in one sub-proof, in the form asked
     self_attested         never: no policy allows it
@@ -15,64 +15,67 @@ that the claim is what was asked; the library comes last and only if all of them
     revealed              shown or hidden as it is proven
     predicates            attribute, comparison, number and value are those of the sub-proof
     encoding              the shown text is the one that was signed
-    restrictions, values  evaluated by us on what we resolved, exact spelling
+    restrictions, values  evaluated by us on what we resolved, exact to the letter
     non_revocation        where it is asked for and the definition is revocable: a proof of it, with
                           its registry and time
     revocation_registry   the registry is of that definition and of its issuer
     status_list           the list is the newest one up to the time asked for
     signature             the library's verdict
 
-A rule that fails for an item leaves the later ones for that item out ("skipped").
+A rule that fails for an item leaves out the later ones for that item ("skipped").
 
 Where non-revocation is asked for, `signature` fails as "revoked_or_invalid": one challenge binds
-all parts, so nobody can tell which of the two it is. Where it is not asked for, a proof of it may
-be there; it must then fit its registry and some list of it, as the challenge covers it.
+all parts, so nobody can tell which of the two it is. Where it is not asked for, a presentation may
+prove it all the same. The proof must then fit its registry and some list of it, because the
+challenge covers it.
 
 What the non-revocation proof is bound to, read in anoncreds-clsignatures 0.3:
 - to the challenge, the nonce and all other parts by its eight T values, which the library computes,
-  and by its seven points, which the library takes as they come: `challenge` requires them there;
-- to the accumulator and the keys of the list and the registry that we resolve, never to their ids:
-  hence `revocation_registry`, for anybody can publish a registry in which nothing is revoked;
-- to the list's moment not at all: an old list with an old witness holds for ever, hence
+  and by its seven points, which the library accepts as they are: `challenge` requires them there;
+- to the accumulator and the keys of the list and the registry that we resolve, never to their ids.
+  Hence `revocation_registry`: anybody can publish a registry in which nothing is revoked;
+- to the list's time not at all: an old list with an old witness verifies forever. Hence
   `status_list`, and the library gets the request without its intervals;
 - to the credential by the number m2 only, modulo the order of the curve's groups. Honest proofs
   mask m2 with 2432 bits, so its size cannot be bounded here. So it says that some credential of the
   definition is not revoked: with the non-revocation secrets of any holder whose own is not, a
   holder whose credential is revoked makes a proof that verifies. It takes two who collude, not
   only one who holds two. This is a limit of the signature scheme as published that no verifier can
-  see or mend; docs/verification.md says what helps.
-Points are checked to lie on the curve, not in the subgroup of the pairing; no use of that is known.
+  see or fix; docs/verification.md says what helps.
+Points are checked to lie on the curve, not in the subgroup of the pairing; no attack is known.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from verifications.proofs import presentation as reader
-from verifications.proofs import request as wire
-from verifications.proofs.presentation import (
-    SINGLE,
+from verifications.proofs.presentation_reading import (
+    SINGLE_VALUE,
     Answer,
+    MalformedPresentation,
     Presentation,
     SubProof,
     Value,
+    read_presentation,
 )
-from verifications.proofs.request import Item
-from verifications.proofs.selection import Registry
+from verifications.proofs.proof_items import Item, credential_facts, matches_facts
+from verifications.proofs.request_reading import prune_request, read_items
+from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
 from wallets.anoncreds import common_view
 
+# The largest honest numbers: the exponent e of a signature, and a response that hides a value.
 EXPONENT_BITS = 457
-LINK_SECRET = "master_secret"
 RESPONSE_BITS = 593
+LINK_SECRET_LABEL = "master_secret"
 
-_KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
+_LIBRARY_KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
 
 
 class Check(NamedTuple):
     """policy_name: None for the whole presentation. status: pass, fail or skipped.
 
-    code: stable and set only on a failure; message: a plain sentence, empty on success.
+    code: stable, and set only on a failure; message: a plain sentence, empty on success.
     """
 
     policy_name: str | None
@@ -83,7 +86,7 @@ class Check(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """proof: see `check`."""
+    """proof: see `judge_presentation`."""
 
     is_valid: bool
     checks: list[Check]
@@ -109,561 +112,646 @@ UNKNOWN_TIMESTAMP = Failure(
 STALE = Failure("stale", "The answer uses a list of revocations that is too old.")
 
 
-def check(
+def judge_presentation(
     request: dict,
     presentation: Any,
-    registry: Registry,
+    ledger: LedgerReader,
     judged_at: int | None = None,
 ) -> Outcome:
     """Judge a presentation against the request as we stored it, restrictions and nonce included.
 
-    That a request is answered once only is kept by the state of its verification, not here.
-    judged_at: unix seconds that take the place of every time at which the request wants
-    credentials not revoked ("validNow" at receipt); it asks for nothing by itself.
-    Nothing in the presentation raises; `registry` may, when a ledger is out of reach.
-    `proof` has one entry for each policy item, in the API's field names: what the holder *sent*,
+    That a request is answered only once is ensured by the state of its verification, not here.
+    judged_at: unix seconds that replace every time at which the request wants credentials not
+    revoked ("validNow" at receipt); it asks for nothing by itself.
+    Nothing in the presentation raises; `ledger` may, if it cannot be reached.
+    `proof` has one entry for each policy item, with the API's field names: what the holder *sent*,
     to be believed only if `is_valid`. An item without an answer has no value. A predicate has the
     value "true" if it was proven, else "false", and never the attribute's value.
     """
-    items = wire.items(request)
+    items = read_items(request)
     try:
-        case = Case(request, items, reader.read(presentation), registry, judged_at)
-    except reader.Malformed:
+        sent = read_presentation(presentation)
+    except MalformedPresentation:
         failure = Failure(
             "malformed", "The answer does not have the shape of a presentation."
         )
-        checks = [_check(None, "malformed", failure)]
         return Outcome(
-            False, checks, {item.policy_name: _shown(item, [], False) for item in items}
+            is_valid=False,
+            checks=[_check_of(None, "malformed", failure)],
+            proof={item.policy_name: _proof_entry(item, [], False) for item in items},
         )
-    checks = list(_judge(case))
-    is_valid = all(one.status == "pass" for one in checks)
-    proof = {
-        item.policy_name: _shown(item, case.answers(item), is_valid) for item in items
-    }
-    return Outcome(is_valid, checks, proof)
+    judgement = Judgement(request, items, sent, ledger, judged_at)
+    checks = list(_run_rules(judgement))
+    is_valid = all(check.status == "pass" for check in checks)
+    return Outcome(is_valid, checks, _proof(judgement, is_valid))
 
 
-def proof_of(request: dict, presentation: dict, registry: Registry) -> dict[str, dict]:
-    """The `proof` of a presentation of our own: what it shows of each policy item."""
-    items = wire.items(request)
-    case = Case(request, items, reader.read(presentation), registry, None)
-    return {item.policy_name: _shown(item, case.answers(item), True) for item in items}
+def proof_of_own_presentation(
+    request: dict, presentation: dict, ledger: LedgerReader
+) -> dict[str, dict]:
+    """The `proof` of a presentation that we made: what it shows of each policy item."""
+    sent = read_presentation(presentation)
+    judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
+    return _proof(judgement, is_valid=True)
 
 
-class Case:
-    """What is judged, and what is known about it."""
+class Judgement:
+    """What is judged, and what the ledger says of it."""
 
     def __init__(
         self,
         request: dict,
         items: list[Item],
         sent: Presentation,
-        registry: Registry,
+        ledger: LedgerReader,
         judged_at: int | None,
     ):
         self.request = request
         self.items = items
         self.sent = sent
-        self.registry = registry
+        self.ledger = ledger
         self.judged_at = judged_at
-        self._lists: dict[tuple[str, int], dict | None] = {}
+        self._status_lists: dict[tuple[str, int], dict | None] = {}
 
-    def answers(self, item: Item) -> list[Answer]:
-        """Those to the item itself."""
+    def own_answers(self, item: Item) -> list[Answer]:
+        """The answers to the referents of the item itself."""
         part = self.sent.predicates if item.is_predicate else self.sent.attributes
         return [answer for name in item.referents for answer in part.get(name, [])]
 
-    def companions(self, item: Item, name: str) -> list[Answer]:
-        """Those that show an attribute for the item's value restriction."""
+    def companion_answers(self, item: Item, name: str) -> list[Answer]:
+        """The answers that show an attribute for the item's value restriction."""
         return self.sent.attributes.get(item.companions.get(name, ""), [])
 
-    def statements(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
-        """All of both, with the attribute names that they are about."""
-        own = [(answer, item.attribute_names) for answer in self.answers(item)]
+    def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
+        """Its own answers and those of its companions, with the attributes they are about."""
+        own = [(answer, item.attribute_names) for answer in self.own_answers(item)]
         return own + [
             (answer, (name,))
             for name in item.companions
-            for answer in self.companions(item, name)
+            for answer in self.companion_answers(item, name)
         ]
 
     def sub_proofs(self, item: Item) -> dict[int, SubProof]:
-        """Those that answer the item or its companions."""
-        indexes = {answer.index for answer, _ in self.statements(item)} - {None}
-        return {
-            index: self.sent.sub_proofs[index] for index in indexes if index is not None
+        """By index, the sub-proofs that answer the item or its companions."""
+        indexes = {
+            answer.index
+            for answer, _ in self.all_answers(item)
+            if answer.index is not None
         }
+        return {index: self.sent.sub_proofs[index] for index in sorted(indexes)}
 
     @cached_property
     def resolved(self) -> list[tuple[dict, dict] | None]:
-        """For each sub-proof its definition and that definition's schema, if we know both."""
-        ids = [one.definition_id for one in self.sent.identifiers]
-        found = {name: self._resolve(name) for name in dict.fromkeys(ids)}
-        return [found[name] for name in ids]
+        """For each sub-proof its (definition, schema) on the ledger, if it knows both."""
+        ids = [identifier.definition_id for identifier in self.sent.identifiers]
+        known = {name: self._resolve_definition(name) for name in dict.fromkeys(ids)}
+        return [known[name] for name in ids]
 
-    def _resolve(self, definition_id: str) -> tuple[dict, dict] | None:
-        definition = self.registry.definition(definition_id)
-        schema = self.registry.schema(definition["schemaId"]) if definition else None
+    def _resolve_definition(self, definition_id: str) -> tuple[dict, dict] | None:
+        definition = self.ledger.definition(definition_id)
+        schema = self.ledger.schema(definition["schemaId"]) if definition else None
         return (definition, schema) if definition and schema else None
 
     @cached_property
-    def registries(self) -> list[dict | None]:
-        """For each sub-proof the registry that it names, if we know it."""
-        ids = [one.registry_id for one in self.sent.identifiers]
-        found = {
-            name: self.registry.registry(name) for name in dict.fromkeys(ids) if name
+    def revocation_registries(self) -> list[dict | None]:
+        """For each sub-proof the revocation registry that it names, if the ledger knows it."""
+        ids = [identifier.registry_id for identifier in self.sent.identifiers]
+        known = {
+            name: self.ledger.registry(name) for name in dict.fromkeys(ids) if name
         }
-        return [found.get(name or "") for name in ids]
+        return [known.get(name or "") for name in ids]
 
-    def list_at(self, index: int, time: int | None) -> dict | None:
-        """The newest list up to that time of the registry that a sub-proof names."""
+    def status_list(self, index: int, time: int | None) -> dict | None:
+        """The newest list up to that time, of the registry that a sub-proof names."""
         name = self.sent.identifiers[index].registry_id
-        if name is None or time is None or self.registries[index] is None:
+        if name is None or time is None or self.revocation_registries[index] is None:
             return None
-        if (name, time) not in self._lists:
-            self._lists[name, time] = self.registry.status_list(name, time)
-        return self._lists[name, time]
+        if (name, time) not in self._status_lists:
+            self._status_lists[name, time] = self.ledger.status_list(name, time)
+        return self._status_lists[name, time]
 
-    def due(self, item: Item) -> int | None:
+    def non_revoked_at(self, item: Item) -> int | None:
         """When the item's credential must not be revoked; None if that is not asked for."""
         if item.non_revoked is None:
             return None
-        return wire.end(item.non_revoked) if self.judged_at is None else self.judged_at
+        if self.judged_at is not None:
+            return self.judged_at
+        return item.non_revoked.latest_timestamp
 
-    def non_revocations(self, item: Item) -> list[int]:
-        """The sub-proofs for the item that prove non-revocation."""
+    def non_revocation_proofs(self, item: Item) -> list[int]:
+        """The indexes of the item's sub-proofs that prove non-revocation."""
         return [
             index
-            for index, one in self.sub_proofs(item).items()
-            if one.proves_non_revocation
+            for index, sub_proof in self.sub_proofs(item).items()
+            if sub_proof.proves_non_revocation
         ]
 
-    def fits_registry(self, index: int) -> bool:
+    def registry_fits_definition(self, index: int) -> bool:
         """Whether a sub-proof names a registry of its definition, made by the same issuer."""
-        known, found = self.resolved[index], self.registries[index]
-        if known is None or found is None:
+        known = self.resolved[index]
+        registry = self.revocation_registries[index]
+        if known is None or registry is None:
             return False
-        name = self.sent.identifiers[index].definition_id
-        return found["credDefId"] == name and found["issuerId"] == known[0]["issuerId"]
+        definition, _ = known
+        is_of_definition = (
+            registry["credDefId"] == self.sent.identifiers[index].definition_id
+        )
+        return is_of_definition and registry["issuerId"] == definition["issuerId"]
 
     @cached_property
-    def shown(self) -> list[dict[str, set[str]]]:
-        """For each sub-proof: label -> the encoded values that the answers give for it."""
+    def shown_values(self) -> list[dict[str, set[str]]]:
+        """For each sub-proof: label -> the encoded values that the answers show for it."""
         shown: list[dict[str, set[str]]] = [{} for _ in self.sent.sub_proofs]
-        for answer, names in (
-            one for item in self.items for one in self.statements(item)
-        ):
-            if answer.index is not None:
-                for label, value in _labelled(answer, names):
+        for item in self.items:
+            for answer, names in self.all_answers(item):
+                if answer.index is None:
+                    continue
+                for label, value in _values_by_label(answer, names):
                     shown[answer.index].setdefault(label, set()).add(value.encoded)
         return shown
 
     @cached_property
-    def compared(self) -> list[set[tuple[str, str, int]]]:
-        """For each sub-proof: the comparisons that the answers say it proves."""
-        compared: list[set[tuple[str, str, int]]] = [
-            set() for _ in self.sent.sub_proofs
-        ]
-        for item in filter(lambda item: item.is_predicate, self.items):
-            for referent, (kind, threshold) in zip(
-                item.referents, item.bounds, strict=True
-            ):
+    def claimed_comparisons(self) -> list[set[tuple[str, str, int]]]:
+        """For each sub-proof: the (label, kind, threshold) that the answers say it proves."""
+        claimed: list[set[tuple[str, str, int]]] = [set() for _ in self.sent.sub_proofs]
+        for item in self.items:
+            if not item.is_predicate:
+                continue
+            label = common_view(item.attribute_names[0])
+            pairs = zip(item.referents, item.comparisons, strict=True)
+            for referent, (predicate_type, threshold) in pairs:
+                claim = (label, _LIBRARY_KINDS[predicate_type], threshold)
                 for answer in self.sent.predicates.get(referent, []):
-                    claim = (
-                        common_view(item.attribute_names[0]),
-                        _KINDS[kind],
-                        threshold,
-                    )
-                    compared[answer.index or 0].add(claim)
-        return compared
+                    claimed[answer.index or 0].add(claim)
+        return claimed
 
 
-def identifiers(case: Case) -> Failure | None:
-    count = len(case.sent.sub_proofs)
-    if len(case.sent.identifiers) == count and all(
-        index < count for index in _pointers(case)
+def check_identifiers(judgement: Judgement) -> Failure | None:
+    count = len(judgement.sent.sub_proofs)
+    if len(judgement.sent.identifiers) == count and all(
+        index < count for index in _answered_sub_proofs(judgement)
     ):
         return None
     message = "The proofs and the credentials they name do not correspond."
     return Failure("identifiers_mismatch", message)
 
 
-def nothing_more(case: Case) -> Failure | None:
-    sent = case.sent
-    asked = (
-        sent.attributes.keys() <= case.request["requested_attributes"].keys()
-        and sent.predicates.keys() <= case.request["requested_predicates"].keys()
-    )
-    if asked and _pointers(case) == set(range(len(sent.sub_proofs))):
+def check_nothing_more(judgement: Judgement) -> Failure | None:
+    sent = judgement.sent
+    requested = judgement.request
+    if (
+        sent.attributes.keys() <= requested["requested_attributes"].keys()
+        and sent.predicates.keys() <= requested["requested_predicates"].keys()
+        and _answered_sub_proofs(judgement) == set(range(len(sent.sub_proofs)))
+    ):
         return None
-    return Failure("unrequested", "The answer holds something that was not asked for.")
+    message = "The answer contains something that was not asked for."
+    return Failure("unrequested", message)
 
 
-def exponents(case: Case) -> Failure | None:
+def check_exponents(judgement: Judgement) -> Failure | None:
     """Unbounded, `e` lets anybody forge a credential from the public key alone: take e = 1."""
-    for one in case.sent.sub_proofs:
-        responses = [*one.responses.values(), *one.roots]
-        small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
-        if not small or not 0 <= one.exponent < 2**EXPONENT_BITS:
+    for sub_proof in judgement.sent.sub_proofs:
+        responses = [*sub_proof.responses.values(), *sub_proof.roots]
+        is_small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
+        if not is_small or not 0 <= sub_proof.exponent < 2**EXPONENT_BITS:
             message = "A number in the proof is larger than an honest one can be."
             return Failure("proof_out_of_range", message)
     return None
 
 
-def challenge(case: Case) -> Failure | None:
+def check_challenge(judgement: Judgement) -> Failure | None:
     """A commitment chosen after the challenge proves nothing."""
-    committed = {number for one in case.sent.sub_proofs for number in one.commitments}
-    if committed <= case.sent.hashed:
+    committed = {
+        number
+        for sub_proof in judgement.sent.sub_proofs
+        for number in sub_proof.commitments
+    }
+    if committed <= judgement.sent.hashed:
         return None
     return Failure(
         "challenge_incomplete", "The proof is not bound to its own challenge."
     )
 
 
-def answered(case: Case, item: Item) -> Failure | None:
-    own = case.answers(item)
-    companions = [case.companions(item, name) for name in item.companions]
-    if len(own) > len(item.referents) or any(
-        len(answers) > 1 for answers in companions
+def check_answered(judgement: Judgement, item: Item) -> Failure | None:
+    answers = judgement.own_answers(item)
+    companions = [judgement.companion_answers(item, name) for name in item.companions]
+    if len(answers) > len(item.referents) or any(
+        len(companion) > 1 for companion in companions
     ):
         return Failure("answered_twice", "The item is answered more than once.")
-    if len({answer.index for answer in own}) > 1:
+    if len({answer.index for answer in answers}) > 1:
         return Failure("split_answer", "One credential must answer all of this item.")
-    if len(own) < len(item.referents):
+    if len(answers) < len(item.referents):
         return Failure("unanswered", "The holder did not answer this item.")
-    if not all(_in_form(case, item, answer) for answer in own):
+    if not all(_has_asked_form(judgement, item, answer) for answer in answers):
         return Failure(
             "wrong_form", "The item is not answered in the form it was asked in."
         )
     return None
 
 
-def self_attested(case: Case, item: Item) -> Failure | None:
-    if all(answer.index is not None for answer, _ in case.statements(item)):
+def check_self_attested(judgement: Judgement, item: Item) -> Failure | None:
+    if all(answer.index is not None for answer, _ in judgement.all_answers(item)):
         return None
     return Failure(
         "self_attested", "The holder only claims this; no credential proves it."
     )
 
 
-def definition(case: Case, item: Item) -> Failure | None:
-    if all(case.resolved[index] for index in case.sub_proofs(item)):
+def check_definition(judgement: Judgement, item: Item) -> Failure | None:
+    if all(judgement.resolved[index] for index in judgement.sub_proofs(item)):
         return None
     return Failure(
         "unknown_definition", "The ledger does not know the credential's definition."
     )
 
 
-def schema(case: Case, item: Item) -> Failure | None:
-    for index in case.sub_proofs(item):
-        known = case.resolved[index]
-        if known and known[0]["schemaId"] != case.sent.identifiers[index].schema_id:
-            return Failure(
-                "schema_mismatch", "The credential is of another schema than it says."
-            )
+def check_schema(judgement: Judgement, item: Item) -> Failure | None:
+    for index in judgement.sub_proofs(item):
+        known = judgement.resolved[index]
+        if known is None:
+            continue
+        definition, _ = known
+        if definition["schemaId"] != judgement.sent.identifiers[index].schema_id:
+            message = "The credential is of another schema than it says."
+            return Failure("schema_mismatch", message)
     return None
 
 
-def attributes(case: Case, item: Item) -> Failure | None:
-    for answer, names in case.statements(item):
-        known = None if answer.index is None else case.resolved[answer.index]
-        if known and not set(map(common_view, names)) <= _labels(known[1]):
+def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
+    for answer, names in judgement.all_answers(item):
+        known = None if answer.index is None else judgement.resolved[answer.index]
+        if known and not set(map(common_view, names)) <= _schema_labels(known[1]):
             message = "The credential has no attribute of this name."
             return Failure("attribute_not_in_schema", message)
     return None
 
 
-def responses(case: Case, item: Item) -> Failure | None:
-    """The library does not read the response of an attribute that is shown. A predicate on that
+def check_responses(judgement: Judgement, item: Item) -> Failure | None:
+    """Each hidden attribute has one response, and a shown one has none.
+
+    The library does not read the response of an attribute that is shown. A predicate on that
     attribute could then be proven of any number, with a response made up for it.
     """
-    for index, sub_proof in case.sub_proofs(item).items():
-        known = case.resolved[index]
-        signed = _labels(known[1]) | {LINK_SECRET} if known else set()
+    for index, sub_proof in judgement.sub_proofs(item).items():
+        known = judgement.resolved[index]
+        signed = _schema_labels(known[1]) | {LINK_SECRET_LABEL} if known else set()
         if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
-            message = "The proof must hold one response for each hidden attribute, and no other."
+            message = (
+                "The proof must contain one response for each hidden attribute, and no "
+                "other."
+            )
             return Failure("malformed", message)
     return None
 
 
-def revealed(case: Case, item: Item) -> Failure | None:
-    for index, sub_proof in case.sub_proofs(item).items():
-        if case.shown[index] != {
-            label: {value} for label, value in sub_proof.revealed.items()
-        }:
+def check_revealed(judgement: Judgement, item: Item) -> Failure | None:
+    for index, sub_proof in judgement.sub_proofs(item).items():
+        proven = {label: {value} for label, value in sub_proof.revealed.items()}
+        if judgement.shown_values[index] != proven:
             message = "What the answer shows is not what the proof shows."
             return Failure("revealed_mismatch", message)
     return None
 
 
-def predicates(case: Case, item: Item) -> Failure | None:
+def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
     """The library trusts the name and the response that the holder writes into a predicate."""
-    for index, sub_proof in case.sub_proofs(item).items():
+    for index, sub_proof in judgement.sub_proofs(item).items():
+        claimed = judgement.claimed_comparisons[index]
+        if claimed and not item.is_predicate:
+            continue  # the items that compare report it
         proven = {
-            (one.label, one.kind, one.value)
-            for one in sub_proof.predicates
-            if sub_proof.responses.get(one.label) == one.response
+            (predicate.label, predicate.kind, predicate.value)
+            for predicate in sub_proof.predicates
+            if sub_proof.responses.get(predicate.label) == predicate.response
         }
-        bound = len(proven) == len(sub_proof.predicates)
-        blamed = item.is_predicate or not case.compared[index]
-        if blamed and not (bound and proven == case.compared[index]):
+        if len(proven) < len(sub_proof.predicates) or proven != claimed:
             message = "The comparison that is proven is not the one that was asked for."
             return Failure("predicate_mismatch", message)
     return None
 
 
-def encoding(case: Case, item: Item) -> Failure | None:
-    given = [answer for answer, _ in case.statements(item) if answer.index is not None]
-    texts = [value for answer in given for value in answer.values.values()]
-    if all(anoncreds.is_encoding_of(value.raw, value.encoded) for value in texts):
-        return None
-    return Failure("encoding", "The value shown is not the one that the issuer signed.")
+def check_encoding(judgement: Judgement, item: Item) -> Failure | None:
+    for answer, _ in judgement.all_answers(item):
+        if answer.index is None:
+            continue
+        for value in answer.values.values():
+            if not anoncreds.is_encoding_of(value.raw, value.encoded):
+                message = "The value shown is not the one that the issuer signed."
+                return Failure("encoding", message)
+    return None
 
 
-def restrictions(case: Case, item: Item) -> Failure | None:
+def check_restrictions(judgement: Judgement, item: Item) -> Failure | None:
     if not item.restrictions or all(
-        _met(case, item, index) for index in _places(case, item)
+        _restrictions_met_by_name(judgement, item, index)
+        for index in _own_sub_proofs(judgement, item)
     ):
         return None
     return Failure("restriction", "The credential does not meet the restrictions.")
 
 
-def values(case: Case, item: Item) -> Failure | None:
-    for index in _places(case, item):
-        met = _met(case, item, index)
-        if met and not any(_has_value(case, item, index, one) for one in met):
-            return Failure(
-                "value_restriction", "The credential does not show the required value."
-            )
+def check_values(judgement: Judgement, item: Item) -> Failure | None:
+    for index in _own_sub_proofs(judgement, item):
+        met = _restrictions_met_by_name(judgement, item, index)
+        if met and not any(
+            _shows_required_value(judgement, item, index, restriction)
+            for restriction in met
+        ):
+            message = "The credential does not show the required value."
+            return Failure("value_restriction", message)
     return None
 
 
-def non_revocation(case: Case, item: Item) -> Failure | None:
+def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
     """The library takes "not proven" for "not asked" where no registry is named."""
-    time = case.due(item)
-    for index, sub_proof in case.sub_proofs(item).items():
-        sent = case.sent.identifiers[index]
-        named = sent.registry_id is not None and sent.timestamp is not None
-        if time is None or not _is_revocable(case, index):
+    time = judgement.non_revoked_at(item)
+    if time is None:
+        return None
+    for index, sub_proof in judgement.sub_proofs(item).items():
+        if not _is_revocable(judgement, index):
             continue
-        if not (sub_proof.proves_non_revocation and named):
-            too_early = case.fits_registry(index) and case.list_at(index, time) is None
-            return NOT_YET_VALID if too_early else NON_REVOCATION_MISSING
+        identifier = judgement.sent.identifiers[index]
+        names_list = (
+            identifier.registry_id is not None and identifier.timestamp is not None
+        )
+        if sub_proof.proves_non_revocation and names_list:
+            continue
+        if (
+            judgement.registry_fits_definition(index)
+            and judgement.status_list(index, time) is None
+        ):
+            return NOT_YET_VALID
+        return NON_REVOCATION_MISSING
     return None
 
 
-def revocation_registry(case: Case, item: Item) -> Failure | None:
-    """Whoever keeps a registry decides what is revoked in it."""
-    if all(case.fits_registry(index) for index in case.non_revocations(item)):
+def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | None:
+    """Whoever controls a registry decides what is revoked in it."""
+    if all(
+        judgement.registry_fits_definition(index)
+        for index in judgement.non_revocation_proofs(item)
+    ):
         return None
-    message = "The registry of revocations is not one of the credential's issuer and definition."
-    return Failure("registry_mismatch", message)
+    return Failure(
+        "registry_mismatch",
+        "The registry of revocations is not one of the credential's issuer and "
+        "definition.",
+    )
 
 
-def status_list(case: Case, item: Item) -> Failure | None:
-    """A list that was superseded by then does not know of later revocations."""
-    time = case.due(item)
-    for index in case.non_revocations(item):
-        sent = case.sent.identifiers[index].timestamp
-        named = case.list_at(index, sent)
-        newest = named if time is None else case.list_at(index, time)
+def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
+    """A list that was replaced by then does not know of later revocations."""
+    time = judgement.non_revoked_at(item)
+    for index in judgement.non_revocation_proofs(item):
+        timestamp = judgement.sent.identifiers[index].timestamp
+        named = judgement.status_list(index, timestamp)
+        newest = named if time is None else judgement.status_list(index, time)
         if time is not None and newest is None:
             return NOT_YET_VALID
-        if named is None or named["timestamp"] != sent:
+        if named is None or named["timestamp"] != timestamp:
             return UNKNOWN_TIMESTAMP
-        if newest and newest["timestamp"] != sent:
-            return STALE if newest["timestamp"] > sent else UNKNOWN_TIMESTAMP
+        if newest and newest["timestamp"] > timestamp:
+            return STALE
+        if newest and newest["timestamp"] < timestamp:
+            return UNKNOWN_TIMESTAMP  # a list from after the time that was asked for
     return None
 
 
-def signature(case: Case) -> Failure | None:
-    pairs = list(zip(case.sent.identifiers, case.resolved, strict=True))
-    registries, lists = _resolved_registries(case)
-    referents = [*case.sent.attributes, *case.sent.predicates]
+def check_signature(judgement: Judgement) -> Failure | None:
+    sent = judgement.sent
+    schemas: dict[str, dict] = {}
+    definitions: dict[str, dict] = {}
+    for identifier, known in zip(sent.identifiers, judgement.resolved, strict=True):
+        if known:
+            definition, schema = known
+            definitions[identifier.definition_id] = definition
+            schemas[identifier.schema_id] = schema
+    registries, status_lists = _proven_registries(judgement)
+    referents = [*sent.attributes, *sent.predicates]
     if anoncreds.verify_presentation(
-        _for_library(case.sent),
-        wire.pruned(case.request, referents, keep_conditions=False),
-        {one.schema_id: known[1] for one, known in pairs if known},
-        {one.definition_id: known[0] for one, known in pairs if known},
+        _presentation_for_library(sent),
+        prune_request(judgement.request, referents, keep_conditions=False),
+        schemas,
+        definitions,
         registries,
-        lists,
+        status_lists,
     ):
         return None
     if any(
-        case.due(item) is not None and case.non_revocations(item) for item in case.items
+        judgement.non_revoked_at(item) is not None
+        and judgement.non_revocation_proofs(item)
+        for item in judgement.items
     ):
-        message = "The proof does not verify: a credential is revoked, or something was forged."
-        return Failure("revoked_or_invalid", message)
+        return Failure(
+            "revoked_or_invalid",
+            "The proof does not verify: a credential is revoked, or something was forged.",
+        )
     return Failure("signature", "The proof does not verify.")
 
 
-GENERAL_RULES: tuple[Callable[[Case], Failure | None], ...] = (
-    identifiers,
-    nothing_more,
-    exponents,
-    challenge,
-)
-ITEM_RULES: tuple[Callable[[Case, Item], Failure | None], ...] = (
-    answered,
-    self_attested,
-    definition,
-    schema,
-    attributes,
-    responses,
-    revealed,
-    predicates,
-    encoding,
-    restrictions,
-    values,
-    non_revocation,
-    revocation_registry,
-    status_list,
-)
+# By the name of the rule in the API (docs/verification.md), in the order in which they run.
+GENERAL_RULES: Mapping[str, Callable[[Judgement], Failure | None]] = {
+    "identifiers": check_identifiers,
+    "nothing_more": check_nothing_more,
+    "exponents": check_exponents,
+    "challenge": check_challenge,
+}
+ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
+    "answered": check_answered,
+    "self_attested": check_self_attested,
+    "definition": check_definition,
+    "schema": check_schema,
+    "attributes": check_attributes,
+    "responses": check_responses,
+    "revealed": check_revealed,
+    "predicates": check_predicates,
+    "encoding": check_encoding,
+    "restrictions": check_restrictions,
+    "values": check_values,
+    "non_revocation": check_non_revocation,
+    "revocation_registry": check_revocation_registry,
+    "status_list": check_status_list,
+}
 
 
-def _judge(case: Case) -> Iterator[Check]:
-    """All checks in order; what comes after a failure of the whole or of an item is skipped."""
-    stopped = False
-    for rule in GENERAL_RULES:
-        yield (
-            one := _skip(None, rule)
-            if stopped
-            else _check(None, rule.__name__, rule(case))
-        )
-        stopped = stopped or one.status == "fail"
-    failed = False
-    for item in case.items:
-        for one in _judge_item(case, item, stopped):
-            yield one
-            failed = failed or one.status != "pass"
-    stop = stopped or failed
-    yield _skip(None, signature) if stop else _check(None, "signature", signature(case))
+def _run_rules(judgement: Judgement) -> Iterator[Check]:
+    """All checks in order. What comes after a failure of the whole or of an item is skipped."""
+    general_failed = False
+    for name, rule in GENERAL_RULES.items():
+        if general_failed:
+            yield _skipped_check(None, name)
+            continue
+        check = _check_of(None, name, rule(judgement))
+        general_failed = check.status == "fail"
+        yield check
+    item_failed = False
+    for item in judgement.items:
+        for check in _run_item_rules(judgement, item, skip=general_failed):
+            item_failed = item_failed or check.status == "fail"
+            yield check
+    if general_failed or item_failed:
+        yield _skipped_check(None, "signature")
+    else:
+        yield _check_of(None, "signature", check_signature(judgement))
 
 
-def _judge_item(case: Case, item: Item, stopped: bool) -> Iterator[Check]:
-    for rule in ITEM_RULES:
-        if stopped:
-            yield _skip(item.policy_name, rule)
-        else:
-            yield (one := _check(item.policy_name, rule.__name__, rule(case, item)))
-            stopped = one.status == "fail"
+def _run_item_rules(judgement: Judgement, item: Item, skip: bool) -> Iterator[Check]:
+    for name, rule in ITEM_RULES.items():
+        if skip:
+            yield _skipped_check(item.policy_name, name)
+            continue
+        check = _check_of(item.policy_name, name, rule(judgement, item))
+        skip = check.status == "fail"
+        yield check
 
 
-def _check(policy_name: str | None, rule: str, failure: Failure | None) -> Check:
+def _check_of(policy_name: str | None, rule: str, failure: Failure | None) -> Check:
     if failure is None:
         return Check(policy_name, rule, "pass", None, "")
-    return Check(policy_name, rule, "fail", *failure)
+    return Check(policy_name, rule, "fail", failure.code, failure.message)
 
 
-def _skip(policy_name: str | None, rule: Callable) -> Check:
-    message = "Not looked at: an earlier check failed."
-    return Check(policy_name, rule.__name__, "skipped", None, message)
+def _skipped_check(policy_name: str | None, rule: str) -> Check:
+    message = "Not checked: an earlier check failed."
+    return Check(policy_name, rule, "skipped", None, message)
 
 
-def _pointers(case: Case) -> set[int]:
-    groups = [*case.sent.attributes.values(), *case.sent.predicates.values()]
-    return {one.index for answers in groups for one in answers if one.index is not None}
+def _answered_sub_proofs(judgement: Judgement) -> set[int]:
+    """The indexes that any answer points to, whether there is such a sub-proof or not."""
+    sent = judgement.sent
+    groups = [*sent.attributes.values(), *sent.predicates.values()]
+    return {
+        answer.index
+        for answers in groups
+        for answer in answers
+        if answer.index is not None
+    }
 
 
-def _resolved_registries(case: Case) -> tuple[dict[str, dict], list[dict]]:
-    """By id, and the lists of the times named, for all sub-proofs that prove non-revocation."""
+def _own_sub_proofs(judgement: Judgement, item: Item) -> set[int]:
+    """The index of the sub-proof that answers the item itself; empty if self-attested."""
+    answers = judgement.own_answers(item)
+    return {answer.index for answer in answers if answer.index is not None}
+
+
+def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict]]:
+    """(registries by id, lists of the times named) of what proves non-revocation."""
     registries: dict[str, dict] = {}
-    lists: list[dict] = []
-    for index, one in enumerate(case.sent.identifiers):
-        known, named = case.registries[index], case.list_at(index, one.timestamp)
-        if (
-            case.sent.sub_proofs[index].proves_non_revocation
-            and one.registry_id
-            and known
-        ):
-            registries[one.registry_id] = known
-            lists += [named] if named else []
-    return registries, lists
+    status_lists: list[dict] = []
+    for index, identifier in enumerate(judgement.sent.identifiers):
+        registry = judgement.revocation_registries[index]
+        if not judgement.sent.sub_proofs[index].proves_non_revocation:
+            continue
+        if identifier.registry_id is None or registry is None:
+            continue
+        registries[identifier.registry_id] = registry
+        status_list = judgement.status_list(index, identifier.timestamp)
+        if status_list:
+            status_lists.append(status_list)
+    return registries, status_lists
 
 
-def _for_library(sent: Presentation) -> dict:
-    """It asks for every registry that is named, also where nothing is proven about it."""
-    nothing = {"rev_reg_id": None, "timestamp": None}
-    pairs = zip(sent.sub_proofs, sent.body["identifiers"], strict=True)
-    named = [
-        one if proof.proves_non_revocation else one | nothing for proof, one in pairs
+def _presentation_for_library(sent: Presentation) -> dict:
+    """The library needs every registry that is named, also where nothing is proven about it."""
+    without_registry = {"rev_reg_id": None, "timestamp": None}
+    identifiers = [
+        identifier if sub_proof.proves_non_revocation else identifier | without_registry
+        for sub_proof, identifier in zip(
+            sent.sub_proofs, sent.body["identifiers"], strict=True
+        )
     ]
-    return sent.body | {"identifiers": named}
+    return sent.body | {"identifiers": identifiers}
 
 
-def _is_revocable(case: Case, index: int) -> bool:
-    known = case.resolved[index]
+def _is_revocable(judgement: Judgement, index: int) -> bool:
+    known = judgement.resolved[index]
     return known is not None and known[0]["value"].get("revocation") is not None
 
 
-def _places(case: Case, item: Item) -> set[int]:
-    """The sub-proof that answers the item itself, unless it is self-attested."""
-    return {answer.index for answer in case.answers(item) if answer.index is not None}
-
-
-def _in_form(case: Case, item: Item, answer: Answer) -> bool:
-    """Names asked as a group are shown as a group of exactly these names."""
+def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
+    """Whether names asked for as a group are shown as a group of exactly these names."""
     if item.is_predicate or answer.form in ("unrevealed_attrs", "self_attested_attrs"):
         return True
-    if case.request["requested_attributes"][item.referents[0]].get("names") is not None:
-        names = set(item.attribute_names)
-        return answer.form == "revealed_attr_groups" and set(answer.values) == names
-    return answer.form == "revealed_attrs"
+    asked = judgement.request["requested_attributes"][item.referents[0]]
+    if asked.get("names") is None:
+        return answer.form == "revealed_attrs"
+    names = set(item.attribute_names)
+    return answer.form == "revealed_attr_groups" and set(answer.values) == names
 
 
-def _labels(schema: dict) -> set[str]:
+def _schema_labels(schema: dict) -> set[str]:
     return set(map(common_view, schema["attrNames"]))
 
 
-def _labelled(answer: Answer, names: tuple[str, ...]) -> Iterator[tuple[str, Value]]:
+def _values_by_label(
+    answer: Answer, names: tuple[str, ...]
+) -> Iterator[tuple[str, Value]]:
     """What the answer shows, by label; names: the attributes it was asked for."""
     for name, value in answer.values.items():
-        yield common_view(names[0] if name == SINGLE else name), value
+        yield common_view(names[0] if name == SINGLE_VALUE else name), value
 
 
-def _met(case: Case, item: Item, index: int) -> list[dict]:
+def _restrictions_met_by_name(
+    judgement: Judgement, item: Item, index: int
+) -> list[dict]:
     """The alternatives that the credential meets, whatever values they require."""
-    known, name = case.resolved[index], case.sent.identifiers[index].definition_id
+    known = judgement.resolved[index]
     if known is None:
         return []
-    facts = wire.facts(name, *known)
-    return [one for one in item.restrictions if wire.meets_names(one, facts)]
+    definition, schema = known
+    definition_id = judgement.sent.identifiers[index].definition_id
+    facts = credential_facts(definition_id, definition, schema)
+    return [one for one in item.restrictions if matches_facts(one, facts)]
 
 
-def _has_value(case: Case, item: Item, index: int, restriction: dict) -> bool:
+def _shows_required_value(
+    judgement: Judgement, item: Item, index: int, restriction: dict
+) -> bool:
     """Whether the required value is shown, from the same credential, by an item not hidden."""
     required = restriction.get("value")
     if required is None:
         return True
-    label = common_view(required["attributeName"])
-    if any(answer.form == "unrevealed_attrs" for answer in case.answers(item)):
+    if any(answer.form == "unrevealed_attrs" for answer in judgement.own_answers(item)):
         return False
+    required_label = common_view(required["attributeName"])
     return any(
         value.raw == required["attributeValue"]
-        for answer, names in case.statements(item)
+        for answer, names in judgement.all_answers(item)
         if answer.index == index
-        for shown, value in _labelled(answer, names)
-        if shown == label
+        for label, value in _values_by_label(answer, names)
+        if label == required_label
     )
 
 
-def _shown(item: Item, answers: list[Answer], is_valid: bool) -> dict:
+def _proof(judgement: Judgement, is_valid: bool) -> dict[str, dict]:
+    return {
+        item.policy_name: _proof_entry(item, judgement.own_answers(item), is_valid)
+        for item in judgement.items
+    }
+
+
+def _proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
     """The item's entry in the proof; without values if it is not answered exactly once."""
     answer = answers[0] if len(answers) == len(item.referents) else None
     name = item.attribute_names[0]
     flags = {"revealed": False, "selfAttested": False, "conditional": item.is_predicate}
     if item.is_predicate:
-        return {
-            "name": name,
-            "value": "true" if answer and is_valid else "false",
-        } | flags
-    given = answer.values if answer else {}
-    texts = {one: given[one].raw for one in item.attribute_names if one in given}
-    texts |= {name: given[SINGLE].raw} if SINGLE in given else {}
+        value = "true" if answer and is_valid else "false"
+        return {"name": name, "value": value} | flags
+    values = answer.values if answer else {}
+    texts = {one: values[one].raw for one in item.attribute_names if one in values}
+    if SINGLE_VALUE in values:
+        texts[name] = values[SINGLE_VALUE].raw
     flags["selfAttested"] = answer is not None and answer.index is None
     flags["revealed"] = bool(texts) and not flags["selfAttested"]
+    entry: dict = {}
     if len(item.attribute_names) == 1:
-        return (
-            {"name": name} | ({"value": texts[name]} if name in texts else {}) | flags
-        )
-    return ({"attributes": texts} if texts else {}) | flags
+        entry["name"] = name
+        if name in texts:
+            entry["value"] = texts[name]
+    elif texts:
+        entry["attributes"] = texts
+    return entry | flags

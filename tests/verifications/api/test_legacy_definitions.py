@@ -4,7 +4,7 @@ import pytest
 
 from tests.support.errors import assert_error, error_of
 from verifications.api import legacy_requests
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ALLOWED = {
@@ -154,7 +154,7 @@ def test_it_is_deleted(faber):
 def test_there_and_back_a_policy_is_the_same(faber, requirement, kind):
     predicates = [POLICY["predicates"][0] | {"predicateType": kind}]
     body = POLICY | {"predicates": predicates, "revocationRequirement": requirement}
-    normal = policy.normalise(body)
+    normal = proof_policy.normalise(body)
     request = legacy_requests.from_policy(normal)
     made = define(faber, request)
     assert made["proofRequest"] == request

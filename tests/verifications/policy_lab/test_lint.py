@@ -6,7 +6,7 @@ import pytest
 
 from tests.fixtures import FIRST_LIST, ledger, stored
 from verifications.policy_lab import lint, trial
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 NOW = FIRST_LIST
 DEGREE, BADGE = stored("degree"), stored("badge")
@@ -34,7 +34,7 @@ def found(*items, samples=(), integers=INTEGERS, **more):
         "attributes": [item for item in items if "predicateType" not in item],
         "predicates": [item for item in items if "predicateType" in item],
     }
-    body, known = policy.normalise(body | more), ledger()
+    body, known = proof_policy.normalise(body | more), ledger()
     tried = trial.try_on(body, samples, known, NOW, integers)
     return [(one.code, one.path) for one in lint.lint(body, tried, known, NOW)]
 
@@ -287,7 +287,7 @@ def test_a_policy_that_names_very_much_is_looked_up_in_bounds():
     ]
     calls, known = [], ledger()
     known.definition = lambda name: calls.append(name)
-    body = policy.normalise({"name": "P", "version": "1", "attributes": items})
+    body = proof_policy.normalise({"name": "P", "version": "1", "attributes": items})
     tried = trial.try_on(body, [], known, NOW)
     findings = lint.lint(body, tried, known, NOW)
     assert len(calls) == lint.MAX_LOOKUPS

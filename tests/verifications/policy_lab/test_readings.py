@@ -5,7 +5,7 @@ import pytest
 from tests.fixtures import ledger, stored
 from tests.support.errors import assert_error, error_of
 from verifications.policy_lab import readings
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 DEGREE, BADGE = stored("degree"), stored("badge")
 BY_SCHEMA = {"schemaId": DEGREE.schema_id}
@@ -24,7 +24,9 @@ def asked(name, names, *restrictions):
         "attributeNames": names,
         "restrictions": list(restrictions),
     }
-    body = policy.normalise({"name": "Proof", "version": "1.0", "attributes": [item]})
+    body = proof_policy.normalise(
+        {"name": "Proof", "version": "1.0", "attributes": [item]}
+    )
     return readings.resolved(body, ledger())["attributes"][0]["attributeNames"]
 
 

@@ -10,7 +10,7 @@ from tests.support import queues, races, walks
 from tests.support.errors import assert_error, error_of
 from verifications.models import Verification
 from verifications.present_proof import messages, proposals
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
 PREDICATE = {
@@ -58,7 +58,7 @@ def test_both_sides_show_the_policy_and_the_proposal(faber):
     alice = faber.hosts()
     mine = proposes(alice, faber)
     [seen] = faber.get("/verifications")
-    assert mine["policy"] == seen["policy"] == policy.normalise(POLICY)
+    assert mine["policy"] == seen["policy"] == proof_policy.normalise(POLICY)
     assert mine["proposal"] == seen["proposal"]
     assert seen["proposal"]["comment"] == "What I can show"
     names = [
@@ -282,7 +282,7 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
 
 def test_a_preview_and_its_policy_are_the_same():
     restricted = [{"credentialDefinitionId": "c", "schemaId": "s", "issuerDid": "i"}]
-    body = policy.normalise(
+    body = proof_policy.normalise(
         POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
     )
     sent = messages.proposal(proposals.build(body), body, Wire(didcomm.PREFIX))
@@ -298,7 +298,9 @@ def test_the_proposal_is_sealed(faber):
 def test_a_bad_policy_raises_before_anything_is_sent():
     with pytest.raises(Invalid):
         proposals.build(
-            policy.normalise(POLICY | {"revocationRequirement": {"validNow": True}})
+            proof_policy.normalise(
+                POLICY | {"revocationRequirement": {"validNow": True}}
+            )
         )
 
 
@@ -317,7 +319,7 @@ def test_a_stale_copy_is_refused(faber):
 
 @pytest.mark.parametrize("absent", ["nonce", "name", "version"])
 def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absent):
-    wire, body = Wire(didcomm.PREFIX, "2.0"), policy.normalise(POLICY)
+    wire, body = Wire(didcomm.PREFIX, "2.0"), proof_policy.normalise(POLICY)
     sent = messages.proposal({}, body, wire)
     asked = didcomm.attached(didcomm.read(sent), "proposals~attach")
     del asked[absent]

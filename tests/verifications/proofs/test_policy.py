@@ -2,13 +2,13 @@ import pytest
 
 from agency.core.errors import Invalid
 from tests.support.presentations import attribute, predicate
-from verifications.proofs import policy
+from verifications.proofs import proof_policy
 
 NAME = {"policyName": "name"}
 
 
 def normalise(**members):
-    return policy.normalise({"name": "Proof", "version": "1.0"} | members)
+    return proof_policy.normalise({"name": "Proof", "version": "1.0"} | members)
 
 
 def errors(**members):
@@ -75,7 +75,7 @@ def test_a_normalised_policy_stays_as_it_is():
             "validNow": False,
         },
     )
-    assert policy.normalise(first) == first
+    assert proof_policy.normalise(first) == first
     assert first["revocationRequirement"]["validAt"] == "2030-01-31T10:00:00.000000Z"
 
 
@@ -285,16 +285,18 @@ def requiring(**requirement):
 )
 def test_a_requirement_becomes_a_moment_when_it_is_sent(requirement, time):
     written = requiring(**requirement)
-    assert policy.non_revoked_at(written, NOON) == time
-    assert policy.is_judged_at_receipt(written) is bool(requirement.get("validNow"))
+    assert proof_policy.non_revoked_at(written, NOON) == time
+    assert proof_policy.is_judged_at_receipt(written) is bool(
+        requirement.get("validNow")
+    )
 
 
 def test_a_moment_to_come_can_be_kept_but_not_sent():
     written = requiring(validAt="2023-11-14T22:14:21Z")
     with pytest.raises(Invalid) as refused:
-        policy.non_revoked_at(written, NOON)
+        proof_policy.non_revoked_at(written, NOON)
     assert refused.value.code == "not_yet_due"
-    assert policy.non_revoked_at(written, NOON + 1) == NOON + 1
+    assert proof_policy.non_revoked_at(written, NOON + 1) == NOON + 1
 
 
 def test_all_errors_are_told_at_once():

@@ -4,7 +4,17 @@ from hypothesis import strategies as st
 
 from agency.core.errors import Invalid, PeerError
 from tests.support.presentations import ask, attribute, predicate
-from verifications.proofs import policy, request
+from verifications.proofs import proof_policy
+from verifications.proofs.proof_items import Interval
+from verifications.proofs.request_building import (
+    build_request,
+    definitions_of_predicates,
+)
+from verifications.proofs.request_reading import (
+    policy_from_request,
+    prune_request,
+    read_items,
+)
 
 ADULT = predicate("age", ">=", 18)
 VALUE = {"value": {"attributeName": "degree", "attributeValue": "Maths"}}
@@ -84,9 +94,9 @@ def test_an_equality_is_asked_as_two_bounds_and_read_as_one_item():
         "age#min": ">=",
         "age#max": "<=",
     }
-    item = only(request.items(asked))
+    item = only(read_items(asked))
     assert (item.policy_name, item.predicate_type, item.threshold) == ("age", "==", 18)
-    assert item.bounds == [(">=", 18), ("<=", 18)]
+    assert item.comparisons == [(">=", 18), ("<=", 18)]
 
 
 @pytest.mark.parametrize("kind", [">=", ">"])
@@ -100,14 +110,14 @@ def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_it
         "p_type": "<=",
         "p_value": 2147483647,
     }
-    item = only(request.items(asked))
+    item = only(read_items(asked))
     assert (item.policy_name, item.predicate_type, item.threshold) == (
         "age",
         kind,
         value,
     )
-    assert item.bounds == [(kind, value), ("<=", 2147483647)] and item.is_bounded
-    [shown] = request.to_policy(asked)["predicates"]
+    assert item.comparisons == [(kind, value), ("<=", 2147483647)] and item.has_bound
+    [shown] = policy_from_request(asked)["predicates"]
     assert (shown["policyName"], shown["predicateType"]) == ("age", kind)
 
 
@@ -124,7 +134,7 @@ def test_a_comparison_that_a_text_meets_is_asked_with_a_bound_and_read_as_one_it
 def test_no_other_comparison_is_asked_with_a_bound(item):
     asked = ask(item)
     assert list(asked["requested_predicates"]) == ["age"]
-    assert not only(request.items(asked)).is_bounded
+    assert not only(read_items(asked)).has_bound
 
 
 @pytest.mark.parametrize(
@@ -149,14 +159,14 @@ def test_no_bound_is_asked_where_nothing_but_integers_meets_the_item(
         "version": "1",
         "predicates": [predicate("A ge", ">", 1, *restrictions)],
     }
-    written = policy.normalise(body)
+    written = proof_policy.normalise(body)
     integers = {"a": {"age", "b"}, "b": {"age"}, "other": {"salary"}}
-    asked = request.build(written, "5", None, integers)
+    asked = build_request(written, "5", None, integers)
     assert ("A ge#bound" in asked["requested_predicates"]) is has_bound
     named = {
         one["credentialDefinitionId"] for one in restrictions if "issuerDid" not in one
     }
-    assert request.definitions_of_predicates(written) == named
+    assert definitions_of_predicates(written) == named
 
 
 @pytest.mark.parametrize("part", ["attributes", "predicates"])
@@ -168,11 +178,13 @@ def test_a_stored_policy_with_an_item_named_as_a_bound_is_refused(part, turn):
         "attributeNames": ["age"],
     }
     older |= {"predicateType": "<=", "predicateValue": 30}
-    stored = policy.normalise({"name": "P", "version": "1", "predicates": [ADULT]})
-    request.build(stored, "5")
+    stored = proof_policy.normalise(
+        {"name": "P", "version": "1", "predicates": [ADULT]}
+    )
+    build_request(stored, "5")
     stored[part] = [*stored[part], older][::turn]
     with pytest.raises(Invalid) as refused:
-        request.build(stored, "5")
+        build_request(stored, "5")
     assert refused.value.code == "invalid_policy"
 
 
@@ -187,13 +199,12 @@ def test_what_looks_like_a_bound_and_is_none_stays_an_item_of_its_own():
         (compare(">=", 18), bound | {"restrictions": [{"schema_name": "x"}]}),
         (compare(">=", 18), bound | {"non_revoked": {"to": 7}}),
     ):
-        read = request.items(foreign(predicates={"age": base, "age#bound": other}))
+        read = read_items(foreign(predicates={"age": base, "age#bound": other}))
         assert [item.policy_name for item in read] == ["age", "age#bound"]
     assert (
-        only(request.items(foreign(predicates={"#bound": bound}))).policy_name
-        == "#bound"
+        only(read_items(foreign(predicates={"#bound": bound}))).policy_name == "#bound"
     )
-    alone = only(request.items(foreign(predicates={"age#bound": bound})))
+    alone = only(read_items(foreign(predicates={"age#bound": bound})))
     assert alone.policy_name == "age#bound"
 
 
@@ -202,7 +213,7 @@ def test_the_bound_of_another_verifier_is_folded_too():
         {"age": {"name": "name"}},
         {"p#bound": compare("<=", 2147483647), "p": compare(">", 0)},
     )
-    assert [item.policy_name for item in request.items(asked)] == ["age", "p"]
+    assert [item.policy_name for item in read_items(asked)] == ["age", "p"]
 
 
 def test_a_required_value_is_shown_by_a_companion():
@@ -214,7 +225,7 @@ def test_a_required_value_is_shown_by_a_companion():
             "restrictions": [{"issuer_did": "did", "attr::degree::value": "Maths"}],
         }
     }
-    assert only(request.items(asked)).companions == {"degree": "age#value:degree"}
+    assert only(read_items(asked)).companions == {"degree": "age#value:degree"}
 
 
 @pytest.mark.parametrize("names", [["degree"], ["De gree", "name"]])
@@ -231,7 +242,7 @@ def test_alternatives_that_name_one_attribute_share_a_companion():
         ["Maths"],
         ["Law"],
     ]
-    assert len(request.items(asked)) == 1
+    assert len(read_items(asked)) == 1
 
 
 def test_the_policy_is_read_back_from_its_request():
@@ -247,23 +258,23 @@ def test_the_policy_is_read_back_from_its_request():
         "attributes": items[:2],
         "predicates": items[2:],
     }
-    written = policy.normalise(body)
-    assert request.to_policy(request.build(written, "5")) == written
+    written = proof_policy.normalise(body)
+    assert policy_from_request(build_request(written, "5")) == written
 
 
 def test_non_revocation_is_asked_for_at_one_moment():
     asked = ask(attribute("name"), predicate("age", "==", 18), at=1_700_000_000)
     assert asked["non_revoked"] == {"from": 1_700_000_000, "to": 1_700_000_000}
-    moment = request.Interval(1_700_000_000, 1_700_000_000)
-    assert [item.non_revoked for item in request.items(asked)] == [moment, moment]
-    required = request.to_policy(asked)["revocationRequirement"]
+    moment = Interval(1_700_000_000, 1_700_000_000)
+    assert [item.non_revoked for item in read_items(asked)] == [moment, moment]
+    required = policy_from_request(asked)["revocationRequirement"]
     assert required == {"validAt": "2023-11-14T22:13:20.000000Z"}
 
 
 def test_without_a_moment_non_revocation_is_not_asked_for():
     asked = ask(attribute("name"))
-    assert "non_revoked" not in asked and only(request.items(asked)).non_revoked is None
-    assert "revocationRequirement" not in request.to_policy(asked)
+    assert "non_revoked" not in asked and only(read_items(asked)).non_revoked is None
+    assert "revocationRequirement" not in policy_from_request(asked)
 
 
 def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
@@ -275,9 +286,9 @@ def test_the_interval_of_an_item_takes_the_place_of_that_of_the_request():
         {"p": compare(non_revoked={"from": 3})},
         non_revoked={"from": 1, "to": 9},
     )
-    found = {item.policy_name: item.non_revoked for item in request.items(asked)}
+    found = {item.policy_name: item.non_revoked for item in read_items(asked)}
     assert found == {"a": (None, 7), "b": (1, 9), "p": (3, None)}
-    assert request.to_policy(asked)["revocationRequirement"]["validAt"].endswith(
+    assert policy_from_request(asked)["revocationRequirement"]["validAt"].endswith(
         "00:09.000000Z"
     )
 
@@ -294,7 +305,7 @@ def test_the_latest_interval_of_the_items_is_shown(intervals, shown):
     items = {
         str(n): {"name": "a", "non_revoked": one} for n, one in enumerate(intervals)
     }
-    assert request.to_policy(foreign(items))["revocationRequirement"] == shown
+    assert policy_from_request(foreign(items))["revocationRequirement"] == shown
 
 
 @pytest.mark.parametrize("member", ["request", "item"])
@@ -307,21 +318,21 @@ def test_an_interval_that_is_none_is_the_peers_fault(member, interval):
     item, head = {"name": "name"}, {}
     (head if member == "request" else item)["non_revoked"] = interval
     with pytest.raises(PeerError) as refused:
-        request.items(foreign({"n": item}, **head))
+        read_items(foreign({"n": item}, **head))
     assert refused.value.code == "request_malformed"
 
 
 def test_items_of_different_intervals_are_not_folded():
     later = {"non_revoked": {"to": 9}}
     pair = {"x#min": compare(">="), "x#max": compare("<=", **later)}
-    assert [one.policy_name for one in request.items(foreign({}, pair))] == [
+    assert [one.policy_name for one in read_items(foreign({}, pair))] == [
         "x#min",
         "x#max",
     ]
     restrictions = {"restrictions": [{"attr::degree::value": "Maths"}]}
     shown = {"n": {"name": "name"} | restrictions, "n#value:degree": {"name": "degree"}}
     shown["n#value:degree"] |= restrictions | later
-    assert len(request.items(foreign(shown))) == 2
+    assert len(read_items(foreign(shown))) == 2
 
 
 NAMES = st.text("ab #:", min_size=1, max_size=4)
@@ -362,10 +373,10 @@ def test_any_valid_policy_survives_the_wire(attributes, predicates):
         "predicates": predicates,
     }
     try:
-        written = policy.normalise(body)
+        written = proof_policy.normalise(body)
     except Invalid:
         return
-    assert request.to_policy(request.build(written, "5")) == written
+    assert policy_from_request(build_request(written, "5")) == written
 
 
 def test_a_foreign_request_keeps_its_referents_as_names():
@@ -373,7 +384,7 @@ def test_a_foreign_request_keeps_its_referents_as_names():
         {"0_name_uuid": {"name": "name", "restrictions": [{"cred_def_id": "d"}]}},
         {"0_age_GE_uuid": compare(restrictions=None)},
     )
-    assert request.to_policy(asked) == {
+    assert policy_from_request(asked) == {
         "name": "Proof",
         "version": "1.0",
         "attributes": [
@@ -401,13 +412,13 @@ def test_newer_names_of_issuers_are_read_and_markers_of_the_item_itself_dropped(
         "attr::NAME::marker": "1",
         "rev_reg_id": None,
     }
-    item = only(request.items(foreign({"n": {"name": "name", "restrictions": [tags]}})))
+    item = only(read_items(foreign({"n": {"name": "name", "restrictions": [tags]}})))
     assert item.restrictions == [{"issuerDid": "i", "schemaIssuerDid": "s"}]
 
 
 @pytest.mark.parametrize("empty", [None, [], [{}], [{"schema_name": "Degree"}, {}]])
 def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
-    item = only(request.items(foreign({"n": {"name": "name", "restrictions": empty}})))
+    item = only(read_items(foreign({"n": {"name": "name", "restrictions": empty}})))
     assert item.restrictions == []
 
 
@@ -427,7 +438,7 @@ def test_an_alternative_that_demands_nothing_lifts_the_restrictions(empty):
     ],
 )
 def test_only_a_true_equality_is_folded(pair):
-    assert [one.policy_name for one in request.items(foreign({}, pair))] == list(pair)
+    assert [one.policy_name for one in read_items(foreign({}, pair))] == list(pair)
 
 
 @pytest.mark.parametrize(
@@ -445,7 +456,7 @@ def test_only_a_true_equality_is_folded(pair):
 def test_only_a_true_companion_is_folded(companion):
     item = {"name": "name", "restrictions": [{"attr::degree::value": "Maths"}]}
     asked = foreign({"n": item, "n#value:degree": companion})
-    assert [one.policy_name for one in request.items(asked)] == ["n", "n#value:degree"]
+    assert [one.policy_name for one in read_items(asked)] == ["n", "n#value:degree"]
 
 
 @pytest.mark.parametrize(
@@ -474,7 +485,7 @@ def test_only_a_true_companion_is_folded(companion):
 )
 def test_a_request_of_another_shape_is_the_peers_fault(wrong):
     with pytest.raises(PeerError) as refused:
-        request.items(wrong)
+        read_items(wrong)
     assert refused.value.code == "request_malformed"
 
 
@@ -494,7 +505,7 @@ def test_a_request_of_another_shape_is_the_peers_fault(wrong):
 )
 def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
     with pytest.raises(PeerError) as refused:
-        request.items(foreign({}, {"p": wrong}))
+        read_items(foreign({}, {"p": wrong}))
     assert refused.value.code == "predicate_unsupported"
 
 
@@ -513,7 +524,7 @@ def test_a_predicate_that_cannot_be_proven_is_the_peers_fault(wrong):
 )
 def test_a_restriction_we_cannot_keep_is_not_ignored(restrictions):
     with pytest.raises(PeerError) as refused:
-        request.items(foreign({"n": {"name": "name", "restrictions": restrictions}}))
+        read_items(foreign({"n": {"name": "name", "restrictions": restrictions}}))
     assert refused.value.code == "restriction_unsupported"
 
 
@@ -528,13 +539,13 @@ def test_a_restriction_we_cannot_keep_is_not_ignored(restrictions):
 )
 def test_a_request_is_bounded(attributes):
     with pytest.raises(PeerError) as refused:
-        request.items(foreign(attributes))
+        read_items(foreign(attributes))
     assert refused.value.code == "request_too_large"
 
 
 def test_a_hundred_equalities_with_companions_are_a_hundred_items():
     items = [predicate(f"a{index}", "==", 1, VALUE) for index in range(100)]
-    assert len(request.items(ask(*items))) == 100
+    assert len(read_items(ask(*items))) == 100
 
 
 def test_a_request_is_pruned_to_what_is_answered():
@@ -543,10 +554,10 @@ def test_a_request_is_pruned_to_what_is_answered():
         attribute("age"),
         predicate("age", ">", 1, policyName="p"),
     )
-    kept = request.pruned(asked, ["name", "p"])
+    kept = prune_request(asked, ["name", "p"])
     assert list(kept["requested_attributes"]) == ["name"]
     assert kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
-    bare = request.pruned(
+    bare = prune_request(
         asked | {"non_revoked": {"to": 5}}, ["p", "name"], keep_conditions=False
     )
     assert "non_revoked" not in bare

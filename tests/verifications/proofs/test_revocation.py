@@ -231,7 +231,8 @@ def test_auto_select_never_takes_a_revoked_credential():
 def test_a_revoked_credential_fits_only_where_non_revocation_is_not_asked_for():
     held = [REVOKED, badge(3)]
     fitting = [
-        selection.available(one, held)[0][1] for one in (ask(LEVEL), ask(LEVEL, at=NOW))
+        selection.find_fitting(one, held)[0][1]
+        for one in (ask(LEVEL), ask(LEVEL, at=NOW))
     ]
     assert fitting == [["first-2", "first-3"], ["first-3"]]
 
@@ -241,7 +242,9 @@ def test_without_its_tails_file_nothing_is_sent(tails):
     asked, held = ask(LEVEL, at=NOW), [badge(3)]
     picked = [Selection("level", "first-3")]
     with pytest.raises(Unavailable) as refused:
-        selection.present(asked, picked, held, ALICE_LINK_SECRET, ledger(), tails)
+        selection.create_presentation(
+            asked, picked, held, ALICE_LINK_SECRET, ledger(), tails
+        )
     assert refused.value.code == "tails_unavailable"
 
 
@@ -250,7 +253,9 @@ def test_a_registry_that_the_ledger_no_longer_knows_is_refused():
     known.registries.clear()
     picked = [Selection("level", "first-3")]
     with pytest.raises(Invalid) as refused:
-        selection.present(asked, picked, held, ALICE_LINK_SECRET, known, tails_path)
+        selection.create_presentation(
+            asked, picked, held, ALICE_LINK_SECRET, known, tails_path
+        )
     assert refused.value.code == "unknown_registry"
 
 

@@ -19,7 +19,9 @@ from verifications.proofs.selection import Selection
 
 
 def fitting(request, *held):
-    return [(item.policy_name, ids) for item, ids in selection.available(request, held)]
+    return [
+        (item.policy_name, ids) for item, ids in selection.find_fitting(request, held)
+    ]
 
 
 def refusal(request, held, *chosen):
@@ -251,7 +253,7 @@ def test_all_wrong_selections_are_told_at_once():
 def test_a_credential_that_the_ledger_no_longer_knows_is_refused():
     asked, held = ask(attribute("name")), [candidate("degree")]
     with pytest.raises(Invalid) as refused:
-        selection.present(
+        selection.create_presentation(
             asked, [Selection("name", "degree")], held, ALICE_LINK_SECRET, Ledger()
         )
     assert refused.value.code == "unknown_definition"
@@ -259,4 +261,4 @@ def test_a_credential_that_the_ledger_no_longer_knows_is_refused():
 
 def test_a_request_that_cannot_be_read_is_the_peers_fault():
     with pytest.raises(PeerError):
-        selection.available(ask(attribute("name")) | {"nonce": "none"}, [])
+        selection.find_fitting(ask(attribute("name")) | {"nonce": "none"}, [])

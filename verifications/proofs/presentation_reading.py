@@ -1,0 +1,399 @@
+"""Reads a presentation (AnonCreds, RFC 0037) that anybody may have written.
+
+`read_presentation` takes the members that it knows, checks the type of every leaf and drops the
+rest. Later code and the library meet nothing else.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+from verifications.proofs import curve
+from verifications.proofs.proof_items import MAX_TIMESTAMP
+
+SINGLE_VALUE = ""  # the key of the value of an attribute that was asked for alone
+
+_NUMBER = re.compile(r"-?[0-9]{1,1500}")
+_ATTRIBUTE_FORMS = (
+    "revealed_attrs",
+    "revealed_attr_groups",
+    "unrevealed_attrs",
+    "self_attested_attrs",
+)
+# The members of an inequality proof, as the library names them: u, and r and t.
+_ROOT_NAMES = ("0", "1", "2", "3")
+_ROOT_AND_DELTA_NAMES = (*_ROOT_NAMES, "DELTA")
+# The members of a non-revocation proof: responses (x_list) and points (c_list).
+_PRIMED_RESPONSES = (
+    "r_prime",
+    "r_prime_prime",
+    "r_prime_prime_prime",
+    "o_prime",
+    "m_prime",
+    "t_prime",
+)
+_RESPONSES = ("rho", "r", "o", "m", "t", "s", "c", *_PRIMED_RESPONSES)
+_POINTS = dict.fromkeys("edag", curve.encode_g1_point)
+_POINTS |= dict.fromkeys("wsu", curve.encode_g2_point)
+_GROUP_ELEMENT = re.compile("[0-9A-F]{1,64}")
+_MAX_HASHED_BYTES = 1024
+
+T = TypeVar("T")
+
+
+class MalformedPresentation(ValueError):
+    """Not a presentation. The text says what is wrong, for developers only."""
+
+
+class Value(NamedTuple):
+    """raw: the text as shown. encoded: the number that was signed, in decimal."""
+
+    raw: str
+    encoded: str
+
+
+class Answer(NamedTuple):
+    """What the holder says about one referent.
+
+    form: the member of `requested_proof` that holds it.
+    index: its sub-proof, None if self-attested.
+    values: by attribute name in a group, else under SINGLE_VALUE; empty when nothing is shown.
+    """
+
+    form: str
+    index: int | None  # type: ignore[assignment]
+    values: dict[str, Value]
+
+
+class Predicate(NamedTuple):
+    """label: the attribute in the common view; kind: GE, GT, LE or LT; response: its `mj`."""
+
+    label: str
+    kind: str
+    value: int
+    response: int
+
+
+class SubProof(NamedTuple):
+    """The statements of one sub-proof and the numbers that the library does not check.
+
+    revealed: label -> encoded value; responses: label -> response `m` of what stays hidden.
+    commitments: A', all T and the points of a non-revocation proof, as numbers.
+    roots: the responses for the square roots of each predicate.
+    """
+
+    revealed: dict[str, str]
+    responses: dict[str, int]
+    exponent: int
+    predicates: list[Predicate]
+    roots: list[int]
+    commitments: list[int]
+    proves_non_revocation: bool
+
+
+class Identifier(NamedTuple):
+    """What the holder says a sub-proof is about.
+
+    registry_id and timestamp mean something only if it proves non-revocation.
+    """
+
+    schema_id: str
+    definition_id: str
+    registry_id: str | None
+    timestamp: int | None
+
+
+class Presentation(NamedTuple):
+    """attributes, predicates: referent -> its answers, several if it is in several forms.
+
+    hashed: the numbers that went into the challenge.
+    body: the presentation, rebuilt from what was read.
+    """
+
+    attributes: dict[str, list[Answer]]
+    predicates: dict[str, list[Answer]]
+    sub_proofs: list[SubProof]
+    identifiers: list[Identifier]
+    hashed: set[int]
+    body: dict
+
+
+def read_presentation(value: Any) -> Presentation:
+    """Raises MalformedPresentation if the value does not have the shape of a presentation."""
+    whole = _read_object(value)
+    proof = _read_object(whole.get("proof"))
+    requested = _read_object(whole.get("requested_proof"))
+    aggregated = _read_object(proof.get("aggregated_proof"))
+    parts = [_read_object(part) for part in _read_list(proof.get("proofs"))]
+    body = {
+        "proof": {
+            "proofs": [_read_sub_proof(part) for part in parts],
+            "aggregated_proof": _read_aggregated(aggregated),
+        },
+        "requested_proof": {
+            "revealed_attrs": _read_map(
+                _read_revealed, requested.get("revealed_attrs")
+            ),
+            "revealed_attr_groups": _read_map(
+                _read_group, requested.get("revealed_attr_groups")
+            ),
+            "unrevealed_attrs": _read_map(
+                _read_index, requested.get("unrevealed_attrs")
+            ),
+            "self_attested_attrs": _read_map(
+                _read_text, requested.get("self_attested_attrs")
+            ),
+            "predicates": _read_map(_read_index, requested.get("predicates")),
+        },
+        "identifiers": [
+            _read_identifier(one) for one in _read_list(whole.get("identifiers"))
+        ],
+    }
+    return _presentation_from_body(body)
+
+
+def _presentation_from_body(body: dict) -> Presentation:
+    requested = body["requested_proof"]
+    proof = body["proof"]
+    return Presentation(
+        attributes=_answers_by_referent(requested, _ATTRIBUTE_FORMS),
+        predicates=_answers_by_referent(requested, ("predicates",)),
+        sub_proofs=[_sub_proof_from_body(**part) for part in proof["proofs"]],
+        identifiers=[_identifier_from_body(one) for one in body["identifiers"]],
+        hashed={
+            int.from_bytes(bytes(one), "big")
+            for one in proof["aggregated_proof"]["c_list"]
+        },
+        body=body,
+    )
+
+
+def _answers_by_referent(
+    requested: dict, forms: tuple[str, ...]
+) -> dict[str, list[Answer]]:
+    answers: dict[str, list[Answer]] = {}
+    for form in forms:
+        for referent, content in requested[form].items():
+            answers.setdefault(referent, []).append(_answer_from_body(form, content))
+    return answers
+
+
+def _answer_from_body(form: str, content: Any) -> Answer:
+    if form == "self_attested_attrs":
+        return Answer(form, None, {SINGLE_VALUE: Value(content, "")})
+    values = content.get("values", {})
+    if "raw" in content:
+        values = {SINGLE_VALUE: content}
+    shown = {name: Value(one["raw"], one["encoded"]) for name, one in values.items()}
+    return Answer(form, content["sub_proof_index"], shown)
+
+
+def _sub_proof_from_body(primary_proof: dict, non_revoc_proof: dict | None) -> SubProof:
+    equality = primary_proof["eq_proof"]
+    inequalities = primary_proof["ge_proofs"]
+    points = non_revoc_proof["c_list"] if non_revoc_proof else {}
+    return SubProof(
+        revealed=equality["revealed_attrs"],
+        responses={label: int(number) for label, number in equality["m"].items()},
+        exponent=int(equality["e"]),
+        predicates=[_predicate_from_body(one) for one in inequalities],
+        roots=[int(number) for one in inequalities for number in one["u"].values()],
+        commitments=[
+            int(equality["a_prime"]),
+            *(int(number) for one in inequalities for number in one["t"].values()),
+            *(
+                int.from_bytes(_POINTS[name](text), "big")
+                for name, text in points.items()
+            ),
+        ],
+        proves_non_revocation=non_revoc_proof is not None,
+    )
+
+
+def _predicate_from_body(body: dict) -> Predicate:
+    claim = body["predicate"]
+    return Predicate(
+        label=claim["attr_name"],
+        kind=claim["p_type"],
+        value=claim["value"],
+        response=int(body["mj"]),
+    )
+
+
+def _identifier_from_body(body: dict) -> Identifier:
+    return Identifier(
+        schema_id=body["schema_id"],
+        definition_id=body["cred_def_id"],
+        registry_id=body["rev_reg_id"],
+        timestamp=body["timestamp"],
+    )
+
+
+def _read_sub_proof(part: dict) -> dict:
+    primary = _read_object(part.get("primary_proof"))
+    return {
+        "primary_proof": {
+            "eq_proof": _read_equality(_read_object(primary.get("eq_proof"))),
+            "ge_proofs": [
+                _read_inequality(one) for one in _read_list(primary.get("ge_proofs"))
+            ],
+        },
+        "non_revoc_proof": _read_non_revocation(part.get("non_revoc_proof")),
+    }
+
+
+def _read_non_revocation(value: Any) -> dict | None:
+    """Without the `m2` of older provers: that of the primary proof takes its place."""
+    if value is None:
+        return None
+    whole = _read_object(value)
+    responses = _read_object(whole.get("x_list"))
+    points = _read_object(whole.get("c_list"))
+    return {
+        "x_list": {
+            name: _read_group_element(responses.get(name)) for name in _RESPONSES
+        },
+        "c_list": {name: _read_point(name, points.get(name)) for name in _POINTS},
+    }
+
+
+def _read_group_element(value: Any) -> str:
+    """A number modulo the order of the curve's groups."""
+    if not isinstance(value, str) or not _GROUP_ELEMENT.fullmatch(value):
+        raise MalformedPresentation("not a number of the group")
+    return value
+
+
+def _read_point(name: str, value: Any) -> str:
+    try:
+        _POINTS[name](_read_text(value))
+    except ValueError:
+        raise MalformedPresentation("not a point of the curve") from None
+    return value
+
+
+def _read_equality(equality: dict) -> dict:
+    if "m1" in equality:
+        raise MalformedPresentation("a second response for the link secret")
+    return {
+        "revealed_attrs": _read_map(
+            _read_number, _read_object(equality.get("revealed_attrs"))
+        ),
+        "m": _read_map(_read_number, _read_object(equality.get("m"))),
+    } | {name: _read_number(equality.get(name)) for name in ("a_prime", "e", "v", "m2")}
+
+
+def _read_inequality(value: Any) -> dict:
+    one = _read_object(value)
+    return {
+        "u": _read_numbers(one.get("u"), _ROOT_NAMES),
+        "r": _read_numbers(one.get("r"), _ROOT_AND_DELTA_NAMES),
+        "t": _read_numbers(one.get("t"), _ROOT_AND_DELTA_NAMES),
+        "mj": _read_number(one.get("mj")),
+        "alpha": _read_number(one.get("alpha")),
+        "predicate": _read_predicate(_read_object(one.get("predicate"))),
+    }
+
+
+def _read_predicate(predicate: dict) -> dict:
+    kind = predicate.get("p_type")
+    value = predicate.get("value")
+    is_known = kind in ("GE", "GT", "LE", "LT")
+    if not is_known or type(value) is not int or abs(value) > 2**31:
+        raise MalformedPresentation("unknown kind of predicate")
+    return {
+        "attr_name": _read_text(predicate.get("attr_name")),
+        "p_type": kind,
+        "value": value,
+    }
+
+
+def _read_aggregated(aggregated: dict) -> dict:
+    hashed = [_read_list(one) for one in _read_list(aggregated.get("c_list"))]
+    if not all(
+        len(one) <= _MAX_HASHED_BYTES and all(map(_is_byte, one)) for one in hashed
+    ):
+        raise MalformedPresentation("not bytes")
+    return {"c_hash": _read_number(aggregated.get("c_hash")), "c_list": hashed}
+
+
+def _read_revealed(value: Any) -> dict:
+    return _read_index(value) | _read_value(value)
+
+
+def _read_group(value: Any) -> dict:
+    return _read_index(value) | {
+        "values": _read_map(_read_value, _read_object(value).get("values"))
+    }
+
+
+def _read_value(value: Any) -> dict:
+    one = _read_object(value)
+    return {
+        "raw": _read_text(one.get("raw")),
+        "encoded": _read_number(one.get("encoded")),
+    }
+
+
+def _read_index(value: Any) -> dict:
+    index = _read_object(value).get("sub_proof_index")
+    if type(index) is not int or not 0 <= index < 2**31:
+        raise MalformedPresentation("not an index")
+    return {"sub_proof_index": index}
+
+
+def _read_identifier(value: Any) -> dict:
+    one = _read_object(value)
+    registry_id = one.get("rev_reg_id")
+    timestamp = one.get("timestamp")
+    if timestamp is not None and (
+        type(timestamp) is not int or not 0 <= timestamp <= MAX_TIMESTAMP
+    ):
+        raise MalformedPresentation("not a timestamp")
+    return {
+        "schema_id": _read_text(one.get("schema_id")),
+        "cred_def_id": _read_text(one.get("cred_def_id")),
+        "rev_reg_id": None if registry_id is None else _read_text(registry_id),
+        "timestamp": timestamp,
+    }
+
+
+def _is_byte(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 256
+
+
+def _read_object(value: Any) -> dict:
+    if not isinstance(value, dict):
+        raise MalformedPresentation("not an object")
+    return value
+
+
+def _read_list(value: Any) -> list:
+    if not isinstance(value, list):
+        raise MalformedPresentation("not a list")
+    return value
+
+
+def _read_text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise MalformedPresentation("not a text")
+    return value
+
+
+def _read_number(value: Any) -> str:
+    """A big number, which travels as decimal text."""
+    if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+        raise MalformedPresentation("not a number")
+    return value
+
+
+def _read_numbers(value: Any, names: tuple[str, ...]) -> dict[str, str]:
+    given = _read_object(value)
+    return {name: _read_number(given.get(name)) for name in names}
+
+
+def _read_map(read_member: Callable[[Any], T], value: Any) -> dict[str, T]:
+    """An object whose members are all of one kind. A missing one is empty."""
+    if value is None:
+        return {}
+    return {name: read_member(member) for name, member in _read_object(value).items()}

@@ -1,0 +1,170 @@
+"""The items of a proof request, and which credentials an item allows.
+
+A policy has attribute items and predicate items. A proof request (RFC 0037; AnonCreds calls it a
+"presentation request") has referents. One policy item becomes one or more referents:
+
+    attribute item   <policyName>
+    predicate item   <policyName>;  for "==": <policyName>#min (>=) and <policyName>#max (<=)
+                     for ">=" and ">" with a threshold of 0 or more: <policyName>#bound too
+    value restriction on an attribute that the item does not reveal itself:
+                     <policyName>#value:<attributeName>, the companion that reveals it
+
+A text is signed as a 256-bit number, which is above every threshold. The #bound referent therefore
+asks for <= 2147483647 as well: no such number meets it, and every honest answer does. It is left
+out where the policy allows text, or where the restrictions leave only attributes that cannot be
+text. A negative threshold has no bound, because the library cannot prove one of the most negative
+numbers.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wallets.anoncreds import INT32, common_view
+
+MIN_SUFFIX = "#min"
+MAX_SUFFIX = "#max"
+BOUND_SUFFIX = "#bound"
+VALUE_SUFFIX = "#value:"
+RESERVED_SUFFIX = re.compile(
+    f"(?:{MIN_SUFFIX}|{MAX_SUFFIX}|{BOUND_SUFFIX}|{VALUE_SUFFIX}.*)$", re.DOTALL
+)
+MAX_INT32 = INT32[-1]
+
+MAX_ITEMS = 100
+MAX_NAMES = 125
+MAX_RESTRICTIONS = 100
+MAX_REFERENTS = 1000
+MAX_TIMESTAMP = 253402300799  # the last second of the year 9999
+
+# The API's name of a restriction's member -> its name in a proof request.
+RESTRICTION_FIELDS = {
+    "schemaId": "schema_id",
+    "schemaIssuerDid": "schema_issuer_did",
+    "schemaName": "schema_name",
+    "schemaVersion": "schema_version",
+    "issuerDid": "issuer_did",
+    "credentialDefinitionId": "cred_def_id",
+}
+PREDICATE_TYPES = (">=", ">", "<=", "<")
+LOWER_BOUND_TYPES = (">=", ">")
+
+
+class Interval(NamedTuple):
+    """When a credential must not be revoked, in unix seconds. An end of None means now."""
+
+    start: int | None
+    end: int | None
+
+    @property
+    def latest_timestamp(self) -> int:
+        """The latest time that counts. Now is later than every status list."""
+        return MAX_TIMESTAMP if self.end is None else self.end
+
+
+class Item(NamedTuple):
+    """One policy item as the request asks for it, whatever referents it has there.
+
+    kind: "attribute" or "predicate". attribute_names: as asked, one for a predicate.
+    predicate_type: one of >= > <= < == or None; threshold: int32 or None.
+    restrictions: alternatives with the API's field names, [] = none.
+    companions: attribute of a value restriction -> referent that reveals it.
+    non_revoked: its own interval or that of the request; None if it asks for none.
+    """
+
+    policy_name: str
+    kind: str
+    referents: tuple[str, ...]
+    attribute_names: tuple[str, ...]
+    predicate_type: str | None
+    threshold: int | None
+    restrictions: list[dict]
+    companions: dict[str, str]
+    non_revoked: Interval | None = None
+
+    @property
+    def is_predicate(self) -> bool:
+        return self.kind == "predicate"
+
+    @property
+    def comparisons(self) -> list[tuple[str, int]]:
+        """What each referent of a predicate compares.
+
+        ("==", 5) is (">=", 5) and ("<=", 5). The order is that of `referents`.
+        """
+        if self.predicate_type is None or self.threshold is None:
+            return []
+        if self.predicate_type == "==":
+            return [(">=", self.threshold), ("<=", self.threshold)]
+        comparisons = [(self.predicate_type, self.threshold)]
+        if self.has_bound:
+            comparisons.append(("<=", MAX_INT32))
+        return comparisons
+
+    @property
+    def has_bound(self) -> bool:
+        """Whether it has a #bound referent, so that no text meets it."""
+        return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
+
+    def reveals(self, name: str) -> bool:
+        """Whether the item itself, unless hidden, shows the value of this attribute."""
+        return not self.is_predicate and contains_name(self.attribute_names, name)
+
+
+def contains_name(names: Iterable[str], name: str) -> bool:
+    """Whether an attribute is among these, whatever capitals and spaces it is written with."""
+    return common_view(name) in map(common_view, names)
+
+
+def fits_32_bits(predicate_type: object, threshold: int) -> bool:
+    """Whether the library can compare with this threshold.
+
+    The library turns > and < into >= and <= of the next number, in 32 bits: `> 2147483647`
+    becomes `>= -2147483648`, which every number meets.
+    """
+    next_number = threshold + {">": 1, "<": -1}.get(str(predicate_type), 0)
+    return threshold in INT32 and next_number in INT32
+
+
+def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]]:
+    """Attribute of a value restriction -> the alternatives that name it.
+
+    The key is the name as the first of them writes it.
+    """
+    first_spelling: dict[str, str] = {}
+    grouped: dict[str, list[dict]] = {}
+    for restriction in restrictions:
+        if value := restriction.get("value"):
+            name = value["attributeName"]
+            name = first_spelling.setdefault(common_view(name), name)
+            grouped.setdefault(name, []).append(restriction)
+    return grouped
+
+
+def credential_facts(
+    definition_id: str, definition: dict, schema: dict
+) -> dict[str, str]:
+    """What the ledger says of every credential of a definition, by restriction member."""
+    return {
+        "credentialDefinitionId": definition_id,
+        "issuerDid": definition["issuerId"],
+    } | schema_facts(definition["schemaId"], schema)
+
+
+def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
+    """What the ledger says of every credential of a schema, by restriction member."""
+    return {
+        "schemaId": schema_id,
+        "schemaIssuerDid": schema["issuerId"],
+        "schemaName": schema["name"],
+        "schemaVersion": schema["version"],
+    }
+
+
+def matches_facts(restriction: dict, facts: dict[str, str]) -> bool:
+    """Whether every member but `value` equals, to the letter, what is known of a credential."""
+    return all(
+        facts.get(field) == text
+        for field, text in restriction.items()
+        if field != "value"
+    )

@@ -1,0 +1,308 @@
+"""The rules of a verification policy beyond its JSON shape."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from agency.core.errors import Invalid
+from verifications.proofs.proof_items import (
+    MAX_ITEMS,
+    MAX_NAMES,
+    MAX_REFERENTS,
+    MAX_RESTRICTIONS,
+    PREDICATE_TYPES,
+    RESERVED_SUFFIX,
+    RESTRICTION_FIELDS,
+    fits_32_bits,
+)
+from wallets.anoncreds import common_view
+
+# How far the clock of the policy's author may be ahead of ours.
+CLOCK_SKEW_SECONDS = 60
+
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
+
+
+def normalise(body: dict) -> dict:
+    """The policy with the API's field names, without null and unknown members.
+
+    `attributes` and `predicates` are always present, `attributeNames` and `policyName` always
+    filled, `predicateValue` is an int and `validAt` is in UTC.
+    Raises Invalid("invalid_policy") with all errors, by path: "predicates[0].predicateType".
+    """
+    errors = _Errors()
+    policy: dict = {
+        "name": _read_text(errors, "name", body.get("name")),
+        "version": _read_version(errors, body.get("version")),
+        "attributes": _read_list(
+            errors, "attributes", body.get("attributes"), _read_attribute
+        ),
+        "predicates": _read_list(
+            errors, "predicates", body.get("predicates"), _read_predicate
+        ),
+    }
+    if body.get("revocationRequirement") is not None:
+        policy["revocationRequirement"] = _read_revocation_requirement(
+            errors, body["revocationRequirement"]
+        )
+    _check_size(errors, policy["attributes"] + policy["predicates"])
+    _check_policy_names(errors, policy)
+    errors.raise_if_any()
+    return policy
+
+
+def non_revoked_at(policy: dict, now: int) -> int | None:
+    """When credentials must not be revoked, in unix seconds; None if the policy does not ask.
+
+    policy: normalised. now: when the request is sent. "validNow" means now, and is judged again
+    when the presentation arrives (`is_judged_at_receipt`). A policy may name a future time, but
+    cannot be sent before it: raises Invalid("not_yet_due") for a "validAt" more than a minute
+    ahead.
+    """
+    if is_judged_at_receipt(policy):
+        return now
+    time = valid_at(policy)
+    if time is None:
+        return None
+    if time > now + CLOCK_SKEW_SECONDS:
+        raise Invalid(
+            "not_yet_due", "validAt is in the future. Send the policy at that time."
+        )
+    return max(0, min(time, now))
+
+
+def valid_at(policy: dict) -> int | None:
+    """The moment that a (normalised) policy names, in unix seconds."""
+    moment = policy.get("revocationRequirement", {}).get("validAt")
+    return None if moment is None else int(datetime.fromisoformat(moment).timestamp())
+
+
+def is_judged_at_receipt(policy: dict) -> bool:
+    """Whether the time of the presentation counts, not that of the request."""
+    return bool(policy.get("revocationRequirement", {}).get("validNow"))
+
+
+class _Errors(dict[str, list[str]]):
+    """Sentences by the path of the member that they are about."""
+
+    def add_error(self, path: str, sentence: str) -> None:
+        self.setdefault(path, []).append(sentence)
+
+    def raise_if_any(self) -> None:
+        if not self:
+            return
+        path, sentences = next(iter(self.items()))
+        message = f"The policy is not valid: {path}: {sentences[0]}"
+        raise Invalid("invalid_policy", message, errors=dict(self))
+
+
+def _read_text(errors: _Errors, path: str, value: object) -> str:
+    if isinstance(value, str) and value.strip():
+        return value
+    errors.add_error(path, "Give a text that is not blank.")
+    return ""
+
+
+def _read_version(errors: _Errors, value: object) -> str:
+    version = _read_text(errors, "version", value)
+    if version and not _VERSION.fullmatch(version):
+        errors.add_error(
+            "version", "Write one to three numbers, as in 1.0.0 or 1.0.0-beta.1."
+        )
+    return version
+
+
+def _read_list(
+    errors: _Errors,
+    path: str,
+    values: object,
+    read: Callable[[_Errors, str, dict], dict],
+    limit: int = MAX_ITEMS,
+) -> list[dict]:
+    if values is None:
+        return []
+    if not isinstance(values, list) or not all(
+        isinstance(value, dict) for value in values
+    ):
+        errors.add_error(path, "Give a list of objects.")
+        return []
+    if len(values) > limit:
+        errors.add_error(path, f"Give at most {limit}.")
+        return []
+    return [
+        read(errors, f"{path}[{index}]", value) for index, value in enumerate(values)
+    ]
+
+
+def _read_attribute(errors: _Errors, path: str, body: dict) -> dict:
+    name = _read_text(errors, f"{path}.policyName", body.get("policyName"))
+    given = body.get("attributeNames") or ([name] if name else [])
+    names = _read_names(errors, f"{path}.attributeNames", given)
+    restrictions = _read_restrictions(errors, path, body)
+    return {"policyName": name, "attributeNames": names} | restrictions
+
+
+def _read_names(errors: _Errors, path: str, names: object) -> list[str]:
+    if not isinstance(names, list):
+        errors.add_error(path, "Give a list of attribute names.")
+        return []
+    if len(names) > MAX_NAMES:
+        errors.add_error(path, f"Give at most {MAX_NAMES} names.")
+        return []
+    views = [common_view(name) if isinstance(name, str) else "" for name in names]
+    if not all(views):
+        errors.add_error(path, "Attribute names must not be blank.")
+    elif len(set(views)) < len(views):
+        errors.add_error(
+            path, "The names must differ in more than capitals and spaces."
+        )
+    return names
+
+
+def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
+    name = _read_text(errors, f"{path}.attributeName", body.get("attributeName"))
+    given = body.get("policyName")
+    kind = body.get("predicateType")
+    value = _whole_number(body.get("predicateValue"))
+    _check_comparison(errors, path, kind, value)
+    policy_name = name
+    if given is not None:
+        policy_name = _read_text(errors, f"{path}.policyName", given)
+    policy: dict = {
+        "policyName": policy_name,
+        "attributeName": name,
+        "predicateType": kind,
+        "predicateValue": value,
+    } | _read_restrictions(errors, path, body)
+    if _allows_text(errors, path, body):
+        policy["allowText"] = True
+    _check_own_value(errors, path, policy)
+    return policy
+
+
+def _allows_text(errors: _Errors, path: str, body: dict) -> bool:
+    """Whether the author accepts that a text meets ">=" and ">" as well."""
+    given = body.get("allowText")
+    if given is not None and not isinstance(given, bool):
+        errors.add_error(f"{path}.allowText", "Give true or false.")
+    return given is True
+
+
+def _whole_number(value: object) -> int | None:
+    """The number, or None. Clients send 21, "21" and 21.0; True is not a number."""
+    if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _check_comparison(
+    errors: _Errors, path: str, kind: object, value: int | None
+) -> None:
+    types = (*PREDICATE_TYPES, "==")
+    if kind not in types:
+        errors.add_error(f"{path}.predicateType", f"Choose one of {' '.join(types)}.")
+    if value is None:
+        errors.add_error(f"{path}.predicateValue", "Give a whole number.")
+    elif not fits_32_bits(kind, value):
+        errors.add_error(f"{path}.predicateValue", "The comparison must fit 32 bits.")
+
+
+def _check_own_value(errors: _Errors, path: str, policy: dict) -> None:
+    for index, restriction in enumerate(policy.get("restrictions", [])):
+        named = restriction.get("value", {}).get("attributeName", "")
+        if named and common_view(named) == common_view(policy["attributeName"]):
+            errors.add_error(
+                f"{path}.restrictions[{index}].value.attributeName",
+                "A predicate hides this attribute, so its value cannot be required.",
+            )
+
+
+def _read_restrictions(errors: _Errors, path: str, body: dict) -> dict:
+    path = f"{path}.restrictions"
+    values = _read_list(
+        errors, path, body.get("restrictions"), _read_restriction, MAX_RESTRICTIONS
+    )
+    return {"restrictions": values} if values else {}
+
+
+def _read_restriction(errors: _Errors, path: str, body: dict) -> dict:
+    restriction: dict = {
+        field: _read_text(errors, f"{path}.{field}", body[field])
+        for field in RESTRICTION_FIELDS
+        if body.get(field) is not None
+    }
+    if body.get("value") is not None:
+        restriction["value"] = _read_required_value(
+            errors, f"{path}.value", body["value"]
+        )
+    if not restriction:
+        errors.add_error(path, "An empty restriction allows everything; leave it out.")
+    return restriction
+
+
+def _read_required_value(errors: _Errors, path: str, value: object) -> dict:
+    body = value if isinstance(value, dict) else {}
+    required = body.get("attributeValue")
+    if not isinstance(required, str):
+        errors.add_error(f"{path}.attributeValue", "Give a text.")
+    name = _read_text(errors, f"{path}.attributeName", body.get("attributeName"))
+    return {"attributeName": name, "attributeValue": required}
+
+
+def _read_revocation_requirement(errors: _Errors, value: object) -> dict:
+    path = "revocationRequirement"
+    body = value if isinstance(value, dict) else {}
+    requirement: dict = {}
+    if body.get("validAt") is not None:
+        requirement["validAt"] = _read_time(errors, f"{path}.validAt", body["validAt"])
+    if body.get("validNow") is not None:
+        requirement["validNow"] = body["validNow"]
+        if not isinstance(body["validNow"], bool):
+            errors.add_error(f"{path}.validNow", "Give true or false.")
+    if not requirement:
+        errors.add_error(path, "Give validAt or validNow, or leave it out.")
+    if "validAt" in requirement and requirement.get("validNow"):
+        errors.add_error(path, "Give either validAt or validNow, not both.")
+    return requirement
+
+
+def _read_time(errors: _Errors, path: str, value: object) -> str:
+    try:
+        time = datetime.fromisoformat(str(value))
+        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError):
+        errors.add_error(path, "Give an ISO 8601 time, as in 2030-01-31T12:00:00Z.")
+        return ""
+
+
+def _check_size(errors: _Errors, items: list[dict]) -> None:
+    if not items and not errors:
+        errors.add_error("attributes", "Ask for at least one attribute or predicate.")
+    if len(items) > MAX_ITEMS:
+        errors.add_error(
+            "attributes",
+            f"Ask for at most {MAX_ITEMS} attributes and predicates together.",
+        )
+    if sum(2 + len(item.get("restrictions", [])) for item in items) > MAX_REFERENTS:
+        errors.add_error("attributes", "The policy has too many restrictions.")
+
+
+def _check_policy_names(errors: _Errors, policy: dict) -> None:
+    """Each item has a name of its own: selections and proofs refer to items by name."""
+    seen: set[str] = set()
+    for part in ("attributes", "predicates"):
+        for index, item in enumerate(policy[part]):
+            name = item["policyName"]
+            path = f"{part}[{index}].policyName"
+            if name and name in seen:
+                errors.add_error(path, f"Another item has the name {name!r} too.")
+            if RESERVED_SUFFIX.search(name):
+                errors.add_error(
+                    path,
+                    "Names that end in #min, #max, #bound or #value:… are reserved.",
+                )
+            seen.add(name)

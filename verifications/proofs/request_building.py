@@ -1,0 +1,155 @@
+"""Builds the proof request for a policy. `proof_items` says which referents an item becomes."""
+
+from collections.abc import Container, Mapping
+
+from agency.core.errors import Invalid
+from verifications.proofs.proof_items import (
+    BOUND_SUFFIX,
+    LOWER_BOUND_TYPES,
+    MAX_INT32,
+    MAX_SUFFIX,
+    MIN_SUFFIX,
+    RESTRICTION_FIELDS,
+    VALUE_SUFFIX,
+    contains_name,
+    restrictions_by_value_name,
+)
+from wallets.anoncreds import common_view
+
+# Definition id -> its attributes, in the common view, that hold nothing but integers.
+IntegerAttributes = Mapping[str, Container[str]]
+
+
+def build_request(
+    policy: dict,
+    nonce: str,
+    non_revoked_at: int | None = None,
+    integer_attributes: IntegerAttributes | None = None,
+) -> dict:
+    """The proof request for a policy as `proof_policy.normalise` returns it.
+
+    nonce: a decimal number.
+    non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both `from` and
+    `to`, as RFC 0441 advises: holders then answer with the newest status list up to it.
+    integer_attributes: those of the `definitions_of_predicates`. No bound is asked for where
+    nothing but an integer can meet the item.
+    Raises Invalid("invalid_policy") for an item that has the name of another one's bound. Policies
+    that were stored before there were bounds can have one.
+    """
+    attributes: dict[str, dict] = {}
+    predicates: dict[str, dict] = {}
+    for item in policy["attributes"]:
+        names = item["attributeNames"]
+        body = {"name": names[0]} if len(names) == 1 else {"names": names}
+        restrictions = item.get("restrictions", [])
+        attributes[item["policyName"]] = body | _restrictions_member(restrictions)
+        attributes |= _companion_referents(item, revealed=names)
+    for item in policy["predicates"]:
+        has_bound = needs_bound(item, integer_attributes or {})
+        predicates |= _predicate_referents(item, has_bound)
+        _check_bound_name_is_free(item["policyName"] + BOUND_SUFFIX, policy, predicates)
+        attributes |= _companion_referents(item, revealed=[])
+    request = {
+        "name": policy["name"],
+        "version": policy["version"],
+        "nonce": nonce,
+        "requested_attributes": attributes,
+        "requested_predicates": predicates,
+    }
+    if non_revoked_at is not None:
+        request["non_revoked"] = {"from": non_revoked_at, "to": non_revoked_at}
+    return request
+
+
+def definitions_of_predicates(policy: dict) -> set[str]:
+    """The definitions that decide whether a (normalised) policy's predicates need a bound."""
+    return {
+        restriction["credentialDefinitionId"]
+        for item in policy["predicates"]
+        if item["predicateType"] in LOWER_BOUND_TYPES
+        for restriction in item.get("restrictions", [])
+        if "credentialDefinitionId" in restriction
+    }
+
+
+def needs_bound(item: dict, integer_attributes: IntegerAttributes) -> bool:
+    """Whether a predicate of a (normalised) policy gets a #bound referent."""
+    if item["predicateType"] not in LOWER_BOUND_TYPES or item["predicateValue"] < 0:
+        return False
+    if item.get("allowText"):
+        return False
+    return not holds_integers_only(item, integer_attributes)
+
+
+def holds_integers_only(item: dict, integer_attributes: IntegerAttributes) -> bool:
+    """Whether every alternative names a definition whose attribute is never a text."""
+    label = common_view(item["attributeName"])
+    definition_ids = [
+        restriction.get("credentialDefinitionId", "")
+        for restriction in item.get("restrictions", [])
+    ]
+    return bool(definition_ids) and all(
+        label in integer_attributes.get(definition_id, ())
+        for definition_id in definition_ids
+    )
+
+
+def _check_bound_name_is_free(
+    bound: str, policy: dict, predicates: dict[str, dict]
+) -> None:
+    items = [*policy["attributes"], *policy["predicates"]]
+    if bound in predicates and bound in [item["policyName"] for item in items]:
+        raise Invalid(
+            "invalid_policy",
+            f"The name {bound!r} is reserved now. Store the policy again with another "
+            "name.",
+        )
+
+
+def _predicate_referents(item: dict, has_bound: bool) -> dict[str, dict]:
+    name = item["policyName"]
+    threshold = item["predicateValue"]
+    if item["predicateType"] == "==":
+        comparisons = {
+            name + MIN_SUFFIX: (">=", threshold),
+            name + MAX_SUFFIX: ("<=", threshold),
+        }
+    else:
+        comparisons = {name: (item["predicateType"], threshold)}
+    if has_bound:
+        comparisons[name + BOUND_SUFFIX] = ("<=", MAX_INT32)
+    restrictions = _restrictions_member(item.get("restrictions", []))
+    return {
+        referent: {"name": item["attributeName"], "p_value": value, "p_type": kind}
+        | restrictions
+        for referent, (kind, value) in comparisons.items()
+    }
+
+
+def _companion_referents(item: dict, revealed: list[str]) -> dict[str, dict]:
+    """Referents that reveal what the item's value restrictions need, if it does not itself."""
+    companions: dict[str, dict] = {}
+    by_name = restrictions_by_value_name(item.get("restrictions", []))
+    for name, alternatives in by_name.items():
+        if not contains_name(revealed, name):
+            referent = f"{item['policyName']}{VALUE_SUFFIX}{name}"
+            companions[referent] = {"name": name} | _restrictions_member(alternatives)
+    return companions
+
+
+def _restrictions_member(restrictions: list[dict]) -> dict:
+    """The `restrictions` of a referent; no member at all if there are none."""
+    if not restrictions:
+        return {}
+    return {"restrictions": [_restriction_to_wire(one) for one in restrictions]}
+
+
+def _restriction_to_wire(restriction: dict) -> dict:
+    wire = {
+        RESTRICTION_FIELDS[field]: text
+        for field, text in restriction.items()
+        if field != "value"
+    }
+    if value := restriction.get("value"):
+        wire[f"attr::{value['attributeName']}::value"] = value["attributeValue"]
+    return wire

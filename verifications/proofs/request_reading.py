@@ -1,0 +1,390 @@
+"""Reads a proof request, our own or that of any other verifier.
+
+`read_items` folds the referents of one policy item into one Item again (see `proof_items`).
+Non-revocation is asked for the whole request (`non_revoked`), or by an item: its own interval then
+takes the place of that of the request.
+"""
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from agency.core.errors import PeerError
+from verifications.proofs.proof_items import (
+    BOUND_SUFFIX,
+    LOWER_BOUND_TYPES,
+    MAX_INT32,
+    MAX_ITEMS,
+    MAX_NAMES,
+    MAX_REFERENTS,
+    MAX_RESTRICTIONS,
+    MAX_SUFFIX,
+    MAX_TIMESTAMP,
+    MIN_SUFFIX,
+    PREDICATE_TYPES,
+    RESTRICTION_FIELDS,
+    VALUE_SUFFIX,
+    Interval,
+    Item,
+    contains_name,
+    fits_32_bits,
+    restrictions_by_value_name,
+)
+from wallets.anoncreds import common_view
+
+# The name of a restriction's member in a request -> the API's name. The two with `issuer_id` are
+# the newer names of `issuer_did`.
+_RESTRICTION_NAMES = {wire: name for name, wire in RESTRICTION_FIELDS.items()} | {
+    "schema_issuer_id": "schemaIssuerDid",
+    "issuer_id": "issuerDid",
+}
+_ATTRIBUTE_TAG = re.compile(r"attr::(.+)::(value|marker)", re.DOTALL)
+_NONCE = re.compile(r"[0-9]{1,100}")
+
+
+def read_items(request: dict) -> list[Item]:
+    """The items of a request in its order, attributes first.
+
+    Raises PeerError for any request that we cannot read or answer: "request_malformed",
+    "request_too_large", "predicate_unsupported", "restriction_unsupported".
+    """
+    attributes, predicates = _requested_parts(request)
+    default = _read_interval(request)
+    attribute_items = [
+        _read_attribute(referent, body, default)
+        for referent, body in attributes.items()
+    ]
+    predicate_items = [
+        _read_predicate(referent, body, default)
+        for referent, body in predicates.items()
+    ]
+    predicate_items = _fold_equalities(predicate_items, taken=set(attributes))
+    predicate_items = _fold_bounds(predicate_items)
+    items = _fold_companions(attribute_items + predicate_items)
+    if len(items) > MAX_ITEMS:
+        raise PeerError(
+            "request_too_large", f"The request has more than {MAX_ITEMS} items."
+        )
+    if len({item.policy_name for item in items}) < len(items):
+        raise PeerError(
+            "request_malformed", "An attribute and a predicate share one referent."
+        )
+    return items
+
+
+def policy_from_request(request: dict) -> dict:
+    """Any proof request as a policy with the API's field names.
+
+    The revocation requirement is the request's own, else the latest of its items.
+    Raises PeerError like `read_items`.
+    """
+    items = read_items(request)
+    intervals = [item.non_revoked for item in items if item.non_revoked is not None]
+    interval = _read_interval(request) or max(
+        intervals, key=lambda one: one.latest_timestamp, default=None
+    )
+    policy = {
+        "name": request["name"],
+        "version": request["version"],
+        "attributes": [_policy_item(item) for item in items if not item.is_predicate],
+        "predicates": [_policy_item(item) for item in items if item.is_predicate],
+    }
+    if interval is not None:
+        policy["revocationRequirement"] = _revocation_requirement(interval)
+    return policy
+
+
+def prune_request(
+    request: dict, referents: Iterable[str], keep_conditions: bool = True
+) -> dict:
+    """The same request with no other referents than these: the library refuses partial answers.
+
+    keep_conditions: False leaves out the restrictions and the non-revocation intervals.
+    """
+    dropped = () if keep_conditions else ("restrictions", "non_revoked")
+    kept = set(referents)
+    pruned = _without(request, dropped)
+    for part in ("requested_attributes", "requested_predicates"):
+        pruned[part] = {
+            referent: _without(body, dropped)
+            for referent, body in (request.get(part) or {}).items()
+            if referent in kept
+        }
+    return pruned
+
+
+def _without(body: dict, names: Iterable[str]) -> dict:
+    return {name: value for name, value in body.items() if name not in names}
+
+
+def _requested_parts(request: dict) -> tuple[dict, dict]:
+    """(requested_attributes, requested_predicates) of a request that can be read at all."""
+    if not isinstance(request, dict) or not all(
+        isinstance(request.get(field), str) for field in ("name", "version", "nonce")
+    ):
+        raise PeerError(
+            "request_malformed", "A proof request needs name, version and nonce."
+        )
+    if not _NONCE.fullmatch(request["nonce"]):
+        raise PeerError(
+            "request_malformed", "The nonce of a proof request is a decimal number."
+        )
+    attributes = request.get("requested_attributes") or {}
+    predicates = request.get("requested_predicates") or {}
+    if not isinstance(attributes, dict) or not isinstance(predicates, dict):
+        raise PeerError(
+            "request_malformed",
+            "requested_attributes and requested_predicates must be objects.",
+        )
+    if not attributes and not predicates:
+        raise PeerError(
+            "request_malformed", "The proof request asks for no attribute or predicate."
+        )
+    if len(attributes) + len(predicates) > MAX_REFERENTS:
+        raise PeerError(
+            "request_too_large", f"The request has more than {MAX_REFERENTS} referents."
+        )
+    return attributes, predicates
+
+
+def _read_interval(body: dict) -> Interval | None:
+    """The interval of a request or of one of its items. An empty interval counts as none."""
+    value = body.get("non_revoked") or {}
+    if not isinstance(value, dict):
+        raise PeerError("request_malformed", "non_revoked is not an interval.")
+    start = value.get("from")
+    end = value.get("to")
+    for time in (start, end):
+        if time is None:
+            continue
+        if type(time) is not int or not 0 <= time <= MAX_TIMESTAMP:
+            raise PeerError(
+                "request_malformed", "Times in a request are whole unix seconds."
+            )
+    if start is not None and end is not None and start > end:
+        raise PeerError("request_malformed", "An interval ends before it starts.")
+    if start is None and end is None:
+        return None
+    return Interval(start, end)
+
+
+def _read_attribute(referent: str, body: object, default: Interval | None) -> Item:
+    body = _read_object(referent, body)
+    single = body.get("name")
+    several = body.get("names")
+    if single is not None and several is not None:
+        raise _names_error(referent)
+    names = _read_names(referent, several if single is None else [single])
+    return Item(
+        policy_name=referent,
+        kind="attribute",
+        referents=(referent,),
+        attribute_names=names,
+        predicate_type=None,
+        threshold=None,
+        restrictions=_read_restrictions(referent, body.get("restrictions"), names),
+        companions={},
+        non_revoked=_read_interval(body) or default,
+    )
+
+
+def _read_predicate(referent: str, body: object, default: Interval | None) -> Item:
+    body = _read_object(referent, body)
+    names = _read_names(referent, [body.get("name")])
+    kind = body.get("p_type")
+    threshold = body.get("p_value")
+    is_comparable = type(threshold) is int and fits_32_bits(kind, threshold)
+    if kind not in PREDICATE_TYPES or not is_comparable:
+        raise PeerError(
+            "predicate_unsupported", f"The predicate {referent!r} cannot be proven."
+        )
+    return Item(
+        policy_name=referent,
+        kind="predicate",
+        referents=(referent,),
+        attribute_names=names,
+        predicate_type=kind,
+        threshold=threshold,
+        restrictions=_read_restrictions(referent, body.get("restrictions"), names),
+        companions={},
+        non_revoked=_read_interval(body) or default,
+    )
+
+
+def _read_object(referent: str, body: object) -> dict:
+    if not isinstance(body, dict):
+        raise PeerError("request_malformed", f"{referent!r} is not an object.")
+    return body
+
+
+def _names_error(referent: str) -> PeerError:
+    return PeerError("request_malformed", f"{referent!r} needs either name or names.")
+
+
+def _read_names(referent: str, names: object) -> tuple[str, ...]:
+    if not isinstance(names, list) or not names:
+        raise _names_error(referent)
+    if not all(isinstance(name, str) and common_view(name) for name in names):
+        raise _names_error(referent)
+    if len(names) > MAX_NAMES:
+        raise PeerError(
+            "request_too_large", f"{referent!r} asks for too many attributes."
+        )
+    if len(set(map(common_view, names))) < len(names):
+        raise PeerError(
+            "request_malformed", f"{referent!r} asks for one attribute twice."
+        )
+    return tuple(names)
+
+
+def _read_restrictions(
+    referent: str, alternatives: object, names: tuple[str, ...]
+) -> list[dict]:
+    """The alternatives with our field names; none if one of them demands nothing."""
+    if alternatives is None:
+        return []
+    if not isinstance(alternatives, list) or not all(
+        isinstance(one, dict) for one in alternatives
+    ):
+        raise PeerError(
+            "restriction_unsupported", f"{referent!r}: restrictions must be a list."
+        )
+    if len(alternatives) > MAX_RESTRICTIONS:
+        raise PeerError("request_too_large", f"{referent!r} has too many restrictions.")
+    restrictions = [_read_restriction(referent, one, names) for one in alternatives]
+    return restrictions if all(restrictions) else []
+
+
+def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict:
+    """One alternative with our field names; {} when it demands nothing."""
+    restriction: dict = {}
+    for tag, text in wire.items():
+        if text is None:
+            continue
+        field, content = _restriction_member(tag, text, names)
+        if field is None or field in restriction or not isinstance(text, str):
+            raise PeerError(
+                "restriction_unsupported",
+                f"{referent!r}: the restriction {tag!r} is not supported.",
+            )
+        if content is not None:
+            restriction[field] = content
+    return restriction
+
+
+def _restriction_member(
+    tag: str, text: object, names: tuple[str, ...]
+) -> tuple[str | None, object]:
+    """(our field, its content) of a restriction's member; (None, None) if it is unknown.
+
+    A marker of an attribute that the item asks for anyway demands nothing: it has no content.
+    """
+    if tag in _RESTRICTION_NAMES:
+        return _RESTRICTION_NAMES[tag], text
+    attribute = _ATTRIBUTE_TAG.fullmatch(tag)
+    if attribute and attribute[2] == "value":
+        return "value", {"attributeName": attribute[1], "attributeValue": text}
+    if attribute and contains_name(names, attribute[1]):
+        return "marker", None
+    return None, None
+
+
+def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
+    """Joins #min and #max of one name, unless the name belongs to another referent."""
+    by_name = {item.policy_name: item for item in predicates}
+    folded = []
+    for item in predicates:
+        name = item.policy_name.removesuffix(MIN_SUFFIX).removesuffix(MAX_SUFFIX)
+        low = by_name.get(name + MIN_SUFFIX)
+        high = by_name.get(name + MAX_SUFFIX)
+        is_free = name not in by_name and name not in taken
+        if not (low and high and is_free and _is_equality(low, high)):
+            folded.append(item)
+        elif item is low:
+            equality = low._replace(
+                policy_name=name,
+                referents=low.referents + high.referents,
+                predicate_type="==",
+            )
+            folded.append(equality)
+    return folded
+
+
+def _is_equality(low: Item, high: Item) -> bool:
+    """Whether `low` asks for >= and `high` for <= of the same, and differ in nothing else."""
+    expected_low = high._replace(
+        policy_name=low.policy_name, referents=low.referents, predicate_type=">="
+    )
+    return high.predicate_type == "<=" and low == expected_low
+
+
+def _fold_bounds(predicates: list[Item]) -> list[Item]:
+    """Adds each #bound referent to the predicate that it belongs to."""
+    folded = {item.policy_name: item for item in predicates}
+    for item in predicates:
+        base = folded.get(item.policy_name.removesuffix(BOUND_SUFFIX))
+        if base and base is not item and _is_bound_of(item, base):
+            referents = base.referents + item.referents
+            folded[base.policy_name] = base._replace(referents=referents)
+            del folded[item.policy_name]
+    return list(folded.values())
+
+
+def _is_bound_of(item: Item, base: Item) -> bool:
+    if base.predicate_type not in LOWER_BOUND_TYPES:
+        return False
+    if base.threshold is None or base.threshold < 0:
+        return False
+    bound = base._replace(
+        policy_name=item.policy_name,
+        referents=item.referents,
+        predicate_type="<=",
+        threshold=MAX_INT32,
+    )
+    return item == bound
+
+
+def _fold_companions(items: list[Item]) -> list[Item]:
+    """Adds each #value referent to the item whose value restriction it reveals."""
+    by_name = {item.policy_name: item for item in items}
+    if len(by_name) < len(items):
+        return items  # an attribute and a predicate share a name: read_items refuses it
+    folded = dict(by_name)
+    for item in items:
+        name = item.attribute_names[0]
+        base = by_name.get(item.policy_name.removesuffix(VALUE_SUFFIX + name))
+        if base and base is not item and _is_companion_of(item, base):
+            # The base may have got another companion before.
+            current = folded[base.policy_name]
+            companions = current.companions | {name: item.policy_name}
+            folded[base.policy_name] = current._replace(companions=companions)
+            del folded[item.policy_name]
+    return list(folded.values())
+
+
+def _is_companion_of(item: Item, base: Item) -> bool:
+    name = item.attribute_names[0]
+    if item.is_predicate or len(item.attribute_names) > 1 or base.reveals(name):
+        return False
+    alternatives = restrictions_by_value_name(base.restrictions).get(name)
+    return item.restrictions == alternatives and item.non_revoked == base.non_revoked
+
+
+def _policy_item(item: Item) -> dict:
+    policy_item: dict = {"policyName": item.policy_name}
+    if item.is_predicate:
+        policy_item["attributeName"] = item.attribute_names[0]
+        policy_item["predicateType"] = item.predicate_type
+        policy_item["predicateValue"] = item.threshold
+    else:
+        policy_item["attributeNames"] = list(item.attribute_names)
+    if item.restrictions:
+        policy_item["restrictions"] = item.restrictions
+    return policy_item
+
+
+def _revocation_requirement(interval: Interval) -> dict:
+    if interval.end is None:
+        return {"validNow": True}
+    time = datetime.fromtimestamp(interval.end, UTC).isoformat(timespec="microseconds")
+    return {"validAt": time.replace("+00:00", "Z")}
