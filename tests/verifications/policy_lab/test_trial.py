@@ -2,11 +2,16 @@
 
 import pytest
 
+from agency.api.openapi.operation import all_texts
 from tests.support.errors import assert_error, error_of
-from verifications.api.lab import ANSWER, MAX_SAMPLES, SAMPLES
-from verifications.api.policies import POLICY
+from verifications.api.lab import MAX_SAMPLES
 
 pytestmark = pytest.mark.django_db(transaction=True)
+EXAMPLE = all_texts()["tryVerificationPolicy"]
+[BODY] = EXAMPLE.request.values()
+[ANSWER] = EXAMPLE.response.values()
+POLICY = {name: value for name, value in BODY.items() if name != "credentials"}
+SAMPLES = BODY["credentials"]
 DEGREE = {"name": "Alice", "degree": "Maths", "age": "28"}
 NAME = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
 
