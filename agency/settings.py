@@ -369,13 +369,13 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
-    "keep-webhooks": {
-        "task": "webhooks.tasks.keep_house",
+    "maintain-webhooks": {
+        "task": "webhooks.tasks.maintain",
         "schedule": 5.0,
         "options": {"expires": 5},
     },
-    "forget-events": {
-        "task": "webhooks.tasks.forget",
+    "delete-old-events": {
+        "task": "webhooks.tasks.delete_old_events",
         "schedule": 60.0,
         "options": {"expires": 60},
     },

@@ -16,10 +16,9 @@ from uuid_utils.compat import uuid7
 from agency.core import http
 from bench.receiver import receiving
 from organizations.provisioning import create_organization
-from webhooks.delivery import call as sending
-from webhooks.delivery import examples
+from webhooks.delivery import call, claim, examples
 from webhooks.delivery.worker import new_dispatcher
-from webhooks.events.emit import announce
+from webhooks.events.emit import emit_event
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 WEBHOOKS, ROUNDS = 10, 3
@@ -65,12 +64,12 @@ def happen(tenant):
     )
     event.object_key, event.object_id = key, str(key)
     with transaction.atomic():
-        announce(event, {})
+        emit_event(event, {})
 
 
 def send_examples(webhooks, count):
     for number in range(count):
-        examples.send(webhooks[number % len(webhooks)], "verification")
+        examples.send_example(webhooks[number % len(webhooks)], "verification")
 
 
 def count_queries(tenant):
@@ -78,10 +77,10 @@ def count_queries(tenant):
     with counted(f"an event with {WEBHOOKS} webhooks"):
         happen(tenant)
     with counted("a claim of 16 calls"):
-        rows = sending.claim(16, 4)
-    sending.send(rows[0])
+        rows = claim.claim_due(16, 4)
+    call.make_call(rows[0])
     with counted("a call and its note"):
-        sending.send(rows[1])
+        call.make_call(rows[1])
     forget()
 
 
@@ -230,7 +229,7 @@ def claim_time(webhooks):
     for _ in range(2):
         started = time.perf_counter()
         with transaction.atomic():
-            if len(sending.claim(16, 4, webhooks[0].pk)) != 16:
+            if len(claim.claim_due(16, 4, webhooks[0].pk)) != 16:
                 raise RuntimeError("claimed less")
             transaction.set_rollback(True)
     return (time.perf_counter() - started) * 1000

@@ -12,10 +12,10 @@ from connections.didcomm.message import Message
 from connections.messaging import router, transport
 from connections.models import Connection
 from tenants import quotas
-from webhooks.events.emit import Announced
+from webhooks.events.emit import EventSource
 
 
-class Exchange(Announced):
+class Exchange(EventSource):
     """`wire_version` and `wire_format` are those of the last message that came, see Wire.
 
     Subclasses say in which states one is OPEN, and with which code it is ABANDONED.

@@ -23,7 +23,7 @@ from connections.protocols.sharing import Sharing, taken
 from tenants import quotas
 from tenants.models import Tenant
 from wallets.models import Key, Wallet
-from webhooks.events.emit import Announced
+from webhooks.events.emit import EventSource
 from webhooks.events.types import Type
 
 __all__ = [
@@ -40,7 +40,7 @@ HELD += ["their_did", "their_key", "their_endpoint", "their_routing_keys"]
 HELD += ["their_former_key", "their_former_until"]
 
 
-class Connection(Sharing, Handshaking, Rotating, Announced):
+class Connection(Sharing, Handshaking, Rotating, EventSource):
     """One party's view of a pairwise relationship; the peer has a row (or software) of its own.
 
     inviter   Invited ─receive_request→ Negotiating ─confirm→ Connected

@@ -64,8 +64,8 @@ CATCH_ALL = {
     "connections/messaging/transport.py": {"deliver"},  # the worker's loop
     "credentials/publications.py": {"attempt"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
-    "webhooks/delivery/call.py": {"send"},  # the worker's loop
-    "webhooks/events/stream.py": {"run"},  # the loop that all listeners hang on
+    "webhooks/delivery/call.py": {"make_call"},  # the worker's loop
+    "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners
 }
 
 

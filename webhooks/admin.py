@@ -1,4 +1,4 @@
-"""Webhooks, events and deliveries in the admin. Secrets and answers are not shown."""
+"""Webhooks, events and deliveries in the admin, without secrets and answers."""
 
 from django.contrib import admin
 

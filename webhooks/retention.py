@@ -1,6 +1,6 @@
-"""Events and what told of them are deleted after EVENT_RETENTION_DAYS.
+"""Events and their deliveries are deleted after EVENT_RETENTION_DAYS.
 
-No transition ever touches them. Why no partitions: docs/reliability.md.
+Why their tables are not partitioned: docs/reliability.md.
 """
 
 from django.conf import settings
@@ -13,19 +13,20 @@ from webhooks.delivery.models import Attempt, Delivery
 from webhooks.events.models import Event
 
 
-def forget() -> int:
-    """How many rows went. What still waits for an enabled webhook stays.
+def delete_old_events() -> int:
+    """Delete old events, deliveries and attempts. How many rows.
 
-    What tells of an event goes before it.
+    What is pending for an enabled webhook stays.
     """
     before = smallest_uuid7(unix_milliseconds(days_ago(settings.EVENT_RETENTION_DAYS)))
     enabled = Webhook.objects.filter(pk=OuterRef("webhook"), is_enabled=True)
-    waits = Q(status=Delivery.Status.PENDING) & Exists(enabled)
-    wanted = Exists(Delivery.objects.filter(waits, event=OuterRef("pk")))
+    is_pending = Q(status=Delivery.Status.PENDING) & Exists(enabled)
+    needed = Exists(Delivery.objects.filter(is_pending, event=OuterRef("pk")))
+    # Those that refer to an event before the event itself.
     tables = (
         Attempt.objects.all(),
-        Delivery.objects.exclude(waits),
-        Event.objects.exclude(wanted),
+        Delivery.objects.exclude(is_pending),
+        Event.objects.exclude(needed),
     )
     budget = BatchBudget()
     return sum(

@@ -1,4 +1,4 @@
-"""The doorbell of webhooks. No arguments: the work is in the rows."""
+"""Tasks of webhooks. They have no arguments: the rows say what is to be done."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ dispatcher = new_dispatcher()
 
 @shared_task
 def deliver() -> None:
-    """Calls what is due, in the worker of its own that the Procfile starts."""
+    """Make the calls that are due. Runs in a worker of its own, see the Procfile."""
     dispatcher.run()
 
 
@@ -24,12 +24,12 @@ def stop_dispatcher(**signal: Any) -> None:
 
 
 @shared_task
-def keep_house() -> None:
-    """Closes what waits for disabled webhooks, goes on with recoveries, writes to people."""
-    recovery.keep()
-    notices.send_due()
+def maintain() -> None:
+    """Close deliveries of disabled webhooks, continue recoveries, send notices."""
+    recovery.run_maintenance()
+    notices.send_due_notices()
 
 
 @shared_task
-def forget() -> None:
-    retention.forget()
+def delete_old_events() -> None:
+    retention.delete_old_events()

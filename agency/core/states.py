@@ -35,7 +35,7 @@ def move(obj, sources, target, **changes):
         changes["sequence"] = sequence + 1
     for field, value in changes.items():
         setattr(obj, field, value)
-    obj.announce()
+    obj.emit_event()
 
 
 def rows_at(obj, sequence):

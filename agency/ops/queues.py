@@ -18,7 +18,7 @@ from agency.core.queued_jobs import QueuedJob
 from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
 from wallets.models import SpareKey
-from webhooks.delivery.endpoints import HANGING
+from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.models import Delivery as Call
 
 LIMIT = 10_000
@@ -66,8 +66,8 @@ def due(model: type[QueuedJob]) -> QuerySet:
     """What a worker would take now. What is kept back because its receiver hangs is not late."""
     rows = model.due()
     if model is Call:
-        rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=HANGING)
-        rows = rows.filter(webhook__timeouts__lt=HANGING)
+        rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=SLOW_LIMIT)
+        rows = rows.filter(webhook__timeouts__lt=SLOW_LIMIT)
     if model is OutboundMessage:
         has_answered = Q(connection__answering_endpoint=F("endpoint"))
         rows = rows.filter(Q(is_hosted=True) | has_answered)

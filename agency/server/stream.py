@@ -27,7 +27,7 @@ from agency.server.asgi_responses import (
 )
 from webhooks.api.events import STREAM, StreamQuery
 from webhooks.events import feed
-from webhooks.events.stream import Hub, Listener
+from webhooks.events.stream import Broadcaster, Listener
 
 logger = logging.getLogger(__name__)
 PATHS = {f"{prefix}/{STREAM}" for prefix in ("", "/agency/v1", "/credentials/v1")}
@@ -40,9 +40,9 @@ RETRY = b"retry: 2000\n\n"  # milliseconds after which a client comes again
 
 
 class Application:
-    """One hub for each process."""
+    """One broadcaster for each process."""
 
-    hub: Hub | None = None
+    broadcaster: Broadcaster | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -62,9 +62,9 @@ class Application:
 
     async def live(self, receive: Receive, send: Send) -> None:
         await receive()
-        self.hub = Hub()
-        running = asyncio.create_task(self.hub.run())
-        end_streams_on_signals(self.hub)
+        self.broadcaster = Broadcaster()
+        running = asyncio.create_task(self.broadcaster.run())
+        end_streams_on_signals(self.broadcaster)
         await send({"type": "lifespan.startup.complete"})
         await receive()
         running.cancel()
@@ -72,11 +72,13 @@ class Application:
 
     async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Until the client is gone, its key is revoked, or the process ends."""
-        hub = self.hub
-        assert hub
+        broadcaster = self.broadcaster
+        assert broadcaster
         try:
-            listener = await hub.read(welcomed, ASGIRequest(scope, io.BytesIO()))
-            hub.join(listener)
+            listener = await broadcaster.run_in_thread(
+                welcomed, ASGIRequest(scope, io.BytesIO())
+            )
+            broadcaster.add_listener(listener)
         except AuthenticationFailed as error:
             await send_refusal(send, 401, "unauthorized", str(error.detail))
             return
@@ -91,12 +93,12 @@ class Application:
                 send, error.status, error.code, error.message, error.errors
             )
             return
-        sending = asyncio.create_task(pump(hub, listener, send))
+        sending = asyncio.create_task(pump(broadcaster, listener, send))
         leaving = asyncio.create_task(wait_for_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            hub.leave(listener)
+            broadcaster.remove_listener(listener)
             for task in (sending, leaving):
                 task.cancel()
             ended, _ = await asyncio.gather(sending, leaving, return_exceptions=True)
@@ -104,12 +106,14 @@ class Application:
                 logger.error("a stream broke", exc_info=ended)
 
 
-def end_streams_on_signals(hub: Hub) -> None:
+def end_streams_on_signals(broadcaster: Broadcaster) -> None:
     """The server waits for what is open before it tells that it shuts down. It hears the signal
     too: the loop's own handlers hang on its wakeup descriptor."""
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(hub.close))
+        signal.signal(
+            number, lambda *_: loop.call_soon_threadsafe(broadcaster.close_all)
+        )
 
 
 def welcomed(request: ASGIRequest) -> Listener:
@@ -122,7 +126,7 @@ def welcomed(request: ASGIRequest) -> Listener:
         query = StreamQuery(data=given)
         query.is_valid(raise_exception=True)
         wanted = dict(query.validated_data)
-        start = feed.position_at(wanted.pop("after"))
+        start = feed.parse_cursor(wanted.pop("after"))
     except SuspiciousOperation as error:
         raise Invalid("invalid_request", "The query cannot be read.") from error
     except (DatabaseError, InterfaceError) as error:
@@ -132,11 +136,11 @@ def welcomed(request: ASGIRequest) -> Listener:
     return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)
 
 
-async def pump(hub: Hub, listener: Listener, send: Send) -> None:
+async def pump(broadcaster: Broadcaster, listener: Listener, send: Send) -> None:
     await start_answer(send, 200, [*HEADERS, new_request_id()])
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
     with contextlib.suppress(DatabaseError, InterfaceError):
-        async for text in hub.messages(listener):
+        async for text in broadcaster.stream_to(listener):
             await send({"type": "http.response.body", "body": text, "more_body": True})
     await send({"type": "http.response.body", "body": b""})
 

@@ -34,7 +34,7 @@ def webhooks_page(
         "membership": membership,
         "tenant": membership.tenant,
         "tab": "webhooks",
-        "webhooks": Webhook.of(membership.tenant).order_by("-pk"),
+        "webhooks": Webhook.for_tenant(membership.tenant).order_by("-pk"),
         "form": form or WebhookForm(),
     }
     return render(request, "studio/webhooks.html", context)
@@ -73,7 +73,7 @@ def secret_page(
 
 def webhook_of(membership: Membership, webhook_id: UUID) -> Webhook:
     return get_object_or_404(
-        Webhook.of(membership.tenant).select_related("tenant"), pk=webhook_id
+        Webhook.for_tenant(membership.tenant).select_related("tenant"), pk=webhook_id
     )
 
 
@@ -156,7 +156,7 @@ def disable(found: Webhook, form: CountsOnce) -> None:
 
 @acts("An example is on its way.", ExampleForm)
 def send_example(found: Webhook, form: ExampleForm) -> None:
-    examples.send(found, form.cleaned_data["type"])
+    examples.send_example(found, form.cleaned_data["type"])
 
 
 @acts("What failed is being sent again, the oldest first.", RecoveryForm)
@@ -195,7 +195,7 @@ def delivery(
         "delivery": look(found),
         "event": found.event,
         "body": json.dumps(json.loads(found.event.body), indent=2),
-        "attempts": [shown(attempt) for attempt in found.attempts_made()],
+        "attempts": [shown(attempt) for attempt in found.last_attempts()],
         "form": CountsOnce(),
     }
     return render(request, "studio/delivery.html", context)

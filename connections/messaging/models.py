@@ -15,11 +15,11 @@ from connections.protocols import connections_1_0
 from tenants import vault
 from tenants.models import Record, Tenant
 from wallets.models import Key, Wallet
-from webhooks.events.emit import Announced
+from webhooks.events.emit import EventSource
 from webhooks.events.types import Type
 
 
-class BasicMessage(Announced):
+class BasicMessage(EventSource):
     """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
 
     class Direction(models.TextChoices):

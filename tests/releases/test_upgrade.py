@@ -329,12 +329,12 @@ def test_webhooks_are_called_for_what_waited(world, known):
     with receiving() as receiver:
         Webhook.objects.update(url=receiver.url)
         waiting = (
-            Delivery.waiting().filter(webhook=known["webhooks"]["failing"]).count()
+            Delivery.pending().filter(webhook=known["webhooks"]["failing"]).count()
         )
         time_passes(days=1)
         worker_calls()
         assert waiting and len(receiver.calls) > waiting
-    assert not Delivery.waiting().filter(webhook=known["webhooks"]["failing"]).exists()
+    assert not Delivery.pending().filter(webhook=known["webhooks"]["failing"]).exists()
 
 
 def test_a_write_that_was_repeated_gets_its_first_answer(world):

@@ -107,7 +107,7 @@ def worker_calls() -> None:
 def time_passes(**much: float) -> None:
     """What waits for its time waits so much less."""
     gone = timedelta(**much)
-    for row in Delivery.waiting():
+    for row in Delivery.pending():
         row.due_at -= gone
         row.lease_until = row.lease_until and row.lease_until - gone
         row.blocks_until = row.blocks_until and row.blocks_until - gone

@@ -33,14 +33,14 @@ def left():
 
 def test_what_is_younger_stays(told):
     days_pass(29.9)
-    assert (retention.forget(), left()) == (0, [3, 3, 3])
+    assert (retention.delete_old_events(), left()) == (0, [3, 3, 3])
 
 
 def test_what_is_older_goes_and_the_younger_stay(faber, told):
     days_pass(30.1)
     faber.invites(connectionId="d")
     worker_calls()
-    tasks.forget()
+    tasks.delete_old_events()
     assert left() == [1, 1, 1]
     assert Event.objects.get().object_id == "d"
 
@@ -48,16 +48,16 @@ def test_what_is_older_goes_and_the_younger_stay(faber, told):
 def test_the_setting_says_how_old(told, settings):
     days_pass(8)
     settings.EVENT_RETENTION_DAYS = 7
-    assert (retention.forget(), left()) == (9, [0, 0, 0])
+    assert (retention.delete_old_events(), left()) == (9, [0, 0, 0])
 
 
 def test_what_still_waits_for_an_enabled_webhook_stays(told):
     Delivery.objects.filter(event__object_id="b").update(status="pending")
     days_pass(31)
-    retention.forget()
+    retention.delete_old_events()
     assert left() == [0, 1, 1] and Event.objects.get().object_id == "b"
     Webhook.objects.update(is_enabled=False)
-    retention.forget()
+    retention.delete_old_events()
     assert left() == [0, 0, 0]
 
 
@@ -65,7 +65,7 @@ def test_what_waited_for_a_deleted_webhook_goes(faber, told):
     Delivery.objects.update(status="pending")
     faber.delete(f"/webhooks/{told['id']}")
     days_pass(31)
-    retention.forget()
+    retention.delete_old_events()
     assert left() == [0, 0, 0]
 
 
@@ -74,10 +74,10 @@ def test_a_run_is_bounded_and_the_next_goes_on(told, monkeypatch):
     monkeypatch.setattr(batches, "MAX_BATCHES", 3)
     days_pass(31)
     with CaptureQueriesContext(connection) as captured:
-        retention.forget()
+        retention.delete_old_events()
     assert len(captured) <= 4 * batches.MAX_BATCHES, "with BEGIN and COMMIT"
     assert left() == [0, 3, 3], "calls first, events last"
-    while retention.forget():
+    while retention.delete_old_events():
         pass
     assert left() == [0, 0, 0]
 
@@ -87,7 +87,7 @@ def test_neither_waits_for_the_other(faber, told, first):
     """Each ends while the other's transaction is open."""
     days_pass(31)
     wallet, begun, over = faber.made.tenant.wallets.get(), Signal(), Signal()
-    acts = [retention.forget, lambda: Connection.invite(wallet, "meanwhile")]
+    acts = [retention.delete_old_events, lambda: Connection.invite(wallet, "meanwhile")]
 
     def slow(act):
         with transaction.atomic():

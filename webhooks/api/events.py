@@ -43,7 +43,7 @@ class Filters(serializers.Serializer):
 
 class FeedQuery(Filters):
     after = serializers.CharField(
-        default=feed.BEGINNING,
+        default=feed.FROM_START,
         max_length=500,
         help_text="A cursor; `start`: the oldest event that is kept; `now`: what comes from now.",
     )
@@ -55,7 +55,7 @@ class FeedQuery(Filters):
 class StreamQuery(Filters):
     """`Last-Event-ID`, which a client sends that comes again, goes before `after`."""
 
-    after = serializers.CharField(default=feed.END, max_length=500)
+    after = serializers.CharField(default=feed.FROM_NOW, max_length=500)
 
 
 class EventContract(Contract):
@@ -80,7 +80,7 @@ class EventContract(Contract):
             "objectId": event.object_id,
             "sequence": event.sequence,
             "createdAtUtc": format_utc(event.created_at),
-            "cursor": feed.cursor_at(feed.position_of(event)),
+            "cursor": feed.cursor_for(feed.position_of(event)),
             "body": json.loads(event.body),
         }
 
@@ -93,10 +93,12 @@ class Events(View):
     )
     def list(self, request):
         wanted = dict(self.parse_query(FeedQuery).validated_data)
-        start, limit = feed.position_at(wanted.pop("after")), wanted.pop("limit")
-        page = feed.page(feed.of(self.tenant).filter(**wanted), start, limit)
+        start, limit = feed.parse_cursor(wanted.pop("after")), wanted.pop("limit")
+        page = feed.read_page(
+            feed.events_of(self.tenant).filter(**wanted), start, limit
+        )
         answer = Response(EventContract(page.events, many=True).data)
-        answer["Link"] = next_link(request, feed.cursor_at(page.position), "after")
+        answer["Link"] = next_link(request, feed.cursor_for(page.position), "after")
         return answer
 
     @operation(

@@ -248,7 +248,7 @@ class DeliveryWithAttemptsContract(DeliveryContract):
     attempts = AttemptContract(many=True)
 
     def to_representation(self, delivery):
-        attempts = AttemptContract(delivery.attempts_made(), many=True).data
+        attempts = AttemptContract(delivery.last_attempts(), many=True).data
         body = json.loads(delivery.event.body)
         return super().to_representation(delivery) | {
             "body": body,

@@ -28,7 +28,7 @@ from webhooks.models import Delivery, Webhook
 class Webhooks(View):
     @property
     def rows(self):
-        return Webhook.of(self.tenant)
+        return Webhook.for_tenant(self.tenant)
 
     @operation("createWebhook", request=WebhookParameters, response=NewWebhookContract)
     def create(self, request):
@@ -55,7 +55,9 @@ class Webhooks(View):
     @operation("updateWebhook", request=WebhookOptions, response=WebhookContract)
     def update(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        self.perform(partial(webhook.change, **self.parse_body(WebhookOptions)))
+        self.perform(
+            partial(webhook.change_settings, **self.parse_body(WebhookOptions))
+        )
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @operation("removeWebhook")
@@ -87,13 +89,15 @@ class Webhooks(View):
         webhook = get_or_404(self.rows, webhookId)
         kind = self.parse_body(ExampleParameters)["messageType"]
         return self.to_response(
-            DeliveryContract, self.perform(examples.send, webhook, kind)
+            DeliveryContract, self.perform(examples.send_example, webhook, kind)
         )
 
     @operation("recoverWebhook", request=RecoveryParameters, response=WebhookContract)
     def recover(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        self.perform(partial(webhook.recover, **self.parse_body(RecoveryParameters)))
+        self.perform(
+            partial(webhook.start_recovery, **self.parse_body(RecoveryParameters))
+        )
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
 
@@ -102,7 +106,7 @@ class Deliveries(View):
 
     @property
     def rows(self):
-        webhook = get_or_404(Webhook.of(self.tenant), self.kwargs["webhookId"])
+        webhook = get_or_404(Webhook.for_tenant(self.tenant), self.kwargs["webhookId"])
         return Delivery.objects.filter(webhook=webhook).select_related("event")
 
     @operation(

@@ -1,4 +1,4 @@
-"""The addresses at which an organization wants to be told what happened, and how they fare."""
+"""Webhooks: the addresses that an organization registered for its events."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -14,27 +14,19 @@ from tenants.models import Record, Tenant
 from webhooks.delivery.signing import new_secret
 from webhooks.events import types
 
-OVERLAP = timedelta(hours=24)  # in which a rotated secret still signs
-LONGEST_SCHEDULE = timedelta(days=5)  # after which a call that failed has been given up
-SLACK = timedelta(
+SECRET_OVERLAP = timedelta(hours=24)  # a rotated secret still signs for this long
+RETRY_PERIOD = timedelta(days=5)  # after it, a failing call has been given up
+TRANSACTION_MARGIN = timedelta(
     minutes=1
-)  # between the time of an event and the end of its transaction
-HANGING = 5  # calls in a row that took too long
+)  # an event may commit this long after its time
+SLOW_LIMIT = 5  # consecutive slow calls, or timeouts, after which we are more careful
 
 
 class Webhook(Record):
-    """One address. It is told in the dialect of the request that registered it.
+    """One registered address, and how its recent calls went.
 
-    has_answered: with 2xx, at least once. Until then `timeouts` counts the calls in a row that it
-    did not answer in time; `strikes` counts all other calls in a row that took too long.
-
-    retry_unconfirmed: whether a call that was not answered in time is repeated; None: if the
-    address has answered before.
-
-    `failing_since` is when the first of failures in a row began. Disabled for its failures, it has
-    lost calls since `lost_since`; `recover_since` tells from when on a recovery that is at work
-    sends them again; it takes what ended before `updated_at`, so that what fails once more is not
-    repeated for ever.
+    `dialect` is that of the request that registered it: it decides which events are
+    sent unless `message_types` was chosen.
     """
 
     class Type(models.TextChoices):
@@ -50,8 +42,8 @@ class Webhook(Record):
         GONE = "gone", "The address answered that it is gone (410)"
         FAILING = "failing", "Every call failed for days"
 
-    LIMITS = {Type.NOTIFICATION: 5}
-    OTHER_LIMIT = 100
+    MAX_OF_TYPE = {Type.NOTIFICATION: 5}
+    MAX_OF_OTHER_TYPES = 100
     NEVER_CALLED = (Type.DELEGATED_ENDORSER,)
 
     tenant = models.ForeignKey(
@@ -61,21 +53,36 @@ class Webhook(Record):
     type = models.CharField(max_length=20, choices=Type.choices)
     dialect = models.CharField(max_length=8, choices=Dialect.choices)
     is_enabled = models.BooleanField(default=True)
+    # Sealed. Sent by the original clients; we store it and do nothing with it.
     parameters = models.BinaryField(null=True)
+    # Both sealed. The previous secret signs too, until `previous_until`.
     secret = models.BinaryField()
     previous_secret = models.BinaryField(null=True)
     previous_until = models.DateTimeField(null=True)
+    # The event types that it receives, never empty.
     message_types = ArrayField(models.CharField(max_length=30))
+    # Whether to repeat a call that got no response; None: see
+    # should_retry_unconfirmed().
     retry_unconfirmed = models.BooleanField(null=True)
+    # It has answered a call with 2xx at least once.
     has_answered = models.BooleanField(default=False)
+    # Consecutive slow calls. From SLOW_LIMIT on, it gets one concurrent call only.
     strikes = models.PositiveSmallIntegerField(default=0)
+    # Consecutive calls without a response in time, counted until it first answers.
     timeouts = models.PositiveSmallIntegerField(default=0, db_default=0)
+    # The first of the current run of failures; None while calls succeed.
     failing_since = models.DateTimeField(null=True)
+    # Why we disabled it; empty if it is enabled or its owner disabled it.
     disabled_reason = models.CharField(max_length=8, choices=Reason.choices, blank=True)
+    # The time of the first event that it did not get, set when it is disabled.
     lost_since = models.DateTimeField(null=True)
+    # Whether the running recovery also repeats calls that got no response.
     recover_unconfirmed = models.BooleanField(default=False)
+    # From when on the running recovery sends again; None if none is running.
     recover_since = models.DateTimeField(null=True)
+    # When to mail the organization's people that it was disabled.
     notice_due_at = models.DateTimeField(null=True)
+    # Counts the events about this webhook itself.
     sequence = models.PositiveIntegerField(default=0)
 
     class Meta:
@@ -108,14 +115,15 @@ class Webhook(Record):
         message_types: Sequence[str] | None = None,
         retry_unconfirmed: bool | None = None,
     ) -> "Webhook":
-        """Holds the organization's row: two registrations at once cannot pass the limit."""
+        """409 `webhook_limit` if the organization may have no more of this type."""
+        # Locked, so that two registrations at once cannot pass the limit.
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
-        limit = cls.LIMITS.get(cls.Type(type), cls.OTHER_LIMIT)
+        limit = cls.MAX_OF_TYPE.get(cls.Type(type), cls.MAX_OF_OTHER_TYPES)
         if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
             message = f"You have {limit} webhooks of the type {type}. Delete one first."
             raise Conflict("webhook_limit", message)
         webhook = cls(tenant=tenant, url=url, type=type, dialect=dialect)
-        webhook.message_types = list(message_types or webhook.usual_types())
+        webhook.message_types = list(message_types or webhook.default_message_types())
         webhook.retry_unconfirmed = retry_unconfirmed
         vault.seal(webhook, "parameters", parameters)
         vault.seal(webhook, "secret", new_secret())
@@ -123,58 +131,77 @@ class Webhook(Record):
         return webhook
 
     @classmethod
-    def of(cls, tenant: Tenant) -> "models.QuerySet[Webhook]":
+    def for_tenant(cls, tenant: Tenant) -> "models.QuerySet[Webhook]":
         return cls.objects.filter(tenant=tenant)
 
     @classmethod
-    def that_want(cls, tenant_id: object, kind: str) -> "models.QuerySet[Webhook]":
-        """The addresses that are told of events of this type."""
+    def subscribed_to(
+        cls, tenant_id: object, event_type: str
+    ) -> "models.QuerySet[Webhook]":
+        """The enabled webhooks of an organization that receive events of this type."""
         rows = cls.objects.filter(tenant_id=tenant_id, is_enabled=True)
-        rows = rows.filter(message_types__contains=[kind])
+        rows = rows.filter(message_types__contains=[event_type])
         return rows.exclude(type__in=cls.NEVER_CALLED)
 
-    def usual_types(self) -> list[types.Type]:
-        """What it is told unless it asks for certain types."""
-        return (
-            types.INTERFACE if self.dialect == self.Dialect.LITERAL else types.CLIENTS
-        )
+    def default_message_types(self) -> list[types.Type]:
+        """The event types of a webhook that was registered without a choice."""
+        if self.dialect == self.Dialect.LITERAL:
+            return types.INTERFACE
+        return types.CLIENTS
 
-    def change(self, **changes: object) -> None:
-        """`url`, `message_types` (empty: the usual ones), `retry_unconfirmed`. What the old address
-        did is not held against a new one."""
+    def change_settings(self, **changes: Any) -> None:
+        """Change `url`, `message_types` (empty: the defaults) or `retry_unconfirmed`.
+
+        A new address starts with a clean record: the old one's failures do not count.
+        """
         if "message_types" in changes:
-            changes["message_types"] = changes["message_types"] or self.usual_types()
+            chosen = changes["message_types"]
+            changes["message_types"] = chosen or self.default_message_types()
         if changes.get("url", self.url) != self.url:
-            changes |= NEW | {"has_answered": False}
+            changes |= CLEAN_RECORD | {"has_answered": False}
         self._update(**changes)
 
     def enable(self) -> None:
-        """Who does this knows: a notice that is not sent yet is not needed any more."""
-        self._update(is_enabled=True, disabled_reason="", notice_due_at=None, **NEW)
+        """Start calls again, with a clean record.
 
-    def disable(self, lost_since: datetime | None = None, **changes: object) -> None:
-        """What still waits is closed by housekeeping, not sent. What was lost before, or a recovery
-        at work has not reached yet, stays lost until the next recovery."""
-        lost = [one for one in (lost_since, self.lost_since, self.recover_since) if one]
-        known = {"recover_since": None, "lost_since": min(lost, default=None)}
-        self._update(is_enabled=False, **known, **changes)
+        A notice that is not sent yet is dropped: whoever enables it knows.
+        """
+        self._update(
+            is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
+        )
 
-    def recover(self, since: datetime | None = None, unconfirmed: bool = False) -> None:
-        """Has everything that it wanted since then and did not get sent again, step by step.
+    def disable(self, lost_since: datetime | None = None, **changes: Any) -> None:
+        """Stop calls. recovery.py closes the deliveries that are still pending.
 
-        since: without it, since the first event that its failing calls were to tell.
-        unconfirmed: also what was sent in full and never answered.
+        What was lost before, or what a running recovery has not reached yet, stays
+        lost until the next recovery: `lost_since` becomes the earliest of these times.
+        """
+        times = [lost_since, self.lost_since, self.recover_since]
+        earliest = min((time for time in times if time), default=None)
+        self._update(
+            is_enabled=False, recover_since=None, lost_since=earliest, **changes
+        )
+
+    def start_recovery(
+        self, since: datetime | None = None, unconfirmed: bool = False
+    ) -> None:
+        """Have all events since then that it missed sent again; recovery.py does it.
+
+        since: by default, the first event whose delivery failed. unconfirmed: also
+        send calls again that were sent in full and got no response.
+        409 `webhook_disabled`.
         """
         if not self.is_enabled:
-            raise disabled()
-        first = self.lost_since or timezone.now() - LONGEST_SCHEDULE
-        since = since or first - SLACK
+            raise disabled_error()
+        if since is None:
+            first = self.lost_since or timezone.now() - RETRY_PERIOD
+            since = first - TRANSACTION_MARGIN
         self._update(
             recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None
         )
 
-    def secrets(self) -> list[str]:
-        """Those that sign, the newest first."""
+    def signing_secrets(self) -> list[str]:
+        """All secrets that sign now, the newest first."""
         secrets = [vault.unseal(self, "secret")]
         if self.previous_until and self.previous_until > timezone.now():
             secrets.append(vault.unseal(self, "previous_secret"))
@@ -182,51 +209,53 @@ class Webhook(Record):
 
     @transaction.atomic
     def rotate_secret(self) -> tuple[str, datetime]:
-        """The new secret, and until when the one before signs too."""
+        """The new secret, and until when the previous one signs too."""
         row = Webhook.objects.select_for_update().get(pk=self.pk)
-        secret, until = new_secret(), timezone.now() + OVERLAP
+        secret = new_secret()
+        previous_until = timezone.now() + SECRET_OVERLAP
         vault.seal(row, "previous_secret", vault.unseal(row, "secret"))
         vault.seal(row, "secret", secret)
         self._update(
-            secret=row.secret, previous_secret=row.previous_secret, previous_until=until
+            secret=row.secret,
+            previous_secret=row.previous_secret,
+            previous_until=previous_until,
         )
-        return secret, until
+        return secret, previous_until
 
     @property
-    def is_called(self) -> bool:
+    def receives_calls(self) -> bool:
         return self.type not in self.NEVER_CALLED
 
     @property
-    def is_hanging(self) -> bool:
-        """It is called once at a time."""
-        return self.strikes >= HANGING
+    def is_slow(self) -> bool:
+        """Its last calls were all slow: it gets one call at a time."""
+        return self.strikes >= SLOW_LIMIT
 
     @property
-    def is_silent(self) -> bool:
-        """It takes calls and never answers: it is not waited for long."""
-        return not self.has_answered and self.timeouts >= HANGING
+    def is_unresponsive(self) -> bool:
+        """It accepts calls and never answers: its calls get a short timeout."""
+        return not self.has_answered and self.timeouts >= SLOW_LIMIT
 
-    def repeats(self, timed_out: bool) -> bool:
-        """Whether a call that was sent in full and not answered is made again. Programs that never
-        answer have processed what they got, and would do so a second time."""
+    def should_retry_unconfirmed(self, timed_out: bool) -> bool:
+        """Whether to repeat a call that was sent in full and got no response.
+
+        Programs that never answer have still processed what they got, and would
+        process it again: their timeouts are not repeated unless the webhook was
+        registered so.
+        """
         if self.retry_unconfirmed is not None:
             return self.retry_unconfirmed
         return self.has_answered or not timed_out
 
-    def _update(self, **changes: object) -> None:
+    def _update(self, **changes: Any) -> None:
         Webhook.objects.filter(pk=self.pk).update(updated_at=timezone.now(), **changes)
         for name, value in changes.items():
             setattr(self, name, value)
 
 
-NEW: dict[str, Any] = {
-    "strikes": 0,
-    "timeouts": 0,
-    "failing_since": None,
-}  # nothing against it
+CLEAN_RECORD: dict[str, Any] = {"strikes": 0, "timeouts": 0, "failing_since": None}
 
 
-def disabled() -> Conflict:
-    return Conflict(
-        "webhook_disabled", "The webhook is disabled. Enable it, then send again."
-    )
+def disabled_error() -> Conflict:
+    message = "The webhook is disabled. Enable it, then try again."
+    return Conflict("webhook_disabled", message)

@@ -1,30 +1,41 @@
-"""Events of which nothing happened, to try a receiver."""
+"""Example events, with which developers try their receivers."""
 
 from django.db import transaction
 from uuid_utils.compat import uuid7
 
-from webhooks.delivery.endpoints import Webhook, disabled
+from webhooks.delivery.endpoints import Webhook, disabled_error
 from webhooks.delivery.models import Delivery
-from webhooks.events.emit import wake
+from webhooks.events.emit import notify_delivery_worker
 from webhooks.events.models import Event
-from webhooks.events.types import CLIENTS, INTERFACE, Type, object_type
+from webhooks.events.types import CLIENTS, INTERFACE, Type, object_type_of
 
 
 @transaction.atomic
-def send(webhook: Webhook, kind: str) -> Delivery:
-    """Tells this webhook alone of an example, whatever types it wants."""
+def send_example(webhook: Webhook, message_type: str) -> Delivery:
+    """Send an example to this webhook alone, whatever types it receives.
+
+    Its body says `"example": true`, and the object it names does not exist.
+    409 `webhook_disabled`.
+    """
     if not webhook.is_enabled:
-        raise disabled()
-    key, kind = uuid7(), Type(kind)
+        raise disabled_error()
+    object_key = uuid7()
     event = Event(
-        tenant_id=webhook.tenant_id, type=kind, object_key=key, object_id=str(key)
+        tenant_id=webhook.tenant_id,
+        type=Type(message_type),
+        object_type=object_type_of(Type(message_type)),
+        object_key=object_key,
+        object_id=str(object_key),
+        sequence=1,
+        is_example=True,
     )
-    event.object_type, event.sequence, event.is_example = object_type(kind), 1, True
-    connection_id = str(key if event.object_type == "connection" else uuid7())
+    is_of_connection = event.object_type == "connection"
+    connection_id = str(object_key if is_of_connection else uuid7())
     data = {"connection_id": connection_id, "ConnectionId": connection_id}
-    if kind in CLIENTS and kind not in INTERFACE:
-        data |= dict.fromkeys(("wallet_id", "WalletId"), str(uuid7()))
-    event.write(data, example=True)
-    Delivery.create(event, [webhook.pk])
-    transaction.on_commit(wake)
+    if message_type in CLIENTS and message_type not in INTERFACE:
+        wallet_id = str(uuid7())  # these types are of hosted wallets only
+        data |= {"wallet_id": wallet_id, "WalletId": wallet_id}
+    event.save_with_body(data, example=True)
+    Delivery.create_for(event, [webhook.pk])
+    transaction.on_commit(notify_delivery_worker)
     return Delivery.objects.select_related("event").get(event=event, webhook=webhook)

@@ -1,4 +1,4 @@
-"""Mail to an organization's people when one of its webhooks was disabled for its failures."""
+"""Mail to an organization's people when we disabled one of its webhooks."""
 
 import logging
 from datetime import timedelta
@@ -11,36 +11,41 @@ from django.utils import timezone
 from webhooks.delivery.endpoints import Webhook
 
 logger = logging.getLogger(__name__)
-AGAIN_AFTER = timedelta(minutes=10)  # when the process that was to send it has died
+RETRY_DELAY = timedelta(minutes=10)  # after a process died, or its mail failed
+MAX_NOTICES = 20  # of one run
 TEXT = """\
 The webhook of {organization} at {host} is disabled:
 {reason}.
 
-It is not told of events any more. They are kept for {days} days: enable the webhook when
-the address works again, then recover what was lost since {since:%Y-%m-%d %H:%M} UTC.
+It does not receive events any more. They are kept for {days} days: enable the webhook
+when the address works again, then recover what was lost since
+{since:%Y-%m-%d %H:%M} UTC.
 
 {url}/studio/
 """
 
 
-def send_due() -> int:
-    """How many webhooks' people were written to. A notice whose mail fails is tried again."""
+def send_due_notices() -> int:
+    """Mail the people of each webhook with a due notice. How many webhooks.
+
+    A notice whose mail fails is tried again after RETRY_DELAY.
+    """
     now = timezone.now()
     due = Webhook.objects.filter(notice_due_at__lte=now).select_related("tenant")
     sent = 0
-    for webhook in due[:20]:
-        mine = Webhook.objects.filter(
-            pk=webhook.pk, notice_due_at=webhook.notice_due_at
-        )
-        if mine.update(notice_due_at=now + AGAIN_AFTER):
-            write(webhook)
-            Webhook.objects.filter(pk=webhook.pk).update(notice_due_at=None)
+    for webhook in due[:MAX_NOTICES]:
+        # Claimed by a guarded UPDATE: another worker may run this too.
+        row = Webhook.objects.filter(pk=webhook.pk)
+        claimed = row.filter(notice_due_at=webhook.notice_due_at)
+        if claimed.update(notice_due_at=now + RETRY_DELAY):
+            mail_people(webhook)
+            row.update(notice_due_at=None)
             sent += 1
     return sent
 
 
-def write(webhook: Webhook) -> None:
-    """One message for each person, who need not know each other's addresses."""
+def mail_people(webhook: Webhook) -> None:
+    """Send each member a message of their own, without the others' addresses."""
     if not settings.EMAIL_URL:
         logger.warning(
             "nobody was told that a webhook is disabled: EMAIL_URL is not set"
@@ -55,6 +60,7 @@ def write(webhook: Webhook) -> None:
         since=webhook.lost_since,
         url=settings.PUBLIC_URL,
     )
+    # A subject must not contain line breaks.
     subject = f"A webhook of {' '.join(webhook.tenant.name.split())} is disabled"
     messages = [EmailMessage(subject, text, to=[person.email]) for person in people]
     if messages:

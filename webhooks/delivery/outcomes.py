@@ -1,13 +1,13 @@
-"""What came of one call of a webhook."""
+"""What one call of a webhook came to."""
 
 from datetime import datetime
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from agency.core import http
 
-THROTTLED = (429, 502, 504)
-SLOW = 5.0  # seconds from which a call counts as hanging
+THROTTLED_STATUSES = (429, 502, 504)
+SLOW_CALL_SECONDS = 5.0  # from which a call counts as slow, whatever it came to
 
 
 class Result(Enum):
@@ -19,40 +19,54 @@ class Result(Enum):
 
 
 class Outcome(NamedTuple):
-    """`error` is a code, empty for a success; `status` None without an answer; `retry_after` the
-    seconds that the address asks to wait; `timed_out`: it was sent in full, and no answer came
-    within the time of the call."""
+    """The result of one call, with what is recorded of it."""
 
     result: Result
     started_at: datetime
     seconds: float
-    error: str = ""
-    status: int | None = None
-    answer: bytes = b""
-    retry_after: float | None = None
-    timed_out: bool = False
+    error: str = ""  # a stable code; empty for a success
+    status: int | None = None  # None without a response
+    answer: bytes = b""  # the beginning of the response's body
+    retry_after: float | None = None  # seconds that the receiver asked to wait
+    timed_out: bool = False  # sent in full, and no response came in time
 
     @property
-    def hung(self) -> bool:
-        """Whether it took long, whatever came of it."""
-        return self.seconds >= SLOW
+    def was_slow(self) -> bool:
+        return self.seconds >= SLOW_CALL_SECONDS
 
 
-def answered(answer: http.Response, started_at: datetime) -> Outcome:
-    """2xx is a success, also when the answer's body was cut; all else, a redirect too, is none."""
-    seen: dict[str, Any] = {"status": answer.status, "answer": answer.body}
-    if 200 <= answer.status < 300:
-        return Outcome(Result.DELIVERED, started_at, answer.seconds, **seen)
-    if answer.status == 410:
-        return Outcome(Result.GONE, started_at, answer.seconds, "endpoint_gone", **seen)
-    result = Result.THROTTLED if answer.status in THROTTLED else Result.FAILED
-    seen["retry_after"] = answer.retry_after
-    return Outcome(result, started_at, answer.seconds, "endpoint_refused", **seen)
+def outcome_of_response(response: http.Response, started_at: datetime) -> Outcome:
+    """Any 2xx is a success, even with a body that was cut off; a redirect is not."""
+    retry_after = None
+    if 200 <= response.status < 300:
+        result = Result.DELIVERED
+        error = ""
+    elif response.status == 410:
+        result = Result.GONE
+        error = "endpoint_gone"
+    else:
+        is_throttled = response.status in THROTTLED_STATUSES
+        result = Result.THROTTLED if is_throttled else Result.FAILED
+        error = "endpoint_refused"
+        retry_after = response.retry_after
+    return Outcome(
+        result=result,
+        started_at=started_at,
+        seconds=response.seconds,
+        error=error,
+        status=response.status,
+        answer=response.body,
+        retry_after=retry_after,
+    )
 
 
-def unanswered(error: http.CallFailed, started_at: datetime) -> Outcome:
-    """Without an answer: the code tells whether the call was sent in full."""
-    unconfirmed = error.code == "endpoint_unconfirmed"
-    result = Result.UNCONFIRMED if unconfirmed else Result.FAILED
-    timed_out = unconfirmed and error.timed_out
-    return Outcome(result, started_at, error.seconds, error.code, timed_out=timed_out)
+def outcome_of_failure(failure: http.CallFailed, started_at: datetime) -> Outcome:
+    """A call without a response. Its code tells whether it was sent in full."""
+    is_unconfirmed = failure.code == "endpoint_unconfirmed"
+    return Outcome(
+        result=Result.UNCONFIRMED if is_unconfirmed else Result.FAILED,
+        started_at=started_at,
+        seconds=failure.seconds,
+        error=failure.code,
+        timed_out=is_unconfirmed and failure.timed_out,
+    )

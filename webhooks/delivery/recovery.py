@@ -1,48 +1,53 @@
-"""What webhooks need done beside the calls, in small steps that hold no lock for long."""
+"""Maintenance of webhooks beside the calls, in small steps that hold no lock for long.
+
+Deliveries that are pending for a disabled webhook are closed. A recovery that its
+organization started (Webhook.start_recovery) sends again what the webhook missed.
+"""
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 
 from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
-from webhooks.delivery.endpoints import SLACK, Webhook
-from webhooks.delivery.models import AGAIN, Delivery
+from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
+from webhooks.delivery.models import RESTARTED, Delivery
 from webhooks.events import feed
 
-STEP = 1000  # rows
-STEPS = 20  # of one run, each for every webhook that needs it
+BATCH_SIZE = 1000  # deliveries or events of one step
+MAX_STEPS = 20  # of one run, each for every webhook that needs it
+MAX_WEBHOOKS = 100  # of one step
 
 
-def keep() -> None:
-    """A run is bounded, as it has a thread of the worker to itself; the next one goes on."""
-    for _ in range(STEPS):
-        if not close_disabled() + recover():
+def run_maintenance() -> None:
+    """One run. It is bounded, as it occupies a worker's thread; the next continues."""
+    for _ in range(MAX_STEPS):
+        if not close_deliveries_of_disabled() + run_recoveries():
             return
 
 
-def close_disabled() -> int:
-    """Ends what still waits for disabled webhooks; it can be recovered. How many rows."""
-    waiting = not_at_work().filter(webhook=OuterRef("pk"))
+def close_deliveries_of_disabled() -> int:
+    """End deliveries that are pending for disabled webhooks. How many.
+
+    A recovery can send them later.
+    """
+    pending = unleased_deliveries().filter(webhook=OuterRef("pk"))
     webhooks = Webhook.objects.filter(is_enabled=False)
-    left = webhooks.alias(first=Subquery(waiting.values("pk")[:1])).filter(
-        first__isnull=False
-    )
-    closed = 0
-    for webhook in left[:100]:
-        closed += close(webhook)
-    return closed
+    webhooks = webhooks.alias(first=Subquery(pending.values("pk")[:1]))
+    webhooks = webhooks.filter(first__isnull=False)
+    return sum(close_deliveries(webhook) for webhook in webhooks[:MAX_WEBHOOKS])
 
 
 @transaction.atomic
-def close(webhook: Webhook) -> int:
+def close_deliveries(webhook: Webhook) -> int:
+    """End a batch of deliveries of a disabled webhook. How many."""
+    # Locked: nobody enables it before these rows are closed.
     webhooks = Webhook.objects.select_for_update(no_key=True)
     if not webhooks.filter(pk=webhook.pk, is_enabled=False).first():
         return 0
-    waiting = not_at_work().filter(webhook=webhook)
-    rows = waiting.select_for_update(skip_locked=True).values_list("pk", flat=True)[
-        :STEP
-    ]
-    return Delivery.objects.filter(pk__in=list(rows)).update(
+    rows = unleased_deliveries().filter(webhook=webhook)
+    rows = rows.select_for_update(skip_locked=True)
+    ids = list(rows.values_list("pk", flat=True)[:BATCH_SIZE])
+    return Delivery.objects.filter(pk__in=ids).update(
         status=Delivery.Status.EXHAUSTED,
         lease_owner=None,
         last_error="webhook_disabled",
@@ -50,68 +55,85 @@ def close(webhook: Webhook) -> int:
     )
 
 
-def not_at_work() -> QuerySet[Delivery]:
-    """What waits, and what a process had claimed that died: nobody claims it any more."""
+def unleased_deliveries() -> QuerySet[Delivery]:
+    """Pending ones without an owner, or whose owner died before its lease ended."""
     free = Q(lease_owner=None) | Q(lease_until__lt=timezone.now())
-    return Delivery.waiting().filter(free)
+    return Delivery.pending().filter(free)
 
 
-def recover() -> int:
-    """A step of each recovery at work. How many calls are due now."""
+def run_recoveries() -> int:
+    """Do one step of each running recovery. How many deliveries became due."""
     webhooks = Webhook.objects.exclude(recover_since=None).values_list("pk", flat=True)
-    return sum(map(recover_some, webhooks[:100]))
+    return sum(recovery_step(webhook_id) for webhook_id in webhooks[:MAX_WEBHOOKS])
 
 
 @transaction.atomic
-def recover_some(webhook_id: object) -> int:
-    """First what failed, then what happened while it was disabled. The recovery is over when
-    nothing is left and every transaction is that may not have seen it enabled."""
+def recovery_step(webhook_id: object) -> int:
+    """Make a batch due: first failed deliveries, then events without a delivery.
+
+    Without any left, the recovery ends once every transaction is over that may have
+    written an event while it still saw the webhook disabled.
+    """
     rows = Webhook.objects.select_for_update(
         skip_locked=True, no_key=True, of=("self",)
     )
-    rows = rows.select_related("tenant")
-    webhook = rows.filter(pk=webhook_id).exclude(recover_since=None).first()
+    rows = rows.select_related("tenant").exclude(recover_since=None)
+    webhook = rows.filter(pk=webhook_id).first()
     if webhook is None:
         return 0
-    found = recover_failed(webhook) or recover_missed(webhook)
-    if not found:
-        reached = timezone.now() - SLACK
-        since = (
-            None
-            if webhook.updated_at < reached
-            else max(webhook.recover_since, reached)
-        )
-        Webhook.objects.filter(pk=webhook_id).update(recover_since=since)
-    return found
+    recovered = requeue_failed(webhook) or create_missed(webhook)
+    if recovered:
+        return recovered
+    all_committed_before = timezone.now() - TRANSACTION_MARGIN
+    recover_since = None
+    if webhook.updated_at >= all_committed_before:
+        recover_since = max(webhook.recover_since, all_committed_before)
+    Webhook.objects.filter(pk=webhook_id).update(recover_since=recover_since)
+    return 0
 
 
-def recover_failed(webhook: Webhook) -> int:
-    lost = [Delivery.Status.EXHAUSTED]
+def requeue_failed(webhook: Webhook) -> int:
+    """Restart deliveries that failed before the recovery was started. How many.
+
+    Those that fail again have a later `finished_at`: nothing is repeated for ever.
+    """
+    statuses = [Delivery.Status.EXHAUSTED]
     if webhook.recover_unconfirmed:
-        lost.append(Delivery.Status.UNCONFIRMED)
-    since = smallest_uuid7(unix_milliseconds(webhook.recover_since))
-    rows = Delivery.objects.filter(webhook=webhook, status__in=lost, pk__gte=since)
-    ended = rows.filter(lease_owner=None, finished_at__lt=webhook.updated_at)
-    found = ended.order_by("pk").values_list("pk", flat=True)[:STEP]
+        statuses.append(Delivery.Status.UNCONFIRMED)
+    failed = Delivery.objects.filter(
+        webhook=webhook,
+        status__in=statuses,
+        pk__gte=smallest_uuid7(unix_milliseconds(webhook.recover_since)),
+        lease_owner=None,
+        finished_at__lt=webhook.updated_at,
+    )
+    ids = list(failed.order_by("pk").values_list("pk", flat=True)[:BATCH_SIZE])
     now = timezone.now()
-    again = AGAIN | {"due_at": now, "updated_at": now, "blocks_until": None}
-    return Delivery.objects.filter(pk__in=list(found)).update(**again)
+    return Delivery.objects.filter(pk__in=ids).update(
+        **RESTARTED, due_at=now, updated_at=now, blocks_until=None
+    )
 
 
-def recover_missed(webhook: Webhook) -> int:
-    """Events since it was registered of which it was to be told, and there was nothing to do so.
-    Of events past the retention it may have been told and that been forgotten."""
-    if not webhook.is_called:
+def create_missed(webhook: Webhook) -> int:
+    """Create deliveries for events that happened while it was disabled. How many.
+
+    Not for events past the retention: the webhook may have got them, and the delivery
+    that would say so may be deleted.
+    """
+    if not webhook.receives_calls:
         return 0
+    assert webhook.recover_since
     since = max(webhook.recover_since, webhook.created_at)
     known = Delivery.objects.filter(event=OuterRef("pk"), webhook=webhook)
-    later = Q(
-        pk__gte=smallest_uuid7(unix_milliseconds(since)), type__in=webhook.message_types
+    missed = feed.events_of(webhook.tenant).filter(
+        ~Exists(known),
+        pk__gte=smallest_uuid7(unix_milliseconds(since)),
+        type__in=webhook.message_types,
     )
-    events = feed.of(webhook.tenant).filter(~Exists(known), later)
-    found = list(events.order_by("pk")[:STEP])
-    Delivery.objects.bulk_create([Delivery.of(event, webhook.pk) for event in found])
-    if found:
-        reached = found[-1].created_at - SLACK
-        Webhook.objects.filter(pk=webhook.pk).update(recover_since=max(since, reached))
-    return len(found)
+    events = list(missed.order_by("pk")[:BATCH_SIZE])
+    Delivery.objects.bulk_create(Delivery.build(event, webhook.pk) for event in events)
+    if events:
+        # Events are read by id, and an earlier one may commit later than these.
+        reached = max(since, events[-1].created_at - TRANSACTION_MARGIN)
+        Webhook.objects.filter(pk=webhook.pk).update(recover_since=reached)
+    return len(events)

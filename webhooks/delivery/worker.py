@@ -1,4 +1,4 @@
-"""The calls of webhooks that this process makes."""
+"""The worker's loop that makes the calls of webhooks."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -7,24 +7,28 @@ from django.conf import settings
 
 from agency.core import faults
 from agency.core.dispatcher import Dispatcher
-from webhooks.delivery import call
+from webhooks.delivery.call import make_call
+from webhooks.delivery.claim import claim_due, per_webhook_limit
 from webhooks.delivery.models import Delivery
 
 
-class Claimer:
-    """Claims due calls, the webhooks taking turns."""
+class RoundRobin:
+    """Claims due deliveries of all webhooks in turn, for one process."""
 
     def __init__(self) -> None:
-        self.last: UUID | None = None
+        self.last_webhook_id: UUID | None = None
 
-    def claim(self, free: int, at_work: Sequence[Delivery]) -> list[Delivery]:
-        hanging = sum(row.webhook.is_hanging for row in at_work)
-        rows = call.claim(free, max(0, call.share() - hanging), self.last)
+    def claim_next(self, free: int, at_work: Sequence[Delivery]) -> list[Delivery]:
+        """Up to `free` deliveries beside those that this process calls already."""
+        slow = sum(delivery.webhook.is_slow for delivery in at_work)
+        slow_limit = max(0, per_webhook_limit() - slow)
+        rows = claim_due(free, slow_limit, after=self.last_webhook_id)
         if rows:
-            self.last = rows[-1].webhook_id
+            self.last_webhook_id = rows[-1].webhook_id
             faults.fault_point("after_claim")
         return rows
 
 
 def new_dispatcher() -> Dispatcher[Delivery]:
-    return Dispatcher("webhooks", settings.WEBHOOK_THREADS, Claimer().claim, call.send)
+    claim = RoundRobin().claim_next
+    return Dispatcher("webhooks", settings.WEBHOOK_THREADS, claim, make_call)

@@ -1,4 +1,4 @@
-"""How rows announce what happens to them: no change without its event."""
+"""Emitting events: a row that changes writes its event in the same transaction."""
 
 from typing import Any, ClassVar
 
@@ -9,20 +9,21 @@ from agency.core.workers import notify_worker
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
-from webhooks.events import types
 from webhooks.events.models import Event
-from webhooks.events.types import Type
+from webhooks.events.types import Type, type_in_wallet
 
 
-class Announced(Record):
-    """A row of a wallet whose making and whose every move() is an event.
+class EventSource(Record):
+    """A row of a wallet that emits an event when it is created and at every move().
 
-    EVENTS says which, for each role and state; a test holds it complete. `sequence` numbers them.
+    EVENTS gives the event type for each pair of role and state; a test checks that it
+    is complete. Subclasses have `wallet`, `tenant_id`, `role` and `state`.
     """
 
     EVENTS: ClassVar[dict[Any, Type]]
     OBJECT_TYPE: ClassVar[str]
 
+    # Counts the changes of the row; each event carries its number.
     sequence = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
@@ -35,26 +36,26 @@ class Announced(Record):
         self.sequence = 1
         with transaction.atomic(savepoint=False):
             super().save(*arguments, **options)
-            self.announce()
+            self.emit_event()
 
-    def announce(self) -> None:
-        """Writes the event of what just happened, in the same transaction."""
-        kind = self.event_type
-        if kind is None:
+    def emit_event(self) -> None:
+        """Write the event of the change that just happened, in its transaction."""
+        event_type = self.event_type
+        if event_type is None:
             return
         wallet = self.wallet  # type: ignore[attr-defined]
         event = Event(
             tenant_id=self.tenant_id,  # type: ignore[attr-defined]
-            type=types.named(kind, wallet.is_organization),
+            type=type_in_wallet(event_type, wallet.is_organization),
             object_type=self.OBJECT_TYPE,
             object_key=self.pk,
             object_id=self.public_id,
             sequence=self.sequence,
         )
-        announce(event, self.event_data(wallet), self.event_state)
+        emit_event(event, self.event_data(wallet), self.event_state)
 
     def event_data(self, wallet: Any) -> dict[str, Any]:
-        """`data` of the body, with the spellings of the interface and of the original clients."""
+        """`data` of the body, in the spellings of the interface and of the clients."""
         data: dict[str, Any] = {}
         if connection_id := self.public_connection_id:
             data |= {"connection_id": connection_id, "ConnectionId": connection_id}
@@ -64,11 +65,12 @@ class Announced(Record):
 
     @property
     def event_type(self) -> Type | None:
-        """None for rows of which nobody is told."""
+        """None if this row emits no events."""
         return self.EVENTS[self.role, self.state]  # type: ignore[attr-defined]
 
     @property
     def event_state(self) -> str | None:
+        """`state` of the body; None leaves it out."""
         return str(self.state)  # type: ignore[attr-defined]
 
     @property
@@ -82,14 +84,19 @@ class Announced(Record):
         raise NotImplementedError
 
 
-def announce(event: Event, data: dict[str, Any], state: str | None = None) -> None:
-    """Stores an event and what will tell of it, inside the caller's transaction."""
-    event.write(data, **({"state": state} if state else {}))
-    wanted = Webhook.that_want(event.tenant_id, event.type).values_list("pk", flat=True)
-    if Delivery.create(event, wanted):
-        transaction.on_commit(wake)
+def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> None:
+    """Store an event, and a delivery for each webhook that is subscribed to its type.
+
+    Inside the caller's transaction: there is no change without its event. The worker
+    is notified after the commit.
+    """
+    members = {"state": state} if state else {}
+    event.save_with_body(data, **members)
+    webhooks = Webhook.subscribed_to(event.tenant_id, event.type)
+    if Delivery.create_for(event, webhooks.values_list("pk", flat=True)):
+        transaction.on_commit(notify_delivery_worker)
 
 
-def wake() -> None:
+def notify_delivery_worker() -> None:
     faults.fault_point("after_commit_before_wake")
     notify_worker("webhooks.tasks.deliver")

@@ -1,4 +1,4 @@
-"""What happened, as it is told: one row for each change, in the transaction of the change."""
+"""Events: one row for each change of an object, written in its transaction."""
 
 import json
 from typing import Any
@@ -9,9 +9,9 @@ from django.db.models.expressions import RawSQL
 from tenants.models import Record, Tenant
 from webhooks.events.types import Type
 
-# The number of the writing transaction; of the object's previous event if that is higher, so that
-# events sorted by it keep the order of each object.
-TRANSACTION = """
+# The number of the writing transaction, or that of the object's previous event if it
+# is higher: sorted by this number, the events of each object are in order.
+TRANSACTION_SQL = """
 greatest(
     pg_current_xact_id()::text::bigint,
     (SELECT transaction_id FROM webhooks_event
@@ -21,20 +21,21 @@ greatest(
 
 
 class Event(Record):
-    """A change of an object. `body` is what webhooks are sent, byte by byte; it holds ids only.
-
-    `object_id` is the id by which the API knows the object, `object_key` that of its row;
-    `sequence` counts the events of the row from 1.
-    """
+    """A change of an object, in the words of the API: ids, and never values."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_index=False)
     type = models.CharField(max_length=30, choices=Type.choices)
     object_type = models.CharField(max_length=20)
+    # The primary key of the object's row.
     object_key = models.UUIDField()
+    # The id by which the API knows the object.
     object_id = models.CharField(max_length=128)
+    # Counts the events of the object, from 1.
     sequence = models.PositiveIntegerField()
+    # The JSON that webhooks are sent, the same bytes in every call.
     body = models.TextField()
     is_example = models.BooleanField(default=False)
+    # The position in the feed, see TRANSACTION_SQL.
     transaction_id = models.BigIntegerField()
 
     class Meta:
@@ -54,14 +55,9 @@ class Event(Record):
     def __str__(self) -> str:
         return f"{self.type} {self.object_id}"
 
-    def write(self, data: dict[str, Any], **more: Any) -> None:
-        """Freezes the body and stores the event."""
-        self.body = json.dumps(self.heading() | {"data": data} | more)
-        self.transaction_id = RawSQL(TRANSACTION, [self.object_key])  # type: ignore[assignment]
-        self.save(force_insert=True)
-
-    def heading(self) -> dict[str, Any]:
-        return {
+    def save_with_body(self, data: dict[str, Any], **members: Any) -> None:
+        """Build the body from the fields, `data` and more members; insert the row."""
+        common = {
             "message_type": str(self.type),
             "object_id": self.object_id,
             "object_type": self.object_type,
@@ -69,8 +65,12 @@ class Event(Record):
             "sequence": self.sequence,
             "created_at": self.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         }
+        self.body = json.dumps(common | {"data": data} | members)
+        number = RawSQL(TRANSACTION_SQL, [self.object_key])
+        self.transaction_id = number  # type: ignore[assignment]
+        self.save(force_insert=True)
 
     @property
     def message_id(self) -> str:
-        """What receivers tell repetitions by (Standard Webhooks: `webhook-id`)."""
+        """`webhook-id` (Standard Webhooks): receivers know repeated calls by it."""
         return f"msg_{self.pk}"

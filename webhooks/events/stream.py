@@ -1,8 +1,8 @@
-"""Events as they happen, for many listeners of one process, read by one query for all of them.
+"""Events as they happen, for all listeners of one process.
 
-No listener holds a database connection: the hub looks for settled events a few times a second and
-hands them out. A listener that begins at an older cursor, or was too slow for what it was handed,
-reads pages of the feed until it has caught up.
+One query reads the new events of all organizations a few times a second, so no
+listener holds a database connection. A listener that starts at an older cursor, or
+reads too slowly, catches up by reading pages of the feed.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import QuerySet
 
 from agency.core import metrics
 from agency.core.errors import TooMany, Unavailable
@@ -25,22 +26,20 @@ from webhooks.events.feed import Position
 from webhooks.events.models import Event
 
 logger = logging.getLogger(__name__)
-THREADS = 4  # and so database connections: one looks, the others let in and catch up
-POLL = 0.25  # seconds
-HEARTBEAT = (
-    10.0  # seconds; a client that hears nothing for three of them should come again
-)
-CHECK = 2.0  # seconds between looks at the keys of those who listen
-REST = 1.0  # seconds in which a database that is away is left alone
-BATCH = 500  # events of one query
-WAITING = 1000  # events that a slow listener is handed before it must catch up
-ENDED = (
+THREADS = 4  # so many database connections: one polls, the others admit and catch up
+POLL_SECONDS = 0.25
+HEARTBEAT_SECONDS = 10.0  # a client should reconnect after missing three
+KEY_CHECK_SECONDS = 2.0  # within this time a revoked key ends its streams
+RETRY_DELAY_SECONDS = 1.0  # after a failed poll
+BATCH_SIZE = 500  # events of one query
+MAX_QUEUED = 1000  # messages; a slower listener reads them from the database again
+REVOKED_MESSAGE = (
     b'event: end\ndata: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
 )
 
 
 class Message(NamedTuple):
-    """An event as it is sent, and what filters ask for."""
+    """An event as a server-sent event, with the columns that filters compare."""
 
     position: Position
     tenant_id: UUID
@@ -49,220 +48,246 @@ class Message(NamedTuple):
     text: bytes
 
 
-class Seen(NamedTuple):
-    """What a query found, and the cursor behind it, as messages and as text."""
+class Batch(NamedTuple):
+    """What one query found. `id_line` moves the client's cursor behind it."""
 
     messages: list[Message]
     position: Position
     is_full: bool
-    place: bytes
+    id_line: bytes
 
 
 class Listener:
-    """One open stream. `position` is behind the last event that it was sent.
+    """One open stream.
 
-    wanted: filters, as `{"type": "new_connection"}`. keys: the ids of the keys that opened it.
+    filters: as `{"type": "new_connection"}`. key_ids: of the keys that opened it.
     """
 
     def __init__(
         self,
         tenant: Tenant,
-        keys: Sequence[UUID],
+        key_ids: Sequence[UUID],
         start: Position,
-        wanted: dict[str, str],
-    ):
-        self.tenant, self.keys, self.position, self.wanted = tenant, keys, start, wanted
-        self.waiting: deque[Message] = deque()
-        self.is_behind, self.is_over = True, False
-        self.farewell, self.heartbeat = b"", (feed.FIRST, b"")
-        self.joined, self.news = asyncio.Event(), asyncio.Event()
+        filters: dict[str, str],
+    ) -> None:
+        self.tenant = tenant
+        self.key_ids = key_ids
+        self.filters = filters
+        self.position = start  # behind the last event that was sent
+        self.queue: deque[Message] = deque()
+        self.needs_catch_up = True  # read from the database before the queue
+        self.is_closed = False
+        self.closing_message = b""  # sent last, when a key was revoked
+        self.last_heartbeat = (feed.FIRST_POSITION, b"")
+        self.admitted = asyncio.Event()  # set between two polls, see admit_joining()
+        self.has_output = asyncio.Event()
 
-    def hand(self, message: Message) -> None:
-        """Who is behind finds it in the database."""
-        if any(getattr(message, name) != value for name, value in self.wanted.items()):
-            return
-        if len(self.waiting) >= WAITING:
-            self.waiting.clear()
-            self.is_behind = True
-        if not self.is_behind:
-            self.waiting.append(message)
-        self.news.set()
+    def enqueue(self, message: Message) -> None:
+        """Queue a message if it passes the filters and needs no catch-up."""
+        for name, value in self.filters.items():
+            if getattr(message, name) != value:
+                return
+        if len(self.queue) >= MAX_QUEUED:
+            self.queue.clear()
+            self.needs_catch_up = True
+        if not self.needs_catch_up:
+            self.queue.append(message)
+        self.has_output.set()
 
-    def beat(self, position: Position, place: bytes) -> None:
-        self.heartbeat = position, place
-        self.news.set()
+    def enqueue_heartbeat(self, position: Position, id_line: bytes) -> None:
+        self.last_heartbeat = (position, id_line)
+        self.has_output.set()
 
-    def end(self, farewell: bytes = b"") -> None:
-        self.is_over, self.farewell = True, farewell
-        self.joined.set()
-        self.news.set()
+    def close(self, closing_message: bytes = b"") -> None:
+        self.is_closed = True
+        self.closing_message = closing_message
+        self.admitted.set()
+        self.has_output.set()
 
-    def rows(self) -> Any:
-        return feed.of(self.tenant).filter(**self.wanted)
+    def events(self) -> "QuerySet[Event]":
+        return feed.events_of(self.tenant).filter(**self.filters)
 
-    def taken(self) -> bytes:
-        """What it was handed and has not read meanwhile; then, at the end of it, the heartbeat."""
-        text = b"".join(
-            one.text for one in self.waiting if one.position > self.position
-        )
-        if self.waiting:
-            self.position = max(self.position, self.waiting[-1].position)
-        self.waiting.clear()
-        position, place = self.heartbeat
-        if self.is_behind or position <= self.position:
+    def drain_queue(self) -> bytes:
+        """The queued messages, then the heartbeat if its position is behind them."""
+        # Some may have been read from the database while they were queued.
+        unsent = (one for one in self.queue if one.position > self.position)
+        text = b"".join(message.text for message in unsent)
+        if self.queue:
+            self.position = max(self.position, self.queue[-1].position)
+        self.queue.clear()
+        position, id_line = self.last_heartbeat
+        # A heartbeat moves the client's cursor: not past what it has yet to catch up.
+        if self.needs_catch_up or position <= self.position:
             return text
         self.position = position
-        return text + place
+        return text + id_line
 
 
-class Hub:
-    """All listeners of the process."""
+class Broadcaster:
+    """All listeners of the process, and the loop that reads events for them."""
 
     def __init__(
-        self, poll: float = POLL, heartbeat: float = HEARTBEAT, check: float = CHECK
-    ):
-        self.poll, self.heartbeat, self.check = poll, heartbeat, check
-        self.listeners: dict[UUID, set[Listener]] = {}
+        self,
+        poll_seconds: float = POLL_SECONDS,
+        heartbeat_seconds: float = HEARTBEAT_SECONDS,
+        key_check_seconds: float = KEY_CHECK_SECONDS,
+    ) -> None:
+        self.poll_seconds = poll_seconds
+        self.heartbeat_seconds = heartbeat_seconds
+        self.key_check_seconds = key_check_seconds
+        self.listeners: dict[UUID, set[Listener]] = {}  # by organization
         self.joining: set[Listener] = set()
-        self.position: Position | None = None  # all before it was handed out
-        self.wanted = asyncio.Event()
-        self.pool = ThreadPoolExecutor(THREADS, "stream")
-        self.next_beat = self.next_check = 0.0
+        self.position: Position | None = None  # all events before it were handed out
+        self.has_joining = asyncio.Event()
+        self.threads = ThreadPoolExecutor(THREADS, "stream")
+        self.next_heartbeat = 0.0
+        self.next_key_check = 0.0
 
-    async def read(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Runs what reads the database in a thread, with a connection for that long only."""
+    async def run_in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Run what reads the database, and give its connection back to the pool."""
 
-        def run() -> Any:
+        def run_and_disconnect() -> Any:
             try:
                 return function(*arguments)
             finally:
                 connection.close()
 
-        return await asyncio.get_running_loop().run_in_executor(self.pool, run)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self.threads, run_and_disconnect)
 
-    def all(self) -> list[Listener]:
-        return [
-            *self.joining,
-            *(one for some in self.listeners.values() for one in some),
-        ]
+    def all_listeners(self) -> list[Listener]:
+        listeners = list(self.joining)
+        for of_tenant in self.listeners.values():
+            listeners += of_tenant
+        return listeners
 
-    def join(self, listener: Listener) -> None:
-        """TooMany `too_many_listeners` or Unavailable `stream_full`."""
-        everybody = self.all()
-        if len(everybody) >= settings.STREAM_LISTENERS:
-            raise Unavailable(
-                "stream_full", "Too many listen already. Try again in a while."
-            )
-        own = sum(one.tenant.pk == listener.tenant.pk for one in everybody)
+    def add_listener(self, listener: Listener) -> None:
+        """TooMany `too_many_listeners`, Unavailable `stream_full`."""
+        others = self.all_listeners()
+        if len(others) >= settings.STREAM_LISTENERS:
+            message = "Too many listen already. Try again in a while."
+            raise Unavailable("stream_full", message)
+        own = sum(other.tenant.pk == listener.tenant.pk for other in others)
         if own >= settings.STREAM_LISTENERS_PER_TENANT:
             message = (
                 f"{own} listeners of your organization are connected. Close one first."
             )
             raise TooMany("too_many_listeners", message)
         self.joining.add(listener)
-        self.wanted.set()
-        metrics.set_stream_listeners(len(everybody) + 1)
+        self.has_joining.set()
+        metrics.set_stream_listeners(len(others) + 1)
 
-    def leave(self, listener: Listener) -> None:
+    def remove_listener(self, listener: Listener) -> None:
         self.joining.discard(listener)
-        some = self.listeners.get(listener.tenant.pk, set())
-        some.discard(listener)
-        if not some:
+        of_tenant = self.listeners.get(listener.tenant.pk, set())
+        of_tenant.discard(listener)
+        if not of_tenant:
             self.listeners.pop(listener.tenant.pk, None)
-        metrics.set_stream_listeners(len(self.all()))
+        metrics.set_stream_listeners(len(self.all_listeners()))
 
-    async def messages(self, listener: Listener) -> AsyncIterator[bytes]:
-        """What is sent to one that has joined, until it is ended."""
-        await listener.joined.wait()
-        while not listener.is_over:
-            while listener.is_behind:
-                listener.is_behind = False  # what comes from now on is handed to it
-                async for text in self.caught_up(listener):
+    async def stream_to(self, listener: Listener) -> AsyncIterator[bytes]:
+        """The text of a listener's stream, until the listener is closed."""
+        await listener.admitted.wait()
+        while not listener.is_closed:
+            while listener.needs_catch_up:
+                # Before reading: what is broadcast meanwhile is queued.
+                listener.needs_catch_up = False
+                async for text in self.catch_up(listener):
                     yield text
-            listener.news.clear()
-            if text := listener.taken():
+            listener.has_output.clear()
+            if text := listener.drain_queue():
                 yield text
-            await listener.news.wait()
-        yield listener.farewell
+            await listener.has_output.wait()
+        yield listener.closing_message
 
-    async def caught_up(self, listener: Listener) -> AsyncIterator[bytes]:
+    async def catch_up(self, listener: Listener) -> AsyncIterator[bytes]:
+        """Pages of the feed, from the listener's position to the end."""
         is_full = True
-        while is_full and not listener.is_over:
-            seen = await self.read(found, listener.rows(), listener.position)
-            listener.position, is_full = seen.position, seen.is_full
-            yield b"".join(one.text for one in seen.messages) + seen.place
+        while is_full and not listener.is_closed:
+            batch: Batch = await self.run_in_thread(
+                read_batch, listener.events(), listener.position
+            )
+            listener.position = batch.position
+            is_full = batch.is_full
+            yield b"".join(message.text for message in batch.messages) + batch.id_line
 
     async def run(self) -> None:
-        """For ever. A database that is away is waited for."""
+        """Poll for ever; while the database is away, try again."""
         while True:
             try:
-                await self.look()
-            except Exception:  # a bug of ours must not end the stream of all listeners
+                await self.poll_once()
+            except Exception:  # a bug of ours must not end all streams
                 logger.exception("no events are seen meanwhile")
-                await asyncio.sleep(REST)
-            await asyncio.sleep(self.poll)
+                await asyncio.sleep(RETRY_DELAY_SECONDS)
+            await asyncio.sleep(self.poll_seconds)
 
-    async def look(self) -> None:
-        """Hands out what has settled since the last time."""
-        if not self.all():
+    async def poll_once(self) -> None:
+        """Read the events since the last poll and hand them out."""
+        if not self.all_listeners():
             self.position = None
-            self.wanted.clear()
-            await self.wanted.wait()
+            self.has_joining.clear()
+            await self.has_joining.wait()
         if self.position is None:
-            self.position = await self.read(feed.position_at, feed.END)
-        self.let_in()
-        rows = Event.objects.filter(tenant__in=list(self.listeners), is_example=False)
-        seen: Seen = await self.read(found, rows, self.position)
-        for message in seen.messages:
+            self.position = await self.run_in_thread(feed.parse_cursor, feed.FROM_NOW)
+        self.admit_joining()
+        tenants = list(self.listeners)
+        events = Event.objects.filter(tenant__in=tenants, is_example=False)
+        batch: Batch = await self.run_in_thread(read_batch, events, self.position)
+        for message in batch.messages:
             for listener in self.listeners.get(message.tenant_id, ()):
-                listener.hand(message)
-        self.position = seen.position
-        await self.tend(seen)
+                listener.enqueue(message)
+        self.position = batch.position
+        now = time.monotonic()
+        if now >= self.next_heartbeat:
+            self.next_heartbeat = now + self.heartbeat_seconds
+            for listener in self.all_listeners():
+                listener.enqueue_heartbeat(batch.position, batch.id_line)
+        if now >= self.next_key_check:
+            self.next_key_check = now + self.key_check_seconds
+            await self.close_with_revoked_keys()
 
-    def let_in(self) -> None:
-        """Between two looks: all that the next one finds is for them, the rest is behind them."""
+    def admit_joining(self) -> None:
+        """Between two polls: the next finds all that comes after their catch-up."""
         for listener in self.joining:
             self.listeners.setdefault(listener.tenant.pk, set()).add(listener)
-            listener.joined.set()
+            listener.admitted.set()
         self.joining.clear()
 
-    async def tend(self, seen: Seen) -> None:
-        now = time.monotonic()
-        if now >= self.next_beat:
-            self.next_beat = now + self.heartbeat
-            for listener in self.all():
-                listener.beat(seen.position, seen.place)
-        if now >= self.next_check:
-            self.next_check = now + self.check
-            everybody = self.all()
-            live = await self.read(
-                live_keys, {key for one in everybody for key in one.keys}
-            )
-            for listener in everybody:
-                if not live.issuperset(listener.keys):
-                    listener.end(ENDED)
+    async def close_with_revoked_keys(self) -> None:
+        listeners = self.all_listeners()
+        key_ids = {key_id for listener in listeners for key_id in listener.key_ids}
+        live = await self.run_in_thread(live_key_ids, key_ids)
+        for listener in listeners:
+            if not live.issuperset(listener.key_ids):
+                listener.close(REVOKED_MESSAGE)
 
-    def close(self) -> None:
-        """They come again elsewhere, where they stood."""
-        for listener in self.all():
-            listener.end()
+    def close_all(self) -> None:
+        """End all streams; their clients reconnect elsewhere with their cursors."""
+        for listener in self.all_listeners():
+            listener.close()
 
 
-def found(rows: Any, start: Position) -> Seen:
-    page = feed.page(rows, start, BATCH)
-    place = f"id: {feed.cursor_at(page.position)}\n\n".encode()
-    return Seen(
-        [message(event) for event in page.events], page.position, page.is_full, place
+def read_batch(events: "QuerySet[Event]", start: Position) -> Batch:
+    page = feed.read_page(events, start, BATCH_SIZE)
+    return Batch(
+        messages=[to_message(event) for event in page.events],
+        position=page.position,
+        is_full=page.is_full,
+        id_line=f"id: {feed.cursor_for(page.position)}\n\n".encode(),
     )
 
 
-def message(event: Event) -> Message:
+def to_message(event: Event) -> Message:
     position = feed.position_of(event)
-    text = f"id: {feed.cursor_at(position)}\ndata: {event.body}\n\n"
+    text = f"id: {feed.cursor_for(position)}\ndata: {event.body}\n\n"
     return Message(
-        position, event.tenant_id, event.type, event.object_id, text.encode()
+        position=position,
+        tenant_id=event.tenant_id,
+        type=event.type,
+        object_id=event.object_id,
+        text=text.encode(),
     )
 
 
-def live_keys(keys: set[UUID]) -> set[UUID]:
-    return set(ApiKey.live().filter(pk__in=keys).values_list("pk", flat=True))
+def live_key_ids(key_ids: set[UUID]) -> set[UUID]:
+    return set(ApiKey.live().filter(pk__in=key_ids).values_list("pk", flat=True))

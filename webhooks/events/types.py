@@ -1,10 +1,13 @@
-"""What can be announced to webhooks, and who is told what unless he asks for more."""
+"""The event types, and which of them a webhook receives by default."""
 
 from django.db import models
 
 
 class Type(models.TextChoices):
-    """`message_type` of an event. The first six are the interface's and the original clients'."""
+    """`message_type` of an event.
+
+    The first four are the interface's, the next two the original clients'.
+    """
 
     NEW_CONNECTION = "new_connection"
     CREDENTIAL_REQUEST = "credential_request"
@@ -32,6 +35,7 @@ class Type(models.TextChoices):
     WEBHOOK_DISABLED = "webhook_disabled"
 
 
+# The defaults of webhooks registered in the interface's and in the clients' dialect.
 INTERFACE = [
     Type.NEW_CONNECTION,
     Type.CREDENTIAL_REQUEST,
@@ -40,8 +44,9 @@ INTERFACE = [
 ]
 CLIENTS = [*INTERFACE, Type.CREDENTIAL_OFFER, Type.VERIFICATION_REQUEST]
 
-# Three of the interface's types are told of the organization's own wallet only, two of the clients'
-# of hosted wallets only. The same step in a wallet of the other kind has a name of its own.
+# Three types of the interface are emitted for the organization's own wallet only, two
+# types of the clients for hosted wallets only. In the other kind of wallet the same
+# step has a type of its own.
 IN_HOSTED_WALLETS = {
     Type.NEW_CONNECTION: Type.CONNECTION_CONNECTED,
     Type.CREDENTIAL_REQUEST: Type.CREDENTIAL_REQUESTED,
@@ -53,12 +58,13 @@ IN_OWN_WALLET = {
 }
 
 
-def named(kind: Type, in_own_wallet: bool) -> Type:
-    """The type of a step that happened in a wallet of this kind."""
-    return (IN_OWN_WALLET if in_own_wallet else IN_HOSTED_WALLETS).get(kind, kind)
+def type_in_wallet(event_type: Type, in_own_wallet: bool) -> Type:
+    """The type of a step, given the kind of wallet in which it happened."""
+    others = IN_OWN_WALLET if in_own_wallet else IN_HOSTED_WALLETS
+    return others.get(event_type, event_type)
 
 
-def object_type(kind: Type) -> str:
-    """What the events of a type are about."""
+def object_type_of(event_type: Type) -> str:
+    """What events of this type are about: a word in its name, such as `connection`."""
     words = ("connection", "credential", "verification", "message", "webhook")
-    return next(word for word in words if word in kind)
+    return next(word for word in words if word in event_type)

@@ -45,7 +45,9 @@ class Handler:
     def call(self, body: str) -> tuple[int, str]:
         """The status, or 0 and why there is none."""
         message_id = f"msg_{json.loads(body)['event_id']}"
-        headers = signing.headers(message_id, body, [self.secret], datetime.now(UTC))
+        headers = signing.signature_headers(
+            message_id, body, [self.secret], datetime.now(UTC)
+        )
         headers |= {"Content-Type": "application/json", "User-Agent": "agency"}
         request = urllib.request.Request(
             self.url, body.encode(), headers, method="POST"

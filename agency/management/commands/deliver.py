@@ -17,7 +17,7 @@ from webhooks import tasks as webhooks
 
 logger = logging.getLogger(__name__)
 PAUSE = 1.0  # seconds
-JOBS = (messages.sweep, messages.deliver, webhooks.deliver, webhooks.keep_house)
+JOBS = (messages.sweep, messages.deliver, webhooks.deliver, webhooks.maintain)
 
 
 class Command(BaseCommand):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from tenants import vault
 from tests.support.http_endpoints import answers, hangs, serving
 from tests.support.webhook_receiver import time_passes, waits, worker_calls
-from webhooks.delivery import call as sending
+from webhooks.delivery import call
 from webhooks.models import Attempt, Delivery, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -133,10 +133,10 @@ def test_an_overloaded_receiver_gets_a_minute_and_one_call_at_a_time(
     receiver.answers(status, Retry_After="90")
     row = sent()
     assert 85 < waits(row) <= 90
-    assert Webhook.objects.get().is_hanging
+    assert Webhook.objects.get().is_slow
     receiver.answers(200)
     again(row)
-    assert not Webhook.objects.get().is_hanging
+    assert not Webhook.objects.get().is_slow
 
 
 def test_gone_disables_the_webhook_at_once(faber, receiver, sent):
@@ -176,7 +176,7 @@ def test_an_answer_that_is_no_http_is_a_failure(sent):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(sending, "DEADLINE", 0.3)
+    monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.3)
 
 
 def test_a_receiver_that_never_answers_is_called_once(faber, impatient, receiver, sent):
@@ -262,7 +262,7 @@ def test_each_call_is_logged_and_what_was_answered_is_sealed(faber, receiver, se
     )
     assert second.number == 2 and second.started_at >= first.started_at
     assert b"Zenobia" not in bytes(first.answer)
-    assert len(vault.unseal(first, "answer")) == sending.ANSWER_BYTES
+    assert len(vault.unseal(first, "answer")) == call.MAX_ANSWER_BYTES
     shown = faber.get(f"/webhooks/{row.webhook_id}/deliveries/{row.pk}")
     assert [one["number"] for one in shown["attempts"]] == [2, 1]
     assert shown["attempts"][0]["answer"].startswith("Zenobia is not known here")
@@ -274,7 +274,7 @@ def test_a_bug_of_ours_is_logged_and_the_call_made_later(monkeypatch, caplog, se
         raise RuntimeError("broken")
 
     with monkeypatch.context() as patched:
-        patched.setattr("webhooks.delivery.signing.headers", broken)
+        patched.setattr("webhooks.delivery.call.signature_headers", broken)
         row = sent()
     assert (row.status, row.last_error) == (Status.PENDING, "internal_error")
     assert "was not made" in caplog.text

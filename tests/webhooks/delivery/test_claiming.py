@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from tests.support.races import at_once
 from tests.support.webhook_receiver import receiving, time_passes, worker_calls
-from webhooks.delivery import call as sending
-from webhooks.delivery.endpoints import HANGING
+from webhooks.delivery import call, claim
+from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.delivery.worker import new_dispatcher
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
@@ -35,7 +35,7 @@ def examples(faber, loopback, settings):
 
 def claimed(*arguments):
     """How many calls each webhook got."""
-    rows = sending.claim(*arguments)
+    rows = claim.claim_due(*arguments)
     ids = [str(row.webhook_id) for row in rows]
     return {name: ids.count(name) for name in ids}
 
@@ -83,17 +83,17 @@ def test_an_organization_gets_half_of_the_threads(acme, examples, registers, rec
 def test_a_success_that_takes_long_counts_as_hanging(
     monkeypatch, examples, registers, receiver
 ):
-    monkeypatch.setattr("webhooks.delivery.outcomes.SLOW", 0.0)
-    examples(registers(), HANGING)
+    monkeypatch.setattr("webhooks.delivery.outcomes.SLOW_CALL_SECONDS", 0.0)
+    examples(registers(), SLOW_LIMIT)
     worker_calls()
-    assert len(receiver.calls) == HANGING
-    assert Webhook.objects.get().is_hanging
+    assert len(receiver.calls) == SLOW_LIMIT
+    assert Webhook.objects.get().is_slow
 
 
 def test_a_hanging_address_gets_one_call_at_a_time(examples, registers):
     webhook = registers()
     examples(webhook, 3)
-    Webhook.objects.update(strikes=HANGING)
+    Webhook.objects.update(strikes=SLOW_LIMIT)
     assert claimed(MANY, 4) == {webhook["id"]: 1}
     assert claimed(MANY, 4) == {}
 
@@ -101,7 +101,7 @@ def test_a_hanging_address_gets_one_call_at_a_time(examples, registers):
 def test_hanging_addresses_share_a_quarter(examples, registers):
     for _ in range(3):
         examples(registers(), 2)
-    Webhook.objects.update(strikes=HANGING)
+    Webhook.objects.update(strikes=SLOW_LIMIT)
     assert list(claimed(MANY, 2).values()) == [1, 1]
     assert claimed(MANY, 0) == {}
 
@@ -142,13 +142,13 @@ def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
     """Its lease had run out; its worker was slow, and ends while another one claims."""
     webhook = registers()
     examples(webhook, 1)
-    [slow] = sending.claim(1, 1)
+    [slow] = claim.claim_due(1, 1)
     time_passes(seconds=61)
-    heads = Delivery.heads
+    heads = Delivery.next_due
     monkeypatch.setattr(
-        Delivery, "heads", lambda *given: [heads(*given), slow.finish()][0]
+        Delivery, "next_due", lambda *given: [heads(*given), slow.finish()][0]
     )
-    assert sending.claim(1, 1) == []
+    assert claim.claim_due(1, 1) == []
     [row] = Delivery.objects.all()
     assert (row.status, row.lease_owner) == ("done", None)
     faber.post(f"/webhooks/{webhook['id']}/deliveries/{row.pk}/resend")
@@ -161,7 +161,7 @@ def test_a_call_whose_worker_died_is_made_again_after_its_lease(
     examples, registers, receiver
 ):
     examples(registers(), 1)
-    [lost] = sending.claim(1, 1)
+    [lost] = claim.claim_due(1, 1)
     worker_calls()
     assert receiver.calls == []
     time_passes(seconds=61)
@@ -172,11 +172,11 @@ def test_a_call_whose_worker_died_is_made_again_after_its_lease(
 
 def test_a_worker_that_wakes_up_late_changes_nothing(examples, registers, receiver):
     examples(registers(), 1)
-    [slow] = sending.claim(1, 1)
+    [slow] = claim.claim_due(1, 1)
     time_passes(seconds=61)
     worker_calls()
     row = Delivery.objects.get()
-    sending.send(slow)
+    call.make_call(slow)
     late = Delivery.objects.get()
     assert (late.status, late.calls, late.finished_at) == (
         row.status,
@@ -190,8 +190,8 @@ def test_a_worker_that_wakes_up_late_changes_nothing(examples, registers, receiv
 
 @pytest.fixture
 def impatient(monkeypatch):
-    monkeypatch.setattr(sending, "DEADLINE", 0.2)
-    monkeypatch.setattr("webhooks.delivery.outcomes.SLOW", 0.1)
+    monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.2)
+    monkeypatch.setattr("webhooks.delivery.outcomes.SLOW_CALL_SECONDS", 0.1)
 
 
 def test_five_timeouts_in_a_row_make_an_address_hang(
@@ -203,7 +203,7 @@ def test_five_timeouts_in_a_row_make_an_address_hang(
     Webhook.objects.update(has_answered=True)
     worker_calls()
     webhook = Webhook.objects.get()
-    assert (webhook.is_hanging, webhook.is_silent, webhook.is_enabled) == (
+    assert (webhook.is_slow, webhook.is_unresponsive, webhook.is_enabled) == (
         True,
         False,
         True,
@@ -222,19 +222,21 @@ def test_five_timeouts_make_an_address_that_never_answered_silent(
     examples(webhook, 5)
     worker_calls()
     silent = Webhook.objects.get()
-    assert (silent.is_hanging, silent.is_silent, silent.is_enabled) == (
+    assert (silent.is_slow, silent.is_unresponsive, silent.is_enabled) == (
         False,
         True,
         True,
     )
     examples(webhook, MANY)
-    assert claimed(MANY, 0) == {webhook["id"]: sending.share()}, "it keeps its share"
+    assert claimed(MANY, 0) == {webhook["id"]: claim.per_webhook_limit()}, (
+        "it keeps its share"
+    )
     Delivery.objects.update(lease_owner=None, lease_until=None)
     receiver.silent = False
     time_passes(seconds=301)
     worker_calls()
     answers = Webhook.objects.get()
-    assert (answers.timeouts, answers.has_answered, answers.is_silent) == (
+    assert (answers.timeouts, answers.has_answered, answers.is_unresponsive) == (
         0,
         True,
         False,
@@ -244,14 +246,14 @@ def test_five_timeouts_make_an_address_that_never_answered_silent(
 def test_one_that_never_answers_is_waited_for_less(
     monkeypatch, examples, registers, receiver
 ):
-    monkeypatch.setattr(sending, "SHORT_DEADLINE", 0.2)
+    monkeypatch.setattr(call, "UNRESPONSIVE_TIMEOUT_SECONDS", 0.2)
     receiver.silent = True
     examples(registers(), 2)
-    Webhook.objects.update(timeouts=HANGING)
+    Webhook.objects.update(timeouts=SLOW_LIMIT)
     started = time.monotonic()
     worker_calls()
     assert time.monotonic() - started < 3
-    assert Webhook.objects.get().timeouts == HANGING + 2, "it stays silent"
+    assert Webhook.objects.get().timeouts == SLOW_LIMIT + 2, "it stays silent"
     assert {row.last_error for row in Delivery.objects.all()} == {
         "endpoint_unconfirmed"
     }
@@ -303,18 +305,18 @@ def follow(head, sequences):
         event = Event.objects.get(pk=head.event_id)
         event.pk, event.sequence = uuid.uuid4(), sequence
         event.save(force_insert=True)
-        Delivery.create(event, [head.webhook_id])
+        Delivery.create_for(event, [head.webhook_id])
 
 
 def claim_queries():
     with CaptureQueriesContext(connection) as captured:
-        assert sending.claim(4, 4) == []
+        assert claim.claim_due(4, 4) == []
     return len(captured)
 
 
 def queries():
     with CaptureQueriesContext(connection) as captured:
-        rows = sending.claim(4, 4)
+        rows = claim.claim_due(4, 4)
     Delivery.objects.filter(pk__in=[row.pk for row in rows]).update(
         lease_owner=None, lease_until=None, due_at=timezone.now()
     )

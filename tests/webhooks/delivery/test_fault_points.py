@@ -39,7 +39,7 @@ def chain(faber, receiver, registers):
     invited = faber.invites(connectionId="office")
     faber.hosts().accepts_invitation(invited["invitation"])
     Delivery.objects.exclude(event__object_id="office").delete()
-    assert Delivery.waiting().count() == 2 and receiver.calls == []
+    assert Delivery.pending().count() == 2 and receiver.calls == []
 
 
 def told(receiver):
@@ -54,7 +54,7 @@ def test_killed_between_commit_and_ringing_the_event_is_found_by_the_sweep(
     with pytest.raises(requests.ConnectionError):
         post(product, faber, "/connections", {"connectionId": "office"})
     assert Connection.objects.get().connection_id == "office"
-    assert Delivery.waiting().count() == 1 and receiver.calls == []
+    assert Delivery.pending().count() == 1 and receiver.calls == []
     product.start("deliver"), product.start("beat")
     eventually(lambda: receiver.calls)
     assert [call.body["object_id"] for call in receiver.calls] == ["office"]
@@ -104,7 +104,7 @@ def test_killed_after_claiming_it_calls_when_the_lease_is_over(
     assert product.manage("deliver", FAULT_POINT="after_claim") == KILLED
     assert (
         receiver.calls == []
-        and Delivery.waiting().exclude(lease_owner=None).count() == 1
+        and Delivery.pending().exclude(lease_owner=None).count() == 1
     )
     time_passes(seconds=61)
     assert product.manage("deliver") == 0

@@ -12,7 +12,7 @@ from tests.support.errors import assert_error, error_of
 from tests.support.webhook_receiver import time_passes, worker_calls
 from webhooks import tasks
 from webhooks.delivery import notices, recovery
-from webhooks.delivery.endpoints import HANGING
+from webhooks.delivery.endpoints import SLOW_LIMIT
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,13 +49,13 @@ def give_up(status="exhausted"):
 def recovers(faber, webhook, **body):
     """Asks for it, and has it done."""
     faber.post(f"/webhooks/{webhook['id']}/recover", body)
-    tasks.keep_house()
+    tasks.maintain()
     worker_calls()
 
 
 def a_minute_later():
     Webhook.objects.update(updated_at=timezone.now() - timedelta(seconds=61))
-    tasks.keep_house()
+    tasks.maintain()
 
 
 def calls_once_more(faber, webhook):
@@ -90,9 +90,9 @@ def test_one_success_begins_the_count_anew(faber, receiver, broken):
 
 def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broken):
     failed_for(days=6)
-    Webhook.objects.update(strikes=HANGING, timeouts=1, has_answered=True)
+    Webhook.objects.update(strikes=SLOW_LIMIT, timeouts=1, has_answered=True)
     faber.call("patch", f"/webhooks/{broken['id']}", {"retryUnconfirmed": False})
-    assert Webhook.objects.get().strikes == HANGING, "it is the same address"
+    assert Webhook.objects.get().strikes == SLOW_LIMIT, "it is the same address"
     faber.call(
         "patch",
         f"/webhooks/{broken['id']}",
@@ -124,8 +124,8 @@ def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(
 def test_what_still_waits_for_a_disabled_webhook_is_closed(faber, broken):
     failed_for(days=5.1)
     calls_once_more(faber, broken)
-    assert recovery.close_disabled() == 2
-    assert recovery.close_disabled() == 0
+    assert recovery.close_deliveries_of_disabled() == 2
+    assert recovery.close_deliveries_of_disabled() == 0
     rows = faber.get(f"/webhooks/{broken['id']}/deliveries")
     assert {(row["status"], row["error"]) for row in rows} == {
         ("Exhausted", "webhook_disabled")
@@ -138,7 +138,7 @@ def test_people_get_one_message_each(faber, broken):
         Membership.objects.create(tenant=faber.tenant, user=user)
     failed_for(days=5.1)
     calls_once_more(faber, broken)
-    assert [notices.send_due(), notices.send_due()] == [1, 0]
+    assert [notices.send_due_notices(), notices.send_due_notices()] == [1, 0]
     assert [message.to for message in mail.outbox] == [
         ["ann@faber.example"],
         ["ben@faber.example"],
@@ -155,11 +155,11 @@ def test_a_notice_whose_mail_fails_is_sent_later(faber, broken, monkeypatch):
         raise OSError("mail")
 
     with monkeypatch.context() as patched, pytest.raises(OSError):
-        patched.setattr(notices, "write", out_of_reach)
-        notices.send_due()
-    assert notices.send_due() == 0
+        patched.setattr(notices, "mail_people", out_of_reach)
+        notices.send_due_notices()
+    assert notices.send_due_notices() == 0
     Webhook.objects.update(notice_due_at=timezone.now())
-    assert notices.send_due() == 1
+    assert notices.send_due_notices() == 1
 
 
 def test_other_webhooks_that_ask_are_told(faber, broken, registers):
@@ -178,7 +178,7 @@ def disabled(faber, broken):
     """After it was disabled something happened, of which it was not told."""
     failed_for(days=5.1)
     calls_once_more(faber, broken)
-    tasks.keep_house()
+    tasks.maintain()
     Webhook.objects.update(created_at=timezone.now() - timedelta(days=9))
     faber.hosts().meets(faber)
     return broken
@@ -193,7 +193,7 @@ def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(
     worker_calls()
     assert receiver.calls == [], "nothing is sent unasked"
     assert faber.post(f"/webhooks/{disabled['id']}/recover")["recoveringSinceUtc"]
-    tasks.keep_house()
+    tasks.maintain()
     worker_calls()
     assert sorted(receiver.types) == ["new_connection", "verification", "verification"]
     a_minute_later()
@@ -227,27 +227,27 @@ def test_what_was_unconfirmed_is_recovered_if_asked_for(faber, receiver, broken)
 
 def test_a_recovery_goes_on_in_steps(faber, receiver, broken, monkeypatch):
     receiver.answers(200)
-    monkeypatch.setattr(recovery, "STEP", 2)
+    monkeypatch.setattr(recovery, "BATCH_SIZE", 2)
     for _ in range(4):
         example(faber, broken)
     give_up()
     faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
-    assert [recovery.recover() for _ in range(4)] == [2, 2, 1, 0]
+    assert [recovery.run_recoveries() for _ in range(4)] == [2, 2, 1, 0]
     a_minute_later()
     assert Webhook.objects.get().recover_since is None
 
 
 def test_one_run_of_the_housekeeping_is_bounded(faber, broken, monkeypatch):
-    monkeypatch.setattr(recovery, "STEP", 1)
-    monkeypatch.setattr(recovery, "STEPS", 2)
+    monkeypatch.setattr(recovery, "BATCH_SIZE", 1)
+    monkeypatch.setattr(recovery, "MAX_STEPS", 2)
     for _ in range(2):
         example(faber, broken)
     give_up()
     faber.post(f"/webhooks/{broken['id']}/recover", {"since": "2026-01-01T00:00:00Z"})
-    tasks.keep_house()
-    assert Delivery.waiting().count() == 2
-    tasks.keep_house()
-    assert Delivery.waiting().count() == 3
+    tasks.maintain()
+    assert Delivery.pending().count() == 2
+    tasks.maintain()
+    assert Delivery.pending().count() == 3
 
 
 def test_a_disabled_webhook_recovers_and_resends_nothing(faber, disabled):

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.webhook_receiver import time_passes, waits, worker_calls
-from webhooks.delivery import call as sending
+from webhooks.delivery import call, claim
 from webhooks.events.types import Type
 from webhooks.models import Delivery
 
@@ -38,9 +38,9 @@ def test_they_arrive_in_order(receiver, chain):
 
 
 def test_the_head_alone_is_claimed(chain):
-    [head] = sending.claim(10, 10)
+    [head] = claim.claim_due(10, 10)
     assert head.sequence == 1
-    assert sending.claim(10, 10) == []
+    assert claim.claim_due(10, 10) == []
     assert chain[1].due_at < head.due_at, "it is due as soon as the head is done"
 
 
@@ -82,7 +82,7 @@ def test_after_five_minutes_the_next_goes_without_it(receiver, chain):
 
 
 def test_an_unconfirmed_head_holds_nothing_back(receiver, chain, monkeypatch):
-    monkeypatch.setattr(sending, "DEADLINE", 0.3)
+    monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.3)
     receiver.silent = True
     worker_calls()
     assert told(receiver) == [1, 2]

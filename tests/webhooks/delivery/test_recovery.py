@@ -11,9 +11,8 @@ from connections.models import Connection
 from tests.support.races import threads
 from tests.support.webhook_receiver import days_pass, time_passes, worker_calls
 from webhooks import retention, tasks
-from webhooks.delivery import call as sending
-from webhooks.delivery import health
-from webhooks.delivery.endpoints import SLACK
+from webhooks.delivery import call, claim, health
+from webhooks.delivery.endpoints import TRANSACTION_MARGIN
 from webhooks.models import Delivery, Event, Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +29,7 @@ def enables_and_recovers(faber, hook, **body):
 
 
 def worker_works():
-    tasks.keep_house()
+    tasks.maintain()
     worker_calls()
 
 
@@ -66,7 +65,7 @@ def test_the_event_whose_call_failed_first_is_recovered(
     time_passes(seconds=7)
     worker_calls()
     assert Delivery.objects.get().status == "exhausted"
-    monkeypatch.setattr(health, "GIVEN_UP_AFTER", timedelta(0))
+    monkeypatch.setattr(health, "DISABLE_AFTER", timedelta(0))
     faber.invites(connectionId="last")
     worker_calls()
     worker_works()
@@ -101,7 +100,7 @@ def test_a_recovery_that_is_stopped_by_hand_begins_again_where_it_began(faber, h
     faber.put(f"/webhooks/{hook['id']}/disable")
     assert Webhook.objects.get().lost_since == lost
     enables_and_recovers(faber, hook)
-    assert Webhook.objects.get().recover_since == lost - SLACK
+    assert Webhook.objects.get().recover_since == lost - TRANSACTION_MARGIN
 
 
 def test_an_endorsers_webhook_is_not_called_by_recovering(faber, receiver, registers):
@@ -124,7 +123,7 @@ def test_what_was_told_is_not_told_again_when_its_call_is_forgotten(
     )
     Webhook.objects.update(created_at=in_days(-99))
     days_pass(31)
-    retention.forget()
+    retention.delete_old_events()
     assert Event.objects.count() == 1 and not Delivery.objects.filter(
         webhook=hook["id"]
     )
@@ -140,12 +139,12 @@ def in_days(days):
 
 def test_what_a_killed_worker_had_claimed_is_closed_too(faber, receiver, hook):
     faber.invites()
-    assert len(sending.claim(1, 1)) == 1
+    assert len(claim.claim_due(1, 1)) == 1
     faber.put(f"/webhooks/{hook['id']}/disable")
-    tasks.keep_house()
+    tasks.maintain()
     assert Delivery.objects.get().status == "pending", "it may be at work"
     time_passes(seconds=61)
-    tasks.keep_house()
+    tasks.maintain()
     [shown] = faber.get(f"/webhooks/{hook['id']}/deliveries")
     assert (shown["status"], shown["error"]) == ("Exhausted", "webhook_disabled")
     enables_and_recovers(faber, hook)
@@ -179,7 +178,7 @@ def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hoo
 def test_a_recovery_repeats_what_is_never_confirmed_once(
     faber, receiver, registers, monkeypatch
 ):
-    monkeypatch.setattr(sending, "DEADLINE", 0.2)
+    monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.2)
     receiver.silent = True
     hook = registers(messageTypes=["connection_invited"], retryUnconfirmed=False)
     faber.invites()
@@ -197,9 +196,9 @@ def test_a_bug_of_ours_holds_nothing_back_for_longer_than_a_failure(
     invited = faber.invites(connectionId="office")
     faber.hosts().accepts_invitation(invited["invitation"])
     Delivery.objects.exclude(event__object_id="office").delete()
-    [head] = sending.claim(1, 1)
+    [head] = claim.claim_due(1, 1)
     head.webhook.secret = b"unreadable"
-    sending.send(head)
+    call.make_call(head)
     assert Delivery.objects.get(pk=head.pk).last_error == "internal_error"
     Delivery.objects.filter(pk=head.pk).update(
         due_at=timezone.now() + timedelta(days=9)

@@ -76,7 +76,7 @@ def test_after_two_rotations_the_first_secret_is_dead(faber, registers, called):
 def test_the_vector_of_the_specifications_libraries():
     """As in the reference libraries' tests of `sign`."""
     moment = datetime.fromtimestamp(1614265330, UTC)
-    made = signing.headers(
+    made = signing.signature_headers(
         "msg_p5jXN8AQM9LWM0D4loKWxJek",
         '{"test": 2432232314}',
         ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
@@ -93,6 +93,6 @@ def test_the_zone_of_the_time_does_not_matter():
     moment = datetime.now(UTC)
     elsewhere = moment.astimezone(timezone(timedelta(hours=5, minutes=30)))
     secrets = ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]
-    assert signing.headers("m", "{}", secrets, moment) == signing.headers(
-        "m", "{}", secrets, elsewhere
-    )
+    assert signing.signature_headers(
+        "m", "{}", secrets, moment
+    ) == signing.signature_headers("m", "{}", secrets, elsewhere)

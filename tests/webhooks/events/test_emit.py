@@ -10,7 +10,7 @@ from credentials.models import Credential
 from tests.support import walks
 from verifications.models import Verification
 from webhooks.events import types
-from webhooks.events.emit import Announced
+from webhooks.events.emit import EventSource
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Event, Webhook
 
@@ -51,13 +51,16 @@ def told(row):
 def expected(model, role, states):
     """What the table says of a path, in the wallet that has this role here."""
     in_own_wallet = role in ("inviter", "issuer", "verifier")
-    table = [types.named(model.EVENTS[role, state], in_own_wallet) for state in states]
+    table = [
+        types.type_in_wallet(model.EVENTS[role, state], in_own_wallet)
+        for state in states
+    ]
     return list(enumerate(map(str, table), 1))
 
 
 def test_every_model_with_a_state_announces():
     models = apps.get_models()
-    assert {one for one in models if issubclass(one, Announced)} == set(ANNOUNCED)
+    assert {one for one in models if issubclass(one, EventSource)} == set(ANNOUNCED)
     with_state = {
         one for one in models if "state" in {field.name for field in one._meta.fields}
     }

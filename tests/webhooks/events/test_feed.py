@@ -23,7 +23,10 @@ def ids(events):
 
 def settled(tenant):
     return [
-        event.object_id for event in feed.page(feed.of(tenant), feed.FIRST, 100).events
+        event.object_id
+        for event in feed.read_page(
+            feed.events_of(tenant), feed.FIRST_POSITION, 100
+        ).events
     ]
 
 
@@ -71,7 +74,7 @@ def test_an_event_shows_what_its_webhooks_are_sent(faber):
             "state": "Invited",
         },
     }
-    assert feed.position_at(cursor) == (event.transaction_id, str(event.pk))
+    assert feed.parse_cursor(cursor) == (event.transaction_id, str(event.pk))
 
 
 def test_a_reader_that_polls_for_ever_sees_each_event_once(faber):
@@ -109,7 +112,7 @@ def test_filters_choose_and_the_cursor_goes_on_all_the_same(faber):
     assert {event["messageType"] for event in reader.next()} == {"new_connection"}
     assert reader.next() == []
     assert ids(faber.get("/events", objectId="office")) == ["office"]
-    start = feed.position_at(re.findall(r"after=([\w-]+)", reader.path)[0])
+    start = feed.parse_cursor(re.findall(r"after=([\w-]+)", reader.path)[0])
     assert start.transaction_id >= Event.objects.latest("transaction_id").transaction_id
 
 
@@ -200,7 +203,7 @@ def told_again(name):
     row = Connection.objects.get(connection_id=name)
     Connection.objects.filter(pk=row.pk).update(sequence=row.sequence + 1)
     row.sequence += 1
-    row.announce()
+    row.emit_event()
 
 
 def test_events_restored_from_another_server_come_first_and_are_left_behind(faber):
@@ -218,7 +221,7 @@ def test_events_restored_from_another_server_come_first_and_are_left_behind(fabe
 def test_what_commits_while_a_page_is_read_waits_for_the_next(faber, monkeypatch):
     """Between the look at the numbers and the read: it is new, not restored, and comes last."""
     faber.invites(connectionId="old")
-    horizon = feed.horizon
+    horizon = feed.current_horizon
 
     def horizon_and_then_an_event():
         now = horizon()
@@ -226,19 +229,19 @@ def test_what_commits_while_a_page_is_read_waits_for_the_next(faber, monkeypatch
         return now
 
     with monkeypatch.context() as patch:
-        patch.setattr(feed, "horizon", horizon_and_then_an_event)
-        page = feed.page(feed.of(faber.tenant), feed.FIRST, 1)
+        patch.setattr(feed, "current_horizon", horizon_and_then_an_event)
+        page = feed.read_page(feed.events_of(faber.tenant), feed.FIRST_POSITION, 1)
     assert [event.object_id for event in page.events] == ["old"]
-    page = feed.page(feed.of(faber.tenant), page.position, 1)
+    page = feed.read_page(feed.events_of(faber.tenant), page.position, 1)
     assert [event.object_id for event in page.events] == ["new"]
 
 
 def test_a_reader_does_not_read_what_lies_behind_it(faber):
     """Each query is served by the index, from the cursor on."""
-    rows = feed.of(faber.tenant)
+    rows = feed.events_of(faber.tenant)
     start = feed.Position(7, str(smallest_uuid7(7)))
     with CaptureQueriesContext(connection) as captured:
-        feed.page(rows, start, 10)
+        feed.read_page(rows, start, 10)
     plan = explained(captured[-1]["sql"])
     assert "events_as_they_settle" in plan and "Sort" not in plan
     [condition] = re.findall(r"Index Cond: (.*)", plan)

@@ -20,7 +20,7 @@ from tests.support.people import Organization
 from tests.support.processes import eventually
 from tests.support.races import threads
 from webhooks.events import feed
-from webhooks.events.stream import Hub, Listener
+from webhooks.events.stream import Broadcaster, Listener
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
@@ -157,11 +157,11 @@ def test_a_wrong_wish_is_refused_as_by_the_list(faber, server, query, code):
 
 
 def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
-    class Broken(Hub):
-        async def read(self, *arguments):
-            return Listener(Tenant(), [], feed.FIRST, {})
+    class Broken(Broadcaster):
+        async def run_in_thread(self, *arguments):
+            return Listener(Tenant(), [], feed.FIRST_POSITION, {})
 
-        async def messages(self, listener):
+        async def stream_to(self, listener):
             raise KeyError("bug")
             yield
 
@@ -172,13 +172,16 @@ def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
         await asyncio.sleep(9)
 
     application = streaming.Application()
-    application.hub = Broken()
+    application.broadcaster = Broken()
     asyncio.run(
         application.stream(
             {"type": "http", "method": "GET", "path": "/"}, receive, send
         )
     )
-    assert "a stream broke" in caplog.text and application.hub.all() == []
+    assert (
+        "a stream broke" in caplog.text
+        and application.broadcaster.all_listeners() == []
+    )
 
 
 def test_who_is_nobody_is_refused_and_nothing_else_is_served(faber, server):
