@@ -4,20 +4,34 @@ import copy
 from contextlib import contextmanager
 from unittest import mock
 
+import pytest
+
 from tests.fixtures import stored
 from wallets import anoncreds, key_pool
 from wallets.anoncreds import Definition
 
-STORED = {
-    3: "licence",
-    2: "badge",
-}  # all keys for revocation; relabel() leaves them out
+# The stored definition for each number of attributes. All have keys for revocation;
+# relabel() leaves them out of a definition without.
+DEFINITION_BY_SIZE = {2: "badge", 3: "licence"}
+
+
+def stored_definition(size):
+    """The stored definition with so many attributes. A size without one fails the test."""
+    if size not in DEFINITION_BY_SIZE:
+        sizes = " or ".join(map(str, DEFINITION_BY_SIZE))
+        pytest.fail(
+            f"There is no stored key for {size} attributes, only for {sizes}. Use one of"
+            " these, or store a new one: name a revocable schema of this size in SCHEMAS"
+            " of tests/fixtures/make.py, run `python -m tests.fixtures.make NAME`, and add"
+            " it to DEFINITION_BY_SIZE in tests/support/keys.py."
+        )
+    return stored(DEFINITION_BY_SIZE[size])
 
 
 def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
-    """What `wallets.anoncreds.create_definition` answers, with real keys made before."""
-    one = stored(STORED[len(schema["attrNames"])])
-    made = Definition(*copy.deepcopy((one.public, one.private, one.key_proof)))
+    """What `wallets.anoncreds.create_definition` returns, with real keys made before."""
+    found = stored_definition(len(schema["attrNames"]))
+    made = Definition(*copy.deepcopy((found.public, found.private, found.key_proof)))
     return key_pool.relabel(made, schema_id, schema, issuer_id, tag, support_revocation)
 
 
