@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from agency.api.openapi.operation import operation
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from agency.api.serializers import Contract, Parameters
 from connections.api.connections import OrganizationView, one
 from connections.models import Connection
 
@@ -24,7 +24,7 @@ class ProtocolParameters(Parameters):
 class ProtocolContract(Contract):
     """How a connection is spoken."""
 
-    connectionId = serializers.CharField()
+    connectionId = serializers.CharField(source="connection_id")
     handshake = serializers.CharField(
         required=False, help_text="The protocol it was made by."
     )
@@ -38,19 +38,22 @@ class ProtocolContract(Contract):
     rotationPending = serializers.BooleanField(
         help_text="Whether the peer has still to agree to a new key of ours."
     )
-    endedAtUtc = serializers.DateTimeField(required=False)
+    endedAtUtc = serializers.DateTimeField(source="left_at", required=False)
 
-    def to_representation(self, connection):
-        return drop_nulls(
-            connectionId=connection.connection_id,
-            handshake=connection.handshake or None,
-            exchangeVersion=connection.exchange_version or AUTO,
-            issueCredential=connection.wire_for("issue-credential").version,
-            presentProof=connection.wire_for("present-proof").version,
-            disclosed=connection.disclosed,
-            rotationPending=bool(connection.rotation_id),
-            endedAtUtc=format_utc(connection.left_at),
-        )
+    def get_handshake(self, connection):
+        return connection.handshake or None
+
+    def get_exchangeVersion(self, connection):
+        return connection.exchange_version or AUTO
+
+    def get_issueCredential(self, connection):
+        return connection.wire_for("issue-credential").version
+
+    def get_presentProof(self, connection):
+        return connection.wire_for("present-proof").version
+
+    def get_rotationPending(self, connection):
+        return bool(connection.rotation_id)
 
 
 class Protocols(OrganizationView):

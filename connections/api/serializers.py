@@ -235,40 +235,29 @@ class BasicMessageRecord(Contract):
         "connection__connection_id",
     )  # fmt: skip
 
-    id = serializers.CharField()
+    id = serializers.CharField(source="pk")
     typeName = serializers.CharField()
-    connectionId = serializers.CharField()
-    sentTime = serializers.DateTimeField()
+    connectionId = serializers.CharField(source="connection.connection_id")
+    sentTime = serializers.DateTimeField(source="sent_at")
     direction = serializers.ChoiceField(DIRECTIONS)
     text = serializers.CharField()
-    createdAtUtc = serializers.DateTimeField()
-    updatedAtUtc = serializers.DateTimeField()
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
-    def to_representation(self, message):
-        return {
-            "id": str(message.pk),
-            "typeName": "BasicMessageRecord",
-            "connectionId": message.connection.connection_id,
-            "sentTime": format_utc(message.sent_at),
-            "direction": message.direction,
-            "text": message.shown_text(),
-            "createdAtUtc": format_utc(message.created_at),
-            "updatedAtUtc": format_utc(message.updated_at),
-        }
+    def get_typeName(self, message):
+        return "BasicMessageRecord"
+
+    def get_text(self, message):
+        return message.shown_text()
 
 
 class BasicMessageContract(Contract):
     """A message read by its id."""
 
-    connectionId = serializers.CharField()
-    timestamp = serializers.DateTimeField()
+    connectionId = serializers.CharField(source="connection.connection_id")
+    timestamp = serializers.DateTimeField(source="sent_at")
     text = serializers.CharField()
     direction = serializers.ChoiceField(DIRECTIONS)
 
-    def to_representation(self, message):
-        return {
-            "connectionId": message.connection.connection_id,
-            "timestamp": format_utc(message.sent_at),
-            "text": message.shown_text(),
-            "direction": message.direction,
-        }
+    def get_text(self, message):
+        return message.shown_text()

@@ -88,24 +88,18 @@ class SchemaQuery(NamedQuery):
 
 
 class SchemaRecord(Contract):
-    id = serializers.CharField()
+    id = serializers.CharField(source="schema_id")
     typeName = serializers.CharField()
     name = serializers.CharField()
     version = serializers.CharField()
-    attributeNames = serializers.ListField(child=serializers.CharField())
-    createdAtUtc = serializers.DateTimeField()
-    updatedAtUtc = serializers.DateTimeField()
+    attributeNames = serializers.ListField(
+        source="attribute_names", child=serializers.CharField()
+    )
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
 
-    def to_representation(self, schema):
-        return {
-            "id": schema.schema_id,
-            "typeName": "SchemaRecord",
-            "name": schema.name,
-            "version": schema.version,
-            "attributeNames": schema.attribute_names,
-            "createdAtUtc": format_utc(schema.created_at),
-            "updatedAtUtc": format_utc(schema.updated_at),
-        }
+    def get_typeName(self, schema):
+        return "SchemaRecord"
 
 
 class CredentialDataParameters(Parameters):
@@ -157,27 +151,19 @@ class CredentialDefinitionQuery(NamedQuery):
 
 
 class CredentialDefinitionContract(Contract):
-    definitionId = serializers.CharField()
-    schemaId = serializers.CharField()
-    name = serializers.CharField()
-    version = serializers.CharField()
-    attributes = serializers.ListField(child=serializers.CharField())
-    supportsRevocation = serializers.BooleanField()
+    definitionId = serializers.CharField(source="definition_id")
+    schemaId = serializers.CharField(source="schema.schema_id")
+    name = serializers.CharField(source="schema.name")
+    version = serializers.CharField(source="schema.version")
+    attributes = serializers.ListField(
+        source="schema.attribute_names", child=serializers.CharField()
+    )
+    supportsRevocation = serializers.BooleanField(source="supports_revocation")
     tag = serializers.CharField()
     claims = claims_field()
 
-    def to_representation(self, definition):
-        schema = definition.schema
-        shown = {
-            "definitionId": definition.definition_id,
-            "schemaId": schema.schema_id,
-            "name": schema.name,
-            "version": schema.version,
-            "attributes": schema.attribute_names,
-            "supportsRevocation": definition.supports_revocation,
-            "tag": definition.tag,
-        }
-        return shown | ({"claims": definition.claims} if definition.claims else {})
+    def get_claims(self, definition):
+        return definition.claims or None
 
 
 def values_field(**options):

@@ -13,7 +13,7 @@ from agency.api.pagination import (
     ChangingQuery,
     NamedQuery,
 )
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from agency.api.serializers import Contract, Parameters, drop_nulls
 from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
@@ -98,23 +98,17 @@ class TenantUpdateParameters(Parameters):
 
 
 class NetworkContract(Contract):
-    networkId = serializers.CharField()
-    networkName = serializers.CharField()
+    networkId = serializers.CharField(source="pk")
+    networkName = serializers.CharField(source="name")
     genesisTransactions = serializers.CharField(
-        required=False, help_text="Of an Indy network."
+        source="genesis", required=False, help_text="Of an Indy network."
     )
     poolProtocolVersion = serializers.IntegerField(
         required=False, help_text="Of an Indy network."
     )
 
-    def to_representation(self, network):
-        is_indy = network.kind == Network.Kind.INDY
-        return drop_nulls(
-            networkId=network.pk,
-            networkName=network.name,
-            genesisTransactions=network.genesis or None,
-            poolProtocolVersion=2 if is_indy else None,
-        )
+    def get_poolProtocolVersion(self, network):
+        return 2 if network.kind == Network.Kind.INDY else None
 
 
 class TenantExtendedInformation(serializers.Serializer):
@@ -133,31 +127,25 @@ class TenantQuery(ChangingQuery, NamedQuery):
 class TenantContract(Contract):
     """An organization, of rows that `with_issuer` has annotated. Seeds are never shown."""
 
-    tenantId = serializers.CharField()
+    tenantId = serializers.CharField(source="public_id")
     name = serializers.CharField()
-    imageUrl = serializers.CharField(required=False)
+    imageUrl = serializers.CharField(source="image_url", required=False)
     network = NetworkContract()
     region = serializers.CharField(required=False)
-    shortQrCodes = serializers.BooleanField(help_text=SHORT_QR_CODES)
+    shortQrCodes = serializers.BooleanField(
+        source="short_qr_codes", help_text=SHORT_QR_CODES
+    )
     extendedInformation = TenantExtendedInformation()
 
-    def to_representation(self, tenant):
-        return drop_nulls(
-            tenantId=str(tenant.public_id),
-            name=tenant.name,
-            imageUrl=tenant.image_url or None,
-            network=NetworkContract(tenant.network).data,
-            region=tenant.region or None,
-            shortQrCodes=tenant.short_qr_codes,
-            extendedInformation={
-                "issuerDid": tenant.issuer_did,
-                "issuerKey": tenant.issuer_key,
-                "agentDid": tenant.issuer_did,
-                "agentKey": tenant.issuer_key,
-                "agentServiceEndpoint": transport.endpoint(),
-                "transactionEndorsement": tenant.endorser,
-            },
-        )
+    def get_extendedInformation(self, tenant):
+        return {
+            "issuerDid": tenant.issuer_did,
+            "issuerKey": tenant.issuer_key,
+            "agentDid": tenant.issuer_did,
+            "agentKey": tenant.issuer_key,
+            "agentServiceEndpoint": transport.endpoint(),
+            "transactionEndorsement": tenant.endorser,
+        }
 
 
 class TenantKeysContract(Contract):
@@ -224,20 +212,18 @@ class NetworkAgreementContract(Contract):
 
 
 class ProvisioningInfo(Contract):
-    issuerDid = serializers.CharField()
+    issuerDid = serializers.CharField(source="issuer_did")
     name = serializers.CharField()
-    imageUrl = serializers.CharField(required=False)
+    imageUrl = serializers.CharField(source="image_url", required=False)
     endpoint = AgentEndpoint()
 
-    def to_representation(self, tenant):
+    def get_endpoint(self, tenant):
         verkey = dialects.endpoint_verkey(self.context["request"], tenant.issuer_key)
-        did, uri = tenant.issuer_did, transport.endpoint()
-        return drop_nulls(
-            issuerDid=did,
-            name=tenant.name,
-            imageUrl=tenant.image_url or None,
-            endpoint={"did": did, "verkey": verkey, "uri": uri},
-        )
+        return {
+            "did": tenant.issuer_did,
+            "verkey": verkey,
+            "uri": transport.endpoint(),
+        }
 
 
 class PictureParameters(serializers.Serializer):
@@ -249,10 +235,7 @@ class PictureParameters(serializers.Serializer):
 
 
 class AssetContract(Contract):
-    publicUri = serializers.CharField()
-
-    def to_representation(self, asset):
-        return {"publicUri": asset.address}
+    publicUri = serializers.CharField(source="address")
 
 
 class CloudWalletAnalyticsContract(Contract):
@@ -263,15 +246,7 @@ class CloudWalletAnalyticsContract(Contract):
 
 
 class UsageContract(Contract):
-    periodStart = serializers.DateTimeField()
-    periodEnd = serializers.DateTimeField()
-    credentialCount = serializers.IntegerField()
-    verificationCount = serializers.IntegerField()
-
-    def to_representation(self, usage):
-        return {
-            "periodStart": format_utc(usage.start),
-            "periodEnd": format_utc(usage.end),
-            "credentialCount": usage.credentials,
-            "verificationCount": usage.verifications,
-        }
+    periodStart = serializers.DateTimeField(source="start")
+    periodEnd = serializers.DateTimeField(source="end")
+    credentialCount = serializers.IntegerField(source="credentials")
+    verificationCount = serializers.IntegerField(source="verifications")

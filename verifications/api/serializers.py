@@ -5,7 +5,7 @@ import uuid
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from agency.api.serializers import Contract, Parameters
 from connections.api.serializers import ExchangeLinkParameters
 from credentials.api.serializers import (
     LINK_COLUMNS,
@@ -157,16 +157,16 @@ class VerificationContract(Contract):
         "proposal", "proof", "checks", "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
-    verificationId = serializers.CharField()
+    verificationId = serializers.CharField(source="pk")
     connectionId = serializers.CharField(required=False)
     definitionId = serializers.CharField(
-        required=False, help_text="The id of the stored policy."
+        source="policy_id", required=False, help_text="The id of the stored policy."
     )
     state = serializers.ChoiceField(STATES)
-    createdAtUtc = serializers.DateTimeField()
-    updatedAtUtc = serializers.DateTimeField()
-    isValid = serializers.BooleanField(required=False)
-    verifiedAtUtc = serializers.DateTimeField(required=False)
+    createdAtUtc = serializers.DateTimeField(source="created_at")
+    updatedAtUtc = serializers.DateTimeField(source="updated_at")
+    isValid = serializers.BooleanField(source="is_valid", required=False)
+    verifiedAtUtc = serializers.DateTimeField(source="verified_at", required=False)
     proof = serializers.DictField(child=ProofAttribute(), required=False)
     checks = Check(
         many=True, required=False, help_text="Why the proof is valid or not."
@@ -179,36 +179,41 @@ class VerificationContract(Contract):
     verificationRequestUrl = serializers.CharField(required=False)
     verificationUrl = serializers.CharField(required=False)
 
-    def to_representation(self, verification):
-        connection, policy_id = verification.connection, verification.policy_id
-        url = connection.invitation_url if shares(connection) else None
-        return drop_nulls(
-            verificationId=str(verification.pk),
-            connectionId=listed_id(connection),
-            definitionId=str(policy_id) if policy_id else None,
-            state=verification.state,
-            createdAtUtc=format_utc(verification.created_at),
-            updatedAtUtc=format_utc(verification.updated_at),
-            isValid=verification.is_valid,
-            verifiedAtUtc=format_utc(verification.verified_at),
-            proof=verification.shown_proof(),
-            checks=verification.shown_checks(),
-            policy=verification.shown_policy(),
-            proposal=verification.shown_proposal(),
-            verificationRequestData=connection.invitation_data if url else None,
-            verificationRequestUrl=url,
-            verificationUrl=url,
-        )
+    def get_connectionId(self, verification):
+        return listed_id(verification.connection)
+
+    def get_proof(self, verification):
+        return verification.shown_proof()
+
+    def get_checks(self, verification):
+        return verification.shown_checks()
+
+    def get_policy(self, verification):
+        return verification.shown_policy()
+
+    def get_proposal(self, verification):
+        return verification.shown_proposal()
+
+    def get_verificationRequestData(self, verification):
+        connection = verification.connection
+        return connection.invitation_data if shares(connection) else None
+
+    def get_verificationRequestUrl(self, verification):
+        connection = verification.connection
+        return connection.invitation_url if shares(connection) else None
+
+    get_verificationUrl = get_verificationRequestUrl
 
 
 class VerificationResult(Contract):
     valid = serializers.BooleanField()
     proof = serializers.DictField(child=ProofAttribute(), required=False)
 
-    def to_representation(self, verification):
-        return drop_nulls(
-            valid=bool(verification.is_valid), proof=verification.shown_proof()
-        )
+    def get_valid(self, verification):
+        return bool(verification.is_valid)
+
+    def get_proof(self, verification):
+        return verification.shown_proof()
 
 
 class PolicyIdField(serializers.CharField):

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.openapi.operation import operation
 from agency.api.pagination import NamedQuery, list_parameters
-from agency.api.serializers import Contract, IdentifierField, Parameters, drop_nulls
+from agency.api.serializers import Contract, IdentifierField, Parameters
 from agency.api.views import View, or_404
 from agency.core.errors import Conflict, Invalid
 from wallets.models import Wallet
@@ -23,13 +23,9 @@ class WalletQuery(NamedQuery):
 
 
 class WalletContract(Contract):
-    walletId = serializers.CharField()
-    name = serializers.CharField(required=False)
-    ownerName = serializers.CharField(required=False)
-
-    def to_representation(self, wallet):
-        name = wallet.owner_name or None
-        return drop_nulls(walletId=wallet.wallet_id, name=name, ownerName=name)
+    walletId = serializers.CharField(source="wallet_id")
+    name = serializers.CharField(source="owner_name", required=False)
+    ownerName = serializers.CharField(source="owner_name", required=False)
 
 
 class WalletView(View):

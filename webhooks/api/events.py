@@ -14,7 +14,7 @@ from agency.api import hints
 from agency.api.exceptions import error_response
 from agency.api.openapi.operation import operation
 from agency.api.pagination import LINK, MAX_LIMIT, next_link
-from agency.api.serializers import Contract, format_utc
+from agency.api.serializers import Contract
 from agency.api.views import View
 from webhooks.api.serializers import MESSAGE_TYPES
 from webhooks.events import feed
@@ -61,28 +61,22 @@ class StreamQuery(Filters):
 class EventContract(Contract):
     """What happened. `body` is what webhooks are sent; `cursor` is the place behind it."""
 
-    eventId = serializers.CharField()
-    messageType = serializers.ChoiceField(MESSAGE_TYPES)
-    objectType = serializers.CharField()
-    objectId = serializers.CharField()
+    eventId = serializers.CharField(source="pk")
+    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type")
+    objectType = serializers.CharField(source="object_type")
+    objectId = serializers.CharField(source="object_id")
     sequence = serializers.IntegerField(
         help_text="Counts the events of the object, from 1."
     )
-    createdAtUtc = serializers.DateTimeField()
+    createdAtUtc = serializers.DateTimeField(source="created_at")
     cursor = serializers.CharField()
     body = serializers.JSONField()
 
-    def to_representation(self, event):
-        return {
-            "eventId": str(event.pk),
-            "messageType": event.type,
-            "objectType": event.object_type,
-            "objectId": event.object_id,
-            "sequence": event.sequence,
-            "createdAtUtc": format_utc(event.created_at),
-            "cursor": feed.cursor_for(feed.position_of(event)),
-            "body": json.loads(event.body),
-        }
+    def get_cursor(self, event):
+        return feed.cursor_for(feed.position_of(event))
+
+    def get_body(self, event):
+        return json.loads(event.body)
 
 
 class Events(View):

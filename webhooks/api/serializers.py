@@ -7,7 +7,7 @@ from django.conf import settings
 from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, ListQuery
-from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
+from agency.api.serializers import Contract, Parameters, format_utc
 from agency.core import addresses
 from tenants import vault
 from webhooks.events.types import Type
@@ -113,35 +113,28 @@ class WebhookQuery(ChangingQuery):
 
 
 class WebhookContract(Contract):
-    id = serializers.CharField()
+    id = serializers.CharField(source="pk")
     url = serializers.CharField()
     type = serializers.ChoiceField(TYPES)
-    enabled = serializers.BooleanField()
-    messageTypes = serializers.ListField(child=serializers.ChoiceField(MESSAGE_TYPES))
-    retryUnconfirmed = serializers.BooleanField(
-        required=False, help_text="If it was chosen."
+    enabled = serializers.BooleanField(source="is_enabled")
+    messageTypes = serializers.ListField(
+        source="message_types", child=serializers.ChoiceField(MESSAGE_TYPES)
     )
-    failingSinceUtc = serializers.DateTimeField(required=False)
-    disabledReason = serializers.ChoiceField(REASONS, required=False)
+    retryUnconfirmed = serializers.BooleanField(
+        source="retry_unconfirmed", required=False, help_text="If it was chosen."
+    )
+    failingSinceUtc = serializers.DateTimeField(source="failing_since", required=False)
+    disabledReason = serializers.ChoiceField(
+        REASONS, source="disabled_reason", required=False
+    )
     lostSinceUtc = serializers.DateTimeField(
+        source="lost_since",
         required=False,
         help_text="It was disabled for its failures: recover from then on.",
     )
-    recoveringSinceUtc = serializers.DateTimeField(required=False)
-
-    def to_representation(self, webhook):
-        return drop_nulls(
-            id=str(webhook.pk),
-            url=webhook.url,
-            type=webhook.type,
-            enabled=webhook.is_enabled,
-            messageTypes=webhook.message_types,
-            retryUnconfirmed=webhook.retry_unconfirmed,
-            failingSinceUtc=format_utc(webhook.failing_since),
-            disabledReason=webhook.disabled_reason or None,
-            lostSinceUtc=format_utc(webhook.lost_since),
-            recoveringSinceUtc=format_utc(webhook.recover_since),
-        )
+    recoveringSinceUtc = serializers.DateTimeField(
+        source="recover_since", required=False
+    )
 
 
 class NewWebhookContract(WebhookContract):
@@ -149,10 +142,8 @@ class NewWebhookContract(WebhookContract):
 
     secret = serializers.CharField()
 
-    def to_representation(self, webhook):
-        return super().to_representation(webhook) | {
-            "secret": vault.unseal(webhook, "secret")
-        }
+    def get_secret(self, webhook):
+        return vault.unseal(webhook, "secret")
 
 
 class WebhookSecretContract(Contract):
@@ -190,55 +181,42 @@ class DeliveryQuery(ListQuery):
 
 
 class DeliveryContract(Contract):
-    deliveryId = serializers.CharField()
-    webhookId = serializers.CharField()
-    eventId = serializers.CharField()
-    messageType = serializers.ChoiceField(MESSAGE_TYPES)
-    objectId = serializers.CharField()
+    deliveryId = serializers.CharField(source="pk")
+    webhookId = serializers.CharField(source="webhook_id")
+    eventId = serializers.CharField(source="event.pk")
+    messageType = serializers.ChoiceField(MESSAGE_TYPES, source="event.type")
+    objectId = serializers.CharField(source="event.object_id")
     status = serializers.ChoiceField(STATUSES)
     calls = serializers.IntegerField()
     error = serializers.CharField(required=False)
     nextCallAtUtc = serializers.DateTimeField(required=False)
-    finishedAtUtc = serializers.DateTimeField(required=False)
-    createdAtUtc = serializers.DateTimeField()
+    finishedAtUtc = serializers.DateTimeField(source="finished_at", required=False)
+    createdAtUtc = serializers.DateTimeField(source="created_at")
 
-    def to_representation(self, delivery):
-        event, waits = delivery.event, delivery.status == Delivery.Status.PENDING
+    def get_status(self, delivery):
+        return SHOWN_STATUS[delivery.status]
+
+    def get_error(self, delivery):
         is_done = delivery.status == Delivery.Status.DONE
-        return drop_nulls(
-            deliveryId=str(delivery.pk),
-            webhookId=str(delivery.webhook_id),
-            eventId=str(event.pk),
-            messageType=event.type,
-            objectId=event.object_id,
-            status=SHOWN_STATUS[delivery.status],
-            calls=delivery.calls,
-            error=None if is_done else delivery.last_error or None,
-            nextCallAtUtc=format_utc(delivery.due_at) if waits else None,
-            finishedAtUtc=format_utc(delivery.finished_at),
-            createdAtUtc=format_utc(delivery.created_at),
-        )
+        return None if is_done else delivery.last_error or None
+
+    def get_nextCallAtUtc(self, delivery):
+        is_pending = delivery.status == Delivery.Status.PENDING
+        return delivery.due_at if is_pending else None
 
 
 class AttemptContract(Contract):
     """One call: `answer` is the beginning of what the address answered."""
 
     number = serializers.IntegerField()
-    startedAtUtc = serializers.DateTimeField()
-    durationMs = serializers.IntegerField()
-    statusCode = serializers.IntegerField(required=False)
+    startedAtUtc = serializers.DateTimeField(source="started_at")
+    durationMs = serializers.IntegerField(source="duration_ms")
+    statusCode = serializers.IntegerField(source="status_code", required=False)
     error = serializers.CharField(required=False)
     answer = serializers.CharField(required=False)
 
-    def to_representation(self, attempt):
-        return drop_nulls(
-            number=attempt.number,
-            startedAtUtc=format_utc(attempt.started_at),
-            durationMs=attempt.duration_ms,
-            statusCode=attempt.status_code,
-            error=attempt.error or None,
-            answer=vault.unseal(attempt, "answer"),
-        )
+    def get_answer(self, attempt):
+        return vault.unseal(attempt, "answer")
 
 
 class DeliveryWithAttemptsContract(DeliveryContract):
@@ -247,10 +225,8 @@ class DeliveryWithAttemptsContract(DeliveryContract):
     body = serializers.JSONField()
     attempts = AttemptContract(many=True)
 
-    def to_representation(self, delivery):
-        attempts = AttemptContract(delivery.last_attempts(), many=True).data
-        body = json.loads(delivery.event.body)
-        return super().to_representation(delivery) | {
-            "body": body,
-            "attempts": attempts,
-        }
+    def get_body(self, delivery):
+        return json.loads(delivery.event.body)
+
+    def get_attempts(self, delivery):
+        return delivery.last_attempts()

@@ -7,6 +7,7 @@ from drf_spectacular.plumbing import get_lib_doc_excludes
 
 from agency.api.exceptions import CODES
 from agency.api.openapi import descriptions, examples
+from agency.api.serializers import Contract, Parameters
 from agency.api.views import View
 from tenants import idempotency
 
@@ -127,14 +128,11 @@ class ProviderKey(OpenApiAuthenticationExtension):
 
 
 def base_classes():
-    """Their docstrings are for us, not for descriptions of operations."""
-    waiting, found = [View], []
-    while waiting:
-        one = waiting.pop()
-        if inherited := one.__subclasses__():
-            found.append(one)
-            waiting.extend(inherited)
-    return [*get_lib_doc_excludes(), *found]
+    """Classes whose docstrings are for our readers, and describe nothing in the document."""
+    views = [View]
+    for view in views:  # grows while it is read: the classes below each class too
+        views += view.__subclasses__()
+    return [*get_lib_doc_excludes(), *views, Contract, Parameters]
 
 
 def one_path_each(endpoints):
