@@ -11,7 +11,7 @@ from functools import partial
 
 from bench.product import running
 from bench.story import BOUNDED, POLICY, VALUES, Caller
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from credentials.models import CredentialDefinition
 from tenants import vault
 from verifications.proofs import proof_policy, selection
@@ -63,7 +63,7 @@ def direct(caller, body):
     row = CredentialDefinition.objects.select_related("schema", "tenant__network").get(
         definition_id=caller.definition
     )
-    registry = registry_of(row.tenant.network)
+    registry = ledger_of(row.tenant.network)
     public, schema = (
         registry.definition(row.definition_id),
         registry.schema(row.schema.schema_id),

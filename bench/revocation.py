@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from bench.product import running
 from bench.story import VALUES, Caller
-from credentials.ledgers import registry_of
-from credentials.models import CredentialDefinition
-from credentials.revocation import RevocationRegistry, StatusList
+from credentials.ledgers import ledger_of
+from credentials.models import CredentialDefinition, RevocationRegistry, StatusList
+from credentials.registries import build_registry
 from tenants import vault
 from wallets import anoncreds, key_pool
 
@@ -34,7 +34,7 @@ def run():
 
 
 def public_part(row):
-    return registry_of(row.tenant.network).definition(row.definition_id)
+    return ledger_of(row.tenant.network).definition(row.definition_id)
 
 
 def form(is_revocable):
@@ -118,7 +118,7 @@ def issue_one(caller):
 
 def bare_issue(row):
     registry = RevocationRegistry.objects.filter(definition=row).latest("created_at")
-    public, registry_public = public_part(row), registry.published()
+    public, registry_public = public_part(row), registry.public_part()
     private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
     secret = anoncreds.create_link_secret()
@@ -162,7 +162,7 @@ def revoke(caller, row):
 
 def bare_lists(row):
     registry = RevocationRegistry.objects.filter(definition=row).earliest("created_at")
-    public, definition = registry.published(), public_part(row)
+    public, definition = registry.public_part(), public_part(row)
     private = vault.unseal(registry, "private_key")
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
     free = [place for place, gone in enumerate(newest["revocationList"]) if not gone][
@@ -184,7 +184,7 @@ def build(row):
     """A registry with its row, list and tails file, beside the library's call alone."""
     public = public_part(row)
     for size in SIZES:
-        ours = seconds(RevocationRegistry.build, row, public, size) * 1000
+        ours = seconds(build_registry, row, public, size) * 1000
         with tempfile.TemporaryDirectory() as folder:
             given = (
                 row.definition_id,

@@ -3,9 +3,15 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
-from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
-from credentials.publications import Publication
-from credentials.revocation import RevocationRegistry, StatusList
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    Publication,
+    PublishedObject,
+    RevocationRegistry,
+    Schema,
+    StatusList,
+)
 
 
 @admin.register(PublishedObject)

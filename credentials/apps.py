@@ -5,4 +5,6 @@ class CredentialsConfig(AppConfig):
     name = "credentials"
 
     def ready(self) -> None:
-        from credentials.issue_credential import handlers  # noqa: F401 (registers them)
+        # They register the handlers of messages and the publishers of jobs.
+        from credentials import publishing  # noqa: F401
+        from credentials.issue_credential import handlers  # noqa: F401

@@ -1,214 +1,352 @@
-"""What is published on a remote ledger, kind by kind; publications.py says how."""
+"""Publishing DIDs, schemas and definitions.
 
+On the local network this is part of the caller's transaction: create_…() does it. A remote ledger
+is written to outside of any transaction: prepare_…() stores a job, runs it (see publications.py)
+and returns the published row, which create_…() then passes on.
+"""
+
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core.errors import Conflict, Unavailable
-from credentials import ledgers, models, publications, revocation
+from agency.core.errors import Conflict, Invalid, Unavailable
+from credentials.ledgers import ledger_of
 from credentials.ledgers.base import schema_exists, schema_id_of, tag_taken
-from credentials.publications import Publication, attend, digest, patience
+from credentials.models.definition import CredentialDefinition
+from credentials.models.publication import Publication, request_digest
+from credentials.models.registry import RevocationRegistry
+from credentials.models.schema import Schema, build_schema_body, organization_wallet
+from credentials.publications import (
+    publisher,
+    try_job,
+    wait_for_job,
+    waiting_deadline,
+)
+from credentials.registries import build_registry, make_registry, publish_registry
+from tenants import quotas
+from tenants.models import Tenant
 from wallets import anoncreds, key_pool
 
 Kind = Publication.Kind
 
 
-def did(tenant, did, verkey):
-    """Publishes a DID once the caller's transaction has committed, or when the ledger takes it.
+def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
+    """Publish a DID on a remote ledger once the caller's transaction has committed.
 
-    409 `did_taken` if another organization has it.
+    If the ledger does not take it then, a worker tries again. 409 `did_taken` if another
+    organization has the DID.
     """
     try:
-        job = Publication.prepare(tenant, Kind.DID, did, {"verkey": verkey})
+        job = Publication.create_leased(tenant, Kind.DID, did, {"verkey": verkey})
     except IntegrityError:
         raise Conflict(
             "did_taken", f"The DID {did} is on the network already."
         ) from None
-    transaction.on_commit(lambda: publications.attempt(job), robust=True)
+    transaction.on_commit(lambda: try_job(job), robust=True)
 
 
-@publications.work(Kind.DID)
-def publish_did(job, material):
-    job.submits(job.subject)
-    job.registry.publish_did(job.subject, material["verkey"])
-    job.publishes(job.subject)
+@publisher(Kind.DID)
+def run_did_job(job: Publication, payload: dict[str, Any]) -> None:
+    job.record_submission(job.subject)
+    job.ledger.publish_did(job.subject, payload["verkey"])
+    job.complete(job.subject)
 
 
-def schema(tenant, body):
-    """The Schema, published. 409 `schema_exists`, 503 `ledger_unavailable`: it goes on by itself.
+def prepare_schema(
+    tenant: Tenant, name: str, version: str, attribute_names: list[str]
+) -> Schema | None:
+    """For create_schema(), outside of any transaction: on a remote ledger, the published schema.
 
-    body: `{"issuerId", "name", "version", "attrNames"}`.
+    409 `schema_exists`, 503 `ledger_unavailable`: publishing continues in the background.
     """
-    schema_id, names = schema_id_of(body), sorted(body["attrNames"])
-    rows = models.Schema.objects.filter(tenant=tenant, schema_id=schema_id)
+    if not ledger_of(tenant.network).is_remote:
+        return None
+    body = build_schema_body(tenant, name, version, attribute_names)
+    schema_id = schema_id_of(body)
+    sorted_names = sorted(body["attrNames"])
+    rows = Schema.objects.filter(tenant=tenant, schema_id=schema_id)
     if not rows.exists():
-        job, is_ours = schema_job(tenant, schema_id, body, names)
-        if job.wanted != digest(names):
+        job, is_ours = schema_job(tenant, schema_id, body)
+        if job.wanted != request_digest(sorted_names):
             raise schema_exists(schema_id)
-        attend(job, is_ours)
-    known = rows.get()
-    if sorted(known.attribute_names) != names:
+        wait_for_job(job, is_ours)
+    schema = rows.get()
+    if sorted(schema.attribute_names) != sorted_names:
         raise schema_exists(schema_id)
-    return known
+    return schema
 
 
-def schema_job(tenant, schema_id, body, names):
-    """The job of this schema, and whether it is this call's."""
+@transaction.atomic
+def create_schema(
+    tenant: Tenant,
+    name: str,
+    version: str,
+    attribute_names: list[str],
+    prepared: Schema | None = None,
+) -> Schema:
+    """Publish a schema under the tenant's DID; the same one again is returned."""
+    if prepared:
+        return prepared
+    body = build_schema_body(tenant, name, version, attribute_names)
+    schema_id = ledger_of(tenant.network).publish_schema(body)
+    return Schema.record_published(tenant, schema_id, body)
+
+
+def schema_job(
+    tenant: Tenant, schema_id: str, body: dict[str, Any]
+) -> tuple[Publication, bool]:
+    """The job of this schema, and whether it is leased to this call."""
+    sorted_names = sorted(body["attrNames"])
     try:
-        return Publication.prepare(tenant, Kind.SCHEMA, schema_id, body, names), True
+        job = Publication.create_leased(
+            tenant, Kind.SCHEMA, schema_id, body, request=sorted_names
+        )
     except IntegrityError:
-        return Publication.live(Kind.SCHEMA).get(subject=schema_id), False
+        return Publication.not_refused(Kind.SCHEMA).get(subject=schema_id), False
+    return job, True
 
 
-@publications.work(Kind.SCHEMA)
-def publish_schema(job, body):
-    job.submits(job.subject)
-    schema_id = job.registry.publish_schema(body)
+@publisher(Kind.SCHEMA)
+def run_schema_job(job: Publication, body: dict[str, Any]) -> None:
+    job.record_submission(job.subject)
+    schema_id = job.ledger.publish_schema(body)
     with transaction.atomic():
-        job.publishes(schema_id)
-        models.Schema.noted(job.tenant, schema_id, body)
+        job.complete(schema_id)
+        Schema.record_published(job.tenant, schema_id, body)
 
 
-def definition(tenant, schema, schema_id, tag, supports_revocation, claims=None):
-    """The CredentialDefinition, published with its schema and its first registry.
+def prepare_definition(
+    tenant: Tenant,
+    schema_body: dict[str, Any],
+    schema_id: str,
+    tag: str | None = None,
+    supports_revocation: bool = False,
+    claims: dict[str, Any] | None = None,
+) -> CredentialDefinition | key_pool.Reserved:
+    """For create_definition(), outside of any transaction: a key of the pool or, on a remote
+    ledger, the published definition.
 
-    409 `tag_taken`, 503 `ledger_unavailable`: it goes on by itself, the next equal call finds it.
+    400 `invalid_request` for claims about attributes that the schema does not have,
+    409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`, and 503 `ledger_unavailable`:
+    publishing continues in the background, and the next equal call gets the result.
     """
-    material = {
-        "schema": schema,
+    check_claims(claims or {}, schema_body["attrNames"])
+    quotas.require_room(quotas.DEFINITIONS, tenant.pk)
+    did = organization_wallet(tenant).did
+    ledger = ledger_of(tenant.network)
+    if ledger.is_remote:
+        # Wait for a key first: without one there would be a job that cannot begin.
+        key_pool.await_key(len(schema_body["attrNames"]), tenant.pk)
+        return _publish_remotely(
+            tenant, schema_body, schema_id, tag, supports_revocation, claims
+        )
+    if tag and ledger.has_tag(did, schema_id, tag):
+        raise tag_taken(tag)
+    return key_pool.reserve(
+        schema_id,
+        schema_body,
+        did,
+        tag or "default",
+        supports_revocation,
+        caller=tenant.pk,
+    )
+
+
+@transaction.atomic
+def create_definition(
+    tenant: Tenant,
+    schema_body: dict[str, Any],
+    schema_id: str,
+    tag: str | None,
+    supports_revocation: bool,
+    claims: dict[str, Any] | None,
+    prepared: CredentialDefinition | key_pool.Reserved,
+) -> CredentialDefinition:
+    """Publish a definition under the key that prepare_definition() reserved.
+
+    schema_body: `{"issuerId", "name", "version", "attrNames"}`; one of this tenant is published
+    along, if it is not yet. The other arguments are those of prepare_definition().
+    """
+    if isinstance(prepared, CredentialDefinition):
+        return prepared
+    return publish_definition(tenant, schema_body, prepared.definition, tag, claims)
+
+
+@transaction.atomic
+def publish_definition(
+    tenant: Tenant,
+    schema_body: dict[str, Any],
+    made: anoncreds.Definition,
+    tag: str | None,
+    claims: dict[str, Any] | None = None,
+) -> CredentialDefinition:
+    """Publish a definition on the local network, with its schema and its first registry."""
+    ledger = ledger_of(tenant.network)
+    if schema_body["issuerId"] == made.public["issuerId"]:
+        ledger.publish_schema(schema_body)
+    definition_id = ledger.publish_definition(made.public, tag)
+    definition = CredentialDefinition.record_published(
+        tenant, schema_body, made, definition_id, claims
+    )
+    if definition.supports_revocation:
+        size = settings.REVOCATION_FIRST_REGISTRY_SIZE
+        build_registry(definition, made.public, size)
+    return definition
+
+
+def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
+    """400 unless all claims are about attributes of the schema, named as it spells them."""
+    unknown = [name for name in claims if name not in attribute_names]
+    if unknown:
+        sentence = (
+            f"The schema has no such attribute; it has {', '.join(attribute_names)}."
+        )
+        errors = {f"claims.{name}": [sentence] for name in unknown}
+        message = f"claims: {', '.join(unknown)}: {sentence}"
+        raise Invalid("invalid_request", message, errors)
+
+
+def _publish_remotely(
+    tenant: Tenant,
+    schema_body: dict[str, Any],
+    schema_id: str,
+    tag: str | None,
+    supports_revocation: bool,
+    claims: dict[str, Any] | None,
+) -> CredentialDefinition:
+    payload: dict[str, Any] = {
+        "schema": schema_body,
         "schema_id": schema_id,
         "revocation": supports_revocation,
     }
-    material |= {"claims": claims} if claims else {}
-    wanted = [material | {"schema": sorted(schema["attrNames"])}, tag]
-    job = unanswered(tenant, wanted)
-    if job:
-        return attend(job, False).definition
-    return attend(definition_job(tenant, material, tag, wanted), True).definition
+    if claims:
+        payload["claims"] = claims
+    request = [payload | {"schema": sorted(schema_body["attrNames"])}, tag]
+    if job := claim_unclaimed_result(tenant, request):
+        return wait_for_job(job, is_ours=False).definition
+    job = definition_job(tenant, payload, tag, request)
+    return wait_for_job(job, is_ours=True).definition
 
 
-def unanswered(tenant, wanted):
-    """The job of an equal call that ended without the result; now it is this call's."""
+def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
+    """The job of an equal request whose call ended without the result; now it is this call's."""
     now = timezone.now()
-    jobs = Publication.live(Kind.DEFINITION, tenant=tenant, wanted=digest(wanted))
+    jobs = Publication.not_refused(
+        Kind.DEFINITION, tenant=tenant, wanted=request_digest(request)
+    )
     jobs = jobs.filter(Q(definition=None) | Q(definition__deleted_at=None))
     for job in jobs.filter(attended_until__lt=now).order_by("pk"):
+        # Guarded: of two equal calls one gets the job.
         rows = Publication.objects.filter(pk=job.pk, attended_until__lt=now)
-        if rows.update(attended_until=now + patience()):
+        if rows.update(attended_until=waiting_deadline()):
             return job
     return None
 
 
-def definition_job(tenant, material, tag, wanted):
-    """A new job, which has its tag for itself: the given one or the first that is free.
+def definition_job(
+    tenant: Tenant, payload: dict[str, Any], tag: str | None, request: Any
+) -> Publication:
+    """A new job that has its tag for itself: the given one, or else the first that is free.
 
-    While the ledger is away, free means here: it is judged again when it is published.
+    409 `tag_taken`. While the ledger does not respond, only the jobs here are asked whether a tag
+    is free; the ledger decides when it is published.
     """
-    schema_id, issuer = material["schema_id"], models.organization(tenant).did
-    registry, until = ledgers.registry_of(tenant.network), timezone.now() + patience()
+    schema_id = payload["schema_id"]
+    did = organization_wallet(tenant).did
+    ledger = ledger_of(tenant.network)
+    deadline = waiting_deadline()
     for candidate in [tag] if tag else default_tags():
-        subject = f"{issuer}:3:CL:{schema_id}:{candidate}"
-        if Publication.live(Kind.DEFINITION).filter(subject=subject).exists():
+        subject = f"{did}:3:CL:{schema_id}:{candidate}"
+        jobs = Publication.not_refused(Kind.DEFINITION)
+        if jobs.filter(subject=subject).exists():
             continue
         with suppress(Unavailable):
-            if registry.has_tag(issuer, schema_id, candidate):
+            if ledger.has_tag(did, schema_id, candidate):
                 continue
-        material |= {"issuer": issuer, "tag": candidate}
         try:
-            return Publication.prepare(
-                tenant, Kind.DEFINITION, subject, material, wanted, attended_until=until
+            return Publication.create_leased(
+                tenant,
+                Kind.DEFINITION,
+                subject,
+                payload | {"issuer": did, "tag": candidate},
+                request,
+                attended_until=deadline,
             )
-        except IntegrityError:
+        except IntegrityError:  # another call took the tag in this moment
             continue
     raise tag_taken(tag)
 
 
-def default_tags():
+def default_tags() -> Iterable[str]:
+    """default, default-2, default-3, …"""
     yield "default"
     for number in count(2):
         yield f"default-{number}"
 
 
-@publications.work(Kind.DEFINITION)
-def publish_definition(job, material):
-    schema, made = material["schema"], key_of(job, material)
-    if schema["issuerId"] == material["issuer"]:
-        job.submits(material["schema_id"])
-        job.registry.publish_schema(schema)
-    job.submits(job.subject)
-    definition_id = job.registry.publish_definition(made.public, material["tag"])
-    first = material["revocation"] and first_registry(
-        job, material, made.public, definition_id
-    )
-    registry_id = first and revocation.publish_registry(
-        job.registry, made.public, first
-    )
+@publisher(Kind.DEFINITION)
+def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
+    schema_body = payload["schema"]
+    made = _definition_key(job, payload)
+    if schema_body["issuerId"] == payload["issuer"]:
+        job.record_submission(payload["schema_id"])
+        job.ledger.publish_schema(schema_body)
+    job.record_submission(job.subject)
+    definition_id = job.ledger.publish_definition(made.public, payload["tag"])
+    registry = None
+    if payload["revocation"]:
+        registry = _first_registry(job, payload, made.public, definition_id)
+        registry_id = publish_registry(job.ledger, made.public, registry)
     with transaction.atomic():
-        wanted = (definition_id, material.get("claims"))
-        row = models.CredentialDefinition.noted(job.tenant, schema, made, *wanted)
-        if first:
-            revocation.RevocationRegistry.noted(row, registry_id, first)
-        job.publishes(definition_id, definition=row)
+        definition = CredentialDefinition.record_published(
+            job.tenant, schema_body, made, definition_id, payload.get("claims")
+        )
+        if registry:
+            RevocationRegistry.record_published(definition, registry_id, registry)
+        job.complete(definition_id, definition=definition)
 
 
-def key_of(job, material):
-    """The key of the definition, from the pool; the same in each attempt. Without one the job is
-    tried again when it may have been made."""
-    if "key" in material:
-        return anoncreds.Definition(**material["key"])
-    names = ("schema_id", "schema", "issuer", "tag", "revocation")
-    wanted = [material[name] for name in names]
+def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Definition:
+    """The key of the definition, taken from the pool once and used in each attempt.
+
+    503 `key_not_ready` if the pool has none: a later attempt may find one.
+    """
+    if "key" in payload:
+        return anoncreds.Definition(**payload["key"])
     with transaction.atomic():
-        made = key_pool.take(*wanted)
+        made = key_pool.take(
+            payload["schema_id"],
+            payload["schema"],
+            payload["issuer"],
+            payload["tag"],
+            payload["revocation"],
+        )
         if made:
-            job.keep(material | {"key": made._asdict()})
+            job.save_progress(payload | {"key": made._asdict()})
     if not made:
-        key_pool.ask_for(len(material["schema"]["attrNames"]))
+        key_pool.ask_for(len(payload["schema"]["attrNames"]))
         raise key_pool.not_ready()
-    material["key"] = made._asdict()
+    payload["key"] = made._asdict()
     return made
 
 
-def first_registry(job, material, public, definition_id):
-    """The registry that a definition begins with; the same in each attempt."""
-    if "registry" not in material:
+def _first_registry(
+    job: Publication,
+    payload: dict[str, Any],
+    public: dict[str, Any],
+    definition_id: str,
+) -> anoncreds.Registry:
+    """The first registry of the definition, made once and used in each attempt."""
+    if "registry" not in payload:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE
-        made = revocation.make_registry(definition_id, public, 0, size)
-        material["registry"] = made._asdict()
-        job.keep(material)
-    job.submits(f"{definition_id}, first registry")
-    return anoncreds.Registry(**material["registry"])
-
-
-def registry_job(definition, public, size):
-    """The job of a definition's next registry, and whether it is this call's.
-
-    The caller holds the definition's row. public: the definition, as published.
-    """
-    jobs = Publication.objects.filter(kind=Kind.REGISTRY, definition=definition)
-    if waiting := jobs.filter(status=Publication.Status.PENDING).first():
-        return waiting, False
-    number = 1 + jobs.count()  # the first came with the definition
-    subject = f"{public['issuerId']}:4:{definition.definition_id}:CL_ACCUM:{number}"
-    made = revocation.make_registry(
-        definition.definition_id, public, number, size
-    )._asdict()
-    tenant = definition.tenant
-    return Publication.prepare(
-        tenant, Kind.REGISTRY, subject, made, definition=definition
-    ), True
-
-
-@publications.work(Kind.REGISTRY)
-def publish_registry(job, material):
-    made = anoncreds.Registry(**material)
-    job.submits(job.subject)
-    public = job.registry.definition(job.definition.definition_id)
-    registry_id = revocation.publish_registry(job.registry, public, made)
-    with transaction.atomic():
-        revocation.RevocationRegistry.noted(job.definition, registry_id, made)
-        job.publishes(registry_id)
+        made = make_registry(definition_id, public, 0, size)
+        payload["registry"] = made._asdict()
+        job.save_progress(payload)
+    job.record_submission(f"{definition_id}, first registry")
+    return anoncreds.Registry(**payload["registry"])

@@ -1,287 +1,184 @@
-"""Revocation registries: built ahead of need, places given out once, lists published."""
+"""Revocation: registry slots for new credentials, and the lists of those that are revoked."""
 
-import hashlib
-import os
-import re
-import tempfile
 import time
-from pathlib import Path
+from typing import Any
 
 from django.conf import settings
-from django.core.files.base import ContentFile, File
-from django.core.files.storage import default_storage
-from django.db import models, transaction
-from django.db.models import F
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
 
-from agency.core import http, network_reads
-from agency.core.errors import Unavailable
-from credentials import ledgers, publications, publishing
+from agency.core.errors import Conflict, Unavailable, WrongState
+from agency.core.states import move
+from connections.messaging import transport
+from credentials.issue_credential import messages
+from credentials.ledgers import ledger_of
+from credentials.ledgers.base import Ledger
+from credentials.models.credential import Credential, RegistrySlot
+from credentials.models.definition import CredentialDefinition
+from credentials.models.registry import RevocationRegistry
+from credentials.registries import build_next_registry
 from tenants import vault
-from tenants.models import Network, Record, Tenant
-from wallets import anoncreds, keys
+from wallets import anoncreds
 
-NEXT_IS_BUILT_AT = 0.7  # of the newest registry's places
-LATEST = 2**40  # unix seconds
-TAILS_HASH = r"[1-9A-HJ-NP-Za-km-z]{40,50}"
+CLOCK_SKEW_SECONDS = 60  # by which a ledger's clock may be ahead of ours
 
 
-class RevocationRegistry(Record):
-    """Places 1 to size - 1 for the credentials of a definition; each is given out once."""
+def reserve_slot(credential: Credential) -> RegistrySlot | None:
+    """Issuer: the slot of a revocable credential that can be issued now, else None.
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    definition = models.ForeignKey(
-        "credentials.CredentialDefinition",
-        on_delete=models.CASCADE,
-        related_name="registries",
+    In a transaction of its own, before the one that issues.
+    """
+    if credential.state != Credential.State.REQUESTED:
+        return None
+    if not credential.definition.supports_revocation:
+        return None
+    return allocate_slot(credential.definition)
+
+
+def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
+    """A slot for a new credential; it is never given out again, even if the issue fails.
+
+    Call it before the transaction that issues: so the registry is locked for a moment only.
+    """
+    while True:
+        with transaction.atomic():
+            with_room = RevocationRegistry.objects.filter(
+                definition=definition, next_index__lt=F("size")
+            )
+            registry = with_room.select_for_update().order_by("pk").first()
+            if registry:
+                index = registry.next_index
+                rows = RevocationRegistry.objects.filter(pk=registry.pk)
+                rows.update(next_index=index + 1)
+                return RegistrySlot(registry, index)
+        build_next_registry(definition, settings.REVOCATION_FIRST_REGISTRY_SIZE)
+
+
+def revoke(credential: Credential) -> None:
+    """Issuer: revoke; when this returns, the new list is published and the holder notified.
+
+    503 `ledger_unavailable`: the list is published in the background, or by the next call.
+    """
+    state = Credential.State
+    if credential.revocation_index is None:
+        if credential.state != state.ISSUED:
+            raise WrongState(credential, [state.ISSUED])
+        raise Conflict(
+            "not_revocable",
+            "The credential cannot be revoked: its definition does not support it.",
+        )
+    is_unpublished = (
+        credential.state == state.REVOKED and not credential.revocation_published_at
     )
-    registry_id = models.CharField(max_length=500, unique=True)
-    size = models.PositiveIntegerField()
-    next_index = models.PositiveIntegerField(default=1)
-    private_key = models.BinaryField()
-
-    class Meta:
-        verbose_name_plural = "revocation registries"
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(next_index__gte=1, next_index__lte=F("size")),
-                name="places_are_inside_the_registry",
-            )
-        ]
-
-    def __str__(self):
-        return self.registry_id
-
-    @classmethod
-    @transaction.atomic
-    def build(cls, definition, public, size):
-        """Makes and publishes a registry with its first list: about 1.2 ms for each place.
-
-        public: the published definition. It may not have committed yet, so nobody reads it here:
-        what a registry has once read is remembered for ever.
-        """
-        registry = ledgers.registry_of(definition.tenant.network)
-        number = definition.registries.count()
-        made = make_registry(definition.definition_id, public, number, size)
-        return cls.noted(definition, publish_registry(registry, public, made), made)
-
-    @classmethod
-    def noted(cls, definition, registry_id, made):
-        """The row of a registry that is published."""
-        row = cls(
-            tenant=definition.tenant, definition=definition, registry_id=registry_id
-        )
-        row.size = made.public["value"]["maxCredNum"]
-        vault.seal(row, "private_key", made.private)
-        row.save(force_insert=True)
-        return row
-
-    @classmethod
-    def allocate(cls, definition):
-        """(registry, index) for a new credential. Call it before the transaction that issues:
-        so the counter is locked for a moment only, and a place is never given out again."""
-        while True:
-            with transaction.atomic():
-                open_ones = cls.objects.filter(
-                    definition=definition, next_index__lt=F("size")
-                )
-                row = open_ones.select_for_update().order_by("pk").first()
-                if row:
-                    index = row.next_index
-                    cls.objects.filter(pk=row.pk).update(next_index=index + 1)
-                    return row, index
-            cls.build_next(definition, settings.REVOCATION_FIRST_REGISTRY_SIZE)
-
-    @classmethod
-    def build_next(cls, definition, size):
-        """Builds one unless there is room by now; one builder for each definition at a time."""
-        job = cls.begin_next(definition, size)
-        if job:
-            publications.attend(*job)
-
-    @classmethod
-    def begin_next(cls, definition, size):
-        """Like build_next(), but on a remote ledger only its job: (job, whether it is ours)."""
-        registry = ledgers.registry_of(definition.tenant.network)
-        public = registry.definition(definition.definition_id)
+    # A repeated call for an unpublished one only publishes; any other state fails in move().
+    if not is_unpublished:
         with transaction.atomic():
-            type(definition).objects.select_for_update(no_key=True).get(
-                pk=definition.pk
+            move(credential, [state.ISSUED], state.REVOKED)
+    publish_revocation(credential)
+
+
+def publish_revocation(credential: Credential) -> None:
+    """Issuer: publish the list, then notify the holder, who reads it. May be repeated."""
+    registries = RevocationRegistry.objects.select_related(
+        "tenant__network", "definition"
+    )
+    publish_revoked(registries.get(registry_id=credential.revocation_registry_id))
+    with transaction.atomic():
+        rows = Credential.objects.filter(pk=credential.pk)
+        rows.update(revocation_published_at=timezone.now())
+        if credential.connection:
+            notification = messages.revocation(
+                credential.revocation_registry_id,
+                credential.revocation_index,
+                credential.wire,
             )
-            if cls.has_room(definition):
-                return None
-            if registry.is_remote:
-                return publishing.registry_job(definition, public, size)
-            cls.build(definition, public, size)
-            return None
+            transport.tell(credential.connection, notification)
 
-    @classmethod
-    def has_room(cls, definition):
-        """Whether the registries of a definition will do for a while."""
-        rows = cls.objects.filter(definition=definition).values_list(
-            "size", "next_index"
-        )
-        free = sum(size - index for size, index in rows)
-        newest = max((size for size, _ in rows), default=0)
-        return free > newest * (1 - NEXT_IS_BUILT_AT)
 
-    def published(self):
-        return ledgers.registry_of(self.tenant.network).registry(self.registry_id)
+def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
+    """Publish the lists of all revoked credentials among these; their ids.
 
-    def place(self, index):
-        """What the library needs to sign a credential into a place."""
-        newest = StatusList.newest(self.tenant.network, self.registry_id)
-        private = vault.unseal(self, "private_key")
-        return anoncreds.RevocationInfo(self.published(), private, newest, index)
+    A list is made from the rows, so a revoked row may only go once its list is published.
+    """
+    revoked = credentials.filter(
+        role=Credential.Role.ISSUER, state=Credential.State.REVOKED
+    )
+    listed = list(revoked.values_list("pk", flat=True))
+    registry_ids = (
+        Credential.objects.filter(pk__in=listed)
+        .values("revocation_registry_id")
+        .distinct()
+    )
+    registries = RevocationRegistry.objects.filter(registry_id__in=registry_ids)
+    for registry in registries.select_related("tenant__network", "definition"):
+        publish_revoked(registry)
+    return listed
 
-    def publish_revocations(self):
-        """One new list with all places whose credentials are revoked and not on the list yet.
 
-        A registry has one list for each second at most: whoever comes in the second of the last
-        one waits for the next, and then finds that the waiting ones went along with him.
-        """
-        registry = ledgers.registry_of(self.tenant.network)
-        if registry.is_remote:
-            self._publish_remotely(registry)
-            return
+def publish_revoked(registry: RevocationRegistry) -> None:
+    """Publish one new list with all revoked credentials that are not listed yet, if there are any.
+
+    A registry has at most one list per second. A call in the same second as the last list waits
+    for the next one, and then finds that a concurrent call listed its credential too.
+    """
+    ledger = ledger_of(registry.tenant.network)
+    if not ledger.is_remote:
         with transaction.atomic():
-            RevocationRegistry.objects.select_for_update().get(pk=self.pk)
-            self._publish_revocations(registry)
-
-    def _publish_remotely(self, registry):
-        """The ledger takes a list only if it follows the last one; who was too slow begins anew."""
-        end = time.monotonic() + settings.LEDGER_TIMEOUT
-        while True:
-            try:
-                self._publish_revocations(registry)
-                return
-            except Unavailable as error:
-                if error.code != "list_superseded" or time.monotonic() > end:
-                    raise
-
-    def _publish_revocations(self, registry):
-        newest = registry.status_list(self.registry_id, int(time.time()) + 60)
-        if newest is None:
-            raise Unavailable(
-                "ledger_unavailable", "The list of the registry cannot be read."
-            )
-        if not self.unlisted(newest):
+            RevocationRegistry.objects.select_for_update().get(pk=registry.pk)
+            _publish_next_list(registry, ledger)
+        return
+    # The ledger takes a list only if it follows the newest one: who is too late starts again.
+    deadline = time.monotonic() + settings.LEDGER_TIMEOUT
+    while True:
+        try:
+            _publish_next_list(registry, ledger)
             return
-        now = second_after(newest["timestamp"])
-        public, private = self.published(), vault.unseal(self, "private_key")
-        definition = registry.definition(public["credDefId"])
-        revoked = self.unlisted(newest)
-        registry.publish_status_list(
-            anoncreds.update_status_list(
-                definition, public, private, newest, revoked, now
-            )
+        except Unavailable as error:
+            if error.code != "list_superseded" or time.monotonic() > deadline:
+                raise
+
+
+def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
+    newest = ledger.status_list(
+        registry.registry_id, int(time.time()) + CLOCK_SKEW_SECONDS
+    )
+    if newest is None:
+        raise Unavailable(
+            "ledger_unavailable",
+            "The revocation list cannot be read from the ledger. Try again later.",
         )
-
-    def unlisted(self, status_list):
-        """The places of revoked credentials, as committed, that the list does not show."""
-        rows = self.definition.credentials_of_registry(self.registry_id)
-        places = rows.values_list("revocation_index", flat=True)
-        return sorted(i for i in places if not status_list["revocationList"][i])
-
-
-class StatusList(Record):
-    """A published state of a registry of ours: public and immutable."""
-
-    network = models.ForeignKey(Network, on_delete=models.PROTECT)
-    registry_id = models.CharField(max_length=500)
-    timestamp = models.BigIntegerField()
-    body = models.JSONField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(
-                fields=["network", "registry_id", "timestamp"],
-                name="one_list_per_second",
-            )
-        ]
-
-    def __str__(self):
-        return f"{self.registry_id} at {self.timestamp}"
-
-    @classmethod
-    def newest(cls, network, registry_id, timestamp=LATEST):
-        """The body of the newest one that is not later (unix seconds), or None."""
-        lists = cls.objects.filter(network=network, registry_id=registry_id)
-        newest = lists.filter(timestamp__lte=timestamp).order_by("-timestamp")
-        return newest.values_list("body", flat=True).first()
+    if not unlisted_indices(registry, newest):
+        return
+    timestamp = second_after(newest["timestamp"])
+    public = registry.public_part()
+    private_key = vault.unseal(registry, "private_key")
+    definition = ledger.definition(public["credDefId"])
+    # Read again: others may have been revoked during the wait.
+    revoked = unlisted_indices(registry, newest)
+    next_list = anoncreds.update_status_list(
+        definition, public, private_key, newest, revoked, timestamp
+    )
+    ledger.publish_status_list(next_list)
 
 
-def second_after(timestamp):
-    """Now, in a later second than this one; for a clock that is ahead of ours it waits 2 s."""
-    end = time.monotonic() + 2
-    while int(time.time()) <= timestamp and time.monotonic() < end:
+def unlisted_indices(
+    registry: RevocationRegistry, status_list: dict[str, Any]
+) -> list[int]:
+    """The slots of revoked credentials, as committed, that the list does not show as revoked."""
+    credentials = Credential.objects.filter(
+        revocation_registry_id=registry.registry_id,
+        role=Credential.Role.ISSUER,
+        state=Credential.State.REVOKED,
+    )
+    listed = status_list["revocationList"]
+    indices = credentials.values_list("revocation_index", flat=True)
+    return sorted(index for index in indices if not listed[index])
+
+
+def second_after(timestamp: int) -> int:
+    """The current second, but later than `timestamp`; for that it waits up to 2 seconds."""
+    deadline = time.monotonic() + 2
+    while int(time.time()) <= timestamp and time.monotonic() < deadline:
         time.sleep(0.02)
     return max(int(time.time()), timestamp + 1)
-
-
-def make_registry(definition_id, public, number, size):
-    """A new registry with its tails file where all find it; nothing is published yet."""
-    with tempfile.TemporaryDirectory() as folder:
-        made = anoncreds.create_registry(
-            definition_id, public, public["issuerId"], str(number), size, folder
-        )
-        keep_tails(Path(made.tails_path), made.public["value"]["tailsHash"])
-    made.public["value"]["tailsLocation"] = tails_url(made.public["value"]["tailsHash"])
-    return made
-
-
-def publish_registry(registry, definition, made):
-    """The id of the registry, published with its first list. definition: its public part."""
-    registry_id, issuer = (
-        registry.publish_registry(made.public),
-        made.public["issuerId"],
-    )
-    now = int(time.time())
-    registry.publish_status_list(
-        anoncreds.create_status_list(
-            definition, registry_id, made.public, made.private, issuer, now
-        )
-    )
-    return registry_id
-
-
-def keep_tails(source, name):
-    """Puts a tails file where all processes and the public find it; it never changes."""
-    if not default_storage.exists(tails_name(name)):
-        with source.open("rb") as file:
-            default_storage.save(tails_name(name), File(file))
-
-
-def tails_name(tails_hash):
-    return f"tails/{tails_hash}"
-
-
-def tails_url(tails_hash):
-    return f"{settings.PUBLIC_URL}/tails/{tails_hash}"
-
-
-def tails_path(public):
-    """The local file of a registry, fetched from its issuer once if it was not made here.
-
-    503 `tails_unavailable`, also for a file that is not the one the registry names.
-    """
-    name = public["value"]["tailsHash"]
-    if not re.fullmatch(TAILS_HASH, name):
-        raise Unavailable("tails_unavailable", "The registry names no tails file.")
-    if not default_storage.exists(tails_name(name)):
-        location = public["value"]["tailsLocation"]
-        network_reads.read_once(location, lambda: fetch_tails(location, name))
-    return default_storage.path(tails_name(name))
-
-
-def fetch_tails(location, name):
-    try:
-        answer = http.get(location, accept="*/*", max_bytes=settings.MAX_TAILS_BYTES)
-    except Unavailable as error:
-        message = f"The issuer's tails file: {error.message}."
-        raise Unavailable("tails_unavailable", message) from None
-    found = keys.encode(hashlib.sha256(answer.body).digest())
-    if answer.status != 200 or not answer.is_complete or found != name:
-        message = "The issuer's tails file is not there, too large or another one."
-        raise Unavailable("tails_unavailable", message)
-    saved = default_storage.save(f"{tails_name(name)}.part", ContentFile(answer.body))
-    os.replace(default_storage.path(saved), default_storage.path(tails_name(name)))

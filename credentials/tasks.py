@@ -1,16 +1,21 @@
-"""What credentials need done beside the calls. No arguments: the work is in the rows."""
+"""Background work for credentials. Tasks have no arguments: what is to be done is in the rows."""
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 from celery import shared_task
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from agency.core.errors import AgencyError
-from credentials.models import Credential, CredentialDefinition
-from credentials.publications import Publication, attempt
-from credentials.revocation import RevocationRegistry
+from credentials.issue_credential.handlers import issue_automatically
+from credentials.models import Credential, CredentialDefinition, Publication
+from credentials.publications import try_job
+from credentials.registries import begin_next_registry
+from credentials.revocation import publish_revocation
 
 logger = logging.getLogger(__name__)
 LEFT_BEHIND = timedelta(seconds=60)
@@ -18,31 +23,35 @@ AT_ONCE = 100  # rows of one run
 
 
 @shared_task
-def finish_what_was_left_behind():
+def finish_what_was_left_behind() -> None:
     """Automatic issues and publications of revocations whose process ended in the middle."""
-    for credential in left_behind(
-        state=Credential.State.REQUESTED, automatic_issuance=True
-    ):
-        finish(credential, credential.issue_automatically)
-    for credential in left_behind(
+    unissued = left_behind(state=Credential.State.REQUESTED, automatic_issuance=True)
+    for credential in unissued:
+        finish(credential, issue_automatically)
+    unpublished = left_behind(
         state=Credential.State.REVOKED, revocation_published_at=None
-    ):
-        finish(credential, credential.publish_revocation)
+    )
+    for credential in unpublished:
+        finish(credential, publish_revocation)
 
 
-def left_behind(**where):
+def left_behind(**filters: Any) -> QuerySet[Credential]:
+    """The issuer's credentials that have not moved on for a while, the longest waiting first."""
     rows = Credential.objects.select_related(
         "connection__my_key", "wallet", "tenant__network"
     )
-    before = timezone.now() - LEFT_BEHIND
-    left = rows.filter(role=Credential.Role.ISSUER, updated_at__lt=before, **where)
-    return left.order_by("updated_at")[:AT_ONCE]
+    rows = rows.filter(
+        role=Credential.Role.ISSUER,
+        updated_at__lt=timezone.now() - LEFT_BEHIND,
+        **filters,
+    )
+    return rows.order_by("updated_at")[:AT_ONCE]
 
 
-def finish(credential, step):
-    """One that cannot be finished now goes behind the others."""
+def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
+    """Run the step. A credential that cannot be finished now goes behind the others."""
     try:
-        step()
+        step(credential)
         return
     except AgencyError as error:
         logger.warning(
@@ -54,20 +63,20 @@ def finish(credential, step):
 
 
 @shared_task
-def build_registries():
-    """One for each definition whose registries are nearly full, one after the other."""
+def build_registries() -> None:
+    """Build a registry for each definition that needs one soon, one after the other."""
     definitions = CredentialDefinition.nearly_full().select_related("tenant__network")
     for definition in definitions.defer("private_key", "key_proof"):
-        job = RevocationRegistry.begin_next(
-            definition, settings.REVOCATION_REGISTRY_SIZE
-        )
-        job, is_ours = job or (None, False)
+        started = begin_next_registry(definition, settings.REVOCATION_REGISTRY_SIZE)
+        if started is None:
+            continue
+        job, is_ours = started
         if is_ours:
-            attempt(job)
+            try_job(job)
 
 
 @shared_task
-def publish_on_ledgers():
-    """What calls left undone, job by job, until none is due."""
+def publish_on_ledgers() -> None:
+    """Run the jobs that calls left undone, one by one, until none is due."""
     while jobs := Publication.claim(1):
-        attempt(jobs[0])
+        try_job(jobs[0])

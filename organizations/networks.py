@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from agency.core import http
 from agency.core.errors import Invalid, Unavailable
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Agreement
 from credentials.ledgers.indy.pool import GENESIS_BYTES, check_genesis
-from credentials.publications import Publication
+from credentials.models import Publication
 from tenants import vault
 from tenants.models import AgreementAcceptance, Network, Tenant
 from wallets import keys
@@ -91,7 +91,7 @@ def accept(
 
 def issuer_status(tenant: Tenant) -> IssuerStatus:
     """As the ledger says or, while it gives no answer, as far as we know."""
-    registry = registry_of(tenant.network)
+    registry = ledger_of(tenant.network)
     did = Wallet.objects.get(tenant=tenant, is_organization=True).did
     waiting = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.DID, status=Publication.Status.PENDING
@@ -99,7 +99,7 @@ def issuer_status(tenant: Tenant) -> IssuerStatus:
     noted = waiting.values_list("last_error", flat=True).first() or ""
     problem = noted.partition(": ")[2] or noted
     try:
-        standing, agreement = registry.standing(did), registry.agreement()
+        standing, agreement = registry.did_role(did), registry.agreement()
     except Unavailable as error:
         return IssuerStatus(not waiting.exists(), False, None, None, error.message)
     acceptance = None

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from agency.core.errors import Conflict, Invalid
 from credentials import publishing
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from tenants import quotas, vault
 from tenants.models import ApiKey, Membership, Network, Provider, Tenant
 from wallets import keys
@@ -107,9 +107,9 @@ def create_organization_wallet(tenant, seed=None):
     did = keys.did_of(verkey)
     if Key.objects.filter(verkey=verkey).exists():
         raise Conflict("did_taken", f"The DID {did} is taken.")
-    registry = registry_of(tenant.network)
+    registry = ledger_of(tenant.network)
     if registry.is_remote:
-        publishing.did(tenant, did, verkey)
+        publishing.enqueue_did(tenant, did, verkey)
     else:
         registry.publish_did(did, verkey)
     wallet.create_key(seed)

@@ -62,7 +62,7 @@ CATCH_ALL = {
     },  # whatever the broker does, the rows are safe
     "connections/messaging/inbound.py": {"process"},  # the worker's loop
     "connections/messaging/transport.py": {"deliver"},  # the worker's loop
-    "credentials/publications.py": {"attempt"},  # the worker's loop
+    "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
     "webhooks/delivery/call.py": {"make_call"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners

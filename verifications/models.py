@@ -15,9 +15,9 @@ from connections.didcomm.formats import enclosed
 from connections.exchange import Exchange, as_written
 from connections.messaging import transport
 from connections.models import Connection
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from credentials.models import Credential, CredentialDefinition
-from credentials.revocation import tails_path
+from credentials.tails import tails_path
 from tenants import vault
 from tenants.models import Record, Tenant
 from verifications.policy_lab import readings
@@ -503,7 +503,7 @@ class Verification(Exchange):
             for item in items
             for name in item.attribute_names
         }
-        rows = Credential.held(self.wallet).filter(
+        rows = Credential.in_wallet(self.wallet).filter(
             attribute_names__overlap=sorted(names)
         )
         return {str(row.pk): row for row in rows.order_by("pk")}
@@ -534,13 +534,13 @@ class Verification(Exchange):
 
     @property
     def _registry(self):
-        return registry_of(self.tenant.network)
+        return ledger_of(self.tenant.network)
 
 
 def lazy_registry(row):
     """The registry of the organization's network, looked up if it is asked: most policies have one
     reading only."""
-    return SimpleLazyObject(lambda: registry_of(row.tenant.network))
+    return SimpleLazyObject(lambda: ledger_of(row.tenant.network))
 
 
 def asked_now(body, tenant_id):
@@ -553,7 +553,7 @@ def asked_now(body, tenant_id):
 def integers_of(body, tenant_id):
     """What the definitions of a policy's predicates declare, see `request.build`."""
     names = definitions_of_predicates(body)
-    return CredentialDefinition.integers(tenant_id, names) if names else {}
+    return CredentialDefinition.integer_attributes(tenant_id, names) if names else {}
 
 
 def candidate(row, schema, definition, newest_list):

@@ -10,6 +10,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, heavy, or_404
 from agency.core.errors import NotFound
+from credentials import publishing
 from credentials.api.serializers import (
     CredentialDefinitionContract,
     CredentialDefinitionFromSchemaParameters,
@@ -19,8 +20,9 @@ from credentials.api.serializers import (
     SchemaQuery,
     SchemaRecord,
 )
-from credentials.ledgers import registry_of
-from credentials.models import CredentialDefinition, Schema, schema_body
+from credentials.ledgers import ledger_of
+from credentials.models import CredentialDefinition, Schema
+from credentials.models.schema import build_schema_body
 from wallets import key_pool
 
 # The demo organization has such a definition.
@@ -35,8 +37,10 @@ class Schemas(View):
     def create(self, request):
         body = self.parse_body(SchemaParameters)
         wanted = (body["name"], body["version"], body["attributeNames"])
-        prepare = partial(Schema.prepare, self.tenant, *wanted)
-        schema = self.perform(Schema.create, self.tenant, *wanted, prepare=prepare)
+        prepare = partial(publishing.prepare_schema, self.tenant, *wanted)
+        schema = self.perform(
+            publishing.create_schema, self.tenant, *wanted, prepare=prepare
+        )
         return Response(schema.schema_id)
 
     @operation(
@@ -58,7 +62,7 @@ class CredentialDefinitions(View):
     @heavy
     def create(self, request):
         body = self.parse_body(CredentialDefinitionFromSchemaParameters)
-        schema = schema_body(
+        schema = build_schema_body(
             self.tenant, body["name"], body["version"], body["attributes"]
         )
         schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
@@ -72,7 +76,7 @@ class CredentialDefinitions(View):
     @heavy
     def create_for_schema(self, request, definitionId):
         schema_id = definitionId
-        schema = registry_of(self.tenant.network).schema(schema_id)
+        schema = ledger_of(self.tenant.network).schema(schema_id)
         if schema is None:
             raise NotFound(
                 "not_found", f"There is no schema {schema_id} on your network."
@@ -91,12 +95,12 @@ class CredentialDefinitions(View):
         with ExitStack() as undo:
 
             def prepare():
-                prepared = CredentialDefinition.prepare(*wanted)
+                prepared = publishing.prepare_definition(*wanted)
                 if isinstance(prepared, key_pool.Reserved):
                     undo.callback(prepared.give_back)
                 return prepared
 
-            made = self.perform(CredentialDefinition.create, *wanted, prepare=prepare)
+            made = self.perform(publishing.create_definition, *wanted, prepare=prepare)
             undo.pop_all()  # the key is the definition's now
         return self.to_response(CredentialDefinitionContract, made)
 
@@ -106,7 +110,7 @@ class CredentialDefinitions(View):
         parameters=list_parameters(CredentialDefinitionQuery),
     )
     def list(self, request):
-        rows = CredentialDefinition.offered(self.tenant)
+        rows = CredentialDefinition.active_of(self.tenant)
         return self.list_response(
             CredentialDefinitionContract, rows, CredentialDefinitionQuery
         )
@@ -124,5 +128,5 @@ class CredentialDefinitions(View):
 
 
 def definition(tenant, definition_id):
-    rows = CredentialDefinition.offered(tenant).filter(definition_id=definition_id)
+    rows = CredentialDefinition.active_of(tenant).filter(definition_id=definition_id)
     return or_404(rows.first(), CredentialDefinition)

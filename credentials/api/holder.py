@@ -19,8 +19,8 @@ from credentials.api.serializers import (
     CredentialProposalParameters,
     CredentialQuery,
 )
-from credentials.issue_credential import messages
-from credentials.models import Credential
+from credentials.issue_credential import handlers, messages, proposals
+from credentials.removal import remove_credential
 from wallets.api.wallets import WalletView
 
 
@@ -62,7 +62,7 @@ class WalletCredentials(WalletView):
             connections.filter(connection_id=connectionId).first(), Connection
         )
         body = self.parse_body(CredentialProposalParameters)
-        proposed = self.perform(Credential.propose, connection, body)
+        proposed = self.perform(proposals.propose, connection, body)
         return self.to_response(CredentialContract, get_or_404(self.rows, proposed.pk))
 
     @operation(
@@ -73,7 +73,7 @@ class WalletCredentials(WalletView):
     def counter(self, request, walletId, credentialId):
         body = self.parse_body(CounterProposalParameters)
         credential = get_or_404(with_parties(self.rows), credentialId)
-        self.perform(credential.counter, body)
+        self.perform(proposals.counter_offer, credential, body)
         return self.to_response(
             CredentialContract, get_or_404(self.rows, credential.pk)
         )
@@ -100,7 +100,7 @@ class WalletCredentials(WalletView):
         wallet = self.wallet
         given = self.parse_body(CredentialDataParameters)["credentialData"]
         offer = links.resolve(given, "credentialData", messages.check_shared)
-        taken = self.perform(Credential.take, wallet, offer)
+        taken = self.perform(handlers.accept_shared_offer, wallet, offer)
         taken.connection.require_mine(taken)
         return self.to_response(CredentialContract, get_or_404(self.rows, taken.pk))
 
@@ -111,5 +111,5 @@ class WalletCredentials(WalletView):
 
     @operation("deleteWalletCredential")
     def destroy(self, request, walletId, credentialId):
-        get_or_404(with_parties(self.rows), credentialId).remove()
+        remove_credential(get_or_404(with_parties(self.rows), credentialId))
         return Response()

@@ -1,5 +1,7 @@
 """Credentials in the credentials API: the issuer's side."""
 
+from functools import partial
+
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
@@ -8,6 +10,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, heavy, or_404
 from connections.api.serializers import terms
 from connections.models import Connection
+from credentials import revocation
 from credentials.api.definitions import definition
 from credentials.api.serializers import (
     CredentialAnswerParameters,
@@ -16,7 +19,10 @@ from credentials.api.serializers import (
     CredentialQuery,
     CredentialValues,
 )
-from credentials.models import Credential, CredentialDefinition, organization
+from credentials.issue_credential import proposals
+from credentials.models import Credential, CredentialDefinition
+from credentials.models.schema import organization_wallet
+from credentials.removal import purge_credentials, remove_credential
 
 
 def with_parties(rows):
@@ -50,7 +56,7 @@ class Credentials(View):
             connection = self.connection(body["connectionId"])
             credential = self.perform(Credential.offer, connection, offered, *options)
         else:
-            wallet = organization(self.tenant)
+            wallet = organization_wallet(self.tenant)
             wanted = (offered, *options, terms(body))
             credential = self.perform(Credential.offer_by_link, wallet, *wanted)
         return self.to_response(
@@ -75,7 +81,7 @@ class Credentials(View):
     )
     def list(self, request):
         return self.list_response(
-            CredentialContract, of(organization(self.tenant)), CredentialQuery
+            CredentialContract, of(organization_wallet(self.tenant)), CredentialQuery
         )
 
     @operation("getCredential", response=CredentialContract, parameters=[PREFER])
@@ -97,7 +103,8 @@ class Credentials(View):
     def issue(self, request, credentialId):
         values = self.parse_body(CredentialValues)
         credential = get_or_404(with_parties(self.rows), credentialId)
-        self.perform(credential.issue, values, prepare=credential.reserve_place)
+        reserve = partial(revocation.reserve_slot, credential)
+        self.perform(credential.issue, values, prepare=reserve)
         return Response()
 
     @operation(
@@ -112,7 +119,7 @@ class Credentials(View):
         chosen = body.get("definitionId")
         chosen = chosen and definition(self.tenant, chosen)
         options = body.get("credentialValues"), body.get("automaticIssuance", False)
-        self.perform(credential.answer, chosen, *options)
+        self.perform(proposals.offer_proposed, credential, chosen, *options)
         return self.to_response(
             CredentialContract, get_or_404(self.rows, credential.pk)
         )
@@ -120,12 +127,12 @@ class Credentials(View):
     @operation("revokeCredential")
     @heavy
     def revoke(self, request, credentialId):
-        get_or_404(with_parties(self.rows), credentialId).revoke()
+        revocation.revoke(get_or_404(with_parties(self.rows), credentialId))
         return Response()
 
     @operation("deleteCredential")
     def destroy(self, request, credentialId):
-        get_or_404(with_parties(self.rows), credentialId).remove()
+        remove_credential(get_or_404(with_parties(self.rows), credentialId))
         return Response()
 
     @operation("purgeCredentials")
@@ -134,5 +141,5 @@ class Credentials(View):
         or_404(
             definitions.filter(definition_id=definitionId).first(), CredentialDefinition
         )
-        Credential.purge(organization(self.tenant), definitionId)
+        purge_credentials(organization_wallet(self.tenant), definitionId)
         return Response()

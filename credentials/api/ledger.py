@@ -13,8 +13,8 @@ from rest_framework.response import Response
 from agency.api.openapi.operation import operation
 from agency.api.serializers import Parameters
 from agency.core.errors import NotFound
-from credentials.models import PublishedObject
-from credentials.revocation import TAILS_HASH, StatusList, tails_name
+from credentials.models import PublishedObject, StatusList
+from credentials.tails import TAILS_HASH, tails_name
 
 FOR_EVER = "public, max-age=31536000, immutable"
 

@@ -315,8 +315,8 @@ class CredentialContract(Contract):
             issuedAtUtc=issued_at,
             IssuedAtUtc=issued_at,
             acceptedAtUtc=format_utc(credential.accepted_at),
-            values=credential.shown_values(),
-            proposal=credential.shown_proposal(),
+            values=credential.unsealed_values(),
+            proposal=credential.unsealed_proposal(),
         )
 
 

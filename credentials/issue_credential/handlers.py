@@ -1,53 +1,240 @@
-"""What received messages of issue-credential and revocation notification do, in both versions."""
+"""What the received messages of issue-credential (RFCs 0036, 0453) and of revocation notification
+(RFCs 0183, 0721) do, in both versions. Proposals have their own file."""
 
+from django.db import transaction
+from django.utils import timezone
+
+from agency.core import network_reads
+from agency.core.errors import Conflict, PeerError, WrongState
+from agency.core.states import move
+from connections.didcomm import formats
+from connections.didcomm.formats import enclosed
 from connections.didcomm.message import problem_code
+from connections.exchange import as_written, handles_exchange
 from connections.messaging.router import closes, handles, moves
-from credentials.issue_credential import messages
-from credentials.models import Credential
+from connections.models import Connection
+from credentials import revocation
+from credentials.issue_credential import messages, proposals
+from credentials.issue_credential.messages import ISSUE_CREDENTIAL
+from credentials.ledgers import ledger_of
+from credentials.models.credential import Credential
+from credentials.models.definition import normalised_names
+from tenants import vault
+from wallets import anoncreds
 
-
-@handles("issue-credential/1.0/propose-credential")
-@handles("issue-credential/2.0/propose-credential")
-def receive_proposal(connection, message):
-    Credential.receive_proposal(connection, message)
+Role = Credential.Role
+State = Credential.State
 
 
 @handles("issue-credential/1.0/offer-credential")
 @handles("issue-credential/2.0/offer-credential")
 def receive_offer(connection, message):
-    Credential.receive_offer(connection, message)
+    """Holder: store what the issuer offers, maybe in answer to a proposal.
+
+    Until it is accepted, a later offer replaces it. The same offer again changes nothing, unless
+    the holder has proposed something else meanwhile: then the issuer insists on its offer.
+    """
+    offer = enclosed(message, formats.OFFER)
+    values = messages.read_preview(message)
+    credential = Credential._in_thread(connection, Role.HOLDER, message.thread_id)
+    if credential is None:
+        credential = proposals.find_answered_elsewhere(connection, message, offer)
+    if credential and _has_offer(credential, offer, values):
+        return credential
+    is_new = credential is None
+    if is_new:
+        credential = Credential(
+            connection=connection,
+            thread_id=message.thread_id,
+            role=Role.HOLDER,
+            tenant_id=connection.tenant_id,
+            wallet_id=connection.wallet_id,
+        )
+    changes = {
+        "schema_id": str(offer.get("schema_id"))[:300],
+        "definition_id": str(offer.get("cred_def_id"))[:300],
+        "attribute_names": normalised_names(values),
+        "offer_body": vault.sealed(credential, "offer_body", offer),
+        "values": vault.sealed(credential, "values", values),
+        **as_written(message),
+    }
+    if is_new:
+        for field, value in changes.items():
+            setattr(credential, field, value)
+        credential.insert_within_quota()
+    else:
+        changes["thread_id"] = message.thread_id
+        move(credential, [State.PROPOSED, State.OFFERED], State.OFFERED, **changes)
+    return credential
 
 
-@handles("issue-credential/1.0/request-credential")
-@handles("issue-credential/2.0/request-credential")
-def receive_request(connection, message):
-    exchange = Credential.answered(connection, message, Credential.Role.ISSUER)
-    exchange.receive_request(message)
+def _has_offer(credential, offer, values):
+    """Whether this offer came before, and is open or answered."""
+    if credential.state == State.PROPOSED:
+        return False
+    if not credential.has_same("offer_body", offer):
+        return False
+    return credential.state != State.OFFERED or credential.has_same("values", values)
 
 
-@handles("issue-credential/1.0/issue-credential")
-@handles("issue-credential/2.0/issue-credential")
-def receive_credential(connection, message):
-    exchange = Credential.answered(connection, message, Credential.Role.HOLDER)
-    exchange.receive_credential(message)
+@network_reads.atomic_with_reads
+def accept_shared_offer(wallet, message):
+    """Holder: accept an offer from a link; the same one again gives the same credential.
+
+    Whether another wallet was faster is known when this has committed: Connection.require_mine.
+    """
+    connection = Connection.take(wallet, message)
+    known = Credential.objects.filter(
+        connection=connection, thread_id=message.thread_id
+    )
+    credential = known.first() or receive_offer(connection, message)
+    if credential.state == State.OFFERED:
+        credential.accept()
+    return credential
+
+
+@handles_exchange(Credential, ISSUE_CREDENTIAL, "request-credential", Role.ISSUER)
+def receive_request(credential, message):
+    """Issuer: the holder accepted; issue at once if the offer said so.
+
+    The same request again changes nothing.
+    """
+    request = enclosed(message, formats.REQUEST)
+    is_repeated = credential.state != State.OFFERED and credential.has_same(
+        "request_body", request
+    )
+    if is_repeated:
+        return
+    move(
+        credential,
+        [State.OFFERED],
+        State.REQUESTED,
+        accepted_at=timezone.now(),
+        request_body=vault.sealed(credential, "request_body", request),
+        **as_written(message),
+    )
+    if credential.automatic_issuance:
+        transaction.on_commit(lambda: issue_automatically(credential), robust=True)
+
+
+def issue_automatically(credential):
+    """Issuer: issue once the request is stored. A request that cannot be signed is declined."""
+    try:
+        credential.issue(slot=revocation.reserve_slot(credential))
+    except PeerError:
+        Credential.objects.get(pk=credential.pk).decline()
+    except Conflict as error:
+        # Ended meanwhile, by either side: it stays as it is.
+        if error.code not in ("wrong_state", "connection_gone"):
+            raise
+
+
+@handles_exchange(Credential, ISSUE_CREDENTIAL, "issue-credential", Role.HOLDER)
+def receive_credential(credential, message):
+    """Holder: check, store and acknowledge the credential; the same one again is acknowledged."""
+    issued = enclosed(message, formats.CREDENTIAL)
+    if issued.get("cred_def_id") != credential.definition_id:
+        raise PeerError(messages.ABANDONED, "the credential is of another definition")
+    if credential.state == State.ISSUED and _is_stored(credential, issued):
+        _acknowledge(credential)
+        return
+    if credential.state != State.REQUESTED:
+        raise WrongState(credential, [State.REQUESTED])
+    stored = _process(credential, issued)
+    registry_id = issued.get("rev_reg_id") or ""
+    values = {name: value["raw"] for name, value in stored["values"].items()}
+    move(
+        credential,
+        [State.REQUESTED],
+        State.ISSUED,
+        issued_at=timezone.now(),
+        attribute_names=normalised_names(values),
+        values=vault.sealed(credential, "values", values),
+        credential=vault.sealed(credential, "credential", stored),
+        request_metadata=None,
+        revocation_registry_id=registry_id,
+        revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
+    )
+    _acknowledge(credential)
+
+
+def _process(credential, issued):
+    """The credential as it is stored: verified, and completed with the holder's link secret."""
+    registry_id = issued.get("rev_reg_id")
+    ledger = ledger_of(credential.tenant.network)
+    return anoncreds.process_credential(
+        issued,
+        vault.unseal(credential, "request_metadata"),
+        credential.wallet.secret(),
+        credential.public_definition(),
+        ledger.revocation_registry(registry_id) if registry_id else None,
+    )
+
+
+def _is_stored(credential, issued):
+    """Whether this is the stored one. Processing changed its signature, so that is left out."""
+    stored = vault.unseal(credential, "credential")
+    members = ("values", "signature_correctness_proof")
+    return all(stored.get(name) == issued.get(name) for name in members)
+
+
+def _acknowledge(credential):
+    credential._send(messages.ack(credential.thread_id, credential.wire))
 
 
 @handles("issue-credential/1.0/ack")
 @handles("issue-credential/2.0/ack")
 def receive_ack(connection, message):
-    """The issuer does not wait for it: the credential is issued when it is signed."""
+    """Issuer: nothing to do, as the credential counts as issued once it is signed."""
 
 
 @handles("issue-credential/1.0/problem-report")
 @handles("issue-credential/2.0/problem-report")
 def receive_problem(connection, message):
-    Credential.reported(connection, message).receive_problem(problem_code(message))
+    """Either side: the other side ended the exchange."""
+    credential = find_reported(connection, message)
+    credential.receive_problem(problem_code(message))
+
+
+def find_reported(connection, message):
+    """The exchange that a problem report is about.
+
+    Credo's reports of version 1.0 name no thread: they mean the only open offer of that version.
+    """
+    try:
+        return Credential.answered(connection, message, *Role)
+    except PeerError:
+        names_thread = message.thread_id != message.id
+        version = formats.wire_of(message).version
+        if names_thread or version != Connection.Version.FIRST:
+            raise
+        open_offers = Credential.objects.filter(
+            connection=connection,
+            role=Role.ISSUER,
+            state=State.OFFERED,
+            wire_version=Connection.Version.FIRST,
+        )[:2]
+        if len(open_offers) != 1:
+            raise
+        return open_offers[0]
 
 
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection, message):
-    Credential.receive_revocation(connection, *messages.read_revocation(message))
+    """Holder: the issuer says that it revoked; the published list must say the same."""
+    registry_id, index = messages.read_revocation(message)
+    credentials = Credential.objects.select_related("tenant__network").filter(
+        wallet_id=connection.wallet_id,
+        role=Role.HOLDER,
+        state=State.ISSUED,
+        revocation_registry_id=registry_id,
+        revocation_index=index,
+    )
+    for credential in credentials:
+        ledger = ledger_of(credential.tenant.network)
+        if ledger.is_revoked(registry_id, index):
+            move(credential, [State.ISSUED], State.REVOKED)
 
 
 closes(Credential.decline_open)

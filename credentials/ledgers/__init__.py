@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from credentials.ledgers.base import Registry
-from credentials.ledgers.indy import IndyRegistry
-from credentials.ledgers.local import LocalRegistry
+from credentials.ledgers.base import Ledger
+from credentials.ledgers.indy import IndyLedger
+from credentials.ledgers.local import LocalLedger
 from tenants.models import Network
 
-ADAPTERS: dict[Network.Kind, Callable[[Network], Registry]] = {
-    Network.Kind.LOCAL: LocalRegistry,
-    Network.Kind.INDY: IndyRegistry,
+ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
+    Network.Kind.LOCAL: LocalLedger,
+    Network.Kind.INDY: IndyLedger,
 }
 
 
-def registry_of(network: Network) -> Registry:
+def ledger_of(network: Network) -> Ledger:
     return ADAPTERS[Network.Kind(network.kind)](network)

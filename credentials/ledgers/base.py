@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 from agency.core.errors import Conflict
 
 
-class Standing(NamedTuple):
+class DidRole(NamedTuple):
     """Of a DID: whether it is on the network, may write there by itself, and may sign for others
     that may not."""
 
@@ -26,7 +26,7 @@ class Agreement(NamedTuple):
     mechanisms: dict[str, str]
 
 
-class Registry(Protocol):
+class Ledger(Protocol):
     """What every adapter offers. Objects are JSON as in the AnonCreds specification.
 
     Publishing on a network of our own runs inside the caller's transaction. On a remote one it
@@ -55,7 +55,7 @@ class Registry(Protocol):
 
     def definition(self, definition_id: str) -> dict[str, Any] | None: ...
 
-    def registry(self, registry_id: str) -> dict[str, Any] | None: ...
+    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None: ...
 
     def status_list(
         self, registry_id: str, timestamp: int
@@ -63,7 +63,7 @@ class Registry(Protocol):
 
     def is_revoked(self, registry_id: str, index: int) -> bool: ...
 
-    def standing(self, did: str) -> Standing: ...
+    def did_role(self, did: str) -> DidRole: ...
 
     def agreement(self) -> Agreement | None: ...
 

@@ -9,12 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from agency.core.errors import Conflict
-from credentials import models
-from credentials.ledgers.base import Standing, schema_exists, schema_id_of, tag_taken
+from credentials.ledgers.base import DidRole, schema_exists, schema_id_of, tag_taken
+from credentials.models.published import PublishedObject, StatusList
 from tenants.models import Network
 
 
-class LocalRegistry:
+class LocalLedger:
     is_remote = False
 
     def __init__(self, network: Network) -> None:
@@ -22,7 +22,7 @@ class LocalRegistry:
 
     def publish_did(self, did: str, verkey: str) -> None:
         """409 `did_taken` if the DID stands on the network already."""
-        kind = models.PublishedObject.Kind.DID
+        kind = PublishedObject.Kind.DID
         Network.objects.select_for_update().get(pk=self.network.pk)
         if read(self.network.pk, kind, did):
             raise Conflict("did_taken", f"The DID {did} is on the network already.")
@@ -32,16 +32,16 @@ class LocalRegistry:
         """The schema's id. The same schema again is found; other attributes are a 409."""
         schema_id = schema_id_of(schema)
         Network.objects.select_for_update().get(pk=self.network.pk)
-        known = read(self.network.pk, models.PublishedObject.Kind.SCHEMA, schema_id)
+        known = read(self.network.pk, PublishedObject.Kind.SCHEMA, schema_id)
         if known and sorted(known["attrNames"]) != sorted(schema["attrNames"]):
             raise schema_exists(schema_id)
         if not known:
-            self._write(models.PublishedObject.Kind.SCHEMA, schema_id, schema)
+            self._write(PublishedObject.Kind.SCHEMA, schema_id, schema)
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
         """The definition's id. Without a tag: `default`, `default-2`, …; a taken one is 409."""
-        kind = models.PublishedObject.Kind.DEFINITION
+        kind = PublishedObject.Kind.DEFINITION
         Network.objects.select_for_update().get(pk=self.network.pk)
         base = self._base(definition["issuerId"], definition["schemaId"])
         taken = self._tags(base)
@@ -56,11 +56,11 @@ class LocalRegistry:
         registry_id = (
             f"{public['issuerId']}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
         )
-        self._write(models.PublishedObject.Kind.REGISTRY, registry_id, public)
+        self._write(PublishedObject.Kind.REGISTRY, registry_id, public)
         return registry_id
 
     def publish_status_list(self, status_list: dict[str, Any]) -> None:
-        models.StatusList.objects.create(
+        StatusList.objects.create(
             network=self.network,
             registry_id=status_list["revRegDefId"],
             timestamp=status_list["timestamp"],
@@ -73,34 +73,32 @@ class LocalRegistry:
         return known and tag in self._tags(self._base(issuer_did, schema_id))
 
     def _base(self, issuer_did: str, schema_id: str) -> str:
-        schema = models.PublishedObject.objects.get(
-            network=self.network, object_id=schema_id
-        )
+        schema = PublishedObject.objects.get(network=self.network, object_id=schema_id)
         return f"{issuer_did}:3:CL:{schema.sequence}:"
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
-        return self._find(models.PublishedObject.Kind.SCHEMA, schema_id)
+        return self._find(PublishedObject.Kind.SCHEMA, schema_id)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
-        return self._find(models.PublishedObject.Kind.DEFINITION, definition_id)
+        return self._find(PublishedObject.Kind.DEFINITION, definition_id)
 
-    def registry(self, registry_id: str) -> dict[str, Any] | None:
-        return self._find(models.PublishedObject.Kind.REGISTRY, registry_id)
+    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+        return self._find(PublishedObject.Kind.REGISTRY, registry_id)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         """The newest list that is not later than `timestamp` (unix seconds)."""
         if "\0" in registry_id:
             return None
-        return models.StatusList.newest(self.network, registry_id, timestamp)
+        return StatusList.newest(self.network, registry_id, timestamp)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
         """Whether the newest list says so."""
         newest = self.status_list(registry_id, int(time.time()))
         return bool(newest and newest["revocationList"][index])
 
-    def standing(self, did: str) -> Standing:
+    def did_role(self, did: str) -> DidRole:
         """Every DID here is registered and writes for itself."""
-        return Standing(True, True, True)
+        return DidRole(True, True, True)
 
     def agreement(self) -> None:
         return None
@@ -112,7 +110,7 @@ class LocalRegistry:
             return None
 
     def _tags(self, base: str) -> set[str]:
-        published = models.PublishedObject.objects.filter(
+        published = PublishedObject.objects.filter(
             network=self.network, object_id__startswith=base
         )
         return {
@@ -121,7 +119,7 @@ class LocalRegistry:
         }
 
     def _write(self, kind: str, object_id: str, body: dict[str, Any]) -> None:
-        models.PublishedObject.objects.create(
+        PublishedObject.objects.create(
             network=self.network,
             kind=kind,
             object_id=object_id,
@@ -146,7 +144,7 @@ def read(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
     """What stands on the network now: to decide by before a write, which a cache cannot."""
     if "\0" in object_id:
         return None  # the database takes no such text
-    found = models.PublishedObject.objects.filter(
+    found = PublishedObject.objects.filter(
         network_id=network_id, kind=kind, object_id=object_id
     )
     return found.values_list("body", flat=True).first()

@@ -10,7 +10,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import NotFound
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from organizations.api.serializers import (
     IssuerStatusContract,
     NetworkAgreementContract,
@@ -120,7 +120,7 @@ class Networks(View):
         network = known_network(networkId)
         if not network:
             raise NotFound("not_found", "There is no such network.")
-        agreement = registry_of(network).agreement()
+        agreement = ledger_of(network).agreement()
         return (
             self.to_response(NetworkAgreementContract, agreement)
             if agreement
@@ -135,7 +135,7 @@ class Networks(View):
             raise NotFound(
                 "not_found", "That is neither your organization nor its network."
             )
-        in_force = registry_of(tenant.network).agreement
+        in_force = ledger_of(tenant.network).agreement
         self.perform(accept, tenant.network, tenant, prepare=in_force)
         return Response()
 

@@ -6,6 +6,7 @@ from agency.core.errors import Conflict
 from connections.messaging import transport
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
+from credentials.removal import remove_credential
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
 from wallets.models import Key
@@ -120,7 +121,7 @@ def test_a_message_whose_exchange_is_deleted_too_does_not_stop_the_worker(
     offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
     with monkeypatch.context() as crashed:
         queues.crash_before_the_drain(crashed)
-        Credential.objects.get(pk=offered["credentialId"]).remove()
+        remove_credential(Credential.objects.get(pk=offered["credentialId"]))
         deletes_her_wallet(faber, alice)
     queues.worker_catches_up()
     assert not queues.pending().exists()

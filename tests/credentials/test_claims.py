@@ -96,7 +96,11 @@ def test_a_text_that_a_holder_proposes_is_not_offered(faber, licence):
 
 def test_another_organization_knows_what_was_declared_here(faber, acme, licence):
     name = licence["definitionId"]
-    assert CredentialDefinition.integers(acme.tenant.pk, {name}) == {name: {"age"}}
+    assert CredentialDefinition.integer_attributes(acme.tenant.pk, {name}) == {
+        name: {"age"}
+    }
     faber.delete(f"/definitions/credentials/{name}")
-    assert CredentialDefinition.integers(acme.tenant.pk, {name}) == {name: {"age"}}
-    assert CredentialDefinition.integers(acme.tenant.pk, {"none"}) == {}
+    assert CredentialDefinition.integer_attributes(acme.tenant.pk, {name}) == {
+        name: {"age"}
+    }
+    assert CredentialDefinition.integer_attributes(acme.tenant.pk, {"none"}) == {}

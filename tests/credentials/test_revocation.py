@@ -10,8 +10,15 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from agency.core.errors import Unavailable
-from credentials.models import Credential, CredentialDefinition
-from credentials.revocation import RevocationRegistry, StatusList
+from connections.didcomm import message
+from credentials.issue_credential import handlers, messages
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    RevocationRegistry,
+    StatusList,
+)
+from credentials.revocation import allocate_slot
 from credentials.tasks import build_registries, finish_what_was_left_behind
 from tests.support.errors import assert_error, error_of
 from tests.support.races import at_once
@@ -151,7 +158,7 @@ def test_the_next_registry_is_built_before_it_is_needed(faber, badge, small):
 
 def test_a_place_is_given_out_once(faber, badge):
     [row] = CredentialDefinition.objects.select_related("tenant__network")
-    first, second = (RevocationRegistry.allocate(row)[1] for _ in range(2))
+    first, second = (allocate_slot(row).index for _ in range(2))
     assert (first, second) == (1, 2)
 
 
@@ -207,8 +214,10 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
     alice = faber.hosts()
     alice.receives(faber, badge, VALUES)
     held = Credential.objects.select_related("connection").get(role="holder")
-    place = (held.revocation_registry_id, held.revocation_index)
-    Credential.receive_revocation(held.connection, *place)
+    notification = messages.revocation(
+        held.revocation_registry_id, held.revocation_index, held.wire
+    )
+    handlers.receive_revocation(held.connection, message.read(notification))
     assert alice.newest("credentials")["state"] == "Issued"
 
 
@@ -217,7 +226,7 @@ def test_a_revocation_whose_process_ended_is_published_later(faber, badge, monke
     alice.receives(faber, badge, VALUES)
     credential = faber.get("/credentials")[0]
     with monkeypatch.context() as killed:
-        killed.setattr(RevocationRegistry, "publish_revocations", lambda self: 1 / 0)
+        killed.setattr("credentials.revocation.publish_revoked", lambda registry: 1 / 0)
         assert (
             faber.send(
                 "delete", f"/credentials/{credential['credentialId']}"
@@ -245,7 +254,7 @@ def test_what_cannot_be_published_does_not_stand_before_the_others(
         tried.append(credential.pk)
         raise (Unavailable("ledger_unavailable", ""), ValueError("bug"))[len(tried) % 2]
 
-    monkeypatch.setattr(Credential, "publish_revocation", publish)
+    monkeypatch.setattr("credentials.tasks.publish_revocation", publish)
     monkeypatch.setattr("credentials.tasks.AT_ONCE", 2)
     finish_what_was_left_behind()
     finish_what_was_left_behind()

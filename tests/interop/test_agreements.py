@@ -7,7 +7,7 @@ import pytest
 from django.core.management import call_command
 from indy_vdr import ledger
 
-from credentials.publications import Publication
+from credentials.models import Publication
 from credentials.tasks import publish_on_ledgers
 from organizations.networks import add_network
 from tests.interop.test_ledger_faults import defines, made, time_passes

@@ -12,12 +12,17 @@ from indy_vdr import ledger
 from agency.core import fair_pool
 from agency.core.errors import Invalid
 from agency.devtools.supervisor import commands
-from credentials.ledgers import registry_of
-from credentials.ledgers.indy import IndyRegistry, pool, reads
+from credentials.ledgers import ledger_of
+from credentials.ledgers.indy import IndyLedger, pool, reads
 from credentials.ledgers.local import published
-from credentials.models import Credential, CredentialDefinition, PublishedObject, Schema
-from credentials.publications import Publication
-from credentials.revocation import RevocationRegistry
+from credentials.models import (
+    Credential,
+    CredentialDefinition,
+    Publication,
+    PublishedObject,
+    RevocationRegistry,
+    Schema,
+)
 from credentials.tasks import finish_what_was_left_behind, publish_on_ledgers
 from tests.interop.test_networks import VALUES, beside, verdict
 from tests.support.errors import assert_error, error_of
@@ -142,7 +147,7 @@ def test_a_definition_that_cannot_be_written_is_refused_for_good(faber, monkeypa
         raise Invalid("invalid_definition", "It is none.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(IndyRegistry, "publish_definition", refuses)
+        patch.setattr(IndyLedger, "publish_definition", refuses)
         assert_error(error_of(defines, faber), 400, "invalid_definition")
     job = Publication.objects.get(kind="definition")
     assert (job.status, job.material) == ("exhausted", None)
@@ -235,7 +240,7 @@ def test_one_validator_that_is_behind_does_not_hide_what_others_wrote(
     monkeypatch.setattr(
         reads, kind, lambda *asked: stale.pop() if stale else read(*asked)
     )
-    assert getattr(registry_of(network), kind)(object_id)
+    assert getattr(ledger_of(network), kind)(object_id)
 
 
 def test_issuing_needs_no_ledger(faber, monkeypatch):
@@ -248,14 +253,14 @@ def test_issuing_needs_no_ledger(faber, monkeypatch):
 def test_a_thread_that_waits_for_the_ledger_is_idle(network, indy_pool, monkeypatch):
     counted = []
     monkeypatch.setattr(fair_pool._thread, "count_idle", counted.append, raising=False)
-    assert registry_of(network).schema(f"{indy_pool.trustee}:2:Nothing:1.0") is None
+    assert ledger_of(network).schema(f"{indy_pool.trustee}:2:Nothing:1.0") is None
     assert counted and counted == [+1, -1] * (len(counted) // 2)
 
 
 def test_absence_is_not_remembered_and_what_was_seen_is(
     network, indy_pool, monkeypatch
 ):
-    registry, did = registry_of(network), indy_pool.trustee
+    registry, did = ledger_of(network), indy_pool.trustee
     body = {"ver": "1.0", "id": f"{did}:2:Late {time.time_ns()}:1.0", "version": "1.0"}
     body |= {"name": body["id"].split(":")[2], "attrNames": ["level"]}
     assert registry.schema(body["id"]) is None
@@ -273,12 +278,12 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
         for name in ("First", "Second"):
             body = {"name": name, "version": "1.0", "attributeNames": ["level"]}
             assert error_of(faber.post, "/definitions/schemas", body).status == 503
-    publish = IndyRegistry.publish_schema
+    publish = IndyLedger.publish_schema
 
     def fails(self, body):
         return 1 / 0 if body["name"] == "First" else publish(self, body)
 
-    monkeypatch.setattr(IndyRegistry, "publish_schema", fails)
+    monkeypatch.setattr(IndyLedger, "publish_schema", fails)
     time_passes()
     publish_on_ledgers()
     assert [schema.name for schema in Schema.objects.all()] == ["Second"]

@@ -50,7 +50,7 @@ def test_an_organization_has_all_that_it_needs(faber):
     [
         "tenants.vault.create_data_key",
         "organizations.provisioning.create_organization_wallet",
-        "organizations.provisioning.registry_of",
+        "organizations.provisioning.ledger_of",
         "tenants.models.ApiKey.issue",
     ],
 )

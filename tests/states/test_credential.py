@@ -5,8 +5,14 @@ from functools import partial
 import pytest
 from django.db import transaction
 
-from credentials.issue_credential import messages, proposal_messages
+from credentials.issue_credential import (
+    handlers,
+    messages,
+    proposal_messages,
+    proposals,
+)
 from credentials.models import Credential
+from credentials.removal import remove_credential
 from tests.support import walks
 from wallets.models import Wallet
 
@@ -22,23 +28,23 @@ def walk(faber, monkeypatch):
 def receive_request(row):
     """A request that came with a good key, but at the wrong time."""
     body = messages.request({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
-    row.receive_request(walks.received(body))
+    handlers.receive_request(row, walks.received(body))
 
 
 def receive_proposal(row):
     body = proposal_messages.message({"comment": "Later"}, row.wire, row.thread_id)
-    row.receive_proposal(row.connection, walks.received(body))
+    proposals.receive_proposal(row.connection, walks.received(body))
 
 
 def receive_offer(row):
     offer = {"schema_id": row.schema_id, "cred_def_id": row.definition_id, "nonce": "1"}
     body = messages.offer(offer, ["name"], {}, row.wire, row.thread_id)
-    row.receive_offer(row.connection, walks.received(body))
+    handlers.receive_offer(row.connection, walks.received(body))
 
 
 def receive_credential(row):
     body = messages.issue({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
-    row.receive_credential(walks.received(body))
+    handlers.receive_credential(row, walks.received(body))
 
 
 def receive_problem(row):
@@ -46,11 +52,11 @@ def receive_problem(row):
 
 
 def counter(row):
-    row.counter({"comment": "Please"})
+    proposals.counter_offer(row, {"comment": "Please"})
 
 
 ACCEPT, ISSUE, DECLINE = Credential.accept, Credential.issue, Credential.decline
-ANSWER = Credential.answer
+ANSWER = proposals.offer_proposed
 RECEIVED = (receive_offer, receive_proposal)  # these load the row themselves
 
 
@@ -141,7 +147,7 @@ def test_a_credential_of_a_deleted_wallet_is_refused(walk):
 
 @pytest.mark.parametrize("state", OPEN)
 def test_deleting_what_is_open_declines_it_first(walk, state):
-    walks.credential(walk, "holder", state).remove()
+    remove_credential(walks.credential(walk, "holder", state))
     walks.arrived(Credential.objects.get(), "Rejected")
 
 
@@ -149,6 +155,6 @@ def test_deleting_what_is_open_declines_it_first(walk, state):
 def test_deleting_what_is_finished_tells_nobody(walk, state):
     row = walks.credential(walk, "holder", state)
     before = walks.everything()[walks.OutboundMessage]
-    row.remove()
+    remove_credential(row)
     assert walks.everything()[walks.OutboundMessage] == before
     walks.arrived(Credential.objects.get(), state)

@@ -9,6 +9,7 @@ from django.db import connection
 from connections.messaging import router
 from connections.models import Connection, OutboundMessage
 from connections.protocols import connections_1_0
+from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential
 from organizations.provisioning import remove_organization
 from tenants.models import Tenant
@@ -74,6 +75,11 @@ class Meanwhile:
         return answers
 
 
+def inserted_by(role):
+    """The moment after one side has stored a new exchange, for Meanwhile."""
+    return "insert_within_quota", lambda row: row.role == role
+
+
 @pytest.fixture
 def walk(faber, monkeypatch):
     return walks.Walk(faber, monkeypatch)
@@ -119,7 +125,7 @@ def test_what_begins_while_the_connection_ends_is_closed_with_it(
 
 @pytest.mark.parametrize("what", ["offer", "request"])
 @pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_begins_after_the_end_began_is_refused(
+def test_what_begins_after_the_end_began_is_error_codes(
     row, begins, monkeypatch, what, last
 ):
     meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
@@ -129,17 +135,14 @@ def test_what_begins_after_the_end_began_is_refused(
 
 
 @pytest.mark.parametrize(
-    "what, model, receives",
-    [
-        ("offer", Credential, "receive_offer"),
-        ("request", Verification, "receive_request"),
-    ],
+    "what, model, receiver",
+    [("offer", Credential, "holder"), ("request", Verification, "prover")],
 )
 def test_what_arrives_while_the_connection_ends_is_closed_with_it(
-    row, begins, monkeypatch, what, model, receives
+    row, begins, monkeypatch, what, model, receiver
 ):
     theirs = Connection.objects.get(role="invitee")
-    meanwhile = Meanwhile(monkeypatch, model, receives)
+    meanwhile = Meanwhile(monkeypatch, model, *inserted_by(receiver))
     assert error_codes(meanwhile.runs(begins[what], copy(theirs).end)) == []
     assert over() and model.objects.count() == 2
 
@@ -163,7 +166,7 @@ def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_a
 
 def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
     row = walks.credential(walk, "issuer", "Requested")
-    meanwhile = Meanwhile(monkeypatch, Credential, "_keep")
+    meanwhile = Meanwhile(monkeypatch, Credential, "_save_sealed")
     assert error_codes(meanwhile.runs(row.issue, copy(row.connection).end)) == []
     assert Credential.objects.get(role="issuer").state == "Issued"
 
@@ -172,7 +175,7 @@ def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkey
 def test_what_ends_before_it_is_issued_automatically_ends(walk, row, last):
     row = walks.credential(walk, "issuer", "Requested")
     (copy(row.connection).end if last == "end" else walks.fresh(row).decline)()
-    row.issue_automatically()
+    issue_automatically(row)
     assert walks.fresh(row).state == "Rejected"
 
 
@@ -190,7 +193,7 @@ def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(
     proposes, monkeypatch, last
 ):
     propose, mine = proposes
-    meanwhile = Meanwhile(monkeypatch, Credential, "_proposed")
+    meanwhile = Meanwhile(monkeypatch, Credential, *inserted_by("holder"))
     assert (
         error_codes(meanwhile.runs(propose, lambda: getattr(copy(mine), last)())) == []
     )
@@ -198,7 +201,9 @@ def test_what_is_proposed_while_the_connection_ends_is_closed_with_it(
 
 
 @pytest.mark.parametrize("last", ["end", "remove"])
-def test_what_is_proposed_after_the_end_began_is_refused(proposes, monkeypatch, last):
+def test_what_is_proposed_after_the_end_began_is_error_codes(
+    proposes, monkeypatch, last
+):
     propose, mine = proposes
     meanwhile = Meanwhile(monkeypatch, router, "close_exchanges")
     answers = meanwhile.runs(lambda: getattr(copy(mine), last)(), propose)
@@ -210,7 +215,7 @@ def test_what_is_proposed_after_the_end_began_is_refused(proposes, monkeypatch, 
 def test_a_proposal_that_arrives_while_the_connection_ends_is_closed_with_it(
     row, proposes, monkeypatch
 ):
-    meanwhile = Meanwhile(monkeypatch, Credential, "receive_proposal")
+    meanwhile = Meanwhile(monkeypatch, Credential, *inserted_by("issuer"))
     assert error_codes(meanwhile.runs(proposes[0], copy(row).end)) == []
     assert over() and Credential.objects.count() == 2
 

@@ -1,10 +1,13 @@
 """Eight threads, one transition: exactly one winner, exactly one message."""
 
+from functools import partial
+
 import pytest
 from django.utils import timezone
 
 from agency.core.errors import WrongState
 from connections.models import Connection, OutboundMessage
+from credentials.issue_credential.proposals import counter_offer, offer_proposed
 from credentials.models import Credential
 from tests.support import queues, walks
 from tests.support.races import at_once, error_codes, transitions
@@ -46,7 +49,7 @@ def test_one_of_many_acceptances_of_an_offer_wins(walk):
 
 def test_the_race_of_acceptances_is_lost_by_check_then_save(walk, monkeypatch):
     row = walks.credential(walk, "holder", "Offered")
-    monkeypatch.setattr("credentials.models.move", check_then_save)
+    monkeypatch.setattr("credentials.models.credential.move", check_then_save)
     with pytest.raises(AssertionError):
         one_wins(transitions(row, *["accept"] * N))
 
@@ -70,7 +73,7 @@ def test_accept_and_decline_at_once_happen_in_one_of_the_two_orders(walk):
 
 def test_one_of_many_answers_to_a_proposal_wins(walk):
     row = walks.credential(walk, "issuer", "Proposed")
-    one_wins(transitions(row, *["answer"] * N))
+    one_wins(transitions(row, *[offer_proposed] * N))
     assert sent("issue-credential/1.0/offer-credential") == 1
     assert set(Credential.objects.values_list("state", flat=True)) == {"Offered"}
 
@@ -81,12 +84,12 @@ def test_the_race_of_answers_to_a_proposal_is_lost_by_check_then_save(
     row = walks.credential(walk, "issuer", "Proposed")
     monkeypatch.setattr("credentials.issue_credential.proposals.move", check_then_save)
     with pytest.raises(AssertionError):
-        one_wins(transitions(row, *["answer"] * N))
+        one_wins(transitions(row, *[offer_proposed] * N))
 
 
 def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk):
     row = walks.credential(walk, "issuer", "Proposed")
-    answered, _ = answers = transitions(row, "answer", "decline")
+    answered, _ = answers = transitions(row, offer_proposed, "decline")
     assert error_codes(answers) == ([] if answered is None else ["wrong_state"])
     queues.worker_catches_up()
     assert sent("issue-credential/1.0/offer-credential") == (answered is None)
@@ -94,15 +97,14 @@ def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk):
     assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
 
 
-def test_accept_and_counter_have_one_winner(walk, monkeypatch):
+def test_accept_and_counter_have_one_winner(walk):
     row = walks.credential(walk, "holder", "Offered")
-    monkeypatch.setattr(
-        Credential, "instead", lambda row: row.counter({"comment": "?"}), False
+    answers = transitions(
+        row, "accept", partial(counter_offer, changes={"comment": "?"})
     )
-    accepted, _ = answers = transitions(row, "accept", "instead")
     one_wins(answers)
     queues.worker_catches_up()
-    state = "Requested" if accepted is None else "Proposed"
+    state = "Requested" if answers[0] is None else "Proposed"
     assert set(Credential.objects.values_list("state", flat=True)) == {state}
     assert sent("issue-credential/1.0/propose-credential") == (state == "Proposed")
 

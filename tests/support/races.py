@@ -25,17 +25,17 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
     return threads([lambda call=call: run(call) for call in calls])
 
 
-def transitions(row: Model, *names: str) -> list[Any]:
-    """Each named method on a copy of `row` of its own, loaded before any of them begins."""
-    start = Barrier(len(names))
+def transitions(row: Model, *steps: str | Callable[[Any], Any]) -> list[Any]:
+    """Each function or named method on its own copy of `row`, loaded before any of them begins."""
+    start = Barrier(len(steps))
 
-    def run(name: str) -> Any:
+    def run(step: str | Callable[[Any], Any]) -> Any:
         copy = type(row).objects.get(pk=row.pk)
         start.wait(PATIENCE)
         with transaction.atomic():
-            return getattr(copy, name)()
+            return getattr(copy, step)() if isinstance(step, str) else step(copy)
 
-    return threads([lambda name=name: run(name) for name in names])
+    return threads([lambda step=step: run(step) for step in steps])
 
 
 def elsewhere(call: Callable[[], Any]) -> Any:

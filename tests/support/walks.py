@@ -8,6 +8,7 @@ from connections.didcomm import message
 from connections.messaging import transport
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connections_1_0
+from credentials import revocation
 from credentials.models import Credential
 from verifications.models import Verification
 from wallets import keys
@@ -81,12 +82,16 @@ def credential(walk, role, state):
     if state in ("Requested", "Issued", "Revoked"):
         holder.accept()
     if state in ("Issued", "Revoked"):
-        fresh(issuer).issue()
+        issue(fresh(issuer))
     if state == "Rejected":
         holder.decline()
     if state == "Revoked":
-        fresh(issuer).revoke()
+        revocation.revoke(fresh(issuer))
     return arrived(row, state)
+
+
+def issue(issuer):
+    issuer.issue(slot=revocation.reserve_slot(issuer))
 
 
 def verification(walk, role, state):

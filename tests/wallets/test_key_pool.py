@@ -90,7 +90,9 @@ def test_a_definition_that_fails_leaves_the_key_in_the_pool(
     faber, no_new_keys, monkeypatch
 ):
     put_in()
-    monkeypatch.setattr(CredentialDefinition, "publish", lambda *args: 1 / 0)
+    monkeypatch.setattr(
+        "credentials.publishing.publish_definition", lambda *args: 1 / 0
+    )
     assert (
         faber.send(
             "post",

@@ -11,7 +11,7 @@ from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, Parameters
 from agency.api.views import View, get_or_404
 from credentials.api.serializers import values_field
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from verifications.api.serializers import VerificationPolicyParameters
 from verifications.models import VerificationPolicy, integers_of
 from verifications.policy_lab.lint import Finding, lint
@@ -135,7 +135,7 @@ class PolicyTrials(View):
     def create(self, request: Request) -> Response:
         body = self.parse_body(PolicyTrialParameters)
         wanted, samples = self.policy(body), body.get("credentials", [])
-        registry, now = registry_of(self.tenant.network), int(time.time())
+        registry, now = ledger_of(self.tenant.network), int(time.time())
         integers = integers_of(wanted, self.tenant.pk)
         tried = try_on(wanted, samples, registry, now, integers)
         return self.to_response(

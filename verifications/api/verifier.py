@@ -9,7 +9,7 @@ from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api.serializers import ExchangeLinkParameters, terms
 from connections.models import Connection
-from credentials.models import organization
+from credentials.models.schema import organization_wallet
 from verifications.api.serializers import (
     SharedPolicyParameters,
     VerificationContract,
@@ -121,7 +121,7 @@ class Verifications(View):
         return self.shared(proof_policy.normalise(given), None, terms(given))
 
     def shared(self, *wanted):
-        wallet = organization(self.tenant)
+        wallet = organization_wallet(self.tenant)
         verification = self.perform(Verification.send_by_link, wallet, *wanted)
         return self.to_response(
             VerificationContract, get_or_404(self.rows, verification.pk)
@@ -134,7 +134,9 @@ class Verifications(View):
     )
     def list(self, request):
         return self.list_response(
-            VerificationContract, of(organization(self.tenant)), VerificationQuery
+            VerificationContract,
+            of(organization_wallet(self.tenant)),
+            VerificationQuery,
         )
 
     @operation("getVerification", response=VerificationContract, parameters=[PREFER])

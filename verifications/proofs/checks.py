@@ -217,7 +217,9 @@ class Judgement:
         """For each sub-proof the revocation registry that it names, if the ledger knows it."""
         ids = [identifier.registry_id for identifier in self.sent.identifiers]
         known = {
-            name: self.ledger.registry(name) for name in dict.fromkeys(ids) if name
+            name: self.ledger.revocation_registry(name)
+            for name in dict.fromkeys(ids)
+            if name
         }
         return [known.get(name or "") for name in ids]
 

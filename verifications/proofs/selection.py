@@ -62,7 +62,7 @@ class LedgerReader(Protocol):
 
     def definition(self, definition_id: str) -> dict | None: ...
 
-    def registry(self, registry_id: str) -> dict | None: ...
+    def revocation_registry(self, registry_id: str) -> dict | None: ...
 
     def status_list(self, registry_id: str, timestamp: int) -> dict | None:
         """The newest list of the registry whose own "timestamp" is not later than this one."""
@@ -258,7 +258,7 @@ def _revocation_state(
     if candidate.revocation is None or interval is None:
         return None
     registry_id = candidate.revocation.registry_id
-    registry = ledger.registry(registry_id)
+    registry = ledger.revocation_registry(registry_id)
     if registry is None:
         raise Invalid(
             "unknown_registry", "The ledger does not know the credential's registry."

@@ -15,10 +15,9 @@ from indy_vdr import ledger
 
 from agency.core import network_reads
 from agency.core.errors import Conflict, Unavailable
-from credentials import models
 from credentials.ledgers.base import (
     Agreement,
-    Standing,
+    DidRole,
     schema_exists,
     schema_id_of,
     tag_taken,
@@ -26,6 +25,7 @@ from credentials.ledgers.base import (
 from credentials.ledgers.indy import pool, reads, writes
 from credentials.ledgers.indy.reads import Found
 from credentials.ledgers.local import published
+from credentials.models.published import PublishedObject, StatusList
 from tenants.models import Network
 from wallets import keys
 
@@ -38,7 +38,7 @@ LATEST = 2**40
 Seen = TypeVar("Seen")
 
 
-class IndyRegistry:
+class IndyLedger:
     is_remote = True
 
     def __init__(self, network: Network) -> None:
@@ -55,11 +55,11 @@ class IndyRegistry:
                 "did_taken", f"The DID {did} is on the network with another key."
             )
 
-    def standing(self, did: str) -> Standing:
+    def did_role(self, did: str) -> DidRole:
         found = reads.nym(self.network, did)
         if found is None:
-            return Standing(False, False, False)
-        return Standing(True, found.may_write, found.may_endorse)
+            return DidRole(False, False, False)
+        return DidRole(True, found.may_write, found.may_endorse)
 
     def agreement(self) -> Agreement | None:
         return reads.agreement(self.network)
@@ -77,9 +77,7 @@ class IndyRegistry:
         )
         if sorted(found.body["attrNames"]) != sorted(schema["attrNames"]):
             raise schema_exists(schema_id)
-        self._keep(
-            models.PublishedObject.Kind.SCHEMA, schema_id, found._replace(body=schema)
-        )
+        self._keep(PublishedObject.Kind.SCHEMA, schema_id, found._replace(body=schema))
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
@@ -109,7 +107,7 @@ class IndyRegistry:
         if found.body["value"]["primary"] != definition["value"]["primary"]:
             raise tag_taken(tag)
         definition["tag"] = tag
-        self._keep(models.PublishedObject.Kind.DEFINITION, definition_id, found)
+        self._keep(PublishedObject.Kind.DEFINITION, definition_id, found)
         return definition_id
 
     def publish_registry(self, public: dict[str, Any]) -> str:
@@ -131,7 +129,7 @@ class IndyRegistry:
             raise Conflict(
                 "registry_exists", f"There is another registry {registry_id}."
             )
-        self._keep(models.PublishedObject.Kind.REGISTRY, registry_id, found)
+        self._keep(PublishedObject.Kind.REGISTRY, registry_id, found)
         return registry_id
 
     def publish_status_list(self, status_list: dict[str, Any]) -> None:
@@ -176,26 +174,21 @@ class IndyRegistry:
         writes.write(self.network, status_list["issuerId"], build, *arguments)
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
-        if (
-            self._find(models.PublishedObject.Kind.SCHEMA, schema_id, reads.schema)
-            is None
-        ):
+        if self._find(PublishedObject.Kind.SCHEMA, schema_id, reads.schema) is None:
             return False
         base = f"{issuer_did}:3:CL:{self._sequence(schema_id)}:"
         return reads.definition(self.network, base + (tag or "default")) is not None
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
-        return self._look(models.PublishedObject.Kind.SCHEMA, schema_id, reads.schema)
+        return self._look(PublishedObject.Kind.SCHEMA, schema_id, reads.schema)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
         return self._look(
-            models.PublishedObject.Kind.DEFINITION, definition_id, reads.definition
+            PublishedObject.Kind.DEFINITION, definition_id, reads.definition
         )
 
-    def registry(self, registry_id: str) -> dict[str, Any] | None:
-        return self._look(
-            models.PublishedObject.Kind.REGISTRY, registry_id, reads.registry
-        )
+    def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
+        return self._look(PublishedObject.Kind.REGISTRY, registry_id, reads.registry)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         """The newest list that is not later than `timestamp` (unix seconds).
@@ -222,10 +215,10 @@ class IndyRegistry:
         )
 
     def _newest_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
-        public = self.registry(registry_id)
+        public = self.revocation_registry(registry_id)
         if public is None:
             return None
-        ours = models.StatusList.newest(self.network, registry_id, timestamp)
+        ours = StatusList.newest(self.network, registry_id, timestamp)
         found = reads.status_list(self.network, registry_id, public, timestamp)
         if ours and (not found or found["timestamp"] < ours["timestamp"]):
             return ours
@@ -254,9 +247,7 @@ class IndyRegistry:
     def _sequence(self, schema_id: str) -> int:
         if self.schema(schema_id) is None:
             raise pool.silent(self.network)
-        rows = models.PublishedObject.objects.filter(
-            network=self.network, object_id=schema_id
-        )
+        rows = PublishedObject.objects.filter(network=self.network, object_id=schema_id)
         return rows.values_list("sequence", flat=True).get()
 
     def _look(
@@ -284,18 +275,16 @@ class IndyRegistry:
         return found.body
 
     def _keep(self, kind: str, object_id: str, found: Found) -> None:
-        row = models.PublishedObject(
-            network=self.network, kind=kind, object_id=object_id
-        )
+        row = PublishedObject(network=self.network, kind=kind, object_id=object_id)
         row.body, row.sequence = found
-        models.PublishedObject.objects.bulk_create([row], ignore_conflicts=True)
+        PublishedObject.objects.bulk_create([row], ignore_conflicts=True)
 
     def _keep_list(self, body: dict[str, Any]) -> None:
-        row = models.StatusList(
+        row = StatusList(
             network=self.network, registry_id=body["revRegDefId"], body=body
         )
         row.timestamp = body["timestamp"]
-        models.StatusList.objects.bulk_create([row], ignore_conflicts=True)
+        StatusList.objects.bulk_create([row], ignore_conflicts=True)
 
 
 def superseded() -> Unavailable:

@@ -3,7 +3,7 @@
 from django.core.management.base import BaseCommand, CommandError
 
 from agency.core.errors import AgencyError
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from organizations.networks import accept
 from tenants.models import Network
 
@@ -22,7 +22,7 @@ class Command(BaseCommand):
         if not network:
             raise CommandError("There is no such network.")
         try:
-            agreement = registry_of(network).agreement()
+            agreement = ledger_of(network).agreement()
         except AgencyError as error:
             raise CommandError(error.message) from None
         if not agreement:

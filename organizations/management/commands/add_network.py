@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from rest_framework.exceptions import ValidationError
 
 from agency.core.errors import AgencyError
-from credentials.ledgers import registry_of
+from credentials.ledgers import ledger_of
 from organizations.api.serializers import SeedField
 from organizations.networks import add_network, genesis_at
 
@@ -45,10 +45,10 @@ class Command(BaseCommand):
 
     def standing(self, network):
         """Whether the ledger answers, and what it says of the endorser."""
-        registry, did = registry_of(network), network.endorser_did
+        registry, did = ledger_of(network), network.endorser_did
         try:
             registry.agreement()
-            may_endorse = not did or registry.standing(did).may_endorse
+            may_endorse = not did or registry.did_role(did).may_endorse
         except AgencyError as error:
             return self.style.WARNING(f"It is kept, but: {error.message}")
         if not may_endorse:

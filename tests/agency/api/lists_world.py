@@ -10,7 +10,7 @@ from django.db import transaction
 from connections.models import Connection
 from connections.protocols.connections_1_0 import invitation
 from connections.protocols.out_of_band import Terms
-from credentials.models import organization
+from credentials.models.schema import organization_wallet
 from tests.agency.api.objects import WALLET, caller, filled
 from tests.support.outside_agent import Agent
 from tests.support.people import Provider
@@ -60,7 +60,7 @@ class World:
         self.faber.post("/verifications/policy", POLICY)
         with transaction.atomic():
             carrying = Connection.for_exchange(
-                organization(self.faber.tenant), terms=Terms()
+                organization_wallet(self.faber.tenant), terms=Terms()
             )
             carrying.begin({"@type": "https://didcomm.org/test/1.0/test", "@id": "1"})
 
@@ -75,7 +75,7 @@ class World:
 
     def calls(self, path, organization=None):
         """Who calls the list, and where."""
-        return caller(organization or self.faber, path), filled(path, self.ids)
+        return caller(organization_wallet or self.faber, path), filled(path, self.ids)
 
     def get(self, path, **query):
         who, address = self.calls(path)

@@ -10,7 +10,7 @@ import warnings
 import pytest
 from PIL import Image
 
-from credentials.models import Credential
+from credentials.issue_credential import proposals
 from organizations.provisioning import create_organization
 from wallets.models import Wallet
 
@@ -205,7 +205,7 @@ def test_a_credential_in_a_state_that_this_client_does_not_know_is_listed(office
     wallet_id, connection_id, mine = hold(office)
     wallet = Wallet.objects.get(wallet_id=wallet_id)
     connection = wallet.connections.get(connection_id=mine)
-    Credential.propose(connection, {"schemaName": "Licence"})
+    proposals.propose(connection, {"schemaName": "Licence"})
     for listed in (
         office.wallet.list_credentials(wallet_id),
         office.credentials.list_credentials(connection_id=connection_id),

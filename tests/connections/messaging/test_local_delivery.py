@@ -24,6 +24,7 @@ from tests.support import queues
 from tests.support.races import at_once, elsewhere
 
 VALUES = {"name": "Alice", "level": "7"}
+READ_OFFER = "credentials.issue_credential.messages.read_preview"
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def held_by(alice):
 def test_a_handler_that_breaks_leaves_the_callers_answer_alone(
     faber, alice, badge, monkeypatch
 ):
-    monkeypatch.setattr(Credential, "receive_offer", fails_with(RuntimeError("broken")))
+    monkeypatch.setattr(READ_OFFER, fails_with(RuntimeError("broken")))
     assert faber.offers(alice, badge, VALUES)["state"] == "Offered"
     row = queues.pending().get()
     assert (row.attempts, row.last_error, row.lease_owner) == (
@@ -71,7 +72,7 @@ def test_the_worker_completes_what_a_broken_handler_left(
     faber, alice, badge, monkeypatch
 ):
     with monkeypatch.context() as broken:
-        broken.setattr(Credential, "receive_offer", fails_with(RuntimeError("broken")))
+        broken.setattr(READ_OFFER, fails_with(RuntimeError("broken")))
         faber.offers(alice, badge, VALUES)
     tasks.sweep()
     assert held_by(alice) == [], "it is not due yet"
@@ -86,7 +87,8 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
         broken.setattr(
-            "credentials.models.enclosed", fails_with(RuntimeError("broken"))
+            "credentials.issue_credential.handlers.enclosed",
+            fails_with(RuntimeError("broken")),
         )
         alice.accepts_offer()
     assert issuers_state(faber, offered) == "Offered"
@@ -119,7 +121,7 @@ def test_what_the_peer_refuses_is_rejected_on_the_senders_side(
     faber, alice, badge, monkeypatch
 ):
     error = PeerError("bad_preview", "no attributes")
-    monkeypatch.setattr(Credential, "receive_offer", fails_with(error))
+    monkeypatch.setattr(READ_OFFER, fails_with(error))
     offered = faber.offers(alice, badge, VALUES)
     assert issuers_state(faber, offered) == "Rejected"
     assert not queues.pending().exists()
@@ -153,14 +155,15 @@ def test_a_slow_owner_loses_to_the_worker_that_took_over(
 def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
     faber, alice, badge, monkeypatch
 ):
-    receive = Credential.receive_offer
+    insert = Credential.insert_within_quota
 
-    def slowly(connection, message):
-        receive(connection, message)
-        elsewhere(lambda: OutboundMessage.objects.update(lease_owner=uuid7()))
+    def slowly(row):
+        insert(row)
+        if row.role == "holder":
+            elsewhere(lambda: OutboundMessage.objects.update(lease_owner=uuid7()))
 
     with monkeypatch.context() as slow:
-        slow.setattr(Credential, "receive_offer", slowly)
+        slow.setattr(Credential, "insert_within_quota", slowly)
         faber.offers(alice, badge, VALUES)
     assert held_by(alice) == []
     queues.worker_catches_up()

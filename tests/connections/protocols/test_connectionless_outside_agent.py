@@ -172,7 +172,7 @@ def definition(faber):
 def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     acme, definition, phone, version, is_anonymous
 ):
-    offer, wire = definition.offer(), formats.Wire(phone.prefix, version)
+    offer, wire = definition.create_offer(), formats.Wire(phone.prefix, version)
     body = issuing.offer(offer, ["name", "level"], VALUES, wire)
     alice = acme.hosts("Alice")
 
@@ -181,7 +181,7 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
         asked = phone.inbox[-1]
         if asked.type.endswith("/request-credential"):
             request = enclosed(asked, formats.REQUEST)
-            issued = definition.sign(offer, request, VALUES)
+            issued = definition.sign_credential(offer, request, VALUES)
             back = connections_1_0.read_service(asked).verkey
             answer = issuing.issue(issued, asked.thread_id, wire)
             phone.answers = phone.pack(answer, back, is_anonymous)

@@ -292,7 +292,7 @@ def test_another_offer_in_the_same_thread_replaces_the_first(faber, phone, caplo
     holder = offered_by(phone, faber)
     phone.says(offer(phone, holder.thread_id, value="Bea"))
     holder = Credential.objects.get(role="holder")
-    assert (holder.state, holder.shown_values()) == ("Offered", {"name": "Bea"})
+    assert (holder.state, holder.unsealed_values()) == ("Offered", {"name": "Bea"})
     assert unhandled() == 0 and "Traceback" not in caplog.text
 
 
@@ -301,7 +301,7 @@ def test_another_offer_after_the_answer_changes_nothing(faber, phone, caplog):
     holder.decline()
     phone.says(offer(phone, holder.thread_id, value="Bea"))
     holder = Credential.objects.get(role="holder")
-    assert (holder.state, holder.shown_values()) == ("Rejected", {"name": "Ann"})
+    assert (holder.state, holder.unsealed_values()) == ("Rejected", {"name": "Ann"})
     assert unhandled() == 0 and "Traceback" not in caplog.text
 
 

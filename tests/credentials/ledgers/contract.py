@@ -12,8 +12,9 @@ from django.db import transaction
 
 from agency.core.errors import Conflict
 from credentials import revocation
-from credentials.ledgers import registry_of
-from credentials.models import organization
+from credentials.ledgers import ledger_of
+from credentials.models.schema import organization_wallet
+from credentials.registries import make_registry, publish_registry
 from organizations.provisioning import create_organization
 from tests.support import keys as stored
 from tests.support.processes import eventually
@@ -27,12 +28,12 @@ PLACES = 5
 class Contract:
     @pytest.fixture
     def registry(self, network):
-        return registry_of(network)
+        return ledger_of(network)
 
     @pytest.fixture
     def did(self, network, stored_keys):
         """Of an organization that may publish."""
-        return organization(
+        return organization_wallet(
             create_organization("Faber", network_id=network.pk).tenant
         ).did
 
@@ -57,15 +58,13 @@ class Contract:
     def revocable(self, registry, writing, definition):
         """(id, registry) with its first list."""
         definition_id, made = definition
-        with_places = revocation.make_registry(definition_id, made.public, 0, PLACES)
+        with_places = make_registry(definition_id, made.public, 0, PLACES)
         with writing():
-            return revocation.publish_registry(
-                registry, made.public, with_places
-            ), with_places
+            return publish_registry(registry, made.public, with_places), with_places
 
     def test_a_did_may_be_registered_once(self, registry, did, writing):
         # The validator that answers may be behind those that took the write
-        eventually(lambda: registry.standing(did).is_registered, 10)
+        eventually(lambda: registry.did_role(did).is_registered, 10)
         with pytest.raises(Conflict) as taken, writing():
             registry.publish_did(did, keys.verkey_of(keys.generate_seed()))
         assert taken.value.code == "did_taken"
@@ -108,7 +107,7 @@ class Contract:
         self, registry, definition, revocable
     ):
         registry_id, made = revocable
-        found = registry.registry(registry_id)
+        found = registry.revocation_registry(registry_id)
         assert registry_id.endswith(f":4:{definition[0]}:CL_ACCUM:0")
         assert made.public["value"].items() <= found["value"].items()
         assert revoked(registry.status_list(registry_id, LATER)) == []
@@ -142,7 +141,7 @@ class Contract:
         ][number]
         assert registry.schema(absent) is None
         assert registry.definition(absent) is None
-        assert registry.registry(absent) is None
+        assert registry.revocation_registry(absent) is None
         assert registry.status_list(absent, LATER) is None
 
 

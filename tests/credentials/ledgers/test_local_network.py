@@ -4,13 +4,10 @@ import pytest
 from django.db import transaction
 
 from agency.core.errors import Conflict
-from credentials.ledgers import registry_of
-from credentials.models import (
-    CredentialDefinition,
-    PublishedObject,
-    Schema,
-    schema_body,
-)
+from credentials import publishing
+from credentials.ledgers import ledger_of
+from credentials.models import CredentialDefinition, PublishedObject, Schema
+from credentials.models.schema import build_schema_body
 from tests.support.errors import error_of
 from tests.support.races import at_once, error_codes
 
@@ -18,7 +15,7 @@ N = 8
 
 
 def schema_of(organization, name="Dog", attributes=("name", "year")):
-    return schema_body(organization.tenant, name, "1.0", attributes)
+    return build_schema_body(organization.tenant, name, "1.0", attributes)
 
 
 def schema_id(body):
@@ -28,7 +25,7 @@ def schema_id(body):
 def define(organization, tag=None):
     body = schema_of(organization)
     wanted = (organization.tenant, body, schema_id(body), tag, False, None)
-    return CredentialDefinition.create(*wanted, CredentialDefinition.prepare(*wanted))
+    return publishing.create_definition(*wanted, publishing.prepare_definition(*wanted))
 
 
 def tags(made):
@@ -54,14 +51,18 @@ def test_definitions_without_a_tag_get_one_each(faber):
 
 
 def test_the_same_schema_at_once_is_one_schema(faber):
-    make = [lambda: Schema.create(faber.tenant, "Dog", "1.0", ["name", "year"])] * N
+    make = [
+        lambda: publishing.create_schema(faber.tenant, "Dog", "1.0", ["name", "year"])
+    ] * N
     assert len({one.schema_id for one in at_once(*make)}) == 1
     assert PublishedObject.objects.filter(kind="schema").count() == 1
 
 
 def test_of_different_schemas_with_one_name_at_once_one_is_made(faber):
     make = [
-        lambda n=n: Schema.create(faber.tenant, "Dog", "1.0", [f"attribute {n}"])
+        lambda n=n: publishing.create_schema(
+            faber.tenant, "Dog", "1.0", [f"attribute {n}"]
+        )
         for n in range(N)
     ]
     assert error_codes(at_once(*make)) == ["schema_exists"] * (N - 1)
@@ -69,7 +70,7 @@ def test_of_different_schemas_with_one_name_at_once_one_is_made(faber):
 
 def test_every_write_has_a_number_of_its_own_without_gaps(faber):
     make = [
-        lambda n=n: Schema.create(faber.tenant, f"Dog {n}", "1.0", ["name"])
+        lambda n=n: publishing.create_schema(faber.tenant, f"Dog {n}", "1.0", ["name"])
         for n in range(N)
     ]
     at_once(*make)
@@ -77,12 +78,14 @@ def test_every_write_has_a_number_of_its_own_without_gaps(faber):
 
 
 def test_the_names_of_a_known_schema_may_come_in_another_order(faber):
-    first = Schema.create(faber.tenant, "Dog", "1.0", ["name", "year"])
-    assert Schema.create(faber.tenant, "Dog", "1.0", ["year", "name"]) == first
+    first = publishing.create_schema(faber.tenant, "Dog", "1.0", ["name", "year"])
+    assert (
+        publishing.create_schema(faber.tenant, "Dog", "1.0", ["year", "name"]) == first
+    )
 
 
 def test_a_write_that_is_rolled_back_is_not_remembered(faber):
-    registry, body = registry_of(faber.tenant.network), schema_of(faber, "Cat")
+    registry, body = ledger_of(faber.tenant.network), schema_of(faber, "Cat")
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         registry.publish_schema(body)
         assert registry.schema(schema_id(body))
@@ -107,7 +110,7 @@ def fails(*arguments, **options):
 def test_a_did_is_published_once(faber):
     did = schema_of(faber)["issuerId"]
     with pytest.raises(Conflict), transaction.atomic():
-        registry_of(faber.tenant.network).publish_did(did, "x")
+        ledger_of(faber.tenant.network).publish_did(did, "x")
 
 
 def test_of_many_wallets_with_one_id_one_is_made(faber):

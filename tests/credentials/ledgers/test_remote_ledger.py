@@ -8,8 +8,8 @@ from django.db import transaction
 
 from agency.core import network_reads
 from agency.core.errors import Unavailable
-from credentials.ledgers import registry_of
-from credentials.ledgers.indy import IndyRegistry, pool
+from credentials.ledgers import ledger_of
+from credentials.ledgers.indy import IndyLedger, pool
 from credentials.ledgers.local import published
 from credentials.models import PublishedObject
 from tenants.models import Network
@@ -159,7 +159,7 @@ def test_an_unknown_definition_is_asked_for_each_time(faber, badge, alice, ledge
 def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch):
     definition = faber.defines(*VALUES)
     alice = remote_ledger.moved(faber).hosts()
-    monkeypatch.setattr(IndyRegistry, "_keep", lambda *found: None)
+    monkeypatch.setattr(IndyLedger, "_keep", lambda *found: None)
     alice.receives(faber, definition, VALUES)
     assert (
         alice.newest("credentials")["state"]
@@ -174,7 +174,7 @@ def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch
 def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
     network = Network.objects.get(pk="far")
     with pytest.raises(network_reads.ReadNeeded, match="outside"), transaction.atomic():
-        registry_of(network).definition(badge["definitionId"])
+        ledger_of(network).definition(badge["definitionId"])
     with (
         pytest.raises(RuntimeError, match="inside a transaction"),
         transaction.atomic(),

@@ -211,7 +211,9 @@ def test_the_second_response_of_older_provers_is_ignored():
 
 def test_the_ledger_is_asked_once_for_each_registry_and_time():
     calls, known = [], ledger()
-    known.registry = lambda name: calls.append(name) or Ledger.registry(known, name)
+    known.revocation_registry = lambda name: (
+        calls.append(name) or Ledger.revocation_registry(known, name)
+    )
     known.status_list = lambda *of: calls.append(of) or Ledger.status_list(known, *of)
     asked = ask(LEVEL, attribute("Full Name"), at=NOW)
     sent = answer(asked, badge(3))

@@ -1,0 +1,355 @@
+"""Credentials: proposed, offered, requested, issued and revoked."""
+
+from functools import cached_property
+from typing import NamedTuple
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agency.core import network_reads
+from agency.core.errors import Conflict, Invalid, WrongState
+from agency.core.states import move
+from connections.exchange import Exchange
+from connections.messaging import transport
+from connections.models import Connection
+from credentials.issue_credential import messages
+from credentials.ledgers import ledger_of
+from credentials.models.definition import CredentialDefinition, normalised_names
+from credentials.models.registry import RevocationRegistry
+from tenants import vault
+from tenants.models import Tenant
+from wallets import anoncreds
+from wallets.models import Wallet
+from webhooks.events.types import Type
+
+
+class RegistrySlot(NamedTuple):
+    """Where a revocable credential stands in its registry."""
+
+    registry: RevocationRegistry
+    index: int
+
+
+class Credential(Exchange):
+    """One party's view of an issuance; the other party has a row (or software) of its own.
+
+    issuer   Proposed ─answer→ Offered ─receive_request→ Requested ─issue→ Issued
+    holder   Proposed ─receive_offer→ Offered ─accept→ Requested ─receive_credential→ Issued
+    issuer   Offered ─receive_proposal→ Proposed;   holder   Offered ─counter→ Proposed
+    both     Proposed | Offered | Requested ─decline, receive_problem→ Rejected
+    issuer   Issued ─revoke→ Revoked;   holder   Issued ─receive_revocation→ Revoked
+
+    What a received message does stands in issue_credential/handlers.py, proposals in
+    issue_credential/proposals.py, and revoke() in revocation.py.
+    """
+
+    class State(models.TextChoices):
+        PROPOSED = "Proposed"
+        OFFERED = "Offered"
+        REQUESTED = "Requested"
+        ISSUED = "Issued"
+        REJECTED = "Rejected"
+        REVOKED = "Revoked"
+
+    steps = {
+        (State.PROPOSED, State.OFFERED): (
+            "First the issuer answers the proposal with an offer."
+        ),
+        (State.PROPOSED, State.REQUESTED): (
+            "First the issuer offers it and the holder accepts."
+        ),
+        (State.OFFERED, State.REQUESTED): "First the holder accepts the offer.",
+        (State.OFFERED, State.ISSUED): (
+            "First the holder accepts the offer, then issue it."
+        ),
+        (State.REQUESTED, State.ISSUED): "First issue it.",
+    }
+
+    class Role(models.TextChoices):
+        ISSUER = "issuer"
+        HOLDER = "holder"
+
+    OBJECT_TYPE = "credential"
+    EVENTS = {
+        (Role.ISSUER, State.PROPOSED): Type.CREDENTIAL_PROPOSED,
+        (Role.ISSUER, State.OFFERED): Type.CREDENTIAL_OFFERED,
+        (Role.ISSUER, State.REQUESTED): Type.CREDENTIAL_REQUEST,
+        (Role.ISSUER, State.ISSUED): Type.CREDENTIAL_ISSUED,
+        (Role.ISSUER, State.REJECTED): Type.CREDENTIAL_REJECTED,
+        (Role.ISSUER, State.REVOKED): Type.CREDENTIAL_REVOKED,
+        (Role.HOLDER, State.PROPOSED): Type.CREDENTIAL_PROPOSED,
+        (Role.HOLDER, State.OFFERED): Type.CREDENTIAL_OFFER,
+        (Role.HOLDER, State.REQUESTED): Type.CREDENTIAL_REQUESTED,
+        (Role.HOLDER, State.ISSUED): Type.CREDENTIAL_ISSUED,
+        (Role.HOLDER, State.REJECTED): Type.CREDENTIAL_REJECTED,
+        (Role.HOLDER, State.REVOKED): Type.CREDENTIAL_REVOKED,
+    }
+    OPEN = (State.PROPOSED, State.OFFERED, State.REQUESTED)
+    ABANDONED = messages.ABANDONED
+    FINISHED = (State.ISSUED, State.REJECTED, State.REVOKED)
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(
+        Wallet, on_delete=models.CASCADE, related_name="credentials"
+    )
+    role = models.CharField(max_length=6, choices=Role.choices)
+    state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
+    # What was proposed last, as proposal_messages.read() has it.
+    proposal = models.BinaryField(null=True)
+    # Before there is an offer: the proposed ones, if any.
+    schema_id = models.CharField(max_length=300, blank=True)
+    definition_id = models.CharField(max_length=300, blank=True)
+    # Normalised, as proofs compare them.
+    attribute_names = ArrayField(models.CharField(max_length=256))
+    automatic_issuance = models.BooleanField(default=False)
+    values = models.BinaryField(null=True)
+    offer_body = models.BinaryField(null=True)
+    request_body = models.BinaryField(null=True)
+    request_metadata = models.BinaryField(null=True)
+    credential = models.BinaryField(null=True)
+    accepted_at = models.DateTimeField(null=True)
+    issued_at = models.DateTimeField(null=True)
+    revocation_registry_id = models.CharField(max_length=500, blank=True)
+    revocation_index = models.PositiveIntegerField(null=True)
+    revocation_published_at = models.DateTimeField(null=True)
+    problem = models.CharField(max_length=100, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["connection", "thread_id", "role"],
+                name="one_credential_per_thread",
+            ),
+            models.UniqueConstraint(
+                fields=["revocation_registry_id", "revocation_index"],
+                condition=Q(role="issuer", revocation_index__isnull=False),
+                name="one_credential_per_place",
+            ),
+            models.CheckConstraint(
+                condition=Q(revocation_index=None, revocation_registry_id="")
+                | Q(revocation_index__isnull=False) & ~Q(revocation_registry_id=""),
+                name="place_is_whole",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="Revoked") | Q(revocation_index__isnull=False),
+                name="revoked_had_a_place",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["Issued", "Revoked"], issued_at__isnull=False)
+                | ~Q(state__in=["Issued", "Revoked"]) & Q(issued_at=None),
+                name="issued_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["Proposed", "Offered", "Rejected"])
+                | Q(accepted_at__isnull=False),
+                name="past_offered_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="Proposed") | Q(proposal__isnull=False),
+                name="proposed_has_its_proposal",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["Proposed", "Rejected"])
+                | Q(offer_body__isnull=False),
+                name="past_proposed_has_its_offer",
+            ),
+            models.CheckConstraint(
+                condition=~Q(role="holder", state="Issued")
+                | Q(credential__isnull=False),
+                name="holder_has_what_was_issued",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["wallet", "-id"]),
+            models.Index(fields=["wallet", "state", "id"]),
+            models.Index(fields=["wallet", "updated_at", "id"]),
+            models.Index(fields=["wallet", "definition_id", "id"]),
+            models.Index(fields=["wallet", "schema_id", "id"]),
+            models.Index(
+                fields=["tenant"],
+                condition=Q(state__in=["Proposed", "Offered", "Requested"]),
+                name="credential_open",
+            ),
+        ]
+
+    def __str__(self):
+        return str(self.pk)
+
+    @classmethod
+    def in_wallet(cls, wallet):
+        """The credentials a wallet can prove with. A revoked one may be proven with as well: the
+        verifier may ask for an earlier time, or not at all."""
+        return cls.objects.filter(
+            wallet=wallet,
+            role=cls.Role.HOLDER,
+            state__in=[cls.State.ISSUED, cls.State.REVOKED],
+        ).select_related("connection")
+
+    @classmethod
+    @transaction.atomic
+    def offer(cls, connection, definition, values=None, automatic_issuance=False):
+        """Issuer: offer on a connection. Without values they follow with issue()."""
+        connection.require_connected()
+        definition.check_offer(values, automatic_issuance)
+        attribute_names = definition.schema.attribute_names
+        offer = definition.create_offer()
+        wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
+        message = messages.offer(offer, attribute_names, values or {}, wire)
+        credential = cls(
+            tenant_id=connection.tenant_id,
+            wallet_id=connection.wallet_id,
+            connection=connection,
+            role=cls.Role.ISSUER,
+            thread_id=message["@id"],
+            schema_id=definition.schema.schema_id,
+            definition_id=definition.definition_id,
+            attribute_names=normalised_names(attribute_names),
+            automatic_issuance=automatic_issuance,
+            wire_version=wire.version,
+            wire_format=wire.format,
+        )
+        vault.seal(credential, "offer_body", offer)
+        vault.seal(credential, "values", values)
+        credential.insert_within_quota()
+        connection.begin(message)
+        return credential
+
+    @classmethod
+    @transaction.atomic
+    def offer_by_link(
+        cls, wallet, definition, values, automatic_issuance=False, terms=None
+    ):
+        """Issuer: offer to whoever opens the link first.
+
+        terms: of an out-of-band invitation; without them the link is the offer itself.
+        """
+        if values is None:
+            message = "An offer without a connection needs credentialValues."
+            raise Invalid("values_missing", message, {"credentialValues": [message]})
+        connection = Connection.for_exchange(wallet, terms)
+        return cls.offer(connection, definition, values, automatic_issuance)
+
+    @network_reads.atomic_with_reads
+    def accept(self):
+        """Holder: request what was offered."""
+        if self.state != self.State.OFFERED:
+            raise WrongState(self, [self.State.OFFERED])
+        definition = self.public_definition()
+        move(
+            self,
+            [self.State.OFFERED],
+            self.State.REQUESTED,
+            accepted_at=timezone.now(),
+        )
+        request, metadata = anoncreds.create_request(
+            vault.unseal(self, "offer_body"),
+            definition,
+            self.wallet.secret(),
+            self.connection.my_key.did,
+        )
+        self._save_sealed(request_body=request, request_metadata=metadata)
+        self._send(messages.request(request, self.thread_id, self.wire))
+
+    @network_reads.atomic_with_reads
+    def issue(self, values=None, slot=None):
+        """Issuer: sign and send the credential.
+
+        values: instead of those of the offer. slot: of a revocable credential, from
+        revocation.reserve_slot(), called before this transaction.
+        """
+        if self.state != self.State.REQUESTED:
+            raise WrongState(self, [self.State.REQUESTED])
+        if self.definition.supports_revocation and slot is None:
+            raise RuntimeError("a revocable credential is issued into a reserved slot")
+        values = self._values_to_issue(values)
+        credential = self.definition.sign_credential(
+            vault.unseal(self, "offer_body"),
+            vault.unseal(self, "request_body"),
+            values,
+            slot and slot.registry.signing_info(slot.index),
+        )
+        move(
+            self,
+            [self.State.REQUESTED],
+            self.State.ISSUED,
+            issued_at=timezone.now(),
+            revocation_registry_id=slot.registry.registry_id if slot else "",
+            revocation_index=slot.index if slot else None,
+        )
+        self._save_sealed(values=values)
+        self._send(messages.issue(credential, self.thread_id, self.wire))
+
+    def _values_to_issue(self, values):
+        """The given values or those of the offer. 400 or 409 if the holder cannot get them."""
+        offered = self.unsealed_values()
+        if values:
+            self.definition.check_values(values)
+        elif offered is None:
+            message = "The offer had no values: give them as the body, name by name."
+            raise Invalid("values_missing", message)
+        # Holders of other software may refuse a credential that is not as offered.
+        if values and offered != values and not self.connection.is_hosted:
+            raise Conflict(
+                "values_fixed",
+                "The holder accepted an offer with other values. Send a new offer.",
+            )
+        return values or offered
+
+    @transaction.atomic
+    def decline(self):
+        """Either side: end an open exchange and tell the other side."""
+        move(self, self.OPEN, self.State.REJECTED, problem="declined")
+        if self.connection:
+            transport.tell(self.connection, messages.abandon(self.thread_id, self.wire))
+
+    def receive_problem(self, code):
+        """The other side ended the exchange. A report about a finished one changes nothing."""
+        if self.state in self.OPEN:
+            move(self, self.OPEN, self.State.REJECTED, problem=code)
+
+    @cached_property
+    def definition(self):
+        """Issuer: the definition that it is issued from."""
+        definitions = CredentialDefinition.objects.select_related(
+            "schema", "tenant__network"
+        )
+        return definitions.get(tenant=self.tenant, definition_id=self.definition_id)
+
+    def public_definition(self):
+        """The definition as its network publishes it. 409 `unknown_definition`."""
+        network = self.tenant.network
+        public = ledger_of(network).definition(self.definition_id)
+        if public is None:
+            raise Conflict(
+                "unknown_definition",
+                f"The definition {self.definition_id} is not on {network}.",
+            )
+        return public
+
+    @property
+    def awaits_peer(self):
+        """Whether the next step is the other side's, or happens by itself."""
+        if self.role == self.Role.HOLDER:
+            return self.state in (self.State.PROPOSED, self.State.REQUESTED)
+        if self.state == self.State.REQUESTED:
+            return self.automatic_issuance
+        return self.state == self.State.OFFERED
+
+    def unsealed_values(self):
+        """`{name: value}` as offered or issued, or None."""
+        return vault.unseal(self, "values")
+
+    def unsealed_proposal(self):
+        """What was proposed last, or None."""
+        return vault.unseal(self, "proposal")
+
+    def has_same(self, column, content):
+        """Whether the sealed column holds this: it came before, in a message with another id."""
+        return vault.unseal(self, column) == content
+
+    def _save_sealed(self, **bodies):
+        """Seal and save what was made after a move()."""
+        sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
+        Credential.objects.filter(pk=self.pk).update(**sealed)

@@ -1,0 +1,174 @@
+"""Credential definitions: what an organization issues."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import F, Max, Q, QuerySet, Sum
+from django.utils import timezone
+
+from agency.core.errors import Invalid
+from credentials.ledgers import ledger_of
+from credentials.models.schema import Schema
+from tenants import vault
+from tenants.models import Record, Tenant
+from wallets import anoncreds
+
+# Once so much of the newest registry is used, the next one is built in the background.
+BUILD_NEXT_AT = 0.7
+WHOLE_NUMBER = "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
+
+
+class CredentialDefinition(Record):
+    """A schema with the keys that sign credentials of it.
+
+    claims: `{"age": {"type": "integer"}}`, the types of attributes, named as the schema spells
+    them. Set once, when the definition is made: verifiers rely on it for all of its credentials.
+    """
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    schema = models.ForeignKey(Schema, on_delete=models.RESTRICT)
+    definition_id = models.CharField(max_length=300)
+    tag = models.CharField(max_length=64)
+    supports_revocation = models.BooleanField(default=False)
+    claims = models.JSONField(default=dict)
+    private_key = models.BinaryField()
+    key_proof = models.BinaryField()
+    deleted_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "definition_id"], name="one_definition_per_id"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.definition_id
+
+    @classmethod
+    def active_of(cls, tenant: Tenant) -> QuerySet[Self]:
+        """The definitions of a tenant that are not deleted."""
+        rows = cls.objects.filter(tenant=tenant, deleted_at=None)
+        return rows.select_related("schema")
+
+    @classmethod
+    def nearly_full(cls) -> QuerySet[Self]:
+        """Definitions that may soon need another registry; RevocationRegistry.has_room decides."""
+        rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
+        free = Sum(F("registries__size") - F("registries__next_index"))
+        rows = rows.alias(free=free, newest=Max("registries__size"))
+        return rows.filter(
+            Q(free=None) | Q(free__lte=F("newest") * (1 - BUILD_NEXT_AT))
+        )
+
+    @classmethod
+    def integer_attributes(
+        cls, tenant_id: Any, definition_ids: Iterable[str]
+    ) -> dict[str, set[str]]:
+        """`{definition id: attributes}` that hold integers only, by their normalised names.
+
+        Known are the definitions made in this agency, by any tenant, on this tenant's network.
+        """
+        on_network = cls.objects.filter(tenant__network__tenant=tenant_id)
+        rows = on_network.filter(definition_id__in=definition_ids).exclude(claims={})
+        return {
+            definition_id: {anoncreds.common_view(name) for name in claims}
+            for definition_id, claims in rows.values_list("definition_id", "claims")
+        }
+
+    @classmethod
+    def record_published(
+        cls,
+        tenant: Tenant,
+        schema_body: dict[str, Any],
+        made: anoncreds.Definition,
+        definition_id: str,
+        claims: dict[str, Any] | None = None,
+    ) -> Self:
+        """Create the row of a definition that is published, and its schema's if there is none."""
+        schema_id = made.public["schemaId"]
+        definition = cls(
+            tenant=tenant,
+            schema=Schema.record_published(tenant, schema_id, schema_body),
+            definition_id=definition_id,
+            tag=made.public["tag"],
+            supports_revocation="revocation" in made.public["value"],
+            claims=claims or {},
+        )
+        vault.seal(definition, "private_key", made.private)
+        vault.seal(definition, "key_proof", made.key_proof)
+        definition.save(force_insert=True)
+        return definition
+
+    def check_values(self, values: Mapping[str, str]) -> None:
+        """400 unless the names are exactly the schema's and the values have the claimed types."""
+        names = self.schema.attribute_names
+        missing = [name for name in names if name not in values]
+        unknown = [name for name in values if name not in names]
+        problems = []
+        if missing:
+            problems.append(f"missing: {', '.join(missing)}")
+        if unknown:
+            problems.append(f"not in the schema: {', '.join(unknown)}")
+        if problems:
+            problems.append(f"the schema has {', '.join(names)}")
+            message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
+            raise Invalid("wrong_attributes", message, {"credentialValues": problems})
+        no_integers = [
+            name for name in self.claims if anoncreds.integer(values[name]) is None
+        ]
+        if no_integers:
+            listed = ", ".join(no_integers)
+            raise Invalid(
+                "not_an_integer",
+                f"The definition declares a number: {listed}. {WHOLE_NUMBER}",
+                {f"credentialValues.{name}": [WHOLE_NUMBER] for name in no_integers},
+            )
+
+    def check_offer(
+        self, values: Mapping[str, str] | None, automatic_issuance: bool
+    ) -> None:
+        """400 unless an offer can have these values; without values they follow with the issue."""
+        if values is not None:
+            self.check_values(values)
+        elif automatic_issuance:
+            message = "automaticIssuance needs credentialValues."
+            raise Invalid("values_missing", message, {"credentialValues": [message]})
+
+    def create_offer(self) -> dict[str, Any]:
+        """The AnonCreds offer of a credential of this definition."""
+        return anoncreds.create_offer(
+            self.schema.schema_id, self.definition_id, vault.unseal(self, "key_proof")
+        )
+
+    def sign_credential(
+        self,
+        offer: dict[str, Any],
+        request: dict[str, Any],
+        values: Mapping[str, str],
+        revocation: anoncreds.RevocationInfo | None = None,
+    ) -> dict[str, Any]:
+        """The AnonCreds credential. revocation: of a definition that supports it."""
+        ledger = ledger_of(self.tenant.network)
+        public = ledger.definition(self.definition_id)
+        assert public is not None, "a row is made of a published definition only"
+        return anoncreds.create_credential(
+            public,
+            vault.unseal(self, "private_key"),
+            offer,
+            request,
+            values,
+            revocation,
+        )
+
+    def remove(self) -> None:
+        """Hide it and refuse new offers; what is published and what is open stays."""
+        now = timezone.now()
+        rows = CredentialDefinition.objects.filter(pk=self.pk)
+        rows.update(deleted_at=now, updated_at=now)
+
+
+def normalised_names(names: Iterable[str]) -> list[str]:
+    """Attribute names as proofs compare them, to find the credentials that fit a request."""
+    return [anoncreds.common_view(name)[:256] for name in names]

@@ -1,0 +1,159 @@
+"""Jobs that publish on a ledger which others run."""
+
+import hashlib
+import json
+from typing import Any, Self
+
+from django.db import models, transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from agency.core.errors import Unavailable
+from agency.core.queued_jobs import LEASE, QueuedJob
+from credentials.ledgers import ledger_of
+from credentials.ledgers.base import Ledger
+from tenants import vault
+from tenants.models import Record, Tenant
+
+
+class LostLease(Unavailable):
+    """Another process has the job: nothing of this attempt may stay."""
+
+    def __init__(self) -> None:
+        super().__init__("ledger_unavailable", "Another process publishes this.")
+
+
+class Publication(Record, QueuedJob):
+    """A DID, schema, definition or registry that is being published on a ledger.
+
+    prepared → submitted → published | refused. A definition is published together with its schema
+    and its first registry. `object_id` is what was submitted last.
+
+    `material`: all that the job needs, private keys included, sealed; erased at the end.
+    `wanted`: the digest of the request, by which an equal request finds the job.
+    `attended_until`: when the call that waits for the result gives up; None once it has it. A
+    result that no call got belongs to the next equal request.
+    """
+
+    class Kind(models.TextChoices):
+        DID = "did"
+        SCHEMA = "schema"
+        DEFINITION = "definition"
+        REGISTRY = "registry"
+
+    SCHEDULE = (2, 5, 10, 30, 60) + (300,) * 2016  # seconds: a week
+    # A caller waits for these, so a refusal ends the job: the caller can change the request.
+    CALLER_VISIBLE = (Kind.SCHEMA, Kind.DEFINITION)
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    kind = models.CharField(max_length=12, choices=Kind.choices)
+    subject = models.CharField(max_length=600)
+    object_id = models.CharField(max_length=600, blank=True)
+    definition = models.ForeignKey(
+        "credentials.CredentialDefinition", on_delete=models.CASCADE, null=True
+    )
+    wanted = models.CharField(max_length=64)
+    attended_until = models.DateTimeField(null=True)
+    material = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject"],
+                condition=~Q(status="exhausted"),
+                name="one_publication_of_each",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="pending") ^ Q(material=None),
+                name="publication_is_wiped_at_its_end",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["due_at"], condition=Q(status="pending"), name="publication_due"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+    @classmethod
+    def create_leased(
+        cls,
+        tenant: Tenant,
+        kind: str,
+        subject: str,
+        payload: dict[str, Any],
+        request: Any = None,
+        **fields: Any,
+    ) -> Self:
+        """A new job, leased to the caller. IntegrityError if the subject has one already."""
+        job = cls(
+            tenant=tenant,
+            kind=kind,
+            subject=subject,
+            wanted=request_digest(request),
+            **fields,
+        )
+        vault.seal(job, "material", payload)
+        with transaction.atomic():
+            job.lease().save(force_insert=True)
+        return job
+
+    @classmethod
+    def not_refused(cls, kind: str, **filters: Any) -> QuerySet[Self]:
+        """The jobs of a kind that are published, or may still be."""
+        rows = cls.objects.filter(kind=kind, **filters)
+        return rows.exclude(status=cls.Status.EXHAUSTED)
+
+    @property
+    def step(self) -> str:
+        """prepared, submitted, published or refused."""
+        if self.status == self.Status.PENDING:
+            return "submitted" if self.object_id else "prepared"
+        return "published" if self.status == self.Status.DONE else "refused"
+
+    @property
+    def ledger(self) -> Ledger:
+        return ledger_of(self.tenant.network)
+
+    def payload(self) -> Any:
+        """What the job publishes, unsealed."""
+        return vault.unseal(self, "material")
+
+    def record_submission(self, object_id: str) -> None:
+        """Record what is written next, and renew the lease for it."""
+        self._update_leased(object_id=object_id, lease_until=timezone.now() + LEASE)
+
+    def save_progress(self, payload: dict[str, Any]) -> None:
+        """Store what was made on the way, so that a later attempt uses the same."""
+        self._update_leased(material=vault.sealed(self, "material", payload))
+
+    def complete(self, object_id: str, **changes: Any) -> None:
+        """End the job, in the transaction that creates the rows which others see."""
+        changes |= {"object_id": object_id, "material": None}
+        if not self.finish(**changes):
+            raise LostLease
+        self._copy(changes)
+        self.status = self.Status.DONE
+
+    def put_back(self, reason: str) -> None:
+        """Schedule the next attempt, or end the job after the last one."""
+        if self.attempts < len(self.SCHEDULE):
+            self.retry(reason)
+        else:
+            self.exhaust(reason, material=None)
+
+    def _update_leased(self, **changes: Any) -> None:
+        if not self._fenced(**changes):
+            raise LostLease
+        self._copy(changes)
+
+    def _copy(self, changes: dict[str, Any]) -> None:
+        for field, value in changes.items():
+            setattr(self, field, value)
+
+
+def request_digest(request: Any) -> str:
+    """Equal requests have equal digests. request: anything that JSON can hold."""
+    return hashlib.sha256(json.dumps(request).encode()).hexdigest()

@@ -1,0 +1,82 @@
+"""Revocation registries of definitions."""
+
+from typing import Any, Self
+
+from django.db import models
+from django.db.models import F
+
+from credentials.ledgers import ledger_of
+from credentials.models.definition import BUILD_NEXT_AT, CredentialDefinition
+from credentials.models.published import StatusList
+from tenants import vault
+from tenants.models import Record, Tenant
+from wallets import anoncreds
+
+
+class RevocationRegistry(Record):
+    """The slots 1 to size - 1 for credentials of a definition; each is given out once."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    definition = models.ForeignKey(
+        CredentialDefinition,
+        on_delete=models.CASCADE,
+        related_name="registries",
+    )
+    registry_id = models.CharField(max_length=500, unique=True)
+    size = models.PositiveIntegerField()
+    next_index = models.PositiveIntegerField(default=1)
+    private_key = models.BinaryField()
+
+    class Meta:
+        verbose_name_plural = "revocation registries"
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(next_index__gte=1, next_index__lte=F("size")),
+                name="places_are_inside_the_registry",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.registry_id
+
+    @classmethod
+    def record_published(
+        cls,
+        definition: CredentialDefinition,
+        registry_id: str,
+        made: anoncreds.Registry,
+    ) -> Self:
+        """Create the row of a registry that is published."""
+        registry = cls(
+            tenant=definition.tenant,
+            definition=definition,
+            registry_id=registry_id,
+            size=made.public["value"]["maxCredNum"],
+        )
+        vault.seal(registry, "private_key", made.private)
+        registry.save(force_insert=True)
+        return registry
+
+    @classmethod
+    def has_room(cls, definition: CredentialDefinition) -> bool:
+        """Whether the definition needs no further registry for now."""
+        registries = cls.objects.filter(definition=definition)
+        rows = list(registries.values_list("size", "next_index"))
+        free = sum(size - next_index for size, next_index in rows)
+        newest_size = max((size for size, _ in rows), default=0)
+        return free > newest_size * (1 - BUILD_NEXT_AT)
+
+    def public_part(self) -> dict[str, Any]:
+        """The registry as it is published."""
+        ledger = ledger_of(self.tenant.network)
+        public = ledger.revocation_registry(self.registry_id)
+        assert public is not None, "a row is made of a published registry only"
+        return public
+
+    def signing_info(self, index: int) -> anoncreds.RevocationInfo:
+        """What the library needs to sign a credential into the slot."""
+        newest_list = StatusList.newest(self.tenant.network, self.registry_id)
+        private_key = vault.unseal(self, "private_key")
+        return anoncreds.RevocationInfo(
+            self.public_part(), private_key, newest_list, index
+        )

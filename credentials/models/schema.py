@@ -1,0 +1,62 @@
+"""Schemas: the attribute names that credentials are issued with."""
+
+from typing import Any, Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+from tenants.models import Record, Tenant
+from wallets.models import Wallet
+
+
+class Schema(Record):
+    """A schema that a tenant published or uses."""
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    schema_id = models.CharField(max_length=300)
+    name = models.CharField(max_length=64)
+    version = models.CharField(max_length=64)
+    attribute_names = ArrayField(models.CharField(max_length=256))
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "schema_id"], name="one_schema_per_id"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.schema_id
+
+    @classmethod
+    def record_published(
+        cls, tenant: Tenant, schema_id: str, body: dict[str, Any]
+    ) -> Self:
+        """The tenant's row of a published schema, created if there is none."""
+        schema, _ = cls.objects.get_or_create(
+            tenant=tenant,
+            schema_id=schema_id,
+            defaults={
+                "name": body["name"],
+                "version": body["version"],
+                "attribute_names": body["attrNames"],
+            },
+        )
+        return schema
+
+
+def build_schema_body(
+    tenant: Tenant, name: str, version: str, attribute_names: list[str]
+) -> dict[str, Any]:
+    """The schema of this organization as AnonCreds writes it."""
+    return {
+        "issuerId": organization_wallet(tenant).did,
+        "name": name,
+        "version": version,
+        "attrNames": list(attribute_names),
+    }
+
+
+def organization_wallet(tenant: Tenant) -> Wallet:
+    """The organization's own wallet, whose DID is the issuer of what it publishes."""
+    return Wallet.objects.get(tenant=tenant, is_organization=True)

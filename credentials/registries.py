@@ -1,0 +1,136 @@
+"""Revocation registries: made with their tails files, and published before they are needed."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+
+from credentials.ledgers import ledger_of
+from credentials.ledgers.base import Ledger
+from credentials.models.definition import CredentialDefinition
+from credentials.models.publication import Publication
+from credentials.models.registry import RevocationRegistry
+from credentials.publications import publisher, wait_for_job
+from credentials.tails import store_tails, tails_url
+from wallets import anoncreds
+
+
+def make_registry(
+    definition_id: str, public: dict[str, Any], number: int, size: int
+) -> anoncreds.Registry:
+    """A new registry, its tails file stored. Nothing is published yet.
+
+    public: the definition, as published. number: the registry's own among those of the definition.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        made = anoncreds.create_registry(
+            definition_id, public, public["issuerId"], str(number), size, folder
+        )
+        value = made.public["value"]
+        store_tails(Path(made.tails_path), value["tailsHash"])
+    value["tailsLocation"] = tails_url(value["tailsHash"])
+    return made
+
+
+def publish_registry(
+    ledger: Ledger, definition: dict[str, Any], made: anoncreds.Registry
+) -> str:
+    """Publish the registry with its first status list. definition: as published.
+
+    Returns the id of the registry.
+    """
+    registry_id = ledger.publish_registry(made.public)
+    first_list = anoncreds.create_status_list(
+        definition,
+        registry_id,
+        made.public,
+        made.private,
+        made.public["issuerId"],
+        int(time.time()),
+    )
+    ledger.publish_status_list(first_list)
+    return registry_id
+
+
+@transaction.atomic
+def build_registry(
+    definition: CredentialDefinition, public: dict[str, Any], size: int
+) -> RevocationRegistry:
+    """Make and publish a registry on the local network: about 1.2 ms for each slot.
+
+    public: the definition, as published. It may not be committed yet, so it is not read here: the
+    ledger's cache would keep what a rolled back transaction had published.
+    """
+    ledger = ledger_of(definition.tenant.network)
+    number = definition.registries.count()
+    made = make_registry(definition.definition_id, public, number, size)
+    registry_id = publish_registry(ledger, public, made)
+    return RevocationRegistry.record_published(definition, registry_id, made)
+
+
+def build_next_registry(definition: CredentialDefinition, size: int) -> None:
+    """Build a registry, unless the definition has room by now. One process builds at a time."""
+    started = begin_next_registry(definition, size)
+    if started:
+        job, is_ours = started
+        wait_for_job(job, is_ours)
+
+
+def begin_next_registry(
+    definition: CredentialDefinition, size: int
+) -> tuple[Publication, bool] | None:
+    """Like build_next_registry(), but on a remote ledger only create the job.
+
+    Returns the job and whether this call has its lease; None if there is no job to run.
+    """
+    ledger = ledger_of(definition.tenant.network)
+    public = ledger.definition(definition.definition_id)
+    assert public is not None, "a row is made of a published definition only"
+    with transaction.atomic():
+        # The lock of the definition serialises those who build its registries.
+        rows = CredentialDefinition.objects.select_for_update(no_key=True)
+        rows.get(pk=definition.pk)
+        if RevocationRegistry.has_room(definition):
+            return None
+        if ledger.is_remote:
+            return registry_job(definition, public, size)
+        build_registry(definition, public, size)
+        return None
+
+
+def registry_job(
+    definition: CredentialDefinition, public: dict[str, Any], size: int
+) -> tuple[Publication, bool]:
+    """The job of a definition's next registry, and whether it is leased to this call.
+
+    The caller holds the lock of the definition's row. public: the definition, as published.
+    """
+    jobs = Publication.objects.filter(
+        kind=Publication.Kind.REGISTRY, definition=definition
+    )
+    if pending := jobs.filter(status=Publication.Status.PENDING).first():
+        return pending, False
+    number = 1 + jobs.count()  # number 0 was published with the definition
+    definition_id = definition.definition_id
+    made = make_registry(definition_id, public, number, size)
+    job = Publication.create_leased(
+        definition.tenant,
+        Publication.Kind.REGISTRY,
+        subject=f"{public['issuerId']}:4:{definition_id}:CL_ACCUM:{number}",
+        payload=made._asdict(),
+        definition=definition,
+    )
+    return job, True
+
+
+@publisher(Publication.Kind.REGISTRY)
+def run_registry_job(job: Publication, payload: dict[str, Any]) -> None:
+    made = anoncreds.Registry(**payload)
+    job.record_submission(job.subject)
+    public = job.ledger.definition(job.definition.definition_id)
+    registry_id = publish_registry(job.ledger, public, made)
+    with transaction.atomic():
+        RevocationRegistry.record_published(job.definition, registry_id, made)
+        job.complete(registry_id)

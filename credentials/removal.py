@@ -1,0 +1,45 @@
+"""Deleting credentials, which revokes nothing."""
+
+from django.db import transaction
+from django.db.models import Q
+
+from connections.models import Connection
+from credentials.models.credential import Credential
+from credentials.revocation import publish_before_deletion
+from wallets.models import Wallet
+
+
+def remove_credential(credential: Credential) -> None:
+    """Delete a credential; an open one is declined first."""
+    publish_before_deletion(Credential.objects.filter(pk=credential.pk))
+    connection = credential.connection
+    with transaction.atomic():
+        is_alone = connection and connection.connectionless and connection.hold()
+        if credential.state in Credential.OPEN:
+            credential.decline()
+        credential.delete()
+        # A connectionless connection exists for this exchange only.
+        if is_alone:
+            connection.remove()
+
+
+def purge_credentials(wallet: Wallet, definition_id: str) -> None:
+    """Issuer: delete the finished credentials of a definition."""
+    credentials = Credential.objects.filter(
+        wallet=wallet,
+        role=Credential.Role.ISSUER,
+        definition_id=definition_id,
+        state__in=Credential.FINISHED,
+    )
+    listed = publish_before_deletion(credentials)
+    # One that was revoked since is not listed yet, and stays.
+    credentials = credentials.filter(
+        ~Q(state=Credential.State.REVOKED) | Q(pk__in=listed)
+    )
+    with transaction.atomic():
+        connections = Connection.objects.filter(
+            connectionless=True, credential__in=credentials
+        )
+        for connection in connections:
+            connection.remove()
+        credentials.delete()

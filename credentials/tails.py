@@ -1,0 +1,65 @@
+"""Tails files of revocation registries: stored once by their hash, and never changed."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.base import ContentFile, File
+from django.core.files.storage import default_storage
+
+from agency.core import http, network_reads
+from agency.core.errors import Unavailable
+from wallets import keys
+
+TAILS_HASH = r"[1-9A-HJ-NP-Za-km-z]{40,50}"
+
+
+def tails_name(tails_hash: str) -> str:
+    """The name of the file in the storage that all processes share."""
+    return f"tails/{tails_hash}"
+
+
+def tails_url(tails_hash: str) -> str:
+    return f"{settings.PUBLIC_URL}/tails/{tails_hash}"
+
+
+def store_tails(source: Path, tails_hash: str) -> None:
+    """Copy a file that was made here to where all processes and the public find it."""
+    if default_storage.exists(tails_name(tails_hash)):
+        return
+    with source.open("rb") as file:
+        default_storage.save(tails_name(tails_hash), File(file))
+
+
+def tails_path(public: dict[str, Any]) -> str:
+    """The local file of a published registry, fetched from its issuer once if need be.
+
+    503 `tails_unavailable`, also for a file that does not have the registry's hash.
+    """
+    tails_hash = public["value"]["tailsHash"]
+    if not re.fullmatch(TAILS_HASH, tails_hash):
+        raise Unavailable("tails_unavailable", "The registry names no tails file.")
+    if not default_storage.exists(tails_name(tails_hash)):
+        location = public["value"]["tailsLocation"]
+        network_reads.read_once(location, lambda: fetch_tails(location, tails_hash))
+    return default_storage.path(tails_name(tails_hash))
+
+
+def fetch_tails(location: str, tails_hash: str) -> None:
+    """Download a tails file and store it, if it has the hash."""
+    try:
+        answer = http.get(location, accept="*/*", max_bytes=settings.MAX_TAILS_BYTES)
+    except Unavailable as error:
+        message = f"The issuer's tails file: {error.message}."
+        raise Unavailable("tails_unavailable", message) from None
+    found = keys.encode(hashlib.sha256(answer.body).digest())
+    if answer.status != 200 or not answer.is_complete or found != tails_hash:
+        message = "The issuer's tails file is missing, too large or has another hash."
+        raise Unavailable("tails_unavailable", message)
+    name = tails_name(tails_hash)
+    # Under another name first: readers must never see half of a file.
+    saved = default_storage.save(f"{name}.part", ContentFile(answer.body))
+    os.replace(default_storage.path(saved), default_storage.path(name))
