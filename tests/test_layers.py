@@ -1,39 +1,18 @@
 """The rules that hold for every module: who may import whom, and who may do what."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.measures.source import reachable
+from tests.measures import source
 from tests.support.paths import ROOT
 
-# From the lowest to the highest: a module imports what stands to its left. The longest prefix of a
-# module's name counts.
-LAYERS = (
-    "agency.core",
-    "tenants",
-    "agency.api",
-    "wallets",
-    "webhooks",
-    "connections",
-    "credentials",
-    "verifications",
-    "organizations",
-    "agency",
-)
-PACKAGES = sorted({name.partition(".")[0] for name in LAYERS})
-WIRING = {
-    "admin",
-    "apps",
-    "urls",
-}  # found by Django or the root's routes, imported by nobody else
-ROOF = {
-    "agency",
-    "organizations",
-}  # the packages whose modules may use the APIs of the others
-WHEELS = {
+# The packages whose modules may use the APIs of the others.
+USES_EVERY_API = {"agency", "organizations"}
+# The only files that import a library, so that it can be replaced and audited there.
+LIBRARY_BOUNDARIES = {
     "nacl": {"wallets/keys.py"},
     "base58": {"wallets/keys.py"},
     "anoncreds": {"wallets/anoncreds.py"},
@@ -54,12 +33,11 @@ WHEELS = {
     "qrcode": {"connections/api/qr_codes.py"},
     "PIL": {"tenants/images.py"},
 }
-FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+# The functions that catch every exception, each for the reason beside it.
 CATCH_ALL = {
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
-    "agency/core/workers.py": {
-        "notify_worker"
-    },  # whatever the broker does, the rows are safe
+    # Whatever the broker does, the rows are safe.
+    "agency/core/workers.py": {"notify_worker"},
     "connections/messaging/inbound.py": {"process"},  # the worker's loop
     "connections/messaging/transport.py": {"deliver"},  # the worker's loop
     "credentials/publications.py": {"try_job"},  # the worker's loop
@@ -69,44 +47,15 @@ CATCH_ALL = {
 }
 
 
-def modules() -> dict[str, ast.Module]:
-    paths = [
-        path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
-    ]
-    return {
-        name_of(path): ast.parse(path.read_text())
-        for path in paths
-        if "migrations" not in path.relative_to(ROOT).parts
-    }
-
-
-def name_of(path: Path) -> str:
-    parts = path.relative_to(ROOT).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+MODULES = source.read_modules()
+GRAPH = source.import_graph(MODULES)
+IMPORT_PAIRS = [(name, used) for name in GRAPH for used in sorted(GRAPH[name])]
 
 
 def file_of(module: str) -> str:
     path = Path(*module.split("."))
-    return str(
-        path / "__init__.py" if (ROOT / path).is_dir() else path.with_suffix(".py")
-    )
-
-
-MODULES = modules()
-
-
-def layer_of(module: str) -> int:
-    """The number of the layer; what is only wiring stands right of all."""
-    if module.rpartition(".")[2] in WIRING:
-        return len(LAYERS)
-    return max(
-        (
-            number
-            for number, name in enumerate(LAYERS)
-            if f"{module}.".startswith(f"{name}.")
-        ),
-        key=lambda number: len(LAYERS[number]),
-    )
+    is_package = (ROOT / path).is_dir()
+    return str(path / "__init__.py" if is_package else path.with_suffix(".py"))
 
 
 def is_api(module: str) -> bool:
@@ -114,27 +63,27 @@ def is_api(module: str) -> bool:
     return module.split(".")[1:2] == ["api"]
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
-    """Every module that is imported, also inside functions."""
+def imported_libraries(tree: ast.Module) -> set[str]:
+    """The top-level names of all imports, also of those inside functions."""
+    names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            for alias in node.names:
-                inner = f"{node.module}.{alias.name}"
-                yield inner if inner in MODULES else node.module
+            assert node.level == 0 and node.module, "imports are absolute"
+            names.add(node.module.partition(".")[0])
+    return names
 
 
-def functions_with(tree: ast.Module, found) -> set[str]:
-    """The functions that hold a node for which `found` is true; `` for the module itself."""
-    names = set()
-    for function in ast.walk(tree):
-        if isinstance(function, FUNCTIONS) and any(
-            found(n) for n in ast.walk(function)
-        ):
-            names.add(function.name)
-    return names or ({""} if any(found(node) for node in ast.walk(tree)) else set())
+def functions_with(tree: ast.Module, is_wanted: Callable[[ast.AST], bool]) -> set[str]:
+    """The functions that hold a wanted node; `{""}` if only the module itself does."""
+    names = {
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, source.FUNCTIONS)
+        and any(map(is_wanted, ast.walk(function)))
+    }
+    return names or ({""} if any(map(is_wanted, ast.walk(tree))) else set())
 
 
 def assigns_state(node: ast.AST) -> bool:
@@ -160,31 +109,25 @@ def catches_all(node: ast.AST) -> bool:
     return not kinds.isdisjoint({"Exception", "BaseException"})
 
 
-def arrows() -> Iterator[tuple[str, str]]:
-    """Each import of one module of ours by another."""
-    for module, tree in MODULES.items():
-        names = {name for name in imported(tree) if name in MODULES and name != module}
-        yield from ((module, name) for name in sorted(names))
-
-
-def test_a_module_imports_only_what_stands_to_its_left():
-    assert [pair for pair in arrows() if layer_of(pair[1]) > layer_of(pair[0])] == []
+def test_a_module_imports_only_from_its_own_layer_and_lower_ones():
+    assert source.upward_imports(GRAPH) == []
 
 
 def test_an_api_is_used_by_apis_and_routes_only():
     found = [
         (module, name)
-        for module, name in arrows()
+        for module, name in IMPORT_PAIRS
         if is_api(name) and not name.startswith("agency.")
         if not is_api(module)
-        if module.rpartition(".")[2] != "urls" and module.partition(".")[0] not in ROOF
+        if module.rpartition(".")[2] != "urls"
+        and module.partition(".")[0] not in USES_EVERY_API
     ]
     assert found == []
 
 
 def test_production_imports_nothing_of_a_developers_tools():
     tools = "agency.devtools"
-    found = {module for module, name in arrows() if name.startswith(tools)}
+    found = {module for module, name in IMPORT_PAIRS if name.startswith(tools)}
     assert {module for module in found if not module.startswith(tools)} == {
         "agency.__main__"
     }
@@ -196,42 +139,39 @@ def test_protocol_code_imports_no_django_not_even_through_another_module(package
 
     The packages on the way (`agency/__init__.py` loads Celery) do not count.
     """
-    graph = {module: set() for module in MODULES}
-    for module, name in arrows():
-        graph[module].add(name)
     found = {
         (module, name)
         for module in MODULES
         if f"{module}.".startswith(f"{package}.")
-        for name in reachable(module, graph) | {module}
-        if "django" in heads(MODULES[name])
+        for name in source.reachable(module, GRAPH) | {module}
+        if "django" in imported_libraries(MODULES[name].tree)
     }
     assert found == set()
 
 
-def test_every_boundary_is_where_it_is_said_to_be():
-    found = {file_of(module): heads(tree) for module, tree in MODULES.items()}
-    for wheel, files in WHEELS.items():
-        assert {file for file, wheels in found.items() if wheel in wheels} == files, (
-            wheel
-        )
-
-
-def heads(tree):
-    return {name.split(".")[0] for name in imported(tree)}
+@pytest.mark.parametrize("library", LIBRARY_BOUNDARIES)
+def test_a_library_is_imported_by_its_boundary_files_only(library):
+    found = {
+        file_of(name)
+        for name, module in MODULES.items()
+        if library in imported_libraries(module.tree)
+    }
+    assert found == LIBRARY_BOUNDARIES[library]
 
 
 def test_nothing_but_move_assigns_a_state():
     found = {
-        module: functions_with(tree, assigns_state) for module, tree in MODULES.items()
+        name: functions_with(module.tree, assigns_state)
+        for name, module in MODULES.items()
+        if name != "agency.core.states"
     }
-    del found["agency.core.states"]
-    assert {module: names for module, names in found.items() if names} == {}
+    assert {name: functions for name, functions in found.items() if functions} == {}
 
 
-def test_only_the_worker_loop_and_the_health_check_catch_everything():
+def test_only_the_listed_functions_catch_every_exception():
     found = {
-        file_of(m): functions_with(tree, catches_all) for m, tree in MODULES.items()
+        file_of(name): functions_with(module.tree, catches_all)
+        for name, module in MODULES.items()
     }
     assert {file: names for file, names in found.items() if names} == CATCH_ALL
 

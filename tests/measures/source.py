@@ -8,15 +8,17 @@ import io
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-# From the lowest to the highest: a module imports what stands to its left (see test_layers.py).
+from tests.support.paths import ROOT
+
+# From the lowest to the highest: a module imports from its own layer and those to its
+# left. The longest prefix of a module's name counts.
 LAYERS = (
     "agency.core", "tenants", "agency.api", "wallets", "webhooks", "connections", "credentials",
     "verifications", "organizations", "agency",
 )  # fmt: skip
+# Found by Django or by the routes of the root; no other module imports these.
 WIRING = ("admin", "apps", "urls")
 PACKAGES = sorted({name.partition(".")[0] for name in LAYERS})
 LONG_LINE, LONG_FILE, MANY = 88, 350, 6
@@ -103,7 +105,7 @@ def reachable(start: str, graph: dict[str, set[str]]) -> set[str]:
 
 
 def layer_of(module: str) -> int:
-    """By the longest prefix; what is only wiring stands right of all."""
+    """The number of the module's layer; wiring stands to the right of all layers."""
     if module.rpartition(".")[2] in WIRING:
         return len(LAYERS)
     return max(

@@ -13,7 +13,8 @@ from typing import Any
 
 from agency.devtools.embedded import throw_away
 from agency.devtools.run import DEVELOPER_SETTINGS
-from tests.measures.source import PACKAGES, ROOT
+from tests.measures.source import PACKAGES
+from tests.support.paths import ROOT
 
 DRIVER = f"{ROOT / 'agency' / 'core' / 'database'}{os.sep}"
 FOLDERS = tuple(f"{ROOT / package}{os.sep}" for package in PACKAGES)
