@@ -4,8 +4,8 @@ from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 
-# What a developer's machine and tests need; on a server each takes a protection away.
-NOT_FOR_PRODUCTION = {
+# Settings for a developer's machine and tests. On a server each removes a protection.
+DEVELOPER_SETTINGS = {
     "agency.W001": (
         "OUTGOING_ALLOW_LOOPBACK",
         True,
@@ -35,31 +35,32 @@ class AgencyConfig(AppConfig):
         checks.register(check_developer_settings, deploy=True)
         checks.register(check_database, checks.Tags.database)
         for signal in (worker_init, beat_init):
-            signal.connect(startup.require)
+            signal.connect(startup.check_or_exit)
 
 
 def check_developer_settings(app_configs, **kwargs):
-    """agency.W001 to W003. DEBUG has a warning of Django's, security.W018."""
+    """agency.W001 to W003. For DEBUG Django has its own warning, security.W018."""
     return [
         checks.Warning(
             f"{name} is {value}. {consequence}",
             hint=f"Unset {name} on a server that others reach.",
             id=check_id,
         )
-        for check_id, (name, value, consequence) in NOT_FOR_PRODUCTION.items()
+        for check_id, (name, value, consequence) in DEVELOPER_SETTINGS.items()
         if getattr(settings, name) is value
     ]
 
 
 def check_database(databases=None, **kwargs):
-    """agency.E001: the master key is not the one the database was sealed with.
-    agency.E003: a pooler in between does not keep sessions."""
+    """agency.E001: the master key is not the one that sealed the database.
+    agency.E003: a pooler does not keep sessions.
+    """
     from agency.ops import startup
 
-    return list(complaints(startup.CHECKS)) if databases else []
+    return list(failed_checks(startup.CHECKS)) if databases else []
 
 
-def complaints(named):
+def failed_checks(named):
     for name, check in named.items():
         try:
             check()

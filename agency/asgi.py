@@ -1,4 +1,4 @@
-"""What the stream process serves. Like agency/wsgi.py, it is imported by the server only."""
+"""The application of the stream process. Only its server imports this module."""
 
 import os
 
@@ -16,6 +16,6 @@ from agency.ops import startup  # noqa: E402  (these import models)
 from agency.server.cors import ASGIMiddleware  # noqa: E402
 from agency.server.stream import Application  # noqa: E402
 
-startup.require()
+startup.check_or_exit()
 application = ASGIMiddleware(Application())
 log_start("stream")

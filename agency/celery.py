@@ -1,4 +1,4 @@
-"""The Celery app. Tasks find their work as due rows; they take no arguments but ids."""
+"""The Celery app. Tasks find their work in rows; their only arguments are ids."""
 
 import os
 

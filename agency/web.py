@@ -1,4 +1,4 @@
-"""What the web process serves. Like agency/wsgi.py, it is imported by the server only."""
+"""The application of the web process. Only its server imports this module."""
 
 import os
 
@@ -13,8 +13,8 @@ end_with_master()
 django.setup()
 
 from agency.ops import startup  # noqa: E402  (these import models)
-from agency.server.web import Web  # noqa: E402
+from agency.server.web import WebApplication  # noqa: E402
 
-startup.require()
-application = Web()
+startup.check_or_exit()
+application = WebApplication()
 log_start("web")

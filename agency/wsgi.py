@@ -12,5 +12,5 @@ application = get_wsgi_application()
 
 from agency.ops import startup  # noqa: E402  (it imports models)
 
-startup.require()
+startup.check_or_exit()
 log_start("web")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from agency.devtools.supervisor import Supervisor, commands
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 
 
 def free_port():
@@ -31,7 +31,7 @@ def running(*names, **environment):
     try:
         for name in names:
             product.start(name, commands()[name])
-        wait_for(lambda: is_well(port, url), product)
+        wait_for(lambda: probe_health(port, url), product)
         yield url
     finally:
         product.stop()

@@ -22,7 +22,7 @@ import psutil
 from django.db import connection
 
 from agency.devtools.supervisor import commands
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 from bench.product import free_port
 from connections.models import Connection
 from organizations.provisioning import create_organization
@@ -52,7 +52,7 @@ def serving():
     command = ["/bin/sh", "-c", f"exec {commands()['stream']}"]
     stream = subprocess.Popen(command, env=environment)
     try:
-        while not is_well(port, f"http://127.0.0.1:{port}"):
+        while not probe_health(port, f"http://127.0.0.1:{port}"):
             time.sleep(0.1)
         yield port, worker_of(stream)
     finally:

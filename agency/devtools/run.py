@@ -24,7 +24,7 @@ from agency.devtools.embedded import SIGNALS, postgres, valkey
 from agency.devtools.embedded.home import Failed, hold, new_master_key
 from agency.devtools.supervisor import Ended, Supervisor, commands, say, sweep
 from agency.devtools.var import DEMO, ENVIRONMENT, VAR, remembered
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 SECONDS_TO_START = 120
@@ -253,7 +253,7 @@ def start_services(supervisor: Supervisor, port: int) -> None:
     started = time.monotonic()
     for name in SERVICES:
         supervisor.start(name, commands()[name])
-    while not is_well(port, supervisor.environment["PUBLIC_URL"]):
+    while not probe_health(port, supervisor.environment["PUBLIC_URL"]):
         if time.monotonic() - started > SECONDS_TO_START:
             raise Failed(
                 f"The web server did not answer within {SECONDS_TO_START} seconds."

@@ -1,4 +1,4 @@
-"""When periodic tasks run: a schedule in memory, with nothing to keep in a file or to lock."""
+"""The scheduler of periodic tasks: in memory, without a file and without locks."""
 
 from datetime import UTC, datetime
 
@@ -8,11 +8,11 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 class Scheduler(beat.Scheduler):
-    """Every task is due when the beat starts, and then each time its interval has passed.
+    """Every task is due when beat starts, and then after each interval.
 
-    So a beat that is restarted more often than an hour still runs the hourly tasks, and any number
-    of beats may run: a task takes rows that are due, which no two workers take, and `expires`
-    drops what no worker has taken within the interval.
+    So the hourly tasks run even if beat restarts every few minutes. Several beats may run:
+    tasks claim rows that are due, which no two workers can claim, and `expires` drops a
+    task that no worker has started within the interval.
     """
 
     def setup_schedule(self) -> None:

@@ -1,13 +1,13 @@
 """The database schema that this version needs, and how the schema of a database differs from it.
 
-The names of applied migrations do not tell what a table looks like: a migration that was changed
-after it was applied leaves its name and the old table. So `schema.json` describes our tables as
-the migrations of this version make them, and readiness compares. `manage.py check_schema --write`
-writes the file anew, from a migrated database, after a migration was added.
+The names of applied migrations do not prove what a table looks like: a migration that was
+edited after it was applied leaves the old table. So `schema.json` describes our tables as the
+migrations of this version create them, and readiness compares. After a new migration,
+`manage.py check_schema --write` writes the file from a migrated database.
 
-Compared is what PostgreSQL 14 to 18 describe in the same words: columns with type and nullability,
-constraints and indexes with their columns. The expressions of checks and partial indexes are not,
-as PostgreSQL prints them differently from version to version.
+The comparison covers what PostgreSQL 14 to 18 describe in the same words: columns with type
+and nullability, constraints and indexes with their columns. It leaves out the expressions of
+checks and partial indexes, which PostgreSQL prints differently from version to version.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 from django.apps import apps
 from django.db import connection
 
-FILE = Path(__file__).with_name("schema.json")
+SCHEMA_FILE = Path(__file__).with_name("schema.json")
 APPS = ("tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
 
 # One row for each part of a table: (table, kind, name, description).
@@ -57,8 +57,8 @@ JOIN pg_class indexes ON indexes.oid = indexrelid
 Schema = dict[str, dict[str, dict[str, str]]]  # {table: {kind: {name: description}}}
 
 
-def actual() -> Schema:
-    """Our tables as the database has them. One query."""
+def read_schema() -> Schema:
+    """The schema of our tables in the database. One query."""
     names = [
         model._meta.db_table
         for app in APPS
@@ -73,24 +73,24 @@ def actual() -> Schema:
 
 
 @cache
-def expected() -> Schema:
-    return json.loads(FILE.read_text())
+def expected_schema() -> Schema:
+    return json.loads(SCHEMA_FILE.read_text())
 
 
-def write(schema: Schema) -> None:
-    FILE.write_text(
+def write_schema(schema: Schema) -> None:
+    SCHEMA_FILE.write_text(
         json.dumps(schema, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
     )
 
 
-def differences(wanted: Schema, found: Schema) -> list[str]:
-    """What is missing in `found` or other than wanted, each in a few words.
+def find_differences(expected: Schema, found: Schema) -> list[str]:
+    """What `found` lacks or has otherwise, one line each.
 
-    More than is wanted is no difference: during an upgrade the database is ahead of the code that
-    still runs.
+    Additional tables and columns are no difference: during an upgrade the database is
+    ahead of the code that still runs.
     """
     lines = []
-    for table, kinds in wanted.items():
+    for table, kinds in expected.items():
         if table not in found:
             lines.append(f"there is no table {table}")
             continue

@@ -1,4 +1,4 @@
-"""What `manage.py check --deploy` says of settings that start, yet do not do what they should."""
+"""Warnings of `manage.py check --deploy` about settings that are valid but incomplete."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.core import checks
 
 @checks.register(deploy=True)
 def check_mail(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
-    """agency.W010: nobody can be sent mail."""
+    """agency.W010: no mail can be sent."""
     if settings.EMAIL_URL:
         return []
     return [
@@ -23,7 +23,7 @@ def check_mail(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
 
 @checks.register(deploy=True)
 def check_tls_proxy(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
-    """agency.W011: https cannot be told from http."""
+    """agency.W011: https requests look like http."""
     if settings.TRUST_PROXY or not settings.SECURE:
         return []
     return [

@@ -1,4 +1,4 @@
-"""Whether the service lives, and whether it can work."""
+"""Health checks: liveness (`/health`) and readiness (`/health/ready`)."""
 
 from concurrent.futures import wait
 
@@ -16,16 +16,16 @@ from agency import __version__
 from agency.core.errors import NotReady
 from agency.ops import database_schema, probes, startup
 from agency.ops.probes import Probe
-from agency.ops.queues import queues
+from agency.ops.queues import read_queues
 
 
 class Readiness(serializers.Serializer):
     version = serializers.CharField()
-    database = serializers.CharField()
+    check_database = serializers.CharField()
     masterKey = serializers.CharField()
-    migrations = serializers.CharField()
-    broker = serializers.CharField()
-    queues = serializers.CharField()
+    check_migrations = serializers.CharField()
+    check_broker = serializers.CharField()
+    read_queues = serializers.CharField()
 
 
 @extend_schema(tags=["Health"], auth=[])
@@ -75,56 +75,56 @@ class Health(viewsets.ViewSet):
         ],
     )
     def ready(self, request):
-        found = answers()
+        found = run_probes()
         broken = {name: [found[name]] for name in CHECKS if found[name] != "ok"}
         if broken:
             raise NotReady(f"Not ready: {', '.join(broken)}.", broken)
         return Response({"version": __version__, **found})
 
 
-def answers():
-    """Of all probes, within their patience, by name: `ok` or what is wrong."""
-    asked = {name: probe.start() for name, probe in PROBES.items()}
-    wait(asked.values(), probes.PATIENCE)
-    return {name: text(future) for name, future in asked.items()}
+def run_probes():
+    """The results of all probes by name: `ok` or what is wrong. Takes 1.5 s at most."""
+    futures = {name: probe.start() for name, probe in PROBES.items()}
+    wait(futures.values(), probes.TIMEOUT_SECONDS)
+    return {name: describe_result(future) for name, future in futures.items()}
 
 
-def text(future):
+def describe_result(future):
     if not future.done():
-        return f"no answer within {probes.PATIENCE} s"
+        return f"no answer within {probes.TIMEOUT_SECONDS} s"
     error = future.exception()
     if isinstance(error, ImproperlyConfigured):
         return str(error)
     return type(error).__name__ if error else future.result() or "ok"
 
 
-def database():
+def check_database():
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     startup.check_sessions()
 
 
-def migrations():
+def check_migrations():
     executor = MigrationExecutor(connection)
     missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if missing:
         return f"{len(missing)} not applied: run manage.py migrate"
-    return wrong_schema()
+    return compare_schema()
 
 
-def wrong_schema():
+def compare_schema():
     """What the tables lack although all migrations are applied, in one sentence.
 
-    A process that found its tables once does not look again: while the next version migrates the
-    database, this one goes on to serve.
+    A process that found the right schema once does not compare again: it goes on to serve
+    while the next version migrates the database.
     """
-    global has_found_its_schema
-    if has_found_its_schema:
+    global schema_is_right
+    if schema_is_right:
         return None
-    lines = database_schema.differences(
-        database_schema.expected(), database_schema.actual()
+    lines = database_schema.find_differences(
+        database_schema.expected_schema(), database_schema.read_schema()
     )
-    has_found_its_schema = not lines
+    schema_is_right = not lines
     if not lines:
         return None
     more = f" (and {len(lines) - 1} more: manage.py check_schema)" if lines[1:] else ""
@@ -134,26 +134,29 @@ def wrong_schema():
     )
 
 
-def broker():
+def check_broker():
     with Connection(settings.CELERY_BROKER_URL, connect_timeout=2) as broker:
         broker.ensure_connection(max_retries=1, timeout=2)
 
 
-def lateness():
-    """What is late is the workers' fault: this process can serve nevertheless."""
+def describe_late_queues():
+    """Which queues are late, if any. This process can serve nevertheless."""
     late = [
         f"{queue.name} is {queue.oldest:.0f} s late"
-        for queue in queues()
+        for queue in read_queues()
         if queue.is_late
     ]
     return f"degraded: {', '.join(late)}" if late else None
 
 
-has_found_its_schema = False
+schema_is_right = False
 CHECKS = {
-    "database": database,
+    "database": check_database,
     "masterKey": startup.check_master_key,
-    "migrations": migrations,
-    "broker": broker,
+    "migrations": check_migrations,
+    "broker": check_broker,
 }
-PROBES = {name: Probe(check) for name, check in {**CHECKS, "queues": lateness}.items()}
+PROBES = {
+    name: Probe(check)
+    for name, check in {**CHECKS, "queues": describe_late_queues}.items()
+}

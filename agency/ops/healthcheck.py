@@ -1,6 +1,6 @@
-"""Asks a server on this machine whether it is well: exit code 0 if so. No Django here.
+"""Probes a server on this machine: exit code 0 if it is healthy. No Django here.
 
-python -m agency.healthcheck [PORT]     without it, the web server's
+python -m agency.ops.healthcheck [PORT]     default: the port of the web server
 """
 
 import http.client
@@ -9,8 +9,8 @@ import sys
 from urllib.parse import urlsplit
 
 
-def is_well(port: int, public_url: str) -> bool:
-    """Whether GET /health answers 200, asked as if through the proxy of `public_url`."""
+def probe_health(port: int, public_url: str) -> bool:
+    """Whether GET /health responds 200, with the headers of the proxy of `public_url`."""
     public = urlsplit(public_url)
     headers = {"Host": public.netloc, "X-Forwarded-Proto": public.scheme}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
@@ -27,4 +27,4 @@ if __name__ == "__main__":
     web = os.environ.get("PORT", "8000")
     public_url = os.environ.get("PUBLIC_URL", f"http://127.0.0.1:{web}")
     port = int(sys.argv[1] if len(sys.argv) > 1 else web)
-    sys.exit(0 if is_well(port, public_url) else 1)
+    sys.exit(0 if probe_health(port, public_url) else 1)

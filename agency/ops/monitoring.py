@@ -1,4 +1,4 @@
-"""What operators see of the processes and queues: `GET /metrics`, and a page of the admin."""
+"""Monitoring for operators: `GET /metrics`, and the page of queues in the admin."""
 
 import hmac
 from collections.abc import Iterator
@@ -15,11 +15,11 @@ from prometheus_client.registry import Collector
 
 from agency.core import metrics
 from agency.ops import queues
-from agency.ops.probes import PATIENCE, Probe
+from agency.ops.probes import TIMEOUT_SECONDS, Probe
 
 
-class Database(Collector):
-    """What the tables tell, asked anew for each answer: the same from every process."""
+class DatabaseCollector(Collector):
+    """Metrics read from the tables for each request: the same from every process."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
@@ -28,13 +28,13 @@ class Database(Collector):
             "Definition keys made ahead of need.",
             labels=["attributes"],
         )
-        for attributes, number in sorted(queues.spare_keys().items()):
+        for attributes, number in sorted(queues.count_spare_keys().items()):
             pool.add_metric([str(attributes)], number)
         yield pool
         yield GaugeMetricFamily(
             "agency_registries_wanted",
             "Definitions whose next revocation registry is being built.",
-            queues.registries_wanted(),
+            queues.count_registries_wanted(),
         )
 
 
@@ -49,25 +49,25 @@ def queue_gauges() -> list[GaugeMetricFamily]:
         name: GaugeMetricFamily(f"agency_queue_{name}", text, labels=["queue"])
         for name, text in texts.items()
     }
-    for queue in queues.queues():
+    for queue in queues.read_queues():
         found = (queue.waiting, queue.due, queue.oldest, queue.exhausted)
         for gauge, figure in zip(gauges.values(), found, strict=True):
             gauge.add_metric([queue.name], figure)
     return list(gauges.values())
 
 
-def tables() -> bytes:
+def database_metrics() -> bytes:
     registry = CollectorRegistry()
-    registry.register(Database())
+    registry.register(DatabaseCollector())
     return generate_latest(registry)
 
 
-TABLES = Probe(tables)
+DATABASE_PROBE = Probe(database_metrics)
 
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """404 without METRICS_TOKEN; 401 unless the caller bears it. 503 when the database is away."""
+    """404 without METRICS_TOKEN, 401 without it as bearer token, 503 without the database."""
     if not settings.METRICS_TOKEN:
         raise Http404
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -75,8 +75,8 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     if scheme.lower() != "bearer" or not known:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     try:
-        text = generate_latest(metrics.host_registry()) + TABLES.start().result(
-            PATIENCE
+        text = generate_latest(metrics.host_registry()) + DATABASE_PROBE.start().result(
+            TIMEOUT_SECONDS
         )
     except (DatabaseError, InterfaceError, TimeoutError):
         return HttpResponse(
@@ -87,12 +87,12 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def queues_page(request: HttpRequest) -> HttpResponse:
-    """Behind admin_view: for staff. No organization's data is in it."""
+    """The page of queues, for staff (admin_view). It shows no data of organizations."""
     context = admin.site.each_context(request) | {
         "title": "Queues",
-        "queues": queues.queues(),
-        "limit": queues.LIMIT,
-        "spare_keys": dict(sorted(queues.spare_keys().items())),
-        "registries_wanted": queues.registries_wanted(),
+        "queues": queues.read_queues(),
+        "limit": queues.MAX_COUNTED,
+        "spare_keys": dict(sorted(queues.count_spare_keys().items())),
+        "registries_wanted": queues.count_registries_wanted(),
     }
     return TemplateResponse(request, "admin/queues.html", context)

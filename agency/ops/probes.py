@@ -1,4 +1,4 @@
-"""Questions whose answer is awaited for a bounded time, whatever hangs."""
+"""Probes of other services, which respond within a limited time even if one hangs."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -7,37 +7,38 @@ from typing import Generic, TypeVar
 
 from django.db import connection
 
-# Seconds: so readiness and metrics answer within two.
-PATIENCE = 1.5
+# So readiness and metrics respond within two seconds.
+TIMEOUT_SECONDS = 1.5
 
 T = TypeVar("T")
 
 
 class Probe(Generic[T]):
-    """Asks in a thread of its own. As long as an answer is open it is not asked again: a part that
-    hangs costs one thread, which does not keep the process from ending."""
+    """Runs a check in a thread of its own, and not again while it is running.
 
-    def __init__(self, ask: Callable[[], T]) -> None:
-        self.ask = ask
-        self.open: Future[T] | None = None
+    So a service that hangs costs one thread, a daemon, which does not keep the process
+    from ending.
+    """
+
+    def __init__(self, check: Callable[[], T]) -> None:
+        self.check = check
+        self.future: Future[T] | None = None
         self.lock = Lock()
 
     def start(self) -> Future[T]:
-        """The answer to come: await it with PATIENCE."""
+        """The future result: wait for it for TIMEOUT_SECONDS."""
         with self.lock:
-            if self.open is None or self.open.done():
-                self.open = Future()
-                Thread(target=self.run, args=[self.open], daemon=True).start()
-            return self.open
+            if self.future is None or self.future.done():
+                self.future = Future()
+                Thread(target=self.run, args=[self.future], daemon=True).start()
+            return self.future
 
     def run(self, future: Future[T]) -> None:
         try:
-            answer = self.ask()
-        except (
-            Exception
-        ) as error:  # whatever it is, those who wait for the answer get it
+            result = self.check()
+        except Exception as error:  # those who wait for the result get it
             connection.close()
             future.set_exception(error)
         else:
             connection.close()
-            future.set_result(answer)
+            future.set_result(result)

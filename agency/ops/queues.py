@@ -1,7 +1,8 @@
-"""How the queues fare, told by the database itself: cheap enough to ask every few seconds.
+"""The figures of all queues, read from the database.
 
-A queue is a table of agency.delivery.Delivery. No figure counts more than LIMIT rows, and no query
-takes longer than PATIENCE.
+They are cheap enough for every few seconds: no figure counts more than MAX_COUNTED rows,
+and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is the table of a
+QueuedJob (agency/core/queued_jobs.py).
 """
 
 from collections.abc import Iterator
@@ -19,53 +20,57 @@ from connections.models import OutboundMessage
 from credentials.models import CredentialDefinition
 from wallets.models import SpareKey
 from webhooks.delivery.endpoints import SLOW_LIMIT
-from webhooks.models import Delivery as Call
+from webhooks.models import Delivery
 
-LIMIT = 10_000
-PATIENCE = 2000  # milliseconds
-LATE = 60  # seconds: a queue whose oldest due row is older is late
+MAX_COUNTED = 10_000
+STATEMENT_TIMEOUT_MS = 2000
+# A queue whose oldest due row is due for longer is late.
+LATE_AFTER_SECONDS = 60
 
 
 class Queue(NamedTuple):
-    """Figures of one table. `oldest` is how many seconds ago the oldest due row became due."""
+    """The figures of one queue. oldest: seconds since the oldest due row became due."""
 
     name: str
     waiting: int
-    due: int
+    due_rows: int
     oldest: float
     exhausted: int
 
     @property
     def is_late(self) -> bool:
-        return self.oldest > LATE
+        return self.oldest > LATE_AFTER_SECONDS
 
 
-def queues() -> list[Queue]:
-    with bounded():
-        return [queue(model) for model in models()]
+def read_queues() -> list[Queue]:
+    with limited_statements():
+        return [read_queue(model) for model in queue_models()]
 
 
-def models() -> list[type[QueuedJob]]:
+def queue_models() -> list[type[QueuedJob]]:
     return [model for model in apps.get_models() if issubclass(model, QueuedJob)]
 
 
-def queue(model: type[QueuedJob]) -> Queue:
-    rows, Status = model.objects.order_by(), model.Status
+def read_queue(model: type[QueuedJob]) -> Queue:
+    rows = model.objects.order_by()
     now = timezone.now()
-    first = due(model).order_by("due_at").values_list("due_at", flat=True).first()
+    first = due_rows(model).order_by("due_at").values_list("due_at", flat=True).first()
     return Queue(
         model._meta.label,
-        counted(rows.filter(status=Status.PENDING)),
-        counted(due(model)),
+        count_rows(rows.filter(status=model.Status.PENDING)),
+        count_rows(due_rows(model)),
         (now - first).total_seconds() if first else 0.0,
-        counted(rows.filter(status=Status.EXHAUSTED)),
+        count_rows(rows.filter(status=model.Status.EXHAUSTED)),
     )
 
 
-def due(model: type[QueuedJob]) -> QuerySet:
-    """What a worker would take now. What is kept back because its receiver hangs is not late."""
+def due_rows(model: type[QueuedJob]) -> QuerySet:
+    """The rows that a worker would claim now.
+
+    Rows that wait because their receiver hangs are left out: no worker is late with them.
+    """
     rows = model.due()
-    if model is Call:
+    if model is Delivery:
         rows = rows.filter(webhook__is_enabled=True, webhook__strikes__lt=SLOW_LIMIT)
         rows = rows.filter(webhook__timeouts__lt=SLOW_LIMIT)
     if model is OutboundMessage:
@@ -74,25 +79,25 @@ def due(model: type[QueuedJob]) -> QuerySet:
     return rows
 
 
-def counted(rows: QuerySet) -> int:
-    return rows.order_by()[:LIMIT].count()
+def count_rows(rows: QuerySet) -> int:
+    return rows.order_by()[:MAX_COUNTED].count()
 
 
-def spare_keys() -> dict[int, int]:
-    """Keys in the pool by number of attributes, those that are missing included."""
+def count_spare_keys() -> dict[int, int]:
+    """The number of spare keys by number of attributes; 0 for those that are missing."""
     found = SpareKey.objects.order_by().values_list("attributes").annotate(Count("pk"))
     return dict.fromkeys(settings.KEY_POOL_ATTRIBUTES, 0) | dict(found)
 
 
-def registries_wanted() -> int:
-    """Definitions whose revocation registries are nearly full: their next is being built."""
-    with bounded():
+def count_registries_wanted() -> int:
+    """How many definitions need their next revocation registry, which is being built."""
+    with limited_statements():
         return CredentialDefinition.nearly_full().count()
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
-    """Queries inside are given up after PATIENCE."""
+def limited_statements() -> Iterator[None]:
+    """Statements in the block are cancelled after STATEMENT_TIMEOUT_MS."""
     with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute(f"SET LOCAL statement_timeout = {PATIENCE}")
+        cursor.execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
         yield

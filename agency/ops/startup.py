@@ -1,6 +1,7 @@
-"""What must be right before a process serves. Each check raises ImproperlyConfigured.
+"""Checks before a process serves. Each raises ImproperlyConfigured.
 
-The same sentences end a process that starts, `migrate` (as system checks), and readiness.
+Their messages are printed by a process that does not start, by `migrate` (as system
+checks), and by readiness.
 """
 
 import logging
@@ -23,7 +24,7 @@ def check_master_key() -> None:
 
 
 def check_sessions() -> None:
-    """A pooler in between must keep sessions."""
+    """A pooler between Agency and PostgreSQL must keep sessions."""
     connection.ensure_connection()
     with connection.wrap_database_errors:
         if not sessions.are_kept(
@@ -32,15 +33,15 @@ def check_sessions() -> None:
             raise ImproperlyConfigured(sessions.NOT_KEPT)
 
 
-# By the ids of the system checks
+# By the id of the system check.
 CHECKS = {"agency.E001": check_master_key, "agency.E003": check_sessions}
 
 
-def require(**signal: Any) -> None:
-    """Ends the process with a sentence unless all is right. It starts without PostgreSQL too:
-    then readiness says what is wrong later.
+def check_or_exit(**signal: Any) -> None:
+    """Exit with the message of a check that fails.
 
-    SystemExit, as Celery only logs an exception of a handler of its signals.
+    A process may start while PostgreSQL is out of reach; readiness reports it then.
+    Raises SystemExit, as Celery only logs other exceptions of a signal handler.
     """
     try:
         for check in CHECKS.values():
@@ -50,6 +51,6 @@ def require(**signal: Any) -> None:
     except (DatabaseError, InterfaceError) as error:
         if not is_outage(error):
             raise
-        logger.error("PostgreSQL is out of reach, everything waits for it: %s", error)
+        logger.error("PostgreSQL is out of reach; this process waits for it: %s", error)
     finally:
         connection.close()

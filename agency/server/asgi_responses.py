@@ -1,4 +1,4 @@
-"""Answers that ASGI applications send without Django and without a thread."""
+"""Responses that the ASGI applications send without Django and without a thread."""
 
 import json
 from collections.abc import Awaitable, Callable
@@ -12,21 +12,21 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 Header = tuple[bytes, bytes]
 
 
-async def start_answer(send: Send, status: int, headers: list[Header]) -> None:
+async def start_response(send: Send, status: int, headers: list[Header]) -> None:
     await send({"type": "http.response.start", "status": status, "headers": headers})
 
 
-async def send_answer(
+async def send_response(
     send: Send, status: int, body: bytes, content_type: bytes, *headers: Header
 ) -> None:
-    """The whole answer, never cached, with an id like that of every request."""
+    """Send a whole response, with `Cache-Control: no-store` and a new request id."""
     own = [
         (b"content-type", content_type),
         (b"content-length", str(len(body)).encode()),
         (b"cache-control", b"no-store"),
         new_request_id(),
     ]
-    await start_answer(send, status, [*own, *headers])
+    await start_response(send, status, [*own, *headers])
     await send({"type": "http.response.body", "body": body})
 
 
@@ -38,12 +38,12 @@ async def send_problem(
     *headers: Header,
     errors: dict[str, list[str]] | None = None,
 ) -> None:
-    """The one shape of errors: `{"code", "message"}`, with `errors` by field."""
-    problem = {"code": code, "message": message} | (
-        {"errors": errors} if errors else {}
-    )
+    """Send an error: `{"code", "message"}`, with `errors` by field."""
+    problem: dict[str, Any] = {"code": code, "message": message}
+    if errors:
+        problem["errors"] = errors
     body = json.dumps(problem).encode()
-    await send_answer(send, status, body, b"application/json", *headers)
+    await send_response(send, status, body, b"application/json", *headers)
 
 
 def new_request_id() -> Header:
@@ -51,6 +51,6 @@ def new_request_id() -> Header:
 
 
 async def wait_for_disconnect(receive: Receive) -> None:
-    """Returns when the client has closed its connection."""
+    """Return when the client has closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,8 +1,8 @@
 """Cross-Origin Resource Sharing: which pages on other origins may call the API from a browser.
 
-CORS_ORIGINS lists the origins that may call the API. What is public anyway (short links, the
-ledger, tails, health) may be read from every origin. The pages of the studio and of the admin are
-never opened to another origin: they work with a session.
+CORS_ORIGINS lists the origins that may call the API. Every origin may read what is public
+(short links, the ledger, tails, health). No other origin may use the pages of the studio and
+of the admin, as they authenticate with a session.
 """
 
 import io
@@ -31,7 +31,7 @@ def is_public(request: HttpRequest) -> bool:
 
 
 def allow_public(sender: object, request: HttpRequest, **_: object) -> bool:
-    """The package asks whether this request is allowed whatever its origin."""
+    """Tell django-cors-headers whether any origin may make this request."""
     return is_public(request)
 
 
@@ -39,21 +39,22 @@ check_request_enabled.connect(allow_public, dispatch_uid="agency.server.cors")
 
 
 class Middleware(CorsMiddleware):
-    """Stands outside of all that can answer, so that pages can read refusals too."""
+    """The outermost middleware that responds, so that pages can read error responses too."""
 
     def add_response_headers(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         super().add_response_headers(request, response)
         if is_public(request):
-            # Also without an Origin: shared caches keep tails, for those who send one later.
+            # Also without Origin: a shared cache may serve the response to a page later.
             response[ACCESS_CONTROL_ALLOW_ORIGIN] = "*"
         return response
 
 
 class ASGIMiddleware:
-    """The same for an ASGI application that answers without Django: it answers preflights, and
-    adds to each answer the headers that are not there yet.
+    """CORS for an ASGI application without Django.
+
+    It responds to preflight requests, and adds missing headers to other responses.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class ASGIMiddleware:
         if scope["type"] != "http":
             await self.application(scope, receive, send)
             return
-        preflight, headers = judged(scope)
+        preflight, headers = check_cors(scope)
         if preflight:
             start = {"type": "http.response.start", "status": 200, "headers": headers}
             await send(start)
@@ -74,14 +75,16 @@ class ASGIMiddleware:
 
         async def send_with_headers(message: dict[str, Any]) -> None:
             if message["type"] == "http.response.start":
-                message = message | {"headers": added(message["headers"], headers)}
+                message = message | {
+                    "headers": add_missing_headers(message["headers"], headers)
+                }
             await send(message)
 
         await self.application(scope, receive, send_with_headers)
 
 
-def judged(scope: Scope) -> tuple[bool, Headers]:
-    """Whether this is a preflight, and the headers of CORS for its answer."""
+def check_cors(scope: Scope) -> tuple[bool, Headers]:
+    """Whether this is a preflight request, and the CORS headers of its response."""
     middleware = Middleware(lambda request: HttpResponse())
     request = ASGIRequest(scope, io.BytesIO())
     preflight = middleware.check_preflight(request)
@@ -94,6 +97,6 @@ def judged(scope: Scope) -> tuple[bool, Headers]:
     return preflight is not None, headers
 
 
-def added(headers: Headers, missing: Headers) -> Headers:
+def add_missing_headers(headers: Headers, missing: Headers) -> Headers:
     present = {name.lower() for name, _ in headers} - {b"vary"}  # which may come twice
-    return [*headers, *(one for one in missing if one[0] not in present)]
+    return [*headers, *(header for header in missing if header[0] not in present)]

@@ -1,4 +1,4 @@
-"""Middleware: the request id, bounds on what a request may carry, what is kept and loaded."""
+"""Middleware: request ids, limits on bodies, response headers, database outages."""
 
 import io
 import logging
@@ -18,8 +18,8 @@ from agency.core.database.base import is_caused_by_outage, is_outage
 
 logger = logging.getLogger("agency.requests")
 SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
-QUIET = ("/health", "/static/", "/metrics")
-FORM_BYTES = 16 * 1024  # around a picture in a form
+UNLOGGED_PREFIXES = ("/health", "/static/", "/metrics")
+FORM_OVERHEAD_BYTES = 16 * 1024  # of a form with one picture
 PAGE_POLICY = (
     "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'"
@@ -27,7 +27,7 @@ PAGE_POLICY = (
 
 
 def request_id(get_response):
-    """Takes the caller's X-Request-Id or makes one; it is on the answer and in every log line."""
+    """Use the caller's X-Request-Id or create one, for the response and every log line."""
 
     def middleware(request):
         given = request.headers.get("X-Request-Id", "")
@@ -36,7 +36,7 @@ def request_id(get_response):
         started = time.monotonic()
         try:
             response = get_response(request)
-            note(request, response, time.monotonic() - started)
+            log_request(request, response, time.monotonic() - started)
         finally:
             logs.request_id.reset(token)
         response["X-Request-Id"] = request.id
@@ -45,9 +45,9 @@ def request_id(get_response):
     return middleware
 
 
-def note(request, response, seconds):
-    """A line in the log and a count, without ids: the route is the pattern."""
-    if request.path.startswith(QUIET):
+def log_request(request, response, seconds):
+    """Log and count a request by its route, the URL pattern without ids."""
+    if request.path.startswith(UNLOGGED_PREFIXES):
         return
     route = getattr(request.resolver_match, "route", None)
     metrics.count_request(request.method, route, response.status_code, seconds)
@@ -63,7 +63,7 @@ def note(request, response, seconds):
 
 
 def no_store(get_response):
-    """No cache keeps an answer that does not say itself how long it may: most hold values."""
+    """Responses without Cache-Control get `no-store`, as most contain personal data."""
 
     def middleware(request):
         response = get_response(request)
@@ -74,13 +74,13 @@ def no_store(get_response):
 
 
 def bounded_body(get_response):
-    """Refuses a body over its limit (413) and reads chunked ones, which WSGI shows as empty."""
+    """Refuse a body over its limit (413). Read chunked bodies, which WSGI shows as empty."""
 
     def middleware(request):
-        limit = limit_of(request.path_info)
+        limit = max_body_bytes(request.path_info)
         length = request.META.get("CONTENT_LENGTH") or "0"
         if not length.isdecimal() or int(length) > limit:
-            return too_large(limit)
+            return too_large_response(limit)
         if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
             message = "The address holds the character U+0000."
             return JsonResponse(
@@ -89,7 +89,7 @@ def bounded_body(get_response):
         if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
             body = request.META["wsgi.input"].read(limit + 1)
             if len(body) > limit:
-                return too_large(limit)
+                return too_large_response(limit)
             request.META["CONTENT_LENGTH"] = str(len(body))
             request._stream = io.BytesIO(body)
         return get_response(request)
@@ -97,22 +97,22 @@ def bounded_body(get_response):
     return middleware
 
 
-def limit_of(path):
-    """Bytes that a body may have at this address."""
+def max_body_bytes(path):
+    """The limit for the body of a request to this path."""
     if path == "/didcomm":
         return settings.MAX_ENVELOPE_BYTES
     if path.endswith(("/common/upload", "/assets")):
-        return settings.MAX_IMAGE_BYTES + FORM_BYTES
+        return settings.MAX_IMAGE_BYTES + FORM_OVERHEAD_BYTES
     return settings.MAX_BODY_BYTES
 
 
-def too_large(limit):
+def too_large_response(limit):
     message = f"The body is larger than {limit} bytes. Send less."
     return JsonResponse({"code": "body_too_large", "message": message}, status=413)
 
 
 def content_security_policy(get_response):
-    """Pages load from here only, and run no script or style that is written into them."""
+    """Pages may load from this host only, and have no inline scripts or styles."""
 
     def middleware(request):
         response = get_response(request)
@@ -124,9 +124,9 @@ def content_security_policy(get_response):
 
 
 class DatabaseOutage:
-    """503 where a view or a template fails because PostgreSQL is away.
+    """503 if a view or a template fails because PostgreSQL is out of reach.
 
-    Views of the APIs answer by themselves; what a middleware raises reaches `handler500`.
+    Views of the API handle it themselves; errors of middleware reach `handler500`.
     """
 
     def __init__(self, get_response):
@@ -143,7 +143,10 @@ class DatabaseOutage:
 
 
 class Sessions(SessionMiddleware):
-    """Django's reads and saves the session behind the view, where nothing catches an outage."""
+    """503 if the session cannot be saved.
+
+    Django saves it after the view, where `DatabaseOutage` does not catch errors.
+    """
 
     def process_response(self, request, response):
         if response.status_code >= 500:

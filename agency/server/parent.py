@@ -1,4 +1,4 @@
-"""A worker process of granian ends with its master, however that one ends."""
+"""A worker process of granian ends with its master, even if that is killed."""
 
 import ctypes
 import multiprocessing
@@ -10,12 +10,14 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def end_with_master() -> None:
-    """Asks Linux to kill this process when the process that started it is gone.
+    """Ask Linux to kill this process when its parent process ends.
 
-    Without it the workers of a master that was killed with -9 keep the port, and go on serving the
-    settings they were started with. SIGKILL, as a worker that hangs must end too: requests that
-    are cut off can be repeated, and queued work is rows. Other systems know no such call. In a
-    process that `multiprocessing` did not start, as gunicorn's, nothing is done.
+    Otherwise the workers of a master that was killed with SIGKILL keep the port, and go on
+    serving with their old settings. The signal is SIGKILL, as a worker that hangs must end
+    too: clients can repeat requests that are cut off, and queued work is stored in rows.
+
+    Does nothing on other systems, which have no such call, and in a process that was not
+    started by `multiprocessing`, such as gunicorn's.
     """
     master = multiprocessing.parent_process()
     if master is None or sys.platform != "linux":
@@ -23,5 +25,5 @@ def end_with_master() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != master.pid:  # it was gone before we asked
+    if os.getppid() != master.pid:  # it ended before the call
         os.kill(os.getpid(), signal.SIGKILL)

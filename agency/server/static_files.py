@@ -1,4 +1,4 @@
-"""Static files where collectstatic has put them: under hashed names, compressed."""
+"""Static files as collectstatic stores them: compressed, under hashed names."""
 
 from django.apps import apps
 from django.contrib.staticfiles import finders
@@ -12,9 +12,9 @@ COLLECT = (
 
 
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
-    """Says what to do where Django only says that an entry is missing.
+    """Adds the remedy to Django's error about a missing manifest entry.
 
-    The error stays a ValueError: WhiteNoise tries names and expects it.
+    The error stays a ValueError, as WhiteNoise expects one.
     """
 
     def stored_name(self, name: str) -> str:

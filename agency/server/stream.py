@@ -1,4 +1,4 @@
-"""Streams of events, by ASGI: served by a process of their own (agency/asgi.py)."""
+"""The ASGI application of the stream process (agency/asgi.py): streams of events."""
 
 import asyncio
 import contextlib
@@ -20,9 +20,9 @@ from agency.server.asgi_responses import (
     Scope,
     Send,
     new_request_id,
-    send_answer,
+    send_response,
     send_problem,
-    start_answer,
+    start_response,
     wait_for_disconnect,
 )
 from webhooks.api.events import STREAM, StreamQuery
@@ -36,19 +36,19 @@ HEADERS = [
     (b"cache-control", b"no-store"),
     (b"x-accel-buffering", b"no"),
 ]
-RETRY = b"retry: 2000\n\n"  # milliseconds after which a client comes again
+RETRY = b"retry: 2000\n\n"  # milliseconds after which a client reconnects
 
 
 class Application:
-    """One broadcaster for each process."""
+    """The application, with one Broadcaster per process."""
 
     broadcaster: Broadcaster | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self.live(receive, send)
+            await self.run_lifespan(receive, send)
         elif scope["path"] == "/health":
-            await send_answer(send, 200, b"Healthy", b"text/plain")
+            await send_response(send, 200, b"Healthy", b"text/plain")
         elif scope["path"] not in PATHS:
             await send_refusal(
                 send, 404, "not_found", "Only the stream of events is served here."
@@ -58,9 +58,9 @@ class Application:
                 send, 405, "method_not_allowed", "A stream is read by GET."
             )
         else:
-            await self.stream(scope, receive, send)
+            await self.serve_stream(scope, receive, send)
 
-    async def live(self, receive: Receive, send: Send) -> None:
+    async def run_lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         self.broadcaster = Broadcaster()
         running = asyncio.create_task(self.broadcaster.run())
@@ -70,13 +70,13 @@ class Application:
         running.cancel()
         await send({"type": "lifespan.shutdown.complete"})
 
-    async def stream(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Until the client is gone, its key is revoked, or the process ends."""
+    async def serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stream until the client leaves, its key is revoked, or the process ends."""
         broadcaster = self.broadcaster
         assert broadcaster
         try:
             listener = await broadcaster.run_in_thread(
-                welcomed, ASGIRequest(scope, io.BytesIO())
+                authenticate_listener, ASGIRequest(scope, io.BytesIO())
             )
             broadcaster.add_listener(listener)
         except AuthenticationFailed as error:
@@ -93,7 +93,7 @@ class Application:
                 send, error.status, error.code, error.message, error.errors
             )
             return
-        sending = asyncio.create_task(pump(broadcaster, listener, send))
+        sending = asyncio.create_task(send_events(broadcaster, listener, send))
         leaving = asyncio.create_task(wait_for_disconnect(receive))
         try:
             await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
@@ -107,8 +107,11 @@ class Application:
 
 
 def end_streams_on_signals(broadcaster: Broadcaster) -> None:
-    """The server waits for what is open before it tells that it shuts down. It hears the signal
-    too: the loop's own handlers hang on its wakeup descriptor."""
+    """Close the streams on SIGINT and SIGTERM.
+
+    The server would wait for open responses before it announces its shutdown. It gets the
+    signal too, as the event loop reads signals from its wakeup descriptor.
+    """
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(
@@ -116,8 +119,8 @@ def end_streams_on_signals(broadcaster: Broadcaster) -> None:
         )
 
 
-def welcomed(request: ASGIRequest) -> Listener:
-    """Who listens, from where on, to what. In a thread: it reads the database."""
+def authenticate_listener(request: ASGIRequest) -> Listener:
+    """Authenticate a client and parse its query. Runs in a thread: it reads the database."""
     try:
         caller, _ = TenantAuthentication().authenticate(request)
         given = {name: value for name, value in request.GET.items() if value}
@@ -136,8 +139,8 @@ def welcomed(request: ASGIRequest) -> Listener:
     return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)
 
 
-async def pump(broadcaster: Broadcaster, listener: Listener, send: Send) -> None:
-    await start_answer(send, 200, [*HEADERS, new_request_id()])
+async def send_events(broadcaster: Broadcaster, listener: Listener, send: Send) -> None:
+    await start_response(send, 200, [*HEADERS, new_request_id()])
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
     with contextlib.suppress(DatabaseError, InterfaceError):
         async for text in broadcaster.stream_to(listener):

@@ -32,25 +32,27 @@ from agency.server.asgi_responses import (
     Scope,
     Send,
     send_problem,
-    start_answer,
+    start_response,
     wait_for_disconnect,
 )
-from agency.server.middleware import limit_of
+from agency.server.middleware import max_body_bytes
 
-BODY_SECONDS = 10  # for a body to arrive, and
-BYTES_A_SECOND = 64 * 1024  # one more second for each so many bytes of it
-BODIES_PER_ADDRESS = 32  # half-read at a time
-TURN_SECONDS = 30  # that a call waits for a thread
-WAITING_PER_CALLER = 100  # calls that wait for a thread at a time
-CHUNK = 64 * 1024
+BODY_TIMEOUT_SECONDS = (
+    10  # for a body to arrive, plus the time that its length needs at
+)
+MIN_BYTES_PER_SECOND = 64 * 1024
+MAX_BODIES_PER_ADDRESS = 32  # that arrive at the same time
+THREAD_TIMEOUT_SECONDS = 30  # for a request to get a thread
+MAX_WAITING_PER_CALLER = 100  # requests that wait for a thread at the same time
+CHUNK_BYTES = 64 * 1024
 
 
 class ClientGone(Exception):
     """The client closed its connection."""
 
 
-class Refusal(Exception):
-    """An answer that needs neither Django nor a thread."""
+class RequestRefused(Exception):
+    """An error response that needs neither Django nor a thread."""
 
     def __init__(
         self, status: int, code: str, message: str, retry_after: int | None = None
@@ -59,15 +61,17 @@ class Refusal(Exception):
         self.status = status
         self.code = code
         self.message = message
-        self.headers: list[Header] = [
-            (b"connection", b"close")
-        ]  # the rest of the body is not read
+        # The rest of the body is not read, so the connection cannot be used again.
+        self.headers: list[Header] = [(b"connection", b"close")]
         if retry_after is not None:
             self.headers.append((b"retry-after", str(retry_after).encode()))
 
 
-class Answer(NamedTuple):
-    """What Django answered. chunks: the rest of a streamed body, read as the client takes it."""
+class DjangoResponse(NamedTuple):
+    """The response of Django.
+
+    chunks: a streamed body, read as fast as the client receives it; else None.
+    """
 
     status: int
     headers: list[Header]
@@ -77,27 +81,29 @@ class Answer(NamedTuple):
 
 
 class DjangoHandler(BaseHandler):
-    """Django's request cycle in the thread that calls it."""
+    """Django's request cycle, in the thread of the caller."""
 
     def __init__(self) -> None:
         super().__init__()
         self.load_middleware()
 
-    def answer(self, scope: Scope, body: bytes) -> Answer:
+    def handle_request(self, scope: Scope, body: bytes) -> DjangoResponse:
         set_script_prefix(get_script_prefix(scope))
         signals.request_started.send(sender=type(self), scope=scope)
         request = ASGIRequest(scope, io.BytesIO(body))
         response = self.get_response(request)
         response._handler_class = type(self)
         if isinstance(response, FileResponse):
-            response.block_size = CHUNK
+            response.block_size = CHUNK_BYTES
         headers = encoded_headers(response)
         if not response.streaming:
             content = response.content
-            response.close()  # sends request_finished, which gives the database connection back
-            return Answer(response.status_code, headers, content, None, lambda: None)
+            response.close()  # sends request_finished, which releases the connection
+            return DjangoResponse(
+                response.status_code, headers, content, None, lambda: None
+            )
         close_old_connections()
-        return Answer(
+        return DjangoResponse(
             response.status_code, headers, b"", iter(response), response.close
         )
 
@@ -113,57 +119,64 @@ def encoded_headers(response: HttpResponseBase) -> list[Header]:
     ]
 
 
-class Bodies:
-    """Request bodies on their way, so many of each address at a time."""
+class BodyReader:
+    """Reads request bodies: a limited number per client address at the same time."""
 
     def __init__(self) -> None:
         self.reading: Counter[str] = Counter()
 
     async def read(self, scope: Scope, receive: Receive, address: str) -> bytes:
         """The whole body. Raises Refusal (408, 413, 429) or ClientGone."""
-        limit = limit_of(scope["path"])
-        announced = announced_length(scope)
+        limit = max_body_bytes(scope["path"])
+        announced = content_length(scope)
         if announced > limit:
-            raise too_large(limit)
+            raise body_too_large(limit)
         if not has_body(scope):
             return b""
-        if self.reading[address] >= BODIES_PER_ADDRESS:
-            message = f"More than {BODIES_PER_ADDRESS} unfinished requests come from your address."
-            raise Refusal(429, "too_many_requests", message, BODY_SECONDS)
+        if self.reading[address] >= MAX_BODIES_PER_ADDRESS:
+            raise RequestRefused(
+                429,
+                "too_many_requests",
+                f"More than {MAX_BODIES_PER_ADDRESS} unfinished requests come from your "
+                "address.",
+                retry_after=BODY_TIMEOUT_SECONDS,
+            )
         self.reading[address] += 1
         try:
-            return await self._parts(receive, limit, announced)
+            return await self._read_parts(receive, limit, announced)
         finally:
             self.reading[address] -= 1
             if not self.reading[address]:
                 del self.reading[address]
 
-    async def _parts(self, receive: Receive, limit: int, announced: int) -> bytes:
+    async def _read_parts(self, receive: Receive, limit: int, announced: int) -> bytes:
         started = asyncio.get_running_loop().time()
         parts: list[bytes] = []
         size = 0
         more = True
         try:
             while more:
-                seconds = BODY_SECONDS + max(announced, size) / BYTES_A_SECOND
+                seconds = (
+                    BODY_TIMEOUT_SECONDS + max(announced, size) / MIN_BYTES_PER_SECOND
+                )
                 async with asyncio.timeout_at(started + seconds):
                     message = await receive()
-                parts.append(checked(message, limit, size))
+                parts.append(read_chunk(message, limit, size))
                 size += len(parts[-1])
                 more = message.get("more_body", False)
         except TimeoutError:
             sentence = "The body did not arrive in time. Send it again, faster."
-            raise Refusal(408, "body_timeout", sentence) from None
+            raise RequestRefused(408, "body_timeout", sentence) from None
         return b"".join(parts)
 
 
 def has_body(scope: Scope) -> bool:
-    """Whether one may come, even if nothing of it has arrived. HTTP/2 need not announce it."""
+    """Whether the request may have a body. HTTP/2 does not announce it."""
     is_chunked = bool(header_value(scope, b"transfer-encoding"))
-    return bool(announced_length(scope)) or is_chunked or scope["http_version"] == "2"
+    return bool(content_length(scope)) or is_chunked or scope["http_version"] == "2"
 
 
-def checked(message: dict[str, Any], limit: int, before: int) -> bytes:
+def read_chunk(message: dict[str, Any], limit: int, before: int) -> bytes:
     """The bytes of one message of the body. Raises Refusal if they are more than may come.
 
     before: bytes of the body that have come already.
@@ -172,18 +185,18 @@ def checked(message: dict[str, Any], limit: int, before: int) -> bytes:
         raise ClientGone
     body = bytes(message.get("body", b""))
     if before + len(body) > limit:
-        raise too_large(limit)
+        raise body_too_large(limit)
     return body
 
 
-def too_large(limit: int) -> Refusal:
-    return Refusal(
+def body_too_large(limit: int) -> RequestRefused:
+    return RequestRefused(
         413, "body_too_large", f"The body is larger than {limit} bytes. Send less."
     )
 
 
-def announced_length(scope: Scope) -> int:
-    """Of a body; 0 where none or a chunked one comes."""
+def content_length(scope: Scope) -> int:
+    """The announced length of the body; 0 without a body and for a chunked one."""
     text = header_value(scope, b"content-length")
     return int(text) if text.isdecimal() else 0
 
@@ -194,18 +207,18 @@ def header_value(scope: Scope, name: bytes) -> str:
     )
 
 
-class Web:
-    """The application. One for each process; its lanes live on the event loop of the server."""
+class WebApplication:
+    """The application, one per process. Its pools belong to the event loop of the server."""
 
     def __init__(self) -> None:
         self.django = DjangoHandler()
-        document()  # now, and not in the first call that asks for it
-        self.bodies = Bodies()
+        document()  # is built once, now rather than in the first request for it
+        self.bodies = BodyReader()
         self.organizations = RecentCallers()
-        self.quick: FairThreadPool = make_lane("quick")
-        # A lower priority lets the processors serve quick calls first. It is not enough: with
-        # long calls on all processors, quick ones of others took several times as long.
-        self.heavy: FairThreadPool = make_lane(
+        self.quick: FairThreadPool = make_pool("quick")
+        # Lower priority lets quick requests run first. That is not enough: with heavy requests
+        # on all processors, quick ones of others took several times as long.
+        self.heavy: FairThreadPool = make_pool(
             "heavy",
             niceness=10,
             max_busy=max(1, count_processors() // 2),
@@ -215,9 +228,11 @@ class Web:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await self._respond(scope, receive, send)
-        except Refusal as refusal:
-            # As Django does for its own answers, so that pages on other origins can read these too
-            headers = cors.added(refusal.headers, cors.judged(scope)[1])
+        except RequestRefused as refusal:
+            # CORS headers as on Django's responses, so that pages can read the error.
+            headers = cors.add_missing_headers(
+                refusal.headers, cors.check_cors(scope)[1]
+            )
             await send_problem(
                 send, refusal.status, refusal.code, refusal.message, *headers
             )
@@ -232,47 +247,50 @@ class Web:
         if organization:
             self.organizations.add(organization)
         caller = organization or address
-        used = self.heavy if is_heavy(scope) else self.quick
-        work = partial(self.django.answer, scope, body)
+        pool = self.heavy if is_heavy(scope) else self.quick
+        work = partial(self.django.handle_request, scope, body)
+        wait_until_gone = partial(wait_for_disconnect, receive)
         try:
-            answer = await used.run(caller, work, partial(wait_for_disconnect, receive))
+            response = await pool.run(caller, work, wait_until_gone)
         except NoThreadFree:
             message = (
-                "Too many of your calls are at work already. Send this one again later."
+                "Too many of your requests are running. Send this one again later."
             )
-            raise Refusal(429, "too_many_at_once", message, retry_after=5) from None
-        await self._send(answer, send)
+            raise RequestRefused(
+                429, "too_many_at_once", message, retry_after=5
+            ) from None
+        await self._send_response(response, send)
 
-    async def _send(self, answer: Answer, send: Send) -> None:
-        await start_answer(send, answer.status, answer.headers)
-        if answer.chunks is None:
-            await send({"type": "http.response.body", "body": answer.body})
+    async def _send_response(self, response: DjangoResponse, send: Send) -> None:
+        await start_response(send, response.status, response.headers)
+        if response.chunks is None:
+            await send({"type": "http.response.body", "body": response.body})
             return
         loop = asyncio.get_running_loop()
         try:
             while chunk := await loop.run_in_executor(
-                self.quick.pool, next, answer.chunks, b""
+                self.quick.pool, next, response.chunks, b""
             ):
                 await send(
                     {"type": "http.response.body", "body": chunk, "more_body": True}
                 )
             await send({"type": "http.response.body", "body": b""})
         finally:
-            await loop.run_in_executor(self.quick.pool, answer.close)
+            await loop.run_in_executor(self.quick.pool, response.close)
 
 
-def make_lane(name: str, **options: Any) -> FairThreadPool:
+def make_pool(name: str, **options: Any) -> FairThreadPool:
     return FairThreadPool(
         name,
         settings.WEB_THREADS,
-        max_waiting=WAITING_PER_CALLER,
-        timeout=TURN_SECONDS,
+        max_waiting=MAX_WAITING_PER_CALLER,
+        timeout=THREAD_TIMEOUT_SECONDS,
         **options,
     )
 
 
 def count_processors() -> int:
-    """Those that this process may use."""
+    """The processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
@@ -280,7 +298,7 @@ def count_processors() -> int:
 
 
 def address_meta(scope: Scope) -> dict[str, str]:
-    """The two entries of a WSGI environment that tell the client's address."""
+    """The entries of a WSGI environment that `client_address` reads."""
     forwarded = [value for key, value in scope["headers"] if key == b"x-forwarded-for"]
     client = scope.get("client")
     return {
@@ -290,14 +308,14 @@ def address_meta(scope: Scope) -> dict[str, str]:
 
 
 def with_length(scope: Scope, length: int) -> Scope:
-    """The same request with its length in place of `Transfer-Encoding`, which it no longer has."""
+    """The scope with Content-Length in place of Transfer-Encoding, for a body in memory."""
     dropped = (b"transfer-encoding", b"content-length")
-    headers = [one for one in scope["headers"] if one[0] not in dropped]
+    headers = [header for header in scope["headers"] if header[0] not in dropped]
     return scope | {"headers": [*headers, (b"content-length", str(length).encode())]}
 
 
 def is_heavy(scope: Scope) -> bool:
-    """Whether the route's handler is marked with `agency.api.views.heavy`."""
+    """Whether the handler of the route is decorated with `agency.api.views.heavy`."""
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return False
     try:

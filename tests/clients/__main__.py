@@ -20,7 +20,7 @@ import django
 from agency.devtools.embedded import SIGNALS, uninterrupted
 from agency.devtools.embedded.home import free_port
 from agency.devtools.supervisor import Supervisor, commands
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 
 HERE = Path(__file__).parent
 VERSIONS = ("3102", "3476", "5018")
@@ -67,7 +67,7 @@ def services(supervisor: Supervisor, port: int) -> Iterator[None]:
     supervisor.start("deliver", commands()["deliver"])
     try:
         deadline = time.monotonic() + SECONDS_TO_START
-        while not is_well(port, os.environ["PUBLIC_URL"]):
+        while not probe_health(port, os.environ["PUBLIC_URL"]):
             supervisor.check()
             if time.monotonic() > deadline:
                 sys.exit(

@@ -124,7 +124,7 @@ def world(release, known, migrated, tmp_path_factory, django_db_blocker):
     ):
         patch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
         patch.setattr("wallets.key_pool._take", keys.new_key_at_once)
-        patch.setattr(health, "has_found_its_schema", False)
+        patch.setattr(health, "schema_is_right", False)
         yield Restored(known)
 
 
@@ -183,8 +183,8 @@ def test_the_release_has_every_state_of_every_role(world, app, name):
 
 def test_the_migrated_database_has_the_tables_of_this_version(world):
     assert (
-        database_schema.differences(
-            database_schema.expected(), database_schema.actual()
+        database_schema.find_differences(
+            database_schema.expected_schema(), database_schema.read_schema()
         )
         == []
     )

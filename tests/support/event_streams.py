@@ -15,7 +15,7 @@ import requests
 from django.conf import settings
 from django.db import connection
 
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 from tenants import vault
 from tests.support.paths import ROOT
 
@@ -70,7 +70,7 @@ def serving(name: str, port: int, **settings: str) -> Iterator[str]:
     try:
         address = f"http://127.0.0.1:{port}"
         for _ in range(300):
-            if is_well(port, address):
+            if probe_health(port, address):
                 break
             assert server.poll() is None
             time.sleep(0.1)

@@ -14,7 +14,7 @@ import psutil
 from agency.devtools.embedded.home import free_port
 from agency.devtools.run import DEVELOPER_SETTINGS
 from agency.devtools.supervisor import Supervisor, commands
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 
 PATIENCE = 60  # seconds
 
@@ -52,7 +52,7 @@ class Processes:
     def start_web(self, options: str = "", **given: str) -> None:
         """Returns when it answers."""
         self.start("web", options, **given)
-        eventually(lambda: is_well(self.port, self.url), PATIENCE)
+        eventually(lambda: probe_health(self.port, self.url), PATIENCE)
 
     def manage(self, arguments: str, **given: str) -> int:
         """Runs a command of manage.py to its end; answers its exit code, -9 if it was killed."""

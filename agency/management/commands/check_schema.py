@@ -1,4 +1,4 @@
-"""Compares the database with the schema that this version needs, or writes that schema down."""
+"""Compares the database with the schema that this version needs, or writes schema.json."""
 
 from typing import Any
 
@@ -15,16 +15,18 @@ class Command(BaseCommand):
         parser.add_argument(
             "--write",
             action="store_true",
-            help="developers: make the tables of this freshly migrated database the expected ones",
+            help="for developers: write the schema of this migrated database to schema.json",
         )
 
     def handle(self, write: bool, **options: Any) -> None:
-        found = database_schema.actual()
+        found = database_schema.read_schema()
         if write:
-            database_schema.write(found)
-            self.stdout.write(f"Wrote {database_schema.FILE}.")
+            database_schema.write_schema(found)
+            self.stdout.write(f"Wrote {database_schema.SCHEMA_FILE}.")
             return
-        lines = database_schema.differences(database_schema.expected(), found)
+        lines = database_schema.find_differences(
+            database_schema.expected_schema(), found
+        )
         if lines:
             raise CommandError(
                 f"The database is not as version {__version__} expects it:\n"

@@ -1,4 +1,4 @@
-"""The claim loops of the workers in one process that needs no broker."""
+"""The loops of the workers in one process, which needs no broker."""
 
 import logging
 import signal
@@ -16,7 +16,7 @@ from connections import tasks as messages
 from webhooks import tasks as webhooks
 
 logger = logging.getLogger(__name__)
-PAUSE = 1.0  # seconds
+PAUSE_SECONDS = 1.0  # between two runs of a job
 JOBS = (messages.sweep, messages.deliver, webhooks.deliver, webhooks.maintain)
 
 
@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, loop: bool, **options: Any) -> None:
-        startup.require()
+        startup.check_or_exit()
         over = Event()
         if not loop:
             over.set()
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop_all(over))
         with ThreadPoolExecutor(len(JOBS)) as threads:
-            for done in [threads.submit(repeat, job, over) for job in JOBS]:
+            for done in [threads.submit(run_job, job, over) for job in JOBS]:
                 done.result()
 
 
@@ -48,8 +48,8 @@ def stop_all(over: Event) -> None:
         tasks.stop_dispatcher()
 
 
-def repeat(job: Callable[[], None], over: Event) -> None:
-    """Once, and again until it is over; a database that is away is waited for."""
+def run_job(job: Callable[[], None], over: Event) -> None:
+    """Run a job until `over` is set, at least once. Errors of the database are logged."""
     while True:
         try:
             job()
@@ -57,5 +57,5 @@ def repeat(job: Callable[[], None], over: Event) -> None:
             logger.warning("nothing is delivered meanwhile: %s", type(error).__name__)
         finally:
             connection.close()
-        if over.wait(PAUSE if not over.is_set() else 0):
+        if over.wait(PAUSE_SECONDS if not over.is_set() else 0):
             return

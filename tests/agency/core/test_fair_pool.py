@@ -9,7 +9,7 @@ import pytest
 
 from agency.core import callers, fair_pool
 from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
-from agency.server.web import Answer, Web, count_processors
+from agency.server.web import DjangoResponse, WebApplication, count_processors
 
 
 class Work:
@@ -263,9 +263,9 @@ async def asked(web, path, authorization):
 def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(
     monkeypatch,
 ):
-    web = Web()
+    web = WebApplication()
     monkeypatch.setattr(
-        web.django, "answer", lambda *_: Answer(200, [], b"", None, close=bool)
+        web.django, "answer", lambda *_: DjangoResponse(200, [], b"", None, close=bool)
     )
     callers.remember_caller("bearer of a neighbour", "neighbour")
     assert (

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 
 
 class Health(http.server.BaseHTTPRequestHandler):
@@ -30,12 +30,12 @@ def port() -> Iterator[int]:
 
 
 def test_a_server_that_answers_its_public_host_is_well(port: int) -> None:
-    assert is_well(port, "https://agency.example")
+    assert probe_health(port, "https://agency.example")
 
 
 def test_a_server_that_answers_anything_else_is_not_well(port: int) -> None:
-    assert not is_well(port, "http://127.0.0.1:8000")
+    assert not probe_health(port, "http://127.0.0.1:8000")
 
 
 def test_a_port_without_a_server_is_not_well(port: int) -> None:
-    assert not is_well(1, "https://agency.example")
+    assert not probe_health(1, "https://agency.example")

@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from agency.devtools.embedded.home import free_port
-from agency.ops.healthcheck import is_well
+from agency.ops.healthcheck import probe_health
 from tests.support.processes import eventually, processes
 
 SECONDS_TO_END = 5
@@ -28,7 +28,7 @@ def test_the_workers_of_a_killed_master_end_and_release_the_port(
     with processes(tmp_path, **given) as run:
         port = run.port if name == "web" else stream_port
         master = run.start(name)
-        eventually(lambda: is_well(port, run.url))
+        eventually(lambda: probe_health(port, run.url))
         workers = run.children(name)
         assert len(workers) == (2 if name == "web" else 1)
         os.kill(master, signal.SIGKILL)

@@ -32,7 +32,7 @@ CHANGES = {
 
 @pytest.fixture(autouse=True)
 def first_look(monkeypatch):
-    monkeypatch.setattr(health, "has_found_its_schema", False)
+    monkeypatch.setattr(health, "schema_is_right", False)
 
 
 def execute(statement):
@@ -42,21 +42,21 @@ def execute(statement):
 
 def test_the_file_describes_what_the_migrations_make():
     """Red after a new migration: `manage.py check_schema --write` beside a migrated database."""
-    assert database_schema.actual() == database_schema.expected()
+    assert database_schema.read_schema() == database_schema.expected_schema()
 
 
 def test_every_table_of_ours_is_described():
     tables = connection.introspection.table_names()
     assert {
         name for name in tables if name.split("_")[0] in database_schema.APPS
-    } == set(database_schema.expected())
+    } == set(database_schema.expected_schema())
 
 
 @pytest.mark.parametrize("statement", CHANGES)
 def test_what_a_table_lacks_is_said_although_all_migrations_are_applied(statement):
     execute(statement)
     text = (
-        health.migrations()
+        health.check_migrations()
     )  # readiness asks in another thread, which would not see the change
     assert text.startswith(
         f"the schema differs from what version {__version__} expects: "
@@ -83,21 +83,21 @@ def test_a_database_that_is_ahead_of_the_code_is_ready():
     execute("ALTER TABLE tenants_tenant ADD COLUMN colour text")
     execute("CREATE INDEX of_tomorrow ON tenants_tenant (colour)")
     execute("CREATE TABLE tenants_tomorrow (id bigint)")
-    assert health.migrations() is None
+    assert health.check_migrations() is None
 
 
 def test_it_takes_one_query_and_a_process_looks_until_it_has_found_its_schema(
     django_assert_num_queries,
 ):
     with django_assert_num_queries(1):
-        assert health.wrong_schema() is None
+        assert health.compare_schema() is None
     execute("ALTER TABLE tenants_tenant DROP COLUMN name")
     with django_assert_num_queries(0):
-        assert health.wrong_schema() is None
+        assert health.compare_schema() is None
 
 
 def test_a_process_that_has_not_found_it_looks_again():
     execute("ALTER TABLE tenants_tenant RENAME name TO title")
-    assert health.wrong_schema()
+    assert health.compare_schema()
     execute("ALTER TABLE tenants_tenant RENAME title TO name")
-    assert health.wrong_schema() is None
+    assert health.compare_schema() is None

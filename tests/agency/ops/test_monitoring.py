@@ -78,7 +78,7 @@ def test_without_a_token_there_is_no_such_page(settings, header):
 
 
 def test_every_queue_is_there():
-    assert {model._meta.label for model in queues.models()} == {
+    assert {model._meta.label for model in queues.queue_models()} == {
         "connections.InboundMessage",
         "connections.OutboundMessage",
         "credentials.Publication",
@@ -99,9 +99,9 @@ def test_a_queue_tells_what_waits_is_due_and_was_given_up(faber, scrape):
 
 
 def test_no_more_than_the_limit_is_counted(faber, monkeypatch):
-    monkeypatch.setattr(queues, "LIMIT", 2)
+    monkeypatch.setattr(queues, "MAX_COUNTED", 2)
     messages(faber.tenant, 3, due_at=ago(seconds=1))
-    assert queues.queue(InboundMessage).waiting == 2
+    assert queues.read_queue(InboundMessage).waiting == 2
 
 
 def test_a_call_to_a_receiver_that_hangs_is_not_late(faber):
@@ -109,9 +109,12 @@ def test_a_call_to_a_receiver_that_hangs_is_not_late(faber):
     faber.hosts("Alice").known_as(faber)
     waiting = Delivery.objects.update(due_at=ago(seconds=90))
     assert waiting
-    assert queues.queue(Delivery).oldest > 89
+    assert queues.read_queue(Delivery).oldest > 89
     Webhook.objects.update(strikes=5)
-    assert (queues.queue(Delivery).oldest, queues.queue(Delivery).waiting) == (
+    assert (
+        queues.read_queue(Delivery).oldest,
+        queues.read_queue(Delivery).waiting,
+    ) == (
         0,
         waiting,
     )
@@ -176,22 +179,22 @@ def test_a_call_that_failed_is_counted_by_its_code(scrape):
 
 def test_an_answer_costs_the_same_however_many_rows_wait(faber):
     with CaptureQueriesContext(connection) as few:
-        monitoring.tables()
+        monitoring.database_metrics()
     messages(faber.tenant, 100, due_at=ago(seconds=1))
     with CaptureQueriesContext(connection) as many:
-        monitoring.tables()
+        monitoring.database_metrics()
     assert len(many) == len(few) > 0
 
 
 def test_a_query_that_takes_too_long_is_given_up(monkeypatch, settings):
     settings.METRICS_TOKEN = TOKEN
-    monkeypatch.setattr(queues, "PATIENCE", 50)
+    monkeypatch.setattr(queues, "STATEMENT_TIMEOUT_MS", 50)
 
     def slow(model):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_sleep(5)")
 
-    monkeypatch.setattr(queues, "queue", slow)
+    monkeypatch.setattr(queues, "read_queue", slow)
     answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert answer.status_code == 503
 
@@ -279,5 +282,8 @@ def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
 def test_the_table_of_metrics_is_complete(scrape):
     page = (DOCS / "operations.md").read_text()
     table = set(re.findall(r"^\| `(agency_\w+)`", page, re.MULTILINE))
-    registered = [*metrics.registry.collect(), *monitoring.Database().collect()]
+    registered = [
+        *metrics.registry.collect(),
+        *monitoring.DatabaseCollector().collect(),
+    ]
     assert {family.name for family in registered} == table
