@@ -21,11 +21,11 @@ from agency.ops.queues import read_queues
 
 class Readiness(serializers.Serializer):
     version = serializers.CharField()
-    check_database = serializers.CharField()
+    database = serializers.CharField()
     masterKey = serializers.CharField()
-    check_migrations = serializers.CharField()
-    check_broker = serializers.CharField()
-    read_queues = serializers.CharField()
+    migrations = serializers.CharField()
+    broker = serializers.CharField()
+    queues = serializers.CharField()
 
 
 @extend_schema(tags=["Health"], auth=[])

@@ -33,7 +33,7 @@ class Queue(NamedTuple):
 
     name: str
     waiting: int
-    due_rows: int
+    due: int
     oldest: float
     exhausted: int
 

@@ -177,9 +177,9 @@ def has_body(scope: Scope) -> bool:
 
 
 def read_chunk(message: dict[str, Any], limit: int, before: int) -> bytes:
-    """The bytes of one message of the body. Raises Refusal if they are more than may come.
+    """The bytes of one message of the body. Raises RequestRefused over the limit.
 
-    before: bytes of the body that have come already.
+    before: the bytes that were read before.
     """
     if message["type"] == "http.disconnect":
         raise ClientGone
