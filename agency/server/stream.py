@@ -20,8 +20,8 @@ from agency.server.asgi_responses import (
     Scope,
     Send,
     new_request_id,
-    send_response,
     send_problem,
+    send_response,
     start_response,
     wait_for_disconnect,
 )
