@@ -174,7 +174,7 @@ def test_a_stream_that_breaks_by_a_bug_leaves_a_line_in_the_log(caplog):
     application = streaming.Application()
     application.broadcaster = Broken()
     asyncio.run(
-        application.stream(
+        application.serve_stream(
             {"type": "http", "method": "GET", "path": "/"}, receive, send
         )
     )
