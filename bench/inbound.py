@@ -16,7 +16,7 @@ from django.test.utils import override_settings
 from connections import tasks
 from connections.didcomm import dids, envelope, message
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import basic_message, connections_1_0, handshakes, trust_ping
 from organizations.provisioning import create_organization
 from tenants import vault
 from wallets import keys
@@ -30,7 +30,7 @@ ANSWERED = {"~transport": {"return_route": "all"}}
 
 def run():
     wallet = Wallet.objects.get(tenant=create_organization("Bench").tenant)
-    invited = Connection.invite(wallet, multi_party=True)
+    invited = handshakes.invite(wallet, multi_party=True)
     filled = 0
     with override_settings(ALLOWED_HOSTS=["*"]):
         for size in SIZES:
@@ -102,24 +102,24 @@ def report(size, name, measure, invited):
 
 def stored(size, invited):
     """Posted and stored; the worker has still to process it."""
-    measured = posted(list(envelopes(size, connections_1_0.PING, **QUIET)), 202)
+    measured = posted(list(envelopes(size, trust_ping.PING, **QUIET)), 202)
     InboundMessage.objects.filter(status="pending").delete()
     return measured
 
 
 def processed(size, invited):
     """What the worker then does with a ping that wants no answer."""
-    return worked(list(envelopes(size, connections_1_0.PING, **QUIET)))
+    return worked(list(envelopes(size, trust_ping.PING, **QUIET)))
 
 
 def noted(size, invited):
     """The same with a text, which is stored and announced."""
-    return worked(list(envelopes(size, connections_1_0.BASIC_MESSAGE, content="Hello")))
+    return worked(list(envelopes(size, basic_message.MESSAGE, content="Hello")))
 
 
 def answered(size, invited):
     """A ping, its reply in the answer of the call."""
-    return posted(list(envelopes(size, connections_1_0.PING, **ANSWERED)), 200)
+    return posted(list(envelopes(size, trust_ping.PING, **ANSWERED)), 200)
 
 
 def requested(size, invited):

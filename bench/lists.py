@@ -17,6 +17,7 @@ from rest_framework import generics, serializers
 
 from agency.api.authentication import TenantAuthentication
 from bench.queries import InProcess
+from connections.invitation_links import encoded_message
 from connections.models import Connection
 from credentials.models import Credential
 from tenants import vault
@@ -51,7 +52,7 @@ class PlainConnection(serializers.ModelSerializer):
         )  # fmt: skip
 
     def get_invitation(self, row):
-        return row.invitation_data if row.token else None
+        return encoded_message(row) if row.token else None
 
     def get_endpoint(self, row):
         if not row.their_key:

@@ -27,7 +27,7 @@ from bench.product import running
 from bench.story import POLICY, VALUES, Caller
 from connections.didcomm import message
 from connections.models import Connection
-from connections.protocols import connections_1_0
+from connections.protocols import trust_ping
 from tenants.models import ApiKey, Tenant
 from wallets import key_pool, keys
 from wallets.models import Wallet
@@ -180,7 +180,7 @@ class World:
             raise RuntimeError("it never arrived")
 
     def ping(self):
-        body = message.build(connections_1_0.PING, response_requested=False)
+        body = message.build(trust_ping.PING, response_requested=False)
         return packed(body, self.sender, self.recipient)
 
     def post(self, data, address, status=None):

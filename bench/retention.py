@@ -14,6 +14,7 @@ from uuid_utils.compat import uuid7
 from agency.core.states import move
 from bench.deliveries import forget, percentile, register
 from connections.models import Connection
+from connections.protocols import handshakes
 from organizations.provisioning import create_organization
 from webhooks.models import Event
 
@@ -58,7 +59,7 @@ CREATE TABLE parted_old PARTITION OF parted
 def run():
     made = create_organization("Bench")
     webhook = register(made.tenant, "https://office.example/never-called")
-    row = Connection.invite(made.tenant.wallets.get(), "office")
+    row = handshakes.invite(made.tenant.wallets.get(), "office")
     rounds = [measure(made.tenant, webhook, row) for _ in range(ROUNDS)]
     for name, number in (("median", 50), ("99th percentile", 99)):
         pairs = [[percentile(one, number) for one in both] for both in rounds]

@@ -24,7 +24,7 @@ from django.db import connection
 from agency.devtools.supervisor import commands
 from agency.ops.healthcheck import probe_health
 from bench.product import free_port
-from connections.models import Connection
+from connections.protocols import handshakes
 from organizations.provisioning import create_organization
 
 LISTENERS = (1, 100, 1000, 2000)
@@ -148,7 +148,7 @@ class Crowd:
             if len(committed) < EVENTS and time.perf_counter() >= due:
                 made = organizations[len(committed) % len(organizations)]
                 name = f"event-{time.time_ns()}"
-                Connection.invite(made.tenant.wallets.get(), name)
+                handshakes.invite(made.tenant.wallets.get(), name)
                 committed[name] = time.perf_counter()
                 due = time.perf_counter() + PAUSE
             for _, data in self.read(0.01):

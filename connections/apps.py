@@ -5,4 +5,15 @@ class ConnectionsConfig(AppConfig):
     name = "connections"
 
     def ready(self) -> None:
-        from connections.protocols import handlers  # noqa: F401 (registers them)
+        from connections.messaging import delivery, outbox
+        from connections.protocols import (  # noqa: F401 (they register their handlers)
+            basic_message,
+            connectionless,
+            did_rotate,
+            discover_features,
+            handshakes,
+            out_of_band,
+            trust_ping,
+        )
+
+        outbox.deliver_committed = delivery.deliver_queued

@@ -9,7 +9,7 @@ from django.db import models
 from agency.core.errors import Conflict, PeerError, WrongState
 from connections.didcomm.formats import HLINDY, VERSIONS, Wire, wire_of
 from connections.didcomm.message import Message
-from connections.messaging import router, transport
+from connections.messaging import outbox, router
 from connections.models import Connection
 from tenants import quotas
 from webhooks.events.emit import EventSource
@@ -86,7 +86,7 @@ class Exchange(EventSource):
     def _send(self, message: dict[str, Any]) -> None:
         if self.connection is None:
             raise Conflict("connection_gone", f"The connection of {self} was deleted.")
-        transport.send(self.connection, message)
+        outbox.enqueue(self.connection, message)
 
 
 def as_written(message: Message) -> dict[str, str]:

@@ -1,26 +1,26 @@
-"""Connections between two parties."""
+"""Connections between two parties, and the texts that people send over them."""
 
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
 from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 
 from agency.core.collation import case_insensitive
 from agency.core.errors import WrongState
 from agency.core.states import move
 from connections.didcomm import dids, formats
-from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.formats import Wire
-from connections.messaging import router, transport
-from connections.messaging.models import (
-    BasicMessage,
-    InboundMessage,
-    OutboundMessage,
-    SeenMessage,
-)
-from connections.protocols.did_rotate import Rotating
-from connections.protocols.handshakes import CONNECTIONS, Handshaking
-from connections.protocols.sharing import Sharing, taken
-from tenants import quotas
+from connections.didcomm.message import PREFIX, Message, build
+from connections.didcomm.service import write_service
+from connections.messaging import outbox, router
+from connections.messaging.envelopes import didcomm_endpoint
+from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
+from tenants import quotas, vault
 from tenants.models import Tenant
 from wallets.models import Key, Wallet
 from webhooks.events.emit import EventSource
@@ -32,28 +32,31 @@ __all__ = [
     "InboundMessage",
     "OutboundMessage",
     "SeenMessage",
-    "taken",
 ]
-# What may have changed until a connection is held.
-HELD = ["state", "sequence", "left_at", "rotation_id", "spoken"]
-HELD += ["their_did", "their_key", "their_endpoint", "their_routing_keys"]
-HELD += ["their_former_key", "their_former_until"]
+CONNECTIONS = "connections/1.0"  # the handshake of RFC 0160
+HANGUP = "did-rotate/1.0/hangup"  # RFC 0794; here because the row ends itself
+# What another process may have changed before this one gets the lock.
+LOCKED_FIELDS = [
+    "state", "sequence", "left_at", "rotation_id", "spoken", "their_did", "their_key",
+    "their_endpoint", "their_routing_keys", "their_former_key", "their_former_until",
+]  # fmt: skip
 
 
-class Connection(Sharing, Handshaking, Rotating, EventSource):
+class Connection(EventSource):
     """One party's view of a pairwise relationship; the peer has a row (or software) of its own.
 
     inviter   Invited ─receive_request→ Negotiating ─confirm→ Connected
     invitee   Invited ─request→ Negotiating ─receive_response→ Connected
 
-    With didexchange the inviter waits for the invitee's `complete`, or any other word of it.
-
-    A multi-party invitation stays Invited and spawns a connection for each request.
-
-    One that either side ended (left_at) stays Connected, to be read, and carries nothing more.
+    With didexchange the inviter waits for the invitee's `complete`, or any other message of it.
+    A multi-party invitation stays Invited and makes a new connection for each request.
+    A connection that either side ended (left_at) stays Connected, to be read.
 
     A connectionless exchange runs on a connection of its own that is listed nowhere: the starter
-    shares a message and waits (Invited ─meet→ Connected), the taker is Connected from the start.
+    shares a message and waits (Invited ─bind_first_responder→ Connected), the responder is
+    Connected from the start.
+
+    The protocols (protocols/*.py) make, keep and end connections; here is what concerns the row.
     """
 
     class State(models.TextChoices):
@@ -104,27 +107,63 @@ class Connection(Sharing, Handshaking, Rotating, EventSource):
     multi_party = models.BooleanField(default=False)
     name = models.CharField(max_length=200, blank=True)
     image_url = models.CharField(max_length=2000, blank=True)
+    problem = models.CharField(max_length=100, blank=True)
+
+    # The invitation, and the link that leads to it while it can be taken.
+    token = models.CharField(max_length=32, blank=True)
+    invitation = models.JSONField(default=dict)
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )
+    # Of the invitation that this side has accepted.
+    inviter_key = models.CharField(max_length=44, blank=True)
+    # It carries one exchange and is listed nowhere.
+    connectionless = models.BooleanField(default=False)
+    # It carries an exchange too, and whoever takes it connects first.
+    carries_exchange = models.BooleanField(default=False)
+    # The first message of an exchange, sealed: on the starter's side what the link carries, on
+    # the invitee's side what came attached to the invitation and is not begun yet.
+    shared = models.BinaryField(null=True)
+
+    # The handshake: the protocol by which the connection is made, once known.
+    handshake = models.CharField(max_length=20, default=CONNECTIONS)
+    thread_id = models.CharField(max_length=128, blank=True)
+    message_prefix = models.CharField(max_length=40, default=PREFIX)
+
+    # This side's keys. While a rotation of ours is not confirmed (rotation_id names its thread)
+    # other_key is the next key, later the former one; either may receive messages.
     my_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="connection"
     )
+    my_did = models.CharField(max_length=dids.MAX_DID, blank=True)
+    other_key = models.OneToOneField(
+        Key, on_delete=models.PROTECT, null=True, related_name="rotated_connection"
+    )
+    rotation_id = models.CharField(max_length=128, blank=True)
+
+    # The peer. their_former_key is the key that it proved to hold, while it has not used
+    # their_key yet; it may use the former one until their_former_until.
     their_did = models.CharField(max_length=dids.MAX_DID, blank=True)
     their_key = models.CharField(max_length=44, blank=True)
     their_endpoint = models.CharField(max_length=2000, blank=True)
     their_routing_keys = models.JSONField(default=list)
+    their_former_key = models.CharField(max_length=44, blank=True)
+    their_former_until = models.DateTimeField(null=True)
+    # The endpoint that has answered a message at least once.
     answering_endpoint = models.CharField(
         max_length=2000, blank=True, default="", db_default=""
     )
-    thread_id = models.CharField(max_length=128, blank=True)
-    message_prefix = models.CharField(max_length=40, default=didcomm.PREFIX)
+
+    # Versions: what was set here, what the peer wrote last in each protocol (version, format), and
+    # what it says it speaks.
     exchange_version = models.CharField(
         max_length=3, choices=Version.choices, blank=True
     )
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
-    problem = models.CharField(max_length=100, blank=True)
+
+    # When either side ended it. Then nothing more is sent or accepted; the state stays Connected.
+    left_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
@@ -180,143 +219,298 @@ class Connection(Sharing, Handshaking, Rotating, EventSource):
     def __str__(self):
         return self.connection_id
 
-    def insert_within_quota(self):
-        """Saves a new row. 409 `quota_exceeded` if the organization has as many connections as it
-        may; one that carries a single exchange counts as that."""
+    def insert_within_quota(self) -> None:
+        """Save a new row. 409 `quota_exceeded` if the organization has as many connections as it
+        may; one that carries a single exchange counts as an exchange instead."""
         if not self.connectionless:
             quotas.require_room(quotas.CONNECTIONS, self.tenant_id)
         self.save(force_insert=True)
 
-    def _meet(self, sources, target, party, message, **changes):
-        """Moves on, now knowing the peer."""
-        changes |= {
-            "name": self.name or str(message.body.get("label") or "")[:200],
-            "image_url": self.image_url
-            or str(message.body.get("imageUrl") or "")[:2000],
-            "their_did": party.did,
-            "their_key": party.verkey,
-            "their_endpoint": party.endpoint,
-            "their_routing_keys": party.routing_keys,
-            "thread_id": message.thread_id,
-            "message_prefix": message.prefix,
-        }
-        move(self, sources, target, **changes)
-
-    def confirm(self):
-        """Inviter: the response reached the peer, or the peer spoke. Later calls do nothing."""
-        if self.role != self.Role.INVITER or self.state != self.State.NEGOTIATING:
-            return
-        try:
-            move(self, [self.State.NEGOTIATING], self.State.CONNECTED)
-            self._greet()
-        except WrongState:  # the answer's delivery and the peer's first word may cross
-            self.refresh_from_db(fields=["state", "sequence"])
-
-    def hear(self, key, message):
-        """The peer spoke, to this key of ours."""
-        self.confirm()
-        self.hear_key(key, message.sender)
-        if message.protocol[0] in formats.PROTOCOLS:
-            self._note_version(message)
-
-    def _note_version(self, message):
-        name, wire = message.protocol[0], formats.wire_of(message)
-        if wire.version not in formats.VERSIONS:
-            return
-        form = wire.format if "formats" in message.body else self._format_of(name)
-        heard = [wire.version, form]
-        if self.spoken.get(name) != heard:
-            self.spoken |= {name: heard}
-            self.save(update_fields=["spoken"])
-
-    def _format_of(self, protocol):
-        """What the peer wrote last in this protocol, else in the other one: a wallet has one."""
-        known = self.spoken.get(protocol) or next(
-            iter(self.spoken.values()), ("", formats.HLINDY)
-        )
-        return known[1]
-
-    def wire_for(self, protocol):
-        """How a new exchange of `issue-credential` or `present-proof` is written to the peer: in
-        the version set for this connection, else the one it spoke last, else the newest that it
-        says it speaks, else the one that goes with how the connection was made."""
-        told = [
-            one for one in formats.VERSIONS if f"{protocol}/{one}" in self.disclosed
-        ]
-        by_age = "1.0" if self.handshake == CONNECTIONS else "2.0"
-        version, _ = self.spoken.get(protocol, (max(told, default=by_age), ""))
-        form = self._format_of(protocol)
-        return Wire(self.message_prefix, self.exchange_version or version, form)
-
-    def choose_version(self, version):
-        """Of new exchanges; empty: by what the peer speaks."""
-        type(self).objects.filter(pk=self.pk).update(exchange_version=version)
-
-    @property
-    def knows_rotation(self):
-        return self.handshake != CONNECTIONS or "did-rotate/1.0" in self.disclosed
-
-    @property
-    def awaits_peer(self):
-        """Whether the next step is the other side's."""
-        return self.state != self.State.CONNECTED and not (
-            self.multi_party or self.problem
-        )
-
-    def hold(self):
-        """Whether it is still there; then nobody else changes, ends or deletes it before this
-        transaction is over. Held before any row of its exchanges is changed."""
+    def lock(self) -> bool:
+        """Whether the row is still there. If so, nobody else changes, ends or deletes it before
+        this transaction is over. Lock it before any row of its exchanges."""
         rows = type(self).objects.select_for_update(no_key=True)
         try:
-            self.refresh_from_db(fields=HELD, from_queryset=rows)
+            self.refresh_from_db(fields=LOCKED_FIELDS, from_queryset=rows)
         except type(self).DoesNotExist:
             return False
         return True
 
-    def require_connected(self):
-        """409 unless an exchange can begin here: with the peer, or as the content of a new link. It
-        begins before the connection ends, and is ended with it, or not at all."""
-        if not self.hold():
-            raise transport.gone()
+    def require_connected(self) -> None:
+        """Lock the connection. 409 unless an exchange can begin on it.
+
+        It begins with the peer, or as the content of a new link; before the connection ends, and
+        is then ended with it, or not at all.
+        """
+        if not self.lock():
+            raise outbox.connection_gone()
         if not self.is_new_link and self.state != self.State.CONNECTED:
             raise WrongState(self, [self.State.CONNECTED])
 
+    def bind_peer(
+        self,
+        sources: list[str],
+        target: str,
+        party: Party,
+        message: Message,
+        **changes: Any,
+    ) -> None:
+        """Move on, now that the peer is known by its message."""
+        label = str(message.body.get("label") or "")
+        image_url = str(message.body.get("imageUrl") or "")
+        move(
+            self,
+            sources,
+            target,
+            name=self.name or label[:200],
+            image_url=self.image_url or image_url[:2000],
+            their_did=party.did,
+            their_key=party.verkey,
+            their_endpoint=party.endpoint,
+            their_routing_keys=party.routing_keys,
+            thread_id=message.thread_id,
+            message_prefix=message.prefix,
+            **changes,
+        )
+
+    def update_columns(self, **changes: Any) -> None:
+        """Update columns that are not the state, in the table and here."""
+        type(self).objects.filter(pk=self.pk).update(**changes)
+        for name, value in changes.items():
+            setattr(self, name, value)
+
+    def is_peer(self, sender: str | None) -> bool:
+        """Whether this is a key of the peer: its own or, for an hour, the one before."""
+        if sender == self.their_key:
+            return True
+        is_former = bool(sender) and sender == self.their_former_key
+        end = self.their_former_until
+        return is_former and end is not None and timezone.now() < end
+
+    @property
+    def their_proven_key(self) -> str:
+        """The last key with which the peer packed a message."""
+        return self.their_former_key or self.their_key
+
+    @property
+    def peer(self) -> Party:
+        return Party(
+            self.their_did,
+            self.their_key,
+            self.their_endpoint,
+            self.their_routing_keys,
+        )
+
+    def own_party(self, key: Key) -> Party:
+        """This side, under one of its keys."""
+        return Party(key.did, key.verkey, didcomm_endpoint(), [])
+
+    def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A message with what the other side needs to relate it to the exchange.
+
+        Whoever answers a shared message says where it is reached (`~service`), that it takes the
+        reply in the response to its call (`~transport`), and which invitation it answers.
+        """
+        if self.role != self.Role.INVITEE:
+            return body
+        if self.connectionless:
+            assert self.my_key, "whoever answers has a key"
+            body = body | {
+                "~service": write_service(self.own_party(self.my_key)),
+                "~transport": {"return_route": "all"},
+            }
+        attached = self.invitation.get("~thread")
+        thread = body.get("~thread", {})
+        if attached and thread.get("thid") == attached["thid"]:
+            body = body | {"~thread": thread | attached}
+        return body
+
+    def record_formats(self, message: Message) -> None:
+        """Remember in which version and format the peer writes a protocol of exchanges."""
+        name = message.protocol[0]
+        if name not in formats.PROTOCOLS:
+            return
+        wire = formats.wire_of(message)
+        if wire.version not in formats.VERSIONS:
+            return
+        # A message without attachments does not tell the format.
+        form = wire.format if "formats" in message.body else self._format_of(name)
+        latest = [wire.version, form]
+        if self.spoken.get(name) != latest:
+            self.spoken |= {name: latest}
+            self.save(update_fields=["spoken"])
+
+    def _format_of(self, protocol: str) -> str:
+        """What the peer wrote last in this protocol, else in the other one: a wallet has one."""
+        if protocol in self.spoken:
+            return str(self.spoken[protocol][1])
+        return next((form for _, form in self.spoken.values()), formats.HLINDY)
+
+    def wire_for(self, protocol: str) -> Wire:
+        """How a new exchange of `issue-credential` or `present-proof` is written to the peer.
+
+        In the version set for this connection, else the one it wrote last, else the newest that
+        it says it speaks, else the one that goes with how the connection was made.
+        """
+        offered = [
+            version
+            for version in formats.VERSIONS
+            if f"{protocol}/{version}" in self.disclosed
+        ]
+        by_handshake = "1.0" if self.handshake == CONNECTIONS else "2.0"
+        newest = max(offered, default=by_handshake)
+        version, _ = self.spoken.get(protocol, (newest, ""))
+        form = self._format_of(protocol)
+        return Wire(self.message_prefix, self.exchange_version or version, form)
+
+    def set_exchange_version(self, version: str) -> None:
+        """Of new exchanges; empty: by what the peer speaks."""
+        type(self).objects.filter(pk=self.pk).update(exchange_version=version)
+
+    @property
+    def supports_rotation(self) -> bool:
+        """Whether the peer knows did-rotate/1.0 (RFC 0794)."""
+        return self.handshake != CONNECTIONS or "did-rotate/1.0" in self.disclosed
+
     @transaction.atomic
-    def remove(self):
-        """Ends what is open, leaves tombstones of the keys, deletes the row. Later calls do
-        nothing."""
-        if not self.hold():
+    def end(self) -> None:
+        """End what is open and the connection itself, and tell the peer. Later calls do nothing.
+
+        The row stays, to be read; remove() deletes it.
+        """
+        self.require_connected()
+        if self.left_at:
             return
         router.close_exchanges(self)
-        self.hang_up()
+        if self.supports_rotation or self.is_hosted:
+            outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
+        self.mark_ended()
+
+    def mark_ended(self) -> None:
+        connected = self.State.CONNECTED
+        move(self, [connected], connected, left_at=timezone.now())
+
+    @transaction.atomic
+    def remove(self) -> None:
+        """End what is open, leave tombstones of the keys, delete the row.
+
+        Later calls do nothing.
+        """
+        if not self.lock():
+            return
+        router.close_exchanges(self)
+        # A peer here finds the tombstones; one elsewhere is told, if it knows the message.
+        is_open = self.state == self.State.CONNECTED and not self.connectionless
+        if is_open and self.supports_rotation and not self.is_hosted:
+            outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
         retired = [
             key for key in (self.my_key, self.other_key, self.invitation_key) if key
         ]
-        transport.freeze(retired)
+        outbox.pack_pending(retired)
         self.delete()
         for key in retired:
             key.retire()
         SeenMessage.objects.filter(key__in=retired).delete()
 
-    def party(self, key):
-        return Party(key.did, key.verkey, transport.endpoint(), [])
+    @property
+    def is_hosted(self) -> bool:
+        """Whether the peer is a live wallet here too."""
+        return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
 
     @property
-    def event_type(self):
-        """What carries one connectionless exchange is listed nowhere, and nobody is told of it."""
+    def awaits_peer(self) -> bool:
+        """Whether the next step is the other side's."""
+        if self.multi_party or self.problem:
+            return False
+        return self.state != self.State.CONNECTED
+
+    @property
+    def inviting_key(self) -> Key:
+        """The key in the invitation: its own, or one that the wallet keeps for all such."""
+        return self.invitation_key or self.wallet.public_key
+
+    @property
+    def inviter_name(self) -> str:
+        """The inviter's name in the invitation."""
+        return self.name or self.wallet.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the link can still be taken."""
+        return self.state == self.State.INVITED
+
+    @property
+    def is_new_link(self) -> bool:
+        """Whether the first message of an exchange may go into it."""
+        return self.connectionless or self.carries_exchange and self.shared is None
+
+    @property
+    def accepted_invitation(self) -> dict[str, Any]:
+        """Invitee: what it has accepted, without what was attached."""
+        return {
+            name: value for name, value in self.invitation.items() if name != "~thread"
+        }
+
+    @property
+    def invitation_url(self) -> str | None:
+        return f"{settings.PUBLIC_URL}/i/{self.token}" if self.token else None
+
+    @property
+    def event_type(self) -> Type | None:
+        """None for what carries one connectionless exchange: it is listed nowhere."""
         if self.connectionless:
             return None
         return Type.CONNECTION_ENDED if self.left_at else super().event_type
 
     @property
-    def public_id(self):
+    def public_id(self) -> str:
         return self.connection_id
 
     @property
-    def public_connection_id(self):
+    def public_connection_id(self) -> str | None:
         return None if self.connectionless else self.connection_id
 
+
+class BasicMessage(EventSource):
+    """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
+
+    class Direction(models.TextChoices):
+        INCOMING = "Incoming"
+        OUTGOING = "Outgoing"
+
+    OBJECT_TYPE = "message"
+    EVENTS = {
+        Direction.INCOMING: Type.NEW_INBOX_MESSAGE,
+        Direction.OUTGOING: Type.MESSAGE_SENT,
+    }
+
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
+    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE)
+    connection = models.ForeignKey(
+        Connection, on_delete=models.CASCADE, related_name="messages"
+    )
+    direction = models.CharField(max_length=8, choices=Direction.choices)
+    text = models.BinaryField()
+    sent_at = models.DateTimeField()
+
+    class Meta:
+        verbose_name = "message"
+        indexes = [models.Index(fields=["connection", "-id"])]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
     @property
-    def is_hosted(self):
-        """Whether the peer is a live wallet here too."""
-        return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
+    def event_type(self) -> Type:
+        return self.EVENTS[self.direction]
+
+    @property
+    def event_state(self) -> None:
+        """A text has no state."""
+
+    @property
+    def public_connection_id(self) -> str:
+        return self.connection.connection_id
+
+    def unseal_text(self) -> str:
+        return vault.unseal(self, "text")

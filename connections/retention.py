@@ -11,13 +11,15 @@ from connections.models import InboundMessage, OutboundMessage, SeenMessage
 
 def forget_messages() -> int:
     """How many rows went. What still waits stays, and so does a reply that went in the answer of
-    the peer's own call, until `answers.forget_old()` has let go of it."""
+    the peer's own call, until `return_route.forget_old()` has let go of it."""
     budget = BatchBudget()
     sent = old(OutboundMessage.objects.filter(handed_to="")).only("pk")
     received = old(InboundMessage.objects.all())
     received = received.only("recipient_key", "sender_key", "message_id")
     deleted = delete_in_batches(sent, budget)
-    return deleted + delete_in_batches(received, budget, before_delete=SeenMessage.note)
+    return deleted + delete_in_batches(
+        received, budget, before_delete=SeenMessage.record
+    )
 
 
 def old(rows: QuerySet) -> QuerySet:

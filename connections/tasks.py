@@ -1,4 +1,4 @@
-"""The doorbell of the message queues. No arguments: the work is in the rows."""
+"""The tasks of the message queues. They have no arguments: the work is in the rows."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from connections import retention
-from connections.messaging import dispatch, inbound, return_route, transport
+from connections.messaging import delivery, dispatch, inbox, return_route
 from connections.models import InboundMessage, OutboundMessage
 
 BATCH = 10
@@ -33,14 +33,14 @@ def stop_dispatcher(**signal: Any) -> None:
 def deliver_some():
     rows = OutboundMessage.claim(BATCH, is_hosted=True)
     for row in rows:
-        transport.deliver(row)
+        delivery.deliver(row)
     return len(rows)
 
 
 def process_some():
     rows = InboundMessage.claim(BATCH)
     for row in rows:
-        inbound.process(row)
+        inbox.process(row)
     return len(rows)
 
 

@@ -14,7 +14,7 @@ def remove_credential(credential: Credential) -> None:
     publish_before_deletion(Credential.objects.filter(pk=credential.pk))
     connection = credential.connection
     with transaction.atomic():
-        is_alone = connection and connection.connectionless and connection.hold()
+        is_alone = connection and connection.connectionless and connection.lock()
         if credential.state in Credential.OPEN:
             credential.decline()
         credential.delete()

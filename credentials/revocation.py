@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agency.core.errors import Conflict, Unavailable, WrongState
 from agency.core.states import move
-from connections.messaging import transport
+from connections.messaging import outbox
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
@@ -93,7 +93,7 @@ def publish_revocation(credential: Credential) -> None:
                 credential.revocation_index,
                 credential.wire,
             )
-            transport.tell(credential.connection, notification)
+            outbox.enqueue_if_possible(credential.connection, notification)
 
 
 def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:

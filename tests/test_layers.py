@@ -38,8 +38,7 @@ CATCH_ALL = {
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
     # Whatever the broker does, the rows are safe.
     "agency/core/workers.py": {"notify_worker"},
-    "connections/messaging/inbound.py": {"process"},  # the worker's loop
-    "connections/messaging/transport.py": {"deliver"},  # the worker's loop
+    "connections/messaging/leases.py": {"run_leased"},  # the worker's loop
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
     "webhooks/delivery/call.py": {"make_call"},  # the worker's loop

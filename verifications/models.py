@@ -13,8 +13,9 @@ from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import enclosed
 from connections.exchange import Exchange, as_written
-from connections.messaging import transport
+from connections.messaging import outbox
 from connections.models import Connection
+from connections.protocols import connectionless
 from credentials.ledgers import ledger_of
 from credentials.models import Credential, CredentialDefinition
 from credentials.tails import tails_path
@@ -174,20 +175,20 @@ class Verification(Exchange):
         verification = cls._noted(*place, body, asked)
         verification.policy_id = policy_id
         verification.insert_within_quota()
-        connection.begin(message)
+        connectionless.send_first_message(connection, message)
         return verification
 
     @classmethod
     @network_reads.atomic_with_reads
     def send_by_link(cls, wallet, body, policy_id=None, terms=None):
         """Verifier: asks whoever opens the link first; with terms, of an out-of-band invitation."""
-        return cls.send(Connection.for_exchange(wallet, terms), body, policy_id)
+        return cls.send(connectionless.create_link(wallet, terms), body, policy_id)
 
     @classmethod
     @transaction.atomic
     def take(cls, wallet, message):
         """Prover: the row on which a shared request is answered; the same one again later."""
-        connection = Connection.take(wallet, message)
+        connection = connectionless.accept_shared(wallet, message)
         rows = cls.objects.filter(connection=connection, thread_id=message.thread_id)
         return rows.first() or cls.receive_request(connection, message)
 
@@ -195,7 +196,7 @@ class Verification(Exchange):
     @network_reads.atomic_with_reads
     def answer_shared(cls, wallet, message, selections=None):
         """Prover: answers a shared request with what was chosen or, without, with what fits first.
-        Whether another wallet was faster is known when this has committed: require_mine()."""
+        Whether another wallet was faster is known after the commit: require_first_responder()."""
         verification = cls.take(wallet, message)
         if selections is None:
             verification.auto_select()
@@ -251,7 +252,7 @@ class Verification(Exchange):
         row = cls._noted(*place, body, None, cls.State.PROPOSED)
         vault.seal(row, "proposal", preview | {"comment": body["name"]})
         row.insert_within_quota()
-        transport.send(connection, message)
+        outbox.enqueue(connection, message)
         return row
 
     @classmethod
@@ -453,13 +454,13 @@ class Verification(Exchange):
             report = messages.problem(
                 messages.ABANDONED, explanation, self.thread_id, self.wire
             )
-            transport.tell(self.connection, report)
+            outbox.enqueue_if_possible(self.connection, report)
 
     @transaction.atomic
     def remove(self):
         """Deletes the row; what is open is declined first."""
         connection = self.connection
-        is_alone = connection and connection.connectionless and connection.hold()
+        is_alone = connection and connection.connectionless and connection.lock()
         if self.state in self.OPEN:
             self.decline()
         self.delete()

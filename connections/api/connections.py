@@ -26,7 +26,7 @@ from connections.api.serializers import (
     terms,
 )
 from connections.models import BasicMessage, Connection
-from connections.protocols import out_of_band
+from connections.protocols import basic_message, handshakes, out_of_band
 from wallets.api.wallets import WalletView
 from wallets.models import Wallet
 
@@ -44,13 +44,13 @@ def invite(wallet, body):
     chosen = body.get("connectionId")
     try:
         with transaction.atomic():
-            return Connection.invite(
+            return handshakes.invite(
                 wallet,
-                chosen,
-                body.get("name", ""),
-                body.get("multiParty", False),
-                terms(body, out_of_band.HANDSHAKES),
-                body.get("exchangeVersion", ""),
+                connection_id=chosen,
+                name=body.get("name", ""),
+                multi_party=body.get("multiParty", False),
+                options=terms(body, out_of_band.HANDSHAKES),
+                exchange_version=body.get("exchangeVersion", ""),
             )
     except IntegrityError:
         raise Conflict(
@@ -112,7 +112,9 @@ class Messages(OrganizationView):
     def create(self, request):
         body = self.parse_body(BasicMessageParameters)
         self.perform(
-            BasicMessage.send, one(self.wallet, body["connectionId"]), body["text"]
+            basic_message.send_text,
+            one(self.wallet, body["connectionId"]),
+            body["text"],
         )
         return Response()
 
@@ -143,10 +145,10 @@ class WalletConnections(WalletView):
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
         invitation = links.resolve(given, "invitation", out_of_band.read)
-        accepted = self.perform(Connection.accept, wallet, invitation)
+        accepted = self.perform(handshakes.accept, wallet, invitation)
         connection = one(wallet, accepted.connection_id)
         if connection.problem:
-            error = connection.request_refused()
+            error = handshakes.request_refused_error(connection)
             connection.remove()
             raise error
         return self.to_response(ConnectionContract, connection)

@@ -9,10 +9,11 @@ from agency.api.exceptions import plain_error_response
 from agency.core import rate_limits
 from agency.core.callers import client_address
 from agency.core.errors import PeerError, TooOften
-from connections.messaging import inbound, transport
+from connections.messaging import inbox
+from connections.messaging.envelopes import CONTENT_TYPE
 
 CONTENT_TYPES = {
-    transport.CONTENT_TYPE,
+    CONTENT_TYPE,
     "application/didcomm-envelope-enc",
     "application/json",
     "application/octet-stream",
@@ -34,7 +35,7 @@ def receive(request):
         rate_limits.take_token(
             "address", client_address(request.META), settings.INBOX_PER_ADDRESS
         )
-        reply = inbound.accept_envelope(request.body)
+        reply = inbox.accept_envelope(request.body)
     except PeerError:
         return plain_error_response(
             400, "cannot_open", "The envelope cannot be opened here."
@@ -49,6 +50,4 @@ def receive(request):
         empty = HttpResponse(status=202)
         del empty["Content-Type"]  # of no content
         return empty
-    return HttpResponse(
-        reply, content_type=request.content_type or transport.CONTENT_TYPE
-    )
+    return HttpResponse(reply, content_type=request.content_type or CONTENT_TYPE)

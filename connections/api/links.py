@@ -12,11 +12,11 @@ from django.views.decorators.http import require_safe
 from agency.api.exceptions import plain_error_response, wants_html
 from agency.core import bounded_json, http
 from agency.core.errors import Invalid, PeerError
+from connections import invitation_links
 from connections.api import qr_codes
 from connections.didcomm import message
 from connections.models import Connection
 from connections.protocols import out_of_band
-from connections.protocols.sharing import query_name
 
 FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
 
@@ -27,7 +27,7 @@ def resolve(given, field, check):
     check: a function that raises PeerError for a message that cannot be used here. 400 for `field`.
     """
     try:
-        found = out_of_band.shared(message.read(_content(given.strip())))
+        found = out_of_band.unwrap_request(message.read(_content(given.strip())))
         check(found)
     except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
         hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
@@ -46,7 +46,7 @@ def _content(given):
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
         found = find(urlsplit(given).path.rstrip("/").rpartition("/")[2])
         if found:
-            return found.shared_message
+            return invitation_links.shared_message(found)
     elif given.startswith(("http://", "https://")):
         return _fetched(given)
     raise PeerError("bad_link", "the link holds no c_i, oob or d_m and leads nowhere")
@@ -94,8 +94,8 @@ def invitation(request, token):
     if not connection.is_open:
         return used()
     if takes_pages and not carries_message(request):
-        return HttpResponseRedirect(connection.landing_url)
-    return JsonResponse(connection.shared_message)
+        return HttpResponseRedirect(invitation_links.landing_url(connection))
+    return JsonResponse(invitation_links.shared_message(connection))
 
 
 def page(request, connection):
@@ -105,7 +105,7 @@ def page(request, connection):
     """
     is_open = bool(connection) and connection.is_open
     if is_open and not carries_message(request) and not wants_html(request):
-        return HttpResponseRedirect(connection.landing_url)
+        return HttpResponseRedirect(invitation_links.landing_url(connection))
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
         context |= ways(connection)
@@ -122,13 +122,16 @@ def carries_message(request):
 
 def ways(connection):
     """All that the page needs to hand the message to a wallet."""
-    shared = connection.shared_message
-    name, data = query_name(shared), quote(message.encode_url(shared), safe="")
+    shared = invitation_links.shared_message(connection)
+    name = invitation_links.query_name(shared)
+    data = message.encode_url(shared)
+    link_data = quote(data, safe="")
     return {
         "connection": connection,
-        "type": (connection.shared_request or shared)["@type"],
+        "invitation_data": data,
+        "type": (invitation_links.shared_request(connection) or shared)["@type"],
         "wallet": connection.wallet,
-        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}",
+        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={link_data}",
         "json": json.dumps(shared, indent=2, ensure_ascii=False),
     }
 

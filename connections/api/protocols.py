@@ -6,6 +6,7 @@ from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, Parameters
 from connections.api.connections import OrganizationView, one
 from connections.models import Connection
+from connections.protocols import did_rotate
 
 AUTO = "auto"
 EXCHANGE_VERSIONS = [AUTO, *Connection.Version.values]
@@ -67,12 +68,12 @@ class Protocols(OrganizationView):
     def update(self, request, connectionId):
         connection = one(self.wallet, connectionId)
         chosen = self.parse_body(ProtocolParameters)["exchangeVersion"]
-        self.perform(connection.choose_version, "" if chosen == AUTO else chosen)
+        self.perform(connection.set_exchange_version, "" if chosen == AUTO else chosen)
         return self.retrieve(request, connectionId)
 
     @operation("rotateConnection", response=ProtocolContract)
     def rotate(self, request, connectionId):
-        self.perform(one(self.wallet, connectionId).rotate)
+        self.perform(did_rotate.rotate, one(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
     @operation("endConnection", response=ProtocolContract)

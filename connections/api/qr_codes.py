@@ -9,8 +9,8 @@ from qrcode.exceptions import DataOverflowError
 from qrcode.main import QRCode
 
 from connections.didcomm import message
+from connections.invitation_links import query_name
 from connections.models import Connection
-from connections.protocols.sharing import query_name
 
 FORMS = {
     "svg": ("image/svg+xml", qrcode.image.svg.SvgPathFillImage),

@@ -19,11 +19,11 @@ from agency.api.serializers import (
     drop_nulls,
     format_utc,
 )
+from connections import invitation_links
 from connections.didcomm.message import encode_url
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
-from connections.protocols.connections_1_0 import MAX_CONTENT
-from connections.protocols.sharing import query_name
+from connections.protocols.basic_message import MAX_CONTENT
 
 STATES = [(str(state), str(state)) for state in Connection.State]
 ROLES = [(str(role), str(role)) for role in Connection.Role]
@@ -96,7 +96,7 @@ def terms(body, handshakes=()):
     """The terms of an out-of-band invitation in valid LinkParameters, or None."""
     if body.get("protocol") != OUT_OF_BAND:
         return None
-    return out_of_band.Terms(
+    return out_of_band.OutOfBandOptions(
         tuple(dict.fromkeys(body.get("handshakes", handshakes))),
         body.get("goalCode", ""),
         body.get("goal", ""),
@@ -197,11 +197,14 @@ class ConnectionContract(Contract):
         """Of an inviter the link that can be taken; of an invitee what it has accepted, in a link
         that carries it whole, as the inviter may be elsewhere."""
         if connection.token:
-            url, data = connection.invitation_url, connection.invitation_data
+            url = connection.invitation_url
+            data = invitation_links.encoded_message(connection)
         elif connection.role == Connection.Role.INVITEE:
             accepted = connection.accepted_invitation
             data = encode_url(accepted)
-            url = f"{settings.PUBLIC_URL}/?{query_name(accepted)}={data}"
+            url = (
+                f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"
+            )
         else:
             return {}
         return {"invitation": data, "invitationUrl": url}
@@ -248,7 +251,7 @@ class BasicMessageRecord(Contract):
         return "BasicMessageRecord"
 
     def get_text(self, message):
-        return message.shown_text()
+        return message.unseal_text()
 
 
 class BasicMessageContract(Contract):
@@ -260,4 +263,4 @@ class BasicMessageContract(Contract):
     direction = serializers.ChoiceField(DIRECTIONS)
 
     def get_text(self, message):
-        return message.shown_text()
+        return message.unseal_text()

@@ -15,8 +15,8 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from agency.core.dispatcher import Dispatcher
-from connections.messaging import transport
-from connections.models import OutboundMessage
+from connections.messaging import delivery
+from connections.messaging.models import OutboundMessage
 
 SLOW_SECONDS = 5.0  # from which an attempt counts as slow
 SLOW_ATTEMPTS = (
@@ -154,7 +154,7 @@ def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
 def send_and_time(row: OutboundMessage) -> None:
     """One attempt. Never raises."""
     started = time.monotonic()
-    transport.deliver(row)
+    delivery.deliver(row)
     slow_endpoints.record(row.endpoint, time.monotonic() - started)
 
 

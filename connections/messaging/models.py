@@ -1,99 +1,16 @@
-"""The rows that carry messages: texts as people see them, the inbox, the outbox."""
+"""The tables of the message queues: the inbox and the outbox."""
 
 import hashlib
 import time
 from collections.abc import Iterable
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core.errors import PeerError
 from agency.core.queued_jobs import QueuedJob
-from connections.messaging import transport
-from connections.protocols import connections_1_0
-from tenants import vault
 from tenants.models import Record, Tenant
-from wallets.models import Key, Wallet
-from webhooks.events.emit import EventSource
-from webhooks.events.types import Type
-
-
-class BasicMessage(EventSource):
-    """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
-
-    class Direction(models.TextChoices):
-        INCOMING = "Incoming"
-        OUTGOING = "Outgoing"
-
-    OBJECT_TYPE = "message"
-    EVENTS = {
-        Direction.INCOMING: Type.NEW_INBOX_MESSAGE,
-        Direction.OUTGOING: Type.MESSAGE_SENT,
-    }
-
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
-    wallet = models.ForeignKey(Wallet, on_delete=models.CASCADE)
-    connection = models.ForeignKey(
-        "connections.Connection", on_delete=models.CASCADE, related_name="messages"
-    )
-    direction = models.CharField(max_length=8, choices=Direction.choices)
-    text = models.BinaryField()
-    sent_at = models.DateTimeField()
-
-    class Meta:
-        verbose_name = "message"
-        indexes = [models.Index(fields=["connection", "-id"])]
-
-    def __str__(self):
-        return str(self.pk)
-
-    @classmethod
-    @transaction.atomic
-    def send(cls, connection, text):
-        """Writes to the peer of a connection."""
-        connection.require_connected()
-        message = cls._noted(connection, cls.Direction.OUTGOING, text, timezone.now())
-        body = connections_1_0.basic_message(
-            text, message.sent_at, connection.message_prefix
-        )
-        transport.send(connection, body)
-        return message
-
-    @classmethod
-    def receive(cls, connection, message):
-        """Notes what the peer wrote."""
-        if connection.connectionless:
-            raise PeerError(
-                "unexpected_message", "a connectionless exchange takes no texts"
-            )
-        text, sent_at = connections_1_0.read_basic_message(message, timezone.now())
-        return cls._noted(connection, cls.Direction.INCOMING, text, sent_at)
-
-    @classmethod
-    def _noted(cls, connection, direction, text, sent_at):
-        row = cls(
-            tenant=connection.tenant, wallet=connection.wallet, connection=connection
-        )
-        row.direction, row.sent_at = direction, sent_at
-        vault.seal(row, "text", text)
-        row.save(force_insert=True)
-        return row
-
-    @property
-    def event_type(self):
-        return self.EVENTS[self.direction]
-
-    @property
-    def event_state(self):
-        """A text has none."""
-
-    @property
-    def public_connection_id(self):
-        return self.connection.connection_id
-
-    def shown_text(self):
-        return vault.unseal(self, "text")
+from wallets.models import Key
 
 
 class InboundMessage(Record, QueuedJob):
@@ -152,8 +69,8 @@ class SeenMessage(models.Model):
         return hashlib.sha256(text.encode()).digest()[: cls.DIGEST_BYTES]
 
     @classmethod
-    def note(cls, messages: Iterable["InboundMessage"]) -> None:
-        """Before these rows are deleted. To a retired key nothing comes any more."""
+    def record(cls, messages: Iterable[InboundMessage]) -> None:
+        """Keep the digests of rows about to be deleted. A retired key receives nothing more."""
         verkeys = {message.recipient_key for message in messages}
         live = Key.objects.filter(verkey__in=verkeys, retired_at=None)
         key_ids = dict(live.values_list("verkey", "pk"))
@@ -222,8 +139,8 @@ class OutboundMessage(Record, QueuedJob):
             self.connection and self.connection.answering_endpoint == self.endpoint
         )
 
-    def elders(self):
-        """Earlier messages of this pair of keys that still wait: the head goes first."""
+    def earlier_pending(self) -> "models.QuerySet[OutboundMessage]":
+        """Messages between the same two keys that must be sent before this one."""
         return OutboundMessage.objects.filter(
             recipient_key=self.recipient_key,
             my_key=self.my_key_id,
@@ -231,35 +148,38 @@ class OutboundMessage(Record, QueuedJob):
             pk__lt=self.pk,
         )
 
-    def is_head(self, patience=2.0):
-        """Whether it is this message's turn. One that another call is just delivering is waited
-        for, as the caller expects his own message to be there when his call returns."""
-        end = time.monotonic() + patience
-        while leases := list(self.elders().values_list("lease_until", flat=True)):
+    def is_next(self, timeout: float = 2.0) -> bool:
+        """Whether it is this message's turn.
+
+        Waits up to `timeout` seconds for an earlier one that another call is just delivering: the
+        caller expects its own message to be there when its call returns.
+        """
+        end = time.monotonic() + timeout
+        while leases := list(
+            self.earlier_pending().values_list("lease_until", flat=True)
+        ):
             in_flight = any(lease and lease > timezone.now() for lease in leases)
             if not in_flight or time.monotonic() > end:
                 return False
             time.sleep(0.01)
         return True
 
-    def claim_next(self):
-        """What another call sent meanwhile behind this message and left to whoever comes next."""
+    def claim_next(self) -> "list[OutboundMessage]":
+        """What another call enqueued behind this message meanwhile, and left to this one."""
         pair = {
             "recipient_key": self.recipient_key,
             "my_key": self.my_key_id,
             "is_hosted": True,
         }
-        waits = OutboundMessage.objects.filter(
-            **pair, status=self.Status.PENDING
-        ).exists()
-        return OutboundMessage.claim(limit=1, **pair) if waits else []
+        waiting = OutboundMessage.objects.filter(**pair, status=self.Status.PENDING)
+        return OutboundMessage.claim(limit=1, **pair) if waiting.exists() else []
 
     @classmethod
     def due(cls):
-        elder = cls.objects.filter(
+        earlier = cls.objects.filter(
             recipient_key=models.OuterRef("recipient_key"),
             my_key=models.OuterRef("my_key"),
             status=cls.Status.PENDING,
             pk__lt=models.OuterRef("pk"),
         )
-        return super().due().filter(~models.Exists(elder))
+        return super().due().filter(~models.Exists(earlier))

@@ -1,54 +1,58 @@
-"""Which function handles which message, and what happens to the exchanges of a connection."""
+"""Which function handles which message, and what happens to the exchanges of a connection.
+
+The router stands below the models, so it says `Any` where it means a Connection.
+"""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 from agency.core.errors import PeerError
 from connections.didcomm.message import Message
 
-if TYPE_CHECKING:
-    from connections.models import Connection
-
-Handler = Callable[["Connection", Message], None]
-Closer = Callable[["Connection"], None]
-Mover = Callable[["Connection", "Connection"], None]
+Connection = Any
+Handler = Callable[[Connection, Message], None]
+EndHandler = Callable[[Connection], None]
+MergeHandler = Callable[[Connection, Connection], None]
 _handlers: dict[str, Handler] = {}
 _protocols: set[str] = set()
-_closers: list[Closer] = []
-_movers: list[Mover] = []
+_end_handlers: list[EndHandler] = []
+_merge_handlers: list[MergeHandler] = []
 
 
 def handles(kind: str, *minors: str) -> Callable[[Handler], Handler]:
-    """Registers a function `(connection, message)` for a type like `connections/1.0/request`.
+    """Register a function `(connection, message)` for a type like `connections/1.0/request`.
 
-    Every minor version finds it; those that we say we speak are that of `kind` and `minors`.
+    It gets every minor version of the message. We say that we speak the versions of `kind` and
+    `minors`.
     """
     message = Message(kind, "", "", "", {})
-    (name, version), family = message.protocol, message.family
+    name, version = message.protocol
+    family = message.family
 
     def register(handler: Handler) -> Handler:
         if family in _handlers:
             raise RuntimeError(f"{family} has two handlers")
         _handlers[family] = handler
-        _protocols.update(f"{name}/{one}" for one in (version, *minors))
+        _protocols.update(f"{name}/{minor}" for minor in (version, *minors))
         return handler
 
     return register
 
 
-def closes(closer: Closer) -> Closer:
-    """Registers a function that ends the open exchanges of a connection about to be deleted."""
-    _closers.append(closer)
-    return closer
+def on_connection_ended(handler: EndHandler) -> EndHandler:
+    """Register a function that ends the open exchanges of a connection about to end."""
+    _end_handlers.append(handler)
+    return handler
 
 
-def moves(mover: Mover) -> Mover:
-    """Registers a function that takes the exchanges of one connection over to another."""
-    _movers.append(mover)
-    return mover
+def on_connection_merged(handler: MergeHandler) -> MergeHandler:
+    """Register a function that moves the exchanges of one connection to another."""
+    _merge_handlers.append(handler)
+    return handler
 
 
-def dispatch(connection: "Connection", message: Message) -> None:
+def dispatch(connection: Connection, message: Message) -> None:
+    """Call the handler of a message. PeerError `unsupported_message` if there is none."""
     handler = _handlers.get(message.family)
     if handler:
         handler(connection, message)
@@ -56,20 +60,20 @@ def dispatch(connection: "Connection", message: Message) -> None:
         raise PeerError("unsupported_message", f"{message.type} is not supported here")
 
 
-def close_exchanges(connection: "Connection") -> None:
-    for closer in _closers:
-        closer(connection)
+def close_exchanges(connection: Connection) -> None:
+    for handler in _end_handlers:
+        handler(connection)
 
 
-def move_exchanges(connection: "Connection", to: "Connection") -> None:
-    for mover in _movers:
-        mover(connection, to)
+def move_exchanges(connection: Connection, to: Connection) -> None:
+    for handler in _merge_handlers:
+        handler(connection, to)
 
 
 def handled_types() -> set[str]:
     return set(_handlers)
 
 
-def protocols() -> set[str]:
+def supported_protocols() -> set[str]:
     """Name and version of every protocol spoken here: `connections/1.0`."""
     return set(_protocols)

@@ -3,7 +3,6 @@
 import json
 import secrets
 import time
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from agency.core import bounded_json
@@ -11,6 +10,7 @@ from agency.core.errors import PeerError
 from connections.didcomm import dids
 from connections.didcomm.dids import Party, reachable, texts
 from connections.didcomm.message import Message, build, decode_bytes, encode_bytes, text
+from connections.protocols import trust_ping
 from wallets import keys
 
 INVITATION = "connections/1.0/invitation"
@@ -18,12 +18,7 @@ REQUEST = "connections/1.0/request"
 RESPONSE = "connections/1.0/response"
 PROBLEM = "connections/1.0/problem_report"
 ACK = "notification/1.0/ack"
-PING = "trust_ping/1.0/ping"
-PING_RESPONSE = "trust_ping/1.0/ping_response"
-BASIC_MESSAGE = "basicmessage/1.0/message"
 SIGNATURE = "signature/1.0/ed25519Sha512_single"
-MAX_CONTENT = 20_000  # characters of a basic message
-EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
@@ -65,58 +60,8 @@ def read_response(message: Message, inviter_key: str) -> Party:
 
 
 def complete(prefix: str) -> dict:
-    """Any message of the invitee tells the inviter; a ping is one that all agents know."""
-    return build(PING, prefix, response_requested=False)
-
-
-def basic_message(content: str, sent_at: datetime, prefix: str) -> dict:
-    """RFC 0095."""
-    sent_time = sent_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return build(BASIC_MESSAGE, prefix, content=content, sent_time=sent_time)
-
-
-def read_basic_message(message: Message, now: datetime) -> tuple[str, datetime]:
-    """The text, and when it was sent: `now` if the sender gives no time that can be true."""
-    content = text(message.body, "content")
-    if len(content) > MAX_CONTENT:
-        raise PeerError("message_too_long", f"more than {MAX_CONTENT} characters")
-    try:
-        sent_at = datetime.fromisoformat(str(message.body.get("sent_time")))
-        sent_at = (
-            sent_at.replace(tzinfo=UTC)
-            if sent_at.tzinfo is None
-            else sent_at.astimezone(UTC)
-        )
-    except (ValueError, OverflowError):
-        return content, now
-    return content, sent_at if EARLIEST <= sent_at <= now + timedelta(days=1) else now
-
-
-def service(party: Party) -> dict:
-    """The `~service` decorator (RFC 0056): where to answer a message without a connection."""
-    return {
-        "recipientKeys": [party.verkey],
-        "routingKeys": party.routing_keys,
-        "serviceEndpoint": party.endpoint,
-    }
-
-
-def read_service(message: Message) -> Party:
-    """Who shared or answered a message without a connection (no DID)."""
-    decorator = message.body.get("~service")
-    recipients = (
-        texts(decorator, "recipientKeys") if isinstance(decorator, dict) else []
-    )
-    if not recipients:
-        raise PeerError(
-            "no_service", "the message does not say where to answer: no ~service"
-        )
-    return Party(
-        "",
-        keys.normalise(recipients[0]),
-        reachable(text(decorator, "serviceEndpoint")),
-        [keys.normalise(key) for key in texts(decorator, "routingKeys")],
-    )
+    """Any message of the invitee confirms the connection; a ping is one that all agents know."""
+    return build(trust_ping.PING, prefix, response_requested=False)
 
 
 def sign(content: dict, seed: bytes, prefix: str) -> dict:

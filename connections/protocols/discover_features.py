@@ -1,11 +1,13 @@
-"""discover-features 1.0 and 2.0 (RFCs 0031, 0557) on the wire: what each side speaks."""
+"""discover-features 1.0 and 2.0 (RFCs 0031, 0557): what each side speaks."""
 
 import re
 from typing import Any
 
 from agency.core.errors import PeerError
 from connections.didcomm.message import OLD_PREFIX, PREFIX, Message, build, text
-from connections.messaging import router
+from connections.messaging import outbox, router
+from connections.messaging.router import handles
+from connections.models import Connection
 
 QUERY = "discover-features/1.0/query"
 DISCLOSE = "discover-features/1.0/disclose"
@@ -26,6 +28,7 @@ ROLES = {
 }
 NAMED = re.compile(r"(?:^|[/;])([\w-]{1,40})/(\d{1,4}\.\d{1,4})/?$", re.ASCII)
 MAX_LISTED = 200
+MAX_QUERIES = 8
 
 
 def queries(prefix: str) -> dict[str, Any]:
@@ -34,28 +37,48 @@ def queries(prefix: str) -> dict[str, Any]:
     return build(QUERIES, prefix, queries=asked)
 
 
-def disclose(answered: Message) -> dict[str, Any]:
-    """The answer to a query of 1.0."""
-    found = _matching(text(answered.body, "query"))
-    protocols = [{"pid": answered.prefix + one, "roles": _roles(one)} for one in found]
-    return build(DISCLOSE, answered.prefix, answered.thread_id, protocols=protocols)
-
-
-def disclosures(answered: Message) -> dict[str, Any]:
-    """The answer to queries of 2.0. Features of other kinds are none here."""
-    asked = _entries(answered.body, "queries")
-    wanted = [
-        text(one, "match") for one in asked if one.get("feature-type") == "protocol"
+@handles(QUERY)
+def receive_query(connection: Connection, message: Message) -> None:
+    """Of 1.0."""
+    protocols = [
+        {"pid": message.prefix + protocol, "roles": _roles_in(protocol)}
+        for protocol in _matching_protocols(text(message.body, "query"))
     ]
-    found = sorted({name for match in wanted[:8] for name in _matching(match)})
+    answer = build(DISCLOSE, message.prefix, message.thread_id, protocols=protocols)
+    outbox.enqueue(connection, answer)
+
+
+@handles(QUERIES)
+def receive_queries(connection: Connection, message: Message) -> None:
+    """Of 2.0. Here are no features but protocols."""
+    queries = [
+        text(query, "match")
+        for query in _entries(message.body, "queries")
+        if query.get("feature-type") == "protocol"
+    ]
+    found = {
+        name for query in queries[:MAX_QUERIES] for name in _matching_protocols(query)
+    }
     features = [
-        {"feature-type": "protocol", "id": answered.prefix + one, "roles": _roles(one)}
-        for one in found
+        {
+            "feature-type": "protocol",
+            "id": message.prefix + protocol,
+            "roles": _roles_in(protocol),
+        }
+        for protocol in sorted(found)
     ]
-    return build(DISCLOSURES, answered.prefix, answered.thread_id, disclosures=features)
+    answer = build(DISCLOSURES, message.prefix, message.thread_id, disclosures=features)
+    outbox.enqueue(connection, answer)
 
 
-def disclosed(message: Message) -> list[str]:
+@handles(DISCLOSE)
+@handles(DISCLOSURES)
+def receive_disclosures(connection: Connection, message: Message) -> None:
+    rows = Connection.objects.filter(pk=connection.pk)
+    rows.update(disclosed=read_protocols(message))
+
+
+def read_protocols(message: Message) -> list[str]:
     """The protocols known here that a peer says it speaks: `issue-credential/2.0`."""
     first = message.family.startswith("discover-features/1/")
     member, name = ("protocols", "pid") if first else ("disclosures", "id")
@@ -72,15 +95,15 @@ def _entries(body: dict[str, Any], member: str) -> list[dict[str, Any]]:
     return [one for one in listed[:MAX_LISTED] if isinstance(one, dict)]
 
 
-def _matching(query: str) -> list[str]:
+def _matching_protocols(query: str) -> list[str]:
     """Our protocols that a query with `*` means, in either prefix."""
     parts = [re.escape(part) for part in re.split(r"\*+", query[:200])]
     pattern = re.compile(".*".join(parts))
-    names = sorted(router.protocols())
+    names = sorted(router.supported_protocols())
     return [
         n for n in names if any(pattern.fullmatch(p + n) for p in (PREFIX, OLD_PREFIX))
     ]
 
 
-def _roles(protocol: str) -> list[str]:
+def _roles_in(protocol: str) -> list[str]:
     return ROLES[protocol.partition("/")[0]]

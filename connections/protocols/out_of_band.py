@@ -1,14 +1,22 @@
-"""out-of-band/1.x (RFC 0434) on the wire: invitations, what is attached to them, reuse."""
+"""out-of-band/1.x (RFC 0434): invitations, what is attached to them, reuse of a connection."""
 
 import re
-from typing import NamedTuple
+import uuid
+from typing import Any, NamedTuple
 
 from agency.core.errors import PeerError
 from connections.didcomm import dids, message
 from connections.didcomm.dids import Party
 from connections.didcomm.message import PREFIX, Message, attached, build
+from connections.didcomm.service import write_service
+from connections.messaging import outbox, router
+from connections.messaging.refusals import dispatch_or_report
+from connections.messaging.router import handles
+from connections.models import Connection
 from connections.protocols import connections_1_0
+from tenants import vault
 from wallets import keys
+from wallets.models import Wallet
 
 INVITATION = "out-of-band/1.1/invitation"
 REUSE = "out-of-band/1.1/handshake-reuse"
@@ -19,12 +27,12 @@ OFFERED = re.compile(r"(?:^|[/;])(connections|didexchange)/1\.(\d{1,4})/?$")
 MAX_LISTED = 8
 
 
-class Terms(NamedTuple):
+class OutOfBandOptions(NamedTuple):
     """What whoever invites may choose.
 
-    handshakes: those that are taken, the best first; none: only what is attached can be answered.
-    goal_code and goal: what it is for, for programs and for people. is_lasting: it names a key that
-    stays, by which an agent that is connected already knows the inviter again.
+    handshakes: those that are accepted, the best first; none: only what is attached can be
+    answered. goal_code and goal: what it is for, for programs and for people. is_lasting: it names
+    a key that stays, by which an agent that is connected already recognises the inviter.
     """
 
     handshakes: tuple[str, ...] = HANDSHAKES
@@ -33,7 +41,7 @@ class Terms(NamedTuple):
     is_lasting: bool = False
 
     @property
-    def goals(self) -> dict[str, str]:
+    def goal_members(self) -> dict[str, str]:
         given = {"goal_code": self.goal_code, "goal": self.goal}
         return {name: value for name, value in given.items() if value}
 
@@ -72,9 +80,11 @@ def invitation(
     return body | ({"imageUrl": image_url} if image_url else {})
 
 
-def carrying(invitation: dict, request: dict) -> dict:
-    """The invitation with the first message of an exchange attached. That names the invitation:
-    ACA-Py finds it so."""
+def with_attachment(
+    invitation: dict[str, Any], request: dict[str, Any]
+) -> dict[str, Any]:
+    """The invitation with the first message of an exchange attached, which names the invitation as
+    its parent: ACA-Py finds it so."""
     request = request | {
         "~thread": request.get("~thread", {}) | {"pthid": invitation["@id"]}
     }
@@ -86,9 +96,9 @@ def carrying(invitation: dict, request: dict) -> dict:
     return invitation | {"requests~attach": [attachment]}
 
 
-def begun(attached: Message) -> dict:
-    """What is kept of an invitation whose attached message was taken: the threads that answers
-    name. ACA-Py knows them by both."""
+def attachment_thread(attached: Message) -> dict[str, Any]:
+    """What is kept of an invitation whose attached message was accepted: the thread and the parent
+    that answers name. ACA-Py finds the exchange by both."""
     threads = {"thid": attached.thread_id, "pthid": attached.parent_id}
     return {"~thread": threads} if attached.parent_id else {}
 
@@ -158,7 +168,7 @@ def request_of(received: Message) -> dict | None:
     return request
 
 
-def shared(received: Message) -> Message:
+def unwrap_request(received: Message) -> Message:
     """What an invitation without a handshake is for: the attached message, to be answered at its
     services, as if it had been shared by itself. Any other message stays what it is."""
     if received.family != "out-of-band/1/invitation" or _handshake(received):
@@ -166,17 +176,97 @@ def shared(received: Message) -> Message:
     request = request_of(received)
     if request is None:
         return received
-    return message.read(
-        request | {"~service": connections_1_0.service(_inviter(received))}
+    service = write_service(_inviter(received))
+    return message.read(request | {"~service": service})
+
+
+def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
+    """Make a new connection an out-of-band invitation of its wallet."""
+    wallet = connection.wallet
+    if options.is_lasting:
+        key = wallet.public_key
+    elif options.handshakes:
+        key = wallet.create_key()
+        connection.invitation_key = key
+    else:
+        assert connection.my_key, "without a handshake the exchange has its key already"
+        key = connection.my_key
+    connection.handshake = next(iter(options.handshakes), "")
+    connection.invitation = invitation(
+        identifier=str(connection.pk),
+        label=connection.inviter_name,
+        image_url=wallet.image_url,
+        party=connection.own_party(key),
+        handshakes=options.handshakes,
+        **options.goal_members,
     )
 
 
-def reuse(invitation_id: str, prefix: str) -> dict:
-    """Invitee: we are connected already."""
-    body = build(REUSE, prefix)
-    return body | {"~thread": {"thid": body["@id"], "pthid": invitation_id}}
+def reuse_connection(connection: Connection, invitation: Message) -> None:
+    """Invitee: tell the inviter of another invitation that both are connected already."""
+    is_other = invitation.id != connection.invitation.get("@id")
+    is_out_of_band = invitation.protocol[0] == "out-of-band"
+    is_connected = connection.state == Connection.State.CONNECTED
+    if not (is_other and is_out_of_band and is_connected):
+        return
+    vault.seal(connection, "shared", request_of(invitation))
+    connection.save(update_fields=["shared"])
+    body = build(REUSE, connection.message_prefix)
+    thread = {"thid": body["@id"], "pthid": invitation.id}
+    outbox.enqueue(connection, body | {"~thread": thread})
 
 
-def reuse_accepted(answered: Message) -> dict:
-    kind = answered.type.replace("handshake-reuse", "handshake-reuse-accepted")
-    return build(kind, answered.prefix, answered.thread_id, answered.parent_id)
+@handles("out-of-band/1.0/handshake-reuse", "1.1")
+def receive_reuse(connection: Connection, message: Message) -> None:
+    """Inviter: the invitee of another invitation is this peer; what that carries moves here.
+
+    This uses the invitation up, unless it is multi-party.
+    """
+    invitation = _lock_open_invitation(connection.wallet, message.parent_id)
+    if not invitation:
+        raise PeerError(
+            "expired-invitation", "there is no such invitation, or it was used"
+        )
+    router.move_exchanges(invitation, connection)
+    if not invitation.multi_party:
+        invitation.remove()
+    kind = message.type.replace("handshake-reuse", "handshake-reuse-accepted")
+    accepted = build(kind, message.prefix, message.thread_id, message.parent_id)
+    outbox.enqueue(connection, accepted)
+
+
+def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | None:
+    try:
+        pk = uuid.UUID(invitation_id)
+    except ValueError:
+        return None
+    locked = wallet.connections.select_for_update(no_key=True)
+    rows = locked.filter(pk=pk, connectionless=False)
+    return rows.filter(
+        role=Connection.Role.INVITER, state=Connection.State.INVITED
+    ).first()
+
+
+@handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")
+def receive_reuse_accepted(connection: Connection, message: Message) -> None:
+    """Invitee: go on with what came with the invitation."""
+    request = vault.unseal(connection, "shared")
+    if request and request["~thread"]["pthid"] == message.parent_id:
+        receive_attached(connection)
+
+
+@handles(PROBLEM)
+def receive_problem(connection: Connection, message: Message) -> None:
+    """Nothing to do: the connection that was to be reused stays as it is."""
+
+
+def receive_attached(connection: Connection) -> None:
+    """Invitee: handle what came with the invitation as if the peer had sent it now."""
+    request = vault.unseal(connection, "shared")
+    if request is None:
+        return
+    received = message.read(request)._replace(sender=connection.their_key)
+    connection.shared = None
+    connection.invitation |= attachment_thread(received)
+    connection.save(update_fields=["shared", "invitation"])
+    dispatch_or_report(connection, received)

@@ -10,6 +10,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
+from connections.protocols import connectionless
 from credentials.api.issuer import of, with_parties
 from credentials.api.serializers import (
     ConnectionCredentialQuery,
@@ -101,7 +102,7 @@ class WalletCredentials(WalletView):
         given = self.parse_body(CredentialDataParameters)["credentialData"]
         offer = links.resolve(given, "credentialData", messages.check_shared)
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
-        taken.connection.require_mine(taken)
+        connectionless.require_first_responder(taken.connection, taken)
         return self.to_response(CredentialContract, get_or_404(self.rows, taken.pk))
 
     @operation("declineCredentialOffer")

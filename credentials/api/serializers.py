@@ -7,6 +7,7 @@ from rest_framework import serializers
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.serializers import ExchangeLinkParameters
+from connections.invitation_links import encoded_message
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
 from wallets.anoncreds import common_view
@@ -308,7 +309,7 @@ class CredentialContract(Contract):
             credentialId=str(credential.pk),
             state=credential.state,
             connectionId=listed_id(connection),
-            offerData=connection.invitation_data if shares(connection) else None,
+            offerData=encoded_message(connection) if shares(connection) else None,
             offerUrl=connection.invitation_url if shares(connection) else None,
             definitionId=credential.definition_id,
             schemaId=credential.schema_id,

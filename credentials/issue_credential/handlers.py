@@ -11,8 +11,13 @@ from connections.didcomm import formats
 from connections.didcomm.formats import enclosed
 from connections.didcomm.message import problem_code
 from connections.exchange import as_written, handles_exchange
-from connections.messaging.router import closes, handles, moves
+from connections.messaging.router import (
+    handles,
+    on_connection_ended,
+    on_connection_merged,
+)
 from connections.models import Connection
+from connections.protocols import connectionless
 from credentials import revocation
 from credentials.issue_credential import messages, proposals
 from credentials.issue_credential.messages import ISSUE_CREDENTIAL
@@ -81,9 +86,9 @@ def _has_offer(credential, offer, values):
 def accept_shared_offer(wallet, message):
     """Holder: accept an offer from a link; the same one again gives the same credential.
 
-    Whether another wallet was faster is known when this has committed: Connection.require_mine.
+    Whether another wallet was faster is known when this has committed: require_first_responder().
     """
-    connection = Connection.take(wallet, message)
+    connection = connectionless.accept_shared(wallet, message)
     known = Credential.objects.filter(
         connection=connection, thread_id=message.thread_id
     )
@@ -237,5 +242,5 @@ def receive_revocation(connection, message):
             move(credential, [State.ISSUED], State.REVOKED)
 
 
-closes(Credential.decline_open)
-moves(Credential.go_on_elsewhere)
+on_connection_ended(Credential.decline_open)
+on_connection_merged(Credential.go_on_elsewhere)

@@ -6,7 +6,7 @@ from agency.core.errors import PeerError
 from connections.didcomm import formats
 from connections.didcomm.formats import Wire, enclose, enclosed
 from connections.didcomm.message import Message, build, text
-from connections.protocols.connections_1_0 import read_service
+from connections.didcomm.service import read_service
 
 ISSUE_CREDENTIAL = "issue-credential"
 ABANDONED = "issuance-abandoned"

@@ -6,7 +6,7 @@ from agency.core.errors import Conflict, Invalid, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm.formats import wire_of
 from connections.exchange import as_written
-from connections.messaging import transport
+from connections.messaging import outbox
 from connections.messaging.router import handles
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models.credential import Credential
@@ -31,7 +31,7 @@ def propose(connection, proposed):
         proposed,
         {"wire_version": wire.version, "wire_format": wire.format},
     )
-    transport.send(connection, message)
+    outbox.enqueue(connection, message)
     return credential
 
 

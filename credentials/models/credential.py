@@ -12,8 +12,8 @@ from agency.core import network_reads
 from agency.core.errors import Conflict, Invalid, WrongState
 from agency.core.states import move
 from connections.exchange import Exchange
-from connections.messaging import transport
-from connections.models import Connection
+from connections.messaging import outbox
+from connections.protocols import connectionless
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
 from credentials.models.definition import CredentialDefinition, normalised_names
@@ -213,7 +213,7 @@ class Credential(Exchange):
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
         credential.insert_within_quota()
-        connection.begin(message)
+        connectionless.send_first_message(connection, message)
         return credential
 
     @classmethod
@@ -228,7 +228,7 @@ class Credential(Exchange):
         if values is None:
             message = "An offer without a connection needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
-        connection = Connection.for_exchange(wallet, terms)
+        connection = connectionless.create_link(wallet, terms)
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @network_reads.atomic_with_reads
@@ -302,7 +302,9 @@ class Credential(Exchange):
         """Either side: end an open exchange and tell the other side."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
-            transport.tell(self.connection, messages.abandon(self.thread_id, self.wire))
+            outbox.enqueue_if_possible(
+                self.connection, messages.abandon(self.thread_id, self.wire)
+            )
 
     def receive_problem(self, code):
         """The other side ended the exchange. A report about a finished one changes nothing."""

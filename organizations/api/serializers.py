@@ -17,7 +17,7 @@ from agency.api.serializers import Contract, Parameters, drop_nulls
 from agency.core.errors import PeerError
 from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
-from connections.messaging import transport
+from connections.messaging import envelopes
 from organizations.networks import issuer_status
 from tenants.models import Network, Tenant
 from webhooks.api.serializers import WebAddressField
@@ -143,7 +143,7 @@ class TenantContract(Contract):
             "issuerKey": tenant.issuer_key,
             "agentDid": tenant.issuer_did,
             "agentKey": tenant.issuer_key,
-            "agentServiceEndpoint": transport.endpoint(),
+            "agentServiceEndpoint": envelopes.didcomm_endpoint(),
             "transactionEndorsement": tenant.endorser,
         }
 
@@ -222,7 +222,7 @@ class ProvisioningInfo(Contract):
         return {
             "did": tenant.issuer_did,
             "verkey": verkey,
-            "uri": transport.endpoint(),
+            "uri": envelopes.didcomm_endpoint(),
         }
 
 

@@ -18,7 +18,7 @@ from connections.models import (
     OutboundMessage,
     SeenMessage,
 )
-from connections.protocols import connections_1_0
+from connections.protocols import basic_message
 from tests.support import queues
 from tests.support.aging import age
 from tests.support.races import threads
@@ -44,7 +44,7 @@ def text(row, phone):
 
 def hello(phone):
     return phone.build(
-        connections_1_0.BASIC_MESSAGE, content="Hello", sent_time="2026-01-01 10:00Z"
+        basic_message.MESSAGE, content="Hello", sent_time="2026-01-01 10:00Z"
     )
 
 
@@ -164,7 +164,7 @@ def test_an_answer_that_may_be_asked_for_again_stays(text, settings):
     assert OutboundMessage.objects.count() == 1
     age(
         OutboundMessage.objects.all(),
-        return_route.ASKED_AGAIN_WITHIN / timedelta(days=0.9),
+        return_route.REPLY_RETENTION / timedelta(days=0.9),
     )
     return_route.forget_old()
     retention.forget_messages()
@@ -206,7 +206,7 @@ def test_a_run_is_bounded_and_the_next_goes_on(text, monkeypatch):
 def test_what_is_deleted_and_its_digest_are_one_transaction(text, phone, monkeypatch):
     """A process that is killed between them leaves both rows or neither."""
     days_pass(31)
-    note = SeenMessage.note
+    note = SeenMessage.record
 
     def dies(messages):
         note(messages)
@@ -274,7 +274,7 @@ def test_live_messages_do_not_wait_for_a_batch(text, row, faber):
 
     def send():
         assert begun.wait(20)
-        BasicMessage.send(Connection.objects.get(pk=row.pk), "meanwhile")
+        basic_message.send_text(Connection.objects.get(pk=row.pk), "meanwhile")
         queues.sweep()
         over.set()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agency.core.errors import Conflict
-from connections.messaging import transport
+from connections.messaging import delivery, outbox
 from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
 from credentials.removal import remove_credential
@@ -73,7 +73,7 @@ def test_a_tombstone_keeps_neither_seed_nor_wallet(faber, alice, deletes):
 
 @pytest.mark.slow
 def test_deleting_a_wallet_with_many_connections_ends_them_all(faber, alice):
-    count = transport.MAX_DRAIN + 2
+    count = delivery.MAX_MESSAGES_PER_CALL + 2
     badge = faber.defines("name", "level")
     for _ in range(count):
         alice.meets(faber)
@@ -147,5 +147,5 @@ def test_a_party_that_left_a_tombstone_cannot_be_written_to(faber, alice):
     connection = Connection.objects.get(connection_id=alice.known_as(faber))
     Key.objects.get(verkey=connection.their_key).retire()
     with pytest.raises(Conflict) as refused:
-        transport.send(connection, {})
+        outbox.enqueue(connection, {})
     assert refused.value.code == "connection_gone"

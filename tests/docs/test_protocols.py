@@ -16,5 +16,5 @@ def test_every_protocol_stands_in_the_table_with_its_versions_and_roles():
     told = {
         f"{name}/{one}" for name, versions, _ in rows for one in versions.split(", ")
     }
-    assert told == router.protocols()
+    assert told == router.supported_protocols()
     assert {name: roles.split(", ") for name, _, roles in rows} == ROLES

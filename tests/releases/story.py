@@ -13,7 +13,7 @@ from django.urls import reverse
 from PIL import Image
 
 from connections.models import Connection
-from connections.protocols import connections_1_0
+from connections.protocols import basic_message, connections_1_0
 from credentials.ledgers.base import Agreement
 from organizations import networks
 from organizations.provisioning import create_organization
@@ -99,7 +99,7 @@ def connections(world: World) -> dict[str, Any]:
     faber.invites(protocol="out-of-band", multiParty=True)
     with listening(Agent()) as phone:
         row = phone.connects(faber)
-        phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"))
+        phone.says(phone.build(basic_message.MESSAGE, content="Ahoy"))
     found["phone"] = row.connection_id
     ended, _ = world.connected()
     faber.post(f"/connections/{ended}/hangup")

@@ -4,8 +4,9 @@ import pytest
 from django.db import transaction
 
 from agency.core.errors import WrongState
+from connections.didcomm.message import build
 from connections.models import Connection
-from connections.protocols import connections_1_0
+from connections.protocols import connections_1_0, handshakes
 from tests.support import walks
 from wallets.models import Key
 
@@ -17,13 +18,13 @@ def walk(faber, monkeypatch):
 
 def request(row):
     party, _ = walks.outsider()
-    row.request(party)
+    handshakes.send_request(row, party)
 
 
 def receive_request(row):
     party, _ = walks.outsider()
     body = connections_1_0.request("Phone", "", party, row.message_prefix)
-    row.receive_request(walks.received(body, party.verkey))
+    handshakes.answer_request(row, walks.received(body, party.verkey))
 
 
 def receive_response(row):
@@ -33,7 +34,7 @@ def receive_response(row):
         connections_1_0.request("Phone", "", party, row.message_prefix)
     )
     body = connections_1_0.response(party, invitation_key.secret(), asked)
-    row.receive_response(walks.received(body, party.verkey))
+    handshakes.receive_response(row, walks.received(body, party.verkey))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_a_connection_refuses_a_transition_from_elsewhere(
         (request, "invitee", "Invited", "Negotiating"),
         (receive_request, "inviter", "Invited", "Negotiating"),
         (receive_response, "invitee", "Negotiating", "Connected"),
-        (Connection.confirm, "inviter", "Negotiating", "Connected"),
+        (handshakes.confirm, "inviter", "Negotiating", "Connected"),
     ],
 )
 def test_the_same_transition_works_from_its_own_state(
@@ -78,15 +79,15 @@ def test_the_same_transition_works_from_its_own_state(
 )
 def test_confirming_anything_but_an_answered_request_does_nothing(walk, role, state):
     row = walks.connection(walk, role, state)
-    walks.ignores(row.confirm)
+    walks.ignores(lambda: handshakes.confirm(row))
 
 
 def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
     row = walks.connection(walk, "inviter", "Negotiating")
     stale = walks.fresh(row)
     with transaction.atomic():
-        row.confirm()
-    walks.ignores(stale.confirm)
+        handshakes.confirm(row)
+    walks.ignores(lambda: handshakes.confirm(stale))
     assert stale.state == "Connected"
 
 
@@ -95,7 +96,8 @@ def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
 )
 def test_a_problem_of_a_settled_connection_changes_nothing(walk, role, state):
     row = walks.connection(walk, role, state)
-    walks.ignores(lambda: row.receive_problem("too-late"))
+    report = build(connections_1_0.PROBLEM, description={"code": "too-late"})
+    walks.ignores(lambda: handshakes.receive_problem(row, walks.received(report)))
 
 
 @pytest.mark.parametrize(

@@ -4,17 +4,24 @@ import pytest
 from django.db import transaction
 
 from agency.core.errors import Conflict, PeerError, WrongState
-from connections.didcomm import dids
-from connections.messaging import transport
+from connections.didcomm import dids, message
+from connections.didcomm.message import Message
+from connections.messaging import outbox
 from connections.models import Connection, OutboundMessage
-from connections.protocols import did_exchange, did_rotate, out_of_band
+from connections.protocols import did_exchange, did_rotate, handshakes, out_of_band
 from credentials.models import Credential
 from tests.support import queues, walks
 from tests.support.races import at_once, error_codes, transitions
 from wallets.models import Key, Wallet
 
 N = 8
-TERMS = out_of_band.Terms(("didexchange/1.1",))
+OPTIONS = out_of_band.OutOfBandOptions(("didexchange/1.1",))
+
+TRANSITIONS = {
+    "rotate": did_rotate.rotate,
+    "end": Connection.end,
+    "receive_hangup": lambda row: did_rotate.receive_hangup(row, None),
+}
 
 
 @pytest.fixture
@@ -25,7 +32,7 @@ def walk(faber, monkeypatch):
 @pytest.fixture
 def invited(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant, is_organization=True)
-    return Connection.invite(wallet, terms=TERMS)
+    return handshakes.invite(wallet, options=OPTIONS)
 
 
 def sent(kind):
@@ -35,15 +42,15 @@ def sent(kind):
 def peer_rotates(row):
     party, _ = walks.outsider()
     to_did = dids.peer_4(party.verkey, party.endpoint)
-    body = transport.message.build(did_rotate.ROTATE, to_did=to_did)
-    row.receive_rotate(walks.received(body, row.their_key))
+    body = message.build(did_rotate.ROTATE, to_did=to_did)
+    did_rotate.receive_rotate(row, walks.received(body, row.their_key))
 
 
 def request(row, outsider=None):
     party, seed = outsider or walks.outsider()
     parent = row.invitation["@id"]
     body = did_exchange.request("1.1", "Phone", party, seed, row.message_prefix, parent)
-    row.receive_request(walks.received(body, party.verkey))
+    handshakes.answer_request(row, walks.received(body, party.verkey))
 
 
 @pytest.mark.parametrize("transition", ["rotate", "end"])
@@ -55,7 +62,7 @@ def test_before_it_is_connected_nothing_is_rotated_or_ended(
     walk, transition, role, state
 ):
     row = walks.connection(walk, role, state)
-    walks.refuses(getattr(row, transition))
+    walks.refuses(lambda: TRANSITIONS[transition](row))
 
 
 @pytest.mark.parametrize("role", ["inviter", "invitee"])
@@ -64,7 +71,7 @@ def test_from_connected_each_happens(walk, transition, role):
     row = walks.connection(walk, role, "Connected")
     before = row.my_key_id
     with transaction.atomic():
-        getattr(row, transition)()
+        TRANSITIONS[transition](row)
     row = walks.arrived(row, "Connected")
     assert (row.my_key_id != before) == (transition == "rotate")
     assert bool(row.left_at) == (transition != "rotate")
@@ -75,7 +82,10 @@ def test_an_ended_connection_ends_and_rotates_no_more(walk, role):
     row = walks.connection(walk, role, "Connected")
     row.end()
     walks.ignores(row.end)
-    for call in (row.rotate, lambda: walks.fresh(row).rotate()):
+    for call in (
+        lambda: did_rotate.rotate(row),
+        lambda: did_rotate.rotate(walks.fresh(row)),
+    ):
         before = walks.everything()
         with pytest.raises(Conflict):
             call()
@@ -85,11 +95,13 @@ def test_an_ended_connection_ends_and_rotates_no_more(walk, role):
 def test_an_agreement_that_nobody_waits_for_changes_nothing(walk):
     row = walks.connection(walk, "inviter", "Connected")
     before = walks.everything()
-    for call in (row.receive_rotated, row.refuse_rotation):
+    for handler in (did_rotate.receive_ack, did_rotate.receive_problem):
         for thread in ("", "unknown"):
             with transaction.atomic():
                 try:
-                    call(thread)
+                    handler(
+                        row, Message(did_rotate.ACK, message.PREFIX, "1", thread, {})
+                    )
                 except PeerError as error:
                     assert error.code == "unknown_thread"
     assert walks.everything() == before
@@ -98,8 +110,8 @@ def test_an_agreement_that_nobody_waits_for_changes_nothing(walk):
 def test_a_rotation_that_fails_half_way_leaves_no_key(walk, monkeypatch):
     row = walks.connection(walk, "inviter", "Connected")
     before = walks.everything()
-    monkeypatch.setattr(transport, "send_to", lambda *arguments: 1 / 0)
-    for step in (row.rotate, lambda: peer_rotates(row)):
+    monkeypatch.setattr(outbox, "enqueue_to_party", lambda *arguments: 1 / 0)
+    for step in (lambda: did_rotate.rotate(row), lambda: peer_rotates(row)):
         with pytest.raises(ZeroDivisionError), transaction.atomic():
             step()
     assert walks.everything() == before
@@ -109,7 +121,7 @@ def test_a_request_of_did_exchange_that_fails_half_way_leaves_nothing(
     invited, monkeypatch
 ):
     before = walks.everything()
-    monkeypatch.setattr(transport, "send_to", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(outbox, "enqueue_to_party", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         request(invited)
     assert walks.everything() == before
@@ -121,7 +133,7 @@ def test_a_second_requester_of_did_exchange_is_refused(invited, state):
         request(invited)
     if state == "Connected":
         with transaction.atomic():
-            invited.confirm()
+            handshakes.confirm(invited)
     walks.refuses(lambda: request(walks.fresh(invited)))
 
 
@@ -138,8 +150,8 @@ def test_of_many_requesters_at_once_one_is_answered(invited):
 
 def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
     row = walks.connection(walk, "inviter", "Connected")
-    monkeypatch.setattr(transport, "drain", lambda row: None)
-    answers = transitions(row, *["rotate"] * N)
+    monkeypatch.setattr(outbox, "deliver_committed", lambda row: None)
+    answers = transitions(row, *[did_rotate.rotate] * N)
     assert error_codes(answers) == ["rotation_pending"] * (N - 1)
     assert sent(did_rotate.ROTATE) == 1
 
@@ -149,7 +161,7 @@ def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
     theirs = Connection.objects.get(role="invitee")
     at_once(
         *[
-            lambda row=row: Connection.objects.get(pk=row.pk).rotate()
+            lambda row=row: did_rotate.rotate(Connection.objects.get(pk=row.pk))
             for row in (mine, theirs)
         ]
     )
@@ -193,4 +205,4 @@ def test_offer_and_end_at_once_leave_nothing_open(walk):
     )
     assert not Credential.objects.filter(role="holder", state="Offered").exists()
     with pytest.raises((Conflict, WrongState)):
-        walks.fresh(row).rotate()
+        did_rotate.rotate(walks.fresh(row))

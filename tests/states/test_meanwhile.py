@@ -8,7 +8,7 @@ from django.db import connection
 
 from connections.messaging import router
 from connections.models import Connection, OutboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import connectionless, connections_1_0, handshakes
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential
 from organizations.provisioning import remove_organization
@@ -118,7 +118,7 @@ def over():
 def test_what_begins_while_the_connection_ends_is_closed_with_it(
     row, begins, monkeypatch, what, last
 ):
-    meanwhile = Meanwhile(monkeypatch, Connection, "begin")
+    meanwhile = Meanwhile(monkeypatch, connectionless, "send_first_message")
     answers = meanwhile.runs(begins[what], lambda: getattr(copy(row), last)())
     assert error_codes(answers) == [] and over()
 
@@ -237,9 +237,11 @@ def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(
 
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
     theirs, api = Connection.objects.get(role="invitee"), walk.faber
-    monkeypatch.setattr("connections.messaging.transport.drain", lambda row: None)
+    monkeypatch.setattr(
+        "connections.messaging.outbox.deliver_committed", lambda row: None
+    )
     copy(theirs).end()
-    meanwhile = Meanwhile(monkeypatch, Connection, "receive_hangup")
+    meanwhile = Meanwhile(monkeypatch, Connection, "mark_ended")
     path = f"/connections/{row.connection_id}/hangup"
     _, answer = meanwhile.runs(queues.worker_catches_up, lambda: api.post(path))
     assert answer["endedAtUtc"]
@@ -257,7 +259,7 @@ def test_a_phone_that_asks_twice_at_once_has_one_connection(faber, phone, monkey
     invitation = Connection.objects.get(
         connection_id=invited["connectionId"]
     ).invitation
-    meanwhile = Meanwhile(monkeypatch, Connection, "receive_request")
+    meanwhile = Meanwhile(monkeypatch, handshakes, "answer_request")
     meanwhile.runs(
         lambda: phone.requests(invitation), lambda: phone.requests(invitation)
     )
@@ -295,7 +297,7 @@ def test_a_wallet_is_deleted_while_it_accepts_again(faber, monkeypatch):
     first, second = faber.invites(**terms), faber.invites(**terms)
     alice.accepts_invitation(first["invitation"])
     wallet = Wallet.objects.get(is_organization=False)
-    meanwhile = Meanwhile(monkeypatch, Connection, "hosted_invitation")
+    meanwhile = Meanwhile(monkeypatch, handshakes, "find_hosted_invitation")
     accepts = quietly(lambda: alice.accepts_invitation(second["invitation"]))
     accepted, removed = meanwhile.runs(accepts, quietly(wallet.remove))
     assert accepted in ("", "not_found") and removed == ""
@@ -308,7 +310,7 @@ def test_a_connection_is_deleted_while_its_response_arrives(faber, monkeypatch, 
     accepts = quietly(lambda: alice.accepts_invitation(invited["invitation"]))
     removes = quietly(lambda: Connection.objects.get(role="inviter").remove())
     assert meanwhile.runs(accepts, removes) == ["", ""]
-    assert "was not delivered" not in caplog.text
+    assert " failed" not in caplog.text
 
 
 def is_response(row):

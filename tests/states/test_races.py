@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from agency.core.errors import WrongState
 from connections.models import Connection, OutboundMessage
+from connections.protocols import handshakes
 from credentials.issue_credential.proposals import counter_offer, offer_proposed
 from credentials.models import Credential
 from tests.support import queues, walks
@@ -165,7 +166,7 @@ def test_the_race_of_invitations_is_lost_by_check_then_save(faber, monkeypatch):
     holders = [faber.hosts(f"Holder {number}") for number in range(N)]
     invited = faber.invites()
     monkeypatch.setattr("connections.models.move", check_then_save)
-    monkeypatch.setattr(Connection, "hold", lambda self: True)
+    monkeypatch.setattr(Connection, "lock", lambda self: True)
     answers = accept_at_once(holders, invited["invitation"])
     assert error_codes(answers) != ["invitation_used"] * (N - 1)
 
@@ -187,5 +188,5 @@ def test_a_multi_party_invitation_connects_all_at_once(faber):
 
 def test_stale_copies_that_confirm_at_once_all_succeed(walk):
     row = walks.connection(walk, "inviter", "Negotiating")
-    assert error_codes(transitions(row, *["confirm"] * N)) == []
+    assert error_codes(transitions(row, *[handshakes.confirm] * N)) == []
     walks.arrived(row, "Connected")

@@ -41,5 +41,5 @@ def worker_catches_up():
 def crash_before_the_drain(monkeypatch):
     """What is committed stays committed, and nobody delivers it. Answers the rows left so."""
     rows = []
-    monkeypatch.setattr("connections.messaging.transport.drain", rows.append)
+    monkeypatch.setattr("connections.messaging.outbox.deliver_committed", rows.append)
     return rows

@@ -5,7 +5,7 @@ from django.db import transaction
 
 from agency.core.errors import WrongState
 from connections.didcomm import message
-from connections.messaging import transport
+from connections.messaging import delivery
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connections_1_0
 from credentials import revocation
@@ -67,7 +67,7 @@ class Walk:
     def stops_after(self, messages, step):
         """As if the process had died when so many messages had been handled."""
         with self.monkeypatch.context() as stopped:
-            stopped.setattr(transport, "MAX_DRAIN", messages)
+            stopped.setattr(delivery, "MAX_MESSAGES_PER_CALL", messages)
             step()
         OutboundMessage.objects.filter(status="pending").delete()
 

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from agency.core import retention as batches
-from connections.models import Connection
+from connections.protocols import handshakes
 from tests.support.races import threads
 from tests.support.webhook_receiver import days_pass, worker_calls
 from webhooks import retention, tasks
@@ -87,7 +87,7 @@ def test_neither_waits_for_the_other(faber, told, first):
     """Each ends while the other's transaction is open."""
     days_pass(31)
     wallet, begun, over = faber.made.tenant.wallets.get(), Signal(), Signal()
-    acts = [retention.delete_old_events, lambda: Connection.invite(wallet, "meanwhile")]
+    acts = [retention.delete_old_events, lambda: handshakes.invite(wallet, "meanwhile")]
 
     def slow(act):
         with transaction.atomic():

@@ -11,6 +11,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404, heavy, or_404
 from connections.api import links
 from connections.models import Connection
+from connections.protocols import connectionless
 from verifications.api.serializers import (
     ConnectionVerificationQuery,
     SelectionParameters,
@@ -126,7 +127,7 @@ class WalletVerifications(WalletView):
 
     def answer_shared(self, *given):
         verification = self.perform(Verification.answer_shared, *given)
-        verification.connection.require_mine(verification)
+        connectionless.require_first_responder(verification.connection, verification)
         return Response()
 
     @operation(

@@ -7,6 +7,7 @@ from rest_framework import serializers
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import Contract, Parameters
 from connections.api.serializers import ExchangeLinkParameters
+from connections.invitation_links import encoded_message
 from credentials.api.serializers import (
     LINK_COLUMNS,
     CredentialContract,
@@ -196,7 +197,7 @@ class VerificationContract(Contract):
 
     def get_verificationRequestData(self, verification):
         connection = verification.connection
-        return connection.invitation_data if shares(connection) else None
+        return encoded_message(connection) if shares(connection) else None
 
     def get_verificationRequestUrl(self, verification):
         connection = verification.connection

@@ -1,7 +1,11 @@
 """What received messages of present-proof do, in both versions."""
 
 from connections.didcomm.message import problem_code
-from connections.messaging.router import closes, handles, moves
+from connections.messaging.router import (
+    handles,
+    on_connection_ended,
+    on_connection_merged,
+)
 from verifications.models import Verification
 from verifications.present_proof.messages import is_found_valid
 
@@ -39,5 +43,5 @@ def receive_problem(connection, message):
     exchange.receive_problem(problem_code(message))
 
 
-closes(Verification.decline_open)
-moves(Verification.go_on_elsewhere)
+on_connection_ended(Verification.decline_open)
+on_connection_merged(Verification.go_on_elsewhere)

@@ -6,7 +6,7 @@ from agency.core.errors import PeerError
 from connections.didcomm import formats
 from connections.didcomm.formats import Wire, enclose, enclosed
 from connections.didcomm.message import Message, build
-from connections.protocols.connections_1_0 import read_service
+from connections.didcomm.service import read_service
 from verifications.proofs.request_building import build_request
 from verifications.proofs.request_reading import read_items
 from wallets import anoncreds

@@ -7,9 +7,9 @@ from itertools import count
 from django.conf import settings
 from django.db import transaction
 
-from connections.models import Connection
+from connections.protocols import connectionless
 from connections.protocols.connections_1_0 import invitation
-from connections.protocols.out_of_band import Terms
+from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.models.schema import organization_wallet
 from tests.agency.api.objects import WALLET, caller, filled
 from tests.support.outside_agent import Agent
@@ -59,10 +59,11 @@ class World:
         self.faber.post("/credentials", body)
         self.faber.post("/verifications/policy", POLICY)
         with transaction.atomic():
-            carrying = Connection.for_exchange(
-                organization_wallet(self.faber.tenant), terms=Terms()
+            connection = connectionless.create_link(
+                organization_wallet(self.faber.tenant), options=OutOfBandOptions()
             )
-            carrying.begin({"@type": "https://didcomm.org/test/1.0/test", "@id": "1"})
+            message = {"@type": "https://didcomm.org/test/1.0/test", "@id": "1"}
+            connectionless.send_first_message(connection, message)
 
     def connect(self):
         """A further connection, and an invitation that nobody answers."""

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from connections.models import Connection
+from connections.protocols import handshakes
 from tenants import vault
 from webhooks.delivery import call
 from webhooks.delivery.outcomes import Outcome, Result
@@ -34,7 +34,7 @@ def office(college, settings):
 @pytest.fixture
 def invite(college):
     def invite(name):
-        Connection.invite(college.tenant.wallets.get(), name)
+        handshakes.invite(college.tenant.wallets.get(), name)
         return Event.objects.get(object_id=name)
 
     return invite

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from connections.didcomm import message as didcomm
 from connections.models import BasicMessage, Connection
-from connections.protocols import connections_1_0
+from connections.protocols import basic_message, handshakes, trust_ping
 from tests.support.errors import assert_error, error_of
 from tests.support.people import Organization
 
@@ -26,7 +26,7 @@ def listed(organization, connection_id):
 def answers(holder, text):
     """The holder's side writes; no operation of the API does this for a wallet."""
     row = Connection.objects.get(wallet__wallet_id=holder.wallet_id)
-    BasicMessage.send(row, text)
+    basic_message.send_text(row, text)
 
 
 def test_both_sides_have_what_the_organization_wrote(faber):
@@ -73,7 +73,7 @@ def test_two_organizations_write_to_each_other(faber, acme):
     invited, row = faber.invites(), Connection.objects.get
     theirs = acme.tenant.wallets.get(is_organization=True)
     invitation = didcomm.read(didcomm.decode_json(invited["invitation"]))
-    mine = Connection.accept(theirs, invitation)
+    mine = handshakes.accept(theirs, invitation)
     writes(acme, mine.connection_id, "Offer?")
     [got] = listed(faber, row(pk=invited["connectionId"]).connection_id)
     assert (got["text"], got["direction"]) == ("Offer?", "Incoming")
@@ -128,7 +128,7 @@ def test_a_phone_writes_and_is_written_to(faber, any_phone):
     row = any_phone.connects(faber)
     any_phone.says(
         any_phone.build(
-            connections_1_0.BASIC_MESSAGE,
+            basic_message.MESSAGE,
             content="Ahoy",
             sent_time="2026-01-31 08:00:00Z",
         )
@@ -136,8 +136,8 @@ def test_a_phone_writes_and_is_written_to(faber, any_phone):
     [got] = listed(faber, row.connection_id)
     assert (got["text"], got["sentTime"]) == ("Ahoy", "2026-01-31T08:00:00.000000Z")
     writes(faber, row.connection_id, "Welcome")
-    any_phone.says(any_phone.build(connections_1_0.PING, response_requested=False))
-    sent = any_phone.newest(connections_1_0.BASIC_MESSAGE)
+    any_phone.says(any_phone.build(trust_ping.PING, response_requested=False))
+    sent = any_phone.newest(basic_message.MESSAGE)
     assert (sent.body["content"], sent.prefix) == ("Welcome", any_phone.prefix)
 
 
@@ -146,14 +146,14 @@ def test_a_text_that_cannot_be_kept_is_answered_by_a_problem_report(
     faber, phone, content
 ):
     row = phone.connects(faber)
-    phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content=content))
+    phone.says(phone.build(basic_message.MESSAGE, content=content))
     assert phone.inbox[-1].is_problem_report
     assert listed(faber, row.connection_id) == []
 
 
 def test_a_replayed_text_is_kept_once(faber, phone):
     row = phone.connects(faber)
-    body = phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy")
+    body = phone.build(basic_message.MESSAGE, content="Ahoy")
     phone.says(body)
     phone.says(body)
     assert len(listed(faber, row.connection_id)) == 1
@@ -161,9 +161,7 @@ def test_a_replayed_text_is_kept_once(faber, phone):
 
 def test_a_stranger_cannot_write(faber, phone):
     row = phone.connects(faber)
-    phone.says(
-        phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"), anonymous=True
-    )
+    phone.says(phone.build(basic_message.MESSAGE, content="Ahoy"), anonymous=True)
     assert listed(faber, row.connection_id) == []
 
 
@@ -187,10 +185,8 @@ def test_a_stranger_cannot_write(faber, phone):
     ],
 )
 def test_the_time_is_read_in_each_form_and_never_believed_blindly(sent_time, read):
-    body = didcomm.build(
-        connections_1_0.BASIC_MESSAGE, content="Hi", sent_time=sent_time
-    )
-    assert connections_1_0.read_basic_message(didcomm.read(body), NOW) == ("Hi", read)
+    body = didcomm.build(basic_message.MESSAGE, content="Hi", sent_time=sent_time)
+    assert basic_message.read_message(didcomm.read(body), NOW) == ("Hi", read)
 
 
 def test_deleting_the_connection_deletes_its_messages(faber):

@@ -3,6 +3,7 @@
 import pytest
 
 from connections.models import Connection
+from connections.protocols import did_rotate
 from tests.support.errors import assert_error, error_of
 from webhooks.models import Event
 
@@ -78,7 +79,7 @@ def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
     asked = faber.asks(alice, attributes=ASKED)
     former = faber.get(path)
     assert faber.post(f"{path}/rotate")["rotationPending"] is False
-    Connection.objects.get(role="invitee").rotate()
+    did_rotate.rotate(Connection.objects.get(role="invitee"))
     assert faber.get(path)["myKey"] != former["myKey"]
     assert faber.get(path)["theirKey"] == former["theirKey"]
     alice.accepts_offer()

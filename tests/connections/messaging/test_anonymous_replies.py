@@ -3,10 +3,16 @@
 import pytest
 
 from agency.core import addresses, http
-from connections.didcomm import dids
-from connections.messaging import transport
+from connections.didcomm import dids, message, service
+from connections.messaging import delivery, inbox
 from connections.models import BasicMessage, Connection
-from connections.protocols import connections_1_0, did_exchange, did_rotate, out_of_band
+from connections.protocols import (
+    basic_message,
+    connectionless,
+    did_exchange,
+    did_rotate,
+    out_of_band,
+)
 from tests.support import queues
 from tests.support.outside_agent import Agent
 from wallets.models import Wallet
@@ -40,9 +46,9 @@ def answers(phone, anonymous=True, thread=None):
     def reply(data):
         Agent.receives(phone, data)
         asked = phone.inbox[-1]
-        if asked.type == connections_1_0.BASIC_MESSAGE:
+        if asked.type == basic_message.MESSAGE:
             body = phone.build(
-                connections_1_0.BASIC_MESSAGE,
+                basic_message.MESSAGE,
                 thread or asked.thread_id,
                 content="reply",
             )
@@ -66,7 +72,7 @@ def seen_from(monkeypatch, address):
         answer = post(url.replace("https://", "http://"), *arguments, **named)
         return answer._replace(address=address)
 
-    monkeypatch.setattr(transport.http, "post", posted)
+    monkeypatch.setattr(delivery.http, "post", posted)
 
 
 def test_on_this_machine_it_is_the_peers(faber, phone, row):
@@ -112,9 +118,7 @@ def test_behind_a_mediator_it_is_nobodys(faber, phone, row):
     sent = BasicMessage.objects.get()
 
     def reply(data):
-        body = phone.build(
-            connections_1_0.BASIC_MESSAGE, thread_of(row), content="reply"
-        )
+        body = phone.build(basic_message.MESSAGE, thread_of(row), content="reply")
         phone.answers = phone.pack(body, anonymous=True)
 
     phone.receives = reply
@@ -124,7 +128,7 @@ def test_behind_a_mediator_it_is_nobodys(faber, phone, row):
 
 
 def thread_of(row):
-    [waiting] = row.outboundmessage_set.filter(type=connections_1_0.BASIC_MESSAGE)
+    [waiting] = row.outboundmessage_set.filter(type=basic_message.MESSAGE)
     return waiting.thread_id
 
 
@@ -145,15 +149,17 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
     offer = phone.build("issue-credential/1.0/offer-credential")
     invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
     for given, expected in (
-        (offer | {"~service": connections_1_0.service(phone.party)}, True),
-        (out_of_band.carrying(invitation, offer), False),
+        (offer | {"~service": service.write_service(phone.party)}, True),
+        (out_of_band.with_attachment(invitation, offer), False),
     ):
         wallet = Wallet.objects.get(pk=alice.wallet_id)
-        row = Connection.take(wallet, out_of_band.shared(transport.message.read(given)))
+        row = connectionless.accept_shared(
+            wallet, out_of_band.unwrap_request(message.read(given))
+        )
         sent = row.outboundmessage_set.model(
             connection=row, recipient_key=row.their_key
         )
-        assert transport.inbound._may_be_anonymous(sent) is expected
+        assert inbox.may_be_anonymous(sent) is expected
         row.remove()
 
 
@@ -186,7 +192,7 @@ def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
     def reply(data):
         next_key.receives(data)
         thread = next_key.inbox[-1].thread_id
-        body = phone.build(connections_1_0.BASIC_MESSAGE, thread, content="reply")
+        body = phone.build(basic_message.MESSAGE, thread, content="reply")
         phone.answers = phone.pack(body, anonymous=True)
 
     phone.receives = reply
@@ -195,8 +201,6 @@ def test_to_a_key_that_the_peer_has_not_used_it_is_nobodys(faber, phone, row):
     assert (len(next_key.inbox), shown) == (1, phone.verkey)
     phone.receives = next_key.receives
     phone.answers = b""
-    next_key.says(
-        next_key.build(connections_1_0.BASIC_MESSAGE, content="with the new key")
-    )
+    next_key.says(next_key.build(basic_message.MESSAGE, content="with the new key"))
     phone.receives = reply
     assert is_heard(faber, row)

@@ -10,9 +10,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from connections.didcomm import envelope, message
-from connections.messaging import inbound
+from connections.messaging import envelopes, inbox
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import connections_1_0, trust_ping
 from tests.support import queues
 from tests.support.outside_agent import Agent
 from wallets import keys
@@ -44,7 +44,7 @@ def test_a_valid_envelope_is_stored_and_answered_202(row, phone, subtests):
         "",
     ):
         with subtests.test(content_type):
-            ping = phone.build(connections_1_0.PING)
+            ping = phone.build(trust_ping.PING)
             answer = phone.post(phone.pack(ping), content_type=content_type)
             assert (answer.status_code, answer.content) == (202, b"")
             assert "Content-Type" not in answer.headers
@@ -62,7 +62,7 @@ def test_another_content_type_is_415(row, phone, subtests):
         "nonsense",
     ):
         with subtests.test(content_type):
-            ping = phone.pack(phone.build(connections_1_0.PING))
+            ping = phone.pack(phone.build(trust_ping.PING))
             answer = phone.post(ping, content_type=content_type)
             assert (answer.status_code, answer.json()["code"]) == (
                 415,
@@ -71,13 +71,13 @@ def test_another_content_type_is_415(row, phone, subtests):
 
 
 def test_a_replayed_envelope_is_answered_202_and_handled_once(row, phone):
-    ping = phone.build(connections_1_0.PING)
+    ping = phone.build(trust_ping.PING)
     data = phone.pack(ping)
     for _ in range(3):
         assert phone.post(data).status_code == 202
         queues.worker_catches_up()
     assert handled(message_id=ping["@id"]) == 1
-    assert [one.type for one in phone.inbox].count(connections_1_0.PING_RESPONSE) == 1
+    assert [one.type for one in phone.inbox].count(trust_ping.PING_RESPONSE) == 1
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_garbage_gets_the_same_400(db, client, garbage):
 
 def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone):
     for _ in range(3):
-        phone.post(phone.pack(phone.build(connections_1_0.PING)))
+        phone.post(phone.pack(phone.build(trust_ping.PING)))
     broken = InboundMessage.objects.filter(status="pending").earliest("pk")
     InboundMessage.objects.filter(pk=broken.pk).update(body=b"unreadable")
     queues.sweep()
@@ -114,33 +114,33 @@ def test_a_stored_message_that_cannot_be_read_any_more_stops_no_other(row, phone
 def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_now(
     row, phone
 ):
-    phone.post(phone.pack(phone.build(connections_1_0.PING)))
+    phone.post(phone.pack(phone.build(trust_ping.PING)))
     [late] = InboundMessage.claim(10)
     late.lease_until = timezone.now()
     phone.inbox.clear()
-    inbound.process(late)
+    inbox.process(late)
     assert (
         phone.inbox == [] and InboundMessage.objects.get(pk=late.pk).status == "pending"
     )
 
 
 def test_a_message_in_clear_gets_the_same_400(row, phone):
-    assert_cannot_open(phone.post(json.dumps(phone.build(connections_1_0.PING))))
+    assert_cannot_open(phone.post(json.dumps(phone.build(trust_ping.PING))))
 
 
 def test_an_envelope_for_a_key_of_nobody_gets_the_same_400(row, phone):
     assert_cannot_open(
-        phone.post(phone.pack(phone.build(connections_1_0.PING), to=Agent().verkey))
+        phone.post(phone.pack(phone.build(trust_ping.PING), to=Agent().verkey))
     )
 
 
 def test_an_envelope_for_a_deleted_connection_gets_the_same_400(faber, row, phone):
     faber.delete(f"/connections/{row.connection_id}")
-    assert_cannot_open(phone.post(phone.pack(phone.build(connections_1_0.PING))))
+    assert_cannot_open(phone.post(phone.pack(phone.build(trust_ping.PING))))
 
 
 def test_an_envelope_whose_content_was_changed_gets_the_same_400(row, phone):
-    data = json.loads(phone.pack(phone.build(connections_1_0.PING)))
+    data = json.loads(phone.pack(phone.build(trust_ping.PING)))
     data["tag"] = message.encode_bytes(bytes(16))
     assert_cannot_open(phone.post(json.dumps(data)))
 
@@ -196,16 +196,16 @@ def test_a_sender_in_another_spelling_is_the_same_sender(row, phone):
     )
     for spelling in (did_key, f"{did_key}#{did_key[8:]}", phone.verkey + " " * 60):
         phone.inbox.clear()
-        ping = phone.build(connections_1_0.PING)
+        ping = phone.build(trust_ping.PING)
         data = pack_as(phone, spelling.encode(), ping)
         assert phone.post(data).status_code == 202
         queues.sweep()
-        assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
+        assert phone.newest(trust_ping.PING_RESPONSE).thread_id == ping["@id"]
 
 
 def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, subtests):
     for sender in (b"", b"\xff" * 44, b"x", b"1" * 44, b"z" * 200_000):
-        data = pack_as(phone, sender, phone.build(connections_1_0.PING))
+        data = pack_as(phone, sender, phone.build(trust_ping.PING))
         with subtests.test(repr(sender[:44])):
             started = time.monotonic()
             assert_cannot_open(phone.post(data))
@@ -215,20 +215,20 @@ def test_a_sender_that_is_no_key_is_refused_at_once(row, phone, subtests):
 def test_a_stranger_who_knows_the_key_is_not_the_peer(row, phone):
     stranger = Agent()
     stranger.their_key = phone.their_key
-    ping = stranger.build(connections_1_0.PING)
+    ping = stranger.build(trust_ping.PING)
     stranger.says(ping)
     assert handled(message_id=ping["@id"]) == 1, "stored, refused and done with"
     assert [one.type for one in phone.inbox] == [connections_1_0.RESPONSE]
 
 
 def test_nobody_anonymous_is_the_peer(row, phone):
-    phone.says(phone.build(connections_1_0.PING), anonymous=True)
+    phone.says(phone.build(trust_ping.PING), anonymous=True)
     assert [one.type for one in phone.inbox] == [connections_1_0.RESPONSE]
 
 
 def test_only_a_request_may_come_by_the_invitations_key(faber, row, phone):
     by_invitation = row.invitation["recipientKeys"][0]
-    phone.says(phone.build(connections_1_0.PING), to=by_invitation)
+    phone.says(phone.build(trust_ping.PING), to=by_invitation)
     assert "ping-response" not in phone.inbox[-1].family
     request = connections_1_0.request("Phone", "", phone.party, phone.prefix)
     phone.says(request)
@@ -247,7 +247,7 @@ def test_a_request_signed_by_another_than_its_document_connects_nobody(faber, ph
 
 def doubled(phone, member):
     """An envelope whose header or body names a member twice."""
-    data = json.loads(phone.pack(phone.build(connections_1_0.PING)))
+    data = json.loads(phone.pack(phone.build(trust_ping.PING)))
     if member == "header":
         header = message.decode_bytes(data["protected"]).decode()
         data["protected"] = message.encode_bytes(
@@ -268,18 +268,18 @@ def test_a_deep_message_gets_the_same_400(row, phone):
     for _ in range(40):
         deep = [deep]
     assert_cannot_open(
-        phone.post(phone.pack(phone.build(connections_1_0.PING, comment=deep)))
+        phone.post(phone.pack(phone.build(trust_ping.PING, comment=deep)))
     )
 
 
 def test_compressed_content_gets_the_same_400(row, phone):
-    body = zlib.compress(json.dumps(phone.build(connections_1_0.PING)).encode())
+    body = zlib.compress(json.dumps(phone.build(trust_ping.PING)).encode())
     sender = envelope.Sender(phone.verkey, phone.seed)
     assert_cannot_open(phone.post(envelope.pack(body, [phone.their_key], sender)))
 
 
 def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch):
-    monkeypatch.setattr(inbound, "Key", None)
+    monkeypatch.setattr(envelopes, "Key", None)
     many = [keys.verkey_of(bytes([n]) * 32) for n in range(33)]
     sender = envelope.Sender(phone.verkey, phone.seed)
     for data in (b"{}", doubled(phone, "header"), envelope.pack(b"{}", many, sender)):
@@ -288,7 +288,7 @@ def test_no_key_is_touched_before_the_bounds_are_checked(row, phone, monkeypatch
 
 def test_all_envelopes_that_do_not_open_take_about_as_long(row, phone):
     """Whether somebody here has the key is not to be read from the clock."""
-    body = phone.build(connections_1_0.PING)
+    body = phone.build(trust_ping.PING)
     unknown = phone.pack(body, to=Agent().verkey)
     broken = json.loads(phone.pack(body)) | {"tag": message.encode_bytes(bytes(16))}
     times = [timed(phone, data) for data in (unknown, json.dumps(broken)) * 5]
@@ -302,23 +302,23 @@ def timed(phone, data):
 
 
 def test_an_envelope_of_several_recipients_is_taken_once(faber, row, phone):
-    data = json.dumps(phone.build(connections_1_0.PING)).encode()
+    data = json.dumps(phone.build(trust_ping.PING)).encode()
     others = [Agent().verkey for _ in range(3)]
     sender = envelope.Sender(phone.verkey, phone.seed)
     packed = envelope.pack(data, [*others, phone.their_key, Agent().verkey], sender)
     assert phone.post(packed).status_code == 202
     queues.sweep()
-    assert phone.newest(connections_1_0.PING_RESPONSE)
+    assert phone.newest(trust_ping.PING_RESPONSE)
 
 
 def test_a_recipient_named_by_did_key_is_the_same_recipient(row, phone):
     did_key = keys.did_key_of(phone.their_key)
     for spelling in (did_key, f"{did_key}#{did_key[8:]}"):
         phone.inbox.clear()
-        data = pack_to(phone, spelling, phone.build(connections_1_0.PING))
+        data = pack_to(phone, spelling, phone.build(trust_ping.PING))
         assert phone.post(data).status_code == 202
         queues.sweep()
-        assert phone.newest(connections_1_0.PING_RESPONSE)
+        assert phone.newest(trust_ping.PING_RESPONSE)
 
 
 def pack_to(phone, kid, body):
@@ -342,17 +342,15 @@ def test_a_message_whose_time_is_over_is_refused_but_clocks_may_differ(
 ):
     end = datetime.now(UTC) - timedelta(seconds=ago)
     for text in (end.isoformat(), end.strftime("%Y-%m-%d %H:%M:%SZ")):
-        phone.says(
-            phone.build(connections_1_0.PING, **{"~timing": {"expires_time": text}})
-        )
+        phone.says(phone.build(trust_ping.PING, **{"~timing": {"expires_time": text}}))
         assert phone.inbox[-1].is_problem_report != is_taken
 
 
 def test_a_time_that_cannot_be_read_ends_nothing(row, phone, subtests):
     for timing in (None, 7, {}, {"expires_time": None}, {"expires_time": "soon"}):
         with subtests.test(repr(timing)):
-            ping = phone.says(phone.build(connections_1_0.PING, **{"~timing": timing}))
-            assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
+            ping = phone.says(phone.build(trust_ping.PING, **{"~timing": timing}))
+            assert phone.newest(trust_ping.PING_RESPONSE).thread_id == ping["@id"]
 
 
 def test_two_strangers_with_the_same_message_id_both_connect(faber, phone):
@@ -368,7 +366,7 @@ def test_two_strangers_with_the_same_message_id_both_connect(faber, phone):
 
 def test_one_message_of_two_wallets_reaches_both(faber, phone):
     rows = [phone.connects(faber), phone.connects(faber)]
-    ping = phone.build(connections_1_0.PING)
+    ping = phone.build(trust_ping.PING)
     for row in rows:
         phone.says(ping, to=row.my_key.verkey)
     assert handled(message_id=ping["@id"]) == 2
@@ -380,6 +378,6 @@ def test_a_slow_worker_that_lost_its_lease_refuses_nothing(row, phone):
     [slow] = InboundMessage.claim()
     queues.worker_catches_up()
     answered = len(phone.inbox)
-    inbound.process(slow)
+    inbox.process(slow)
     queues.worker_catches_up()
     assert len(phone.inbox) == answered

@@ -16,7 +16,7 @@ from agency.celery import app as celery_app
 from agency.core import workers
 from agency.core.errors import PeerError
 from connections import tasks
-from connections.messaging import inbound, transport
+from connections.messaging import delivery, envelopes, inbox, outbox
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition
 from credentials.tasks import finish_what_was_left_behind
@@ -146,7 +146,7 @@ def test_a_slow_owner_loses_to_the_worker_that_took_over(
         faber.offers(alice, badge, VALUES)
     queues.worker_catches_up()
     handled = InboundMessage.objects.count()
-    transport.deliver(left[0])
+    delivery.deliver(left[0])
     assert held_by(alice) == ["Offered"]
     assert InboundMessage.objects.count() == handled
     assert not queues.pending().exists()
@@ -173,7 +173,7 @@ def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
 def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
     faber, alice, badge, monkeypatch
 ):
-    monkeypatch.setattr(transport, "MAX_DRAIN", 1)
+    monkeypatch.setattr(delivery, "MAX_MESSAGES_PER_CALL", 1)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
     assert issuers_state(faber, offered) == "Issued"
@@ -185,7 +185,7 @@ def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
 
 
 def test_more_messages_than_the_longest_drain_all_arrive(faber, alice, badge):
-    count = transport.MAX_DRAIN + 4
+    count = delivery.MAX_MESSAGES_PER_CALL + 4
     connection = Connection.objects.get(connection_id=alice.known_as(faber))
     definition = CredentialDefinition.objects.select_related("schema").get()
     with transaction.atomic():
@@ -196,7 +196,7 @@ def test_more_messages_than_the_longest_drain_all_arrive(faber, alice, badge):
 
 
 def test_messages_are_delivered_one_after_the_other(faber, alice, badge, monkeypatch):
-    deliver, running = transport.deliver, []
+    deliver, running = delivery.deliver, []
 
     def watched(row):
         assert not running, "a delivery inside a delivery"
@@ -204,7 +204,7 @@ def test_messages_are_delivered_one_after_the_other(faber, alice, badge, monkeyp
         deliver(row)
         running.remove(row)
 
-    monkeypatch.setattr(transport, "deliver", watched)
+    monkeypatch.setattr(delivery, "deliver", watched)
     alice.receives(faber, badge, VALUES)
     assert held_by(alice) == ["Issued"]
 
@@ -224,10 +224,10 @@ def test_a_message_that_comes_twice_is_handled_once(faber, alice, badge, monkeyp
     with monkeypatch.context() as crashed:
         row = queues.crash_before_the_drain(crashed)
         faber.offers(alice, badge, VALUES)
-    envelope = transport.pack(row[0])
+    envelope = envelopes.pack_message(row[0])
     queues.worker_catches_up()
     for _ in range(2):
-        inbound.accept_envelope(envelope)
+        inbox.accept_envelope(envelope)
         tasks.sweep()
     assert held_by(alice) == ["Offered"]
 
@@ -278,20 +278,20 @@ def test_a_broker_out_of_reach_is_logged_and_fails_nothing(caplog, monkeypatch):
     monkeypatch.setattr(workers, "paused_until", 0.0)
     started = time.monotonic()
     with caplog.at_level(logging.WARNING):
-        transport.wake()
-        transport.wake()
+        outbox.notify_receiver()
+        outbox.notify_receiver()
     assert caplog.text.count("the broker is out of reach") == 1, "then it is left alone"
     assert time.monotonic() - started < 1, "the caller waits meanwhile"
 
 
 def test_a_whole_story_survives_a_crash_after_every_commit(faber, monkeypatch):
-    drain = transport.drain
+    drain = outbox.deliver_committed
     queues.crash_before_the_drain(monkeypatch)
     alice, badge = faber.hosts("Alice"), faber.defines("name", "level")
 
     def after(answer):
         with monkeypatch.context() as recovered:
-            recovered.setattr(transport, "drain", drain)
+            recovered.setattr(outbox, "deliver_committed", drain)
             for _ in range(5):
                 queues.worker_catches_up()
         return answer

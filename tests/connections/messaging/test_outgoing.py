@@ -7,9 +7,9 @@ import pytest
 from django.utils import timezone
 
 from connections import tasks
-from connections.messaging import dispatch, transport
-from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
-from connections.protocols import connections_1_0, handshakes
+from connections.messaging import delivery, dispatch
+from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.protocols import basic_message, connections_1_0, handshakes
 from tests.support.outside_agent import Agent, listening
 from tests.support.people import Organization
 from tests.support.processes import eventually
@@ -45,7 +45,7 @@ def peers(organization, number, endpoint="http://127.0.0.1:1/{}", has_answered=T
 def write_to(rows):
     """A text for each peer, which waits to be sent."""
     for row in rows:
-        BasicMessage.send(row, "Hello")
+        basic_message.send_text(row, "Hello")
 
 
 def claimed(at_work=()):
@@ -113,25 +113,25 @@ def test_what_another_process_has_taken_is_not_claimed(faber):
 def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch):
     """A connection that answers is waited for as long as any call from then on."""
     timeouts = []
-    post = transport.http.post
+    post = delivery.http.post
 
     def noted(*arguments, timeout, **named):
         timeouts.append(timeout)
         return post(*arguments, timeout=timeout, **named)
 
-    monkeypatch.setattr(transport.http, "post", noted)
+    monkeypatch.setattr(delivery.http, "post", noted)
     with listening(Agent()) as agent:
         row = agent.connects(faber)
-        BasicMessage.send(Connection.objects.get(pk=row.pk), "Hello")
+        basic_message.send_text(Connection.objects.get(pk=row.pk), "Hello")
         tasks.deliver()
-    assert timeouts[0] == transport.FIRST_DEADLINE
-    assert timeouts[-1] == transport.http.TIMEOUT_SECONDS
+    assert timeouts[0] == delivery.FIRST_TIMEOUT_SECONDS
+    assert timeouts[-1] == delivery.http.TIMEOUT_SECONDS
     assert Connection.objects.get(pk=row.pk).answering_endpoint == agent.endpoint
 
 
 def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
     """The neighbour's message arrives while all calls of the tarpits are still open."""
-    monkeypatch.setattr(transport, "FIRST_DEADLINE", 8.0)
+    monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", 8.0)
     with (
         socket.create_server(("127.0.0.1", 0), backlog=64) as tarpit,
         listening(Agent()) as friend,
@@ -146,7 +146,7 @@ def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
         worker = Thread(target=tasks.deliver, daemon=True)
         worker.start()
         eventually(lambda: open_calls.count() == dispatch.SLOW_PER_TENANT)
-        BasicMessage.send(Connection.objects.get(pk=mine.pk), "Hello")
+        basic_message.send_text(Connection.objects.get(pk=mine.pk), "Hello")
         eventually(lambda: friend.inbox[-1].body.get("content") == "Hello", 6)
         assert open_calls.count() == dispatch.SLOW_PER_TENANT, (
             "the tarpits hold their calls still"

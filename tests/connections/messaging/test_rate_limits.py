@@ -11,7 +11,7 @@ from agency.core.errors import TooOften
 from agency.core.metrics import registry
 from connections.didcomm import envelope
 from connections.models import InboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import trust_ping
 from tests.support import queues
 from tests.support.outside_agent import Agent, listening
 from tests.support.races import at_once, error_codes
@@ -29,7 +29,7 @@ def elsewhere():
 
 
 def pings(phone, number=1, **options):
-    data = [phone.pack(phone.build(connections_1_0.PING)) for _ in range(number)]
+    data = [phone.pack(phone.build(trust_ping.PING)) for _ in range(number)]
     return [phone.post(one, **options) for one in data]
 
 
@@ -56,7 +56,7 @@ def test_what_was_refused_is_taken_later_and_handled(
     monkeypatch.setattr(rate_limits, "PERIOD_SECONDS", 4)
     settings.INBOX_PER_ADDRESS = 2
     pings(phone, 2, REMOTE_ADDR=elsewhere)
-    ping = phone.build(connections_1_0.PING)
+    ping = phone.build(trust_ping.PING)
     data = phone.pack(ping)
     late = phone.post(data, REMOTE_ADDR=elsewhere)
     assert late.status_code == 429
@@ -85,7 +85,7 @@ def test_rubbish_for_a_key_uses_up_nothing_of_its_peers(
 ):
     settings.INBOX_PER_RECIPIENT = 2
     monkeypatch.setattr(rate_limits, "KEY_PREFIX", f"{uuid4()}:")
-    data = bytearray(phone.pack(phone.build(connections_1_0.PING)))
+    data = bytearray(phone.pack(phone.build(trust_ping.PING)))
     middle = data.index(b'"ciphertext"') + 20
     data[middle] = ord("A") if data[middle] != ord("A") else ord("B")
     assert {phone.post(bytes(data)).status_code for _ in range(5)} == {400}

@@ -4,9 +4,9 @@ import pytest
 from django.utils import timezone
 
 from connections import tasks
-from connections.messaging import return_route, transport
+from connections.messaging import outbox, return_route
 from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import basic_message, connections_1_0, trust_ping
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
 from tests.support.races import at_once
@@ -38,7 +38,7 @@ def connects(pocket, faber):
 
 
 def ping(pocket, **members):
-    return pocket.build(connections_1_0.PING, **members)
+    return pocket.build(trust_ping.PING, **members)
 
 
 def quiet(pocket):
@@ -48,9 +48,7 @@ def quiet(pocket):
 
 def texts(pocket):
     return [
-        one.body["content"]
-        for one in pocket.inbox
-        if one.type == connections_1_0.BASIC_MESSAGE
+        one.body["content"] for one in pocket.inbox if one.type == basic_message.MESSAGE
     ]
 
 
@@ -70,9 +68,7 @@ def test_the_answer_has_the_content_type_of_the_call(row, pocket, subtests):
             pocket.inbox.clear()
             answer = pocket.asks(ping(pocket), content_type=content_type)
             assert (answer.status_code, answer["Content-Type"]) == (200, content_type)
-            assert (
-                pocket.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
-            )
+            assert pocket.newest(trust_ping.PING_RESPONSE).sender == row.my_key.verkey
 
 
 def test_a_content_type_with_parameters_is_answered_without_them(row, pocket):
@@ -96,7 +92,7 @@ def test_who_does_not_ask_for_the_answer_gets_none(row, pocket, subtests):
 
 def test_what_waits_for_a_phone_is_fetched_one_by_one_in_order(row, pocket):
     for text in ("one", "two", "three"):
-        BasicMessage.send(row, text)
+        basic_message.send_text(row, text)
     tasks.sweep()
     assert OutboundMessage.objects.filter(status=PENDING).count() == 3
     for _ in range(4):
@@ -106,7 +102,7 @@ def test_what_waits_for_a_phone_is_fetched_one_by_one_in_order(row, pocket):
 
 
 def test_what_waits_is_sealed_and_what_went_is_erased(row, pocket):
-    BasicMessage.send(row, "Balthazar-4711")
+    basic_message.send_text(row, "Balthazar-4711")
     waiting = OutboundMessage.objects.get(status=PENDING)
     assert b"4711" not in bytes(waiting.body)
     pocket.asks(quiet(pocket))
@@ -136,7 +132,7 @@ def test_an_answer_that_nobody_asks_for_again_is_forgotten_in_the_end(row, pocke
     pocket.asks(asked)
     assert return_route.forget_old() == 0
     OutboundMessage.objects.update(
-        created_at=timezone.now() - return_route.ASKED_AGAIN_WITHIN * 1.1
+        created_at=timezone.now() - return_route.REPLY_RETENTION * 1.1
     )
     tasks.forget_old_answers()
     assert not OutboundMessage.objects.exclude(handed_to="").exists()
@@ -144,11 +140,11 @@ def test_an_answer_that_nobody_asks_for_again_is_forgotten_in_the_end(row, pocke
 
 
 def test_what_is_never_fetched_is_given_up_in_the_end(row):
-    BasicMessage.send(row, "Hello")
-    past = timezone.now() - transport.FETCHED_WITHIN
+    basic_message.send_text(row, "Hello")
+    past = timezone.now() - outbox.FETCH_TIMEOUT
     OutboundMessage.objects.filter(status=PENDING).update(due_at=past)
     tasks.deliver()
-    left = OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE)
+    left = OutboundMessage.objects.get(type=basic_message.MESSAGE)
     assert (left.status, left.last_error, left.body) == (
         "exhausted",
         "not_fetched",
@@ -157,7 +153,7 @@ def test_what_is_never_fetched_is_given_up_in_the_end(row):
 
 
 def test_by_thread_only_that_thread_is_answered(row, pocket):
-    BasicMessage.send(row, "waits")
+    basic_message.send_text(row, "waits")
     asked = ping(pocket)
     asked["~transport"] = {
         "return_route": "thread",
@@ -165,22 +161,22 @@ def test_by_thread_only_that_thread_is_answered(row, pocket):
     }
     answer = pocket.post(pocket.pack(asked))
     pocket.receives(answer.content)
-    assert pocket.newest(connections_1_0.PING_RESPONSE).thread_id == asked["@id"]
+    assert pocket.newest(trust_ping.PING_RESPONSE).thread_id == asked["@id"]
     assert texts(pocket) == []
 
 
 def test_the_oldest_goes_first_and_the_reply_waits_for_the_next_call(row, pocket):
-    BasicMessage.send(row, "older")
+    basic_message.send_text(row, "older")
     pocket.asks(ping(pocket))
     assert texts(pocket) == ["older"]
     pocket.asks(quiet(pocket))
-    assert pocket.newest(connections_1_0.PING_RESPONSE)
+    assert pocket.newest(trust_ping.PING_RESPONSE)
 
 
 def test_a_peer_with_an_endpoint_may_take_its_reply_in_the_answer_too(faber, phone):
     phone.connects(faber)
     phone.inbox.clear()
-    answer = phone.asks(phone.build(connections_1_0.PING))
+    answer = phone.asks(phone.build(trust_ping.PING))
     assert (answer.status_code, len(phone.inbox)) == (200, 1)
     queues.worker_catches_up()
     assert len(phone.inbox) == 1, "and it is not posted once more"
@@ -189,26 +185,23 @@ def test_a_peer_with_an_endpoint_may_take_its_reply_in_the_answer_too(faber, pho
 def test_a_second_reply_to_a_peer_with_an_endpoint_is_posted(faber, phone):
     row = phone.connects(faber)
     phone.status = 500
-    BasicMessage.send(row, "one")
+    basic_message.send_text(row, "one")
     tasks.sweep()
     phone.inbox.clear()
-    phone.asks(phone.build(connections_1_0.PING))
+    phone.asks(phone.build(trust_ping.PING))
     phone.status = 202
     queues.worker_catches_up()
     kinds = [one.type for one in phone.inbox]
-    assert kinds == [connections_1_0.BASIC_MESSAGE, connections_1_0.PING_RESPONSE]
+    assert kinds == [basic_message.MESSAGE, trust_ping.PING_RESPONSE]
 
 
 def test_a_stranger_fetches_nothing(row, pocket):
-    BasicMessage.send(row, "for the phone")
+    basic_message.send_text(row, "for the phone")
     stranger = Agent()
     stranger.their_key = pocket.their_key
     assert stranger.asks(quiet(stranger)).status_code == 202
     assert pocket.asks(quiet(pocket), anonymous=True).status_code == 202
-    assert (
-        OutboundMessage.objects.get(type=connections_1_0.BASIC_MESSAGE).status
-        == PENDING
-    )
+    assert OutboundMessage.objects.get(type=basic_message.MESSAGE).status == PENDING
 
 
 def test_a_key_that_no_connection_has_asks_in_vain(row):
@@ -219,7 +212,7 @@ def test_a_key_that_no_connection_has_asks_in_vain(row):
 
 def test_calls_at_once_hand_over_each_message_once(row, pocket):
     for number in range(4):
-        BasicMessage.send(row, str(number))
+        basic_message.send_text(row, str(number))
     route = {"~transport": {"return_route": "all"}}
     calls = [pocket.pack(quiet(pocket) | route) for _ in range(8)]
     for answer in at_once(*[lambda data=data: Agent().post(data) for data in calls]):
@@ -233,7 +226,7 @@ def test_calls_at_once_hand_over_each_message_once(row, pocket):
 def test_a_handler_that_breaks_leaves_the_message_to_the_worker(
     row, pocket, monkeypatch
 ):
-    asked = pocket.build(connections_1_0.BASIC_MESSAGE, content="Hi")
+    asked = pocket.build(basic_message.MESSAGE, content="Hi")
     with monkeypatch.context() as broken:
         broken.setattr(BasicMessage, "receive", lambda *arguments: 1 / 0)
         assert pocket.asks(asked).status_code == 202
@@ -249,13 +242,10 @@ def test_a_reply_of_a_process_that_died_is_fetched_later(row, pocket, monkeypatc
     asked = pocket.pack({**ping(pocket), "~transport": {"return_route": "all"}})
     with monkeypatch.context() as dying:
         dying.setattr(return_route, "hand_over", lambda received: 1 / 0)
-        dying.setattr(transport, "leave", lambda row: None)
+        dying.setattr(outbox, "release_to_worker", lambda row: None)
         assert pocket.post(asked).status_code == 500
     OutboundMessage.objects.filter(status=PENDING).update(lease_until=timezone.now())
     tasks.sweep()
-    assert (
-        OutboundMessage.objects.get(type=connections_1_0.PING_RESPONSE).status
-        == PENDING
-    )
+    assert OutboundMessage.objects.get(type=trust_ping.PING_RESPONSE).status == PENDING
     pocket.asks(quiet(pocket))
-    assert pocket.newest(connections_1_0.PING_RESPONSE)
+    assert pocket.newest(trust_ping.PING_RESPONSE)

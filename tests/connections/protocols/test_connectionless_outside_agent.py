@@ -6,10 +6,10 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from connections.didcomm import formats, message
+from connections.didcomm import formats, message, service
 from connections.didcomm.formats import enclosed, wire_of
 from connections.models import Connection
-from connections.protocols import connections_1_0, out_of_band
+from connections.protocols import out_of_band
 from credentials.issue_credential import messages as issuing
 from credentials.models import CredentialDefinition
 from tests.connections.protocols.test_outside_agent import LINK_SECRET, public, schema
@@ -40,8 +40,8 @@ def opened(pocket, url):
     """The shared message, as a phone gets it by the link."""
     path = url.removeprefix(settings.PUBLIC_URL)
     body = pocket.client.get(path, headers={"Accept": "application/json"}).json()
-    shared = out_of_band.shared(message.read(body))
-    pocket.their_key = connections_1_0.read_service(shared).verkey
+    shared = out_of_band.unwrap_request(message.read(body))
+    pocket.their_key = service.read_service(shared).verkey
     return shared
 
 
@@ -182,13 +182,13 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
         if asked.type.endswith("/request-credential"):
             request = enclosed(asked, formats.REQUEST)
             issued = definition.sign_credential(offer, request, VALUES)
-            back = connections_1_0.read_service(asked).verkey
+            back = service.read_service(asked).verkey
             answer = issuing.issue(issued, asked.thread_id, wire)
             phone.answers = phone.pack(answer, back, is_anonymous)
             connection.close()  # that of the server's thread
 
     phone.receives = issue
-    given = json.dumps(body | {"~service": connections_1_0.service(phone.party)})
+    given = json.dumps(body | {"~service": service.write_service(phone.party)})
     taken = alice.put_form("/credentials/fromData", credentialData=given)
     assert taken["state"] == "Requested"
     queues.sweep()
@@ -212,12 +212,12 @@ def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition,
         formats.Wire(phone.prefix, "2.0"),
     )
     invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
-    given = json.dumps(out_of_band.carrying(invitation, asked))
+    given = json.dumps(out_of_band.with_attachment(invitation, asked))
     alice.put_form("/verifications/fromData/autoSelect", verificationData=given)
     queues.sweep()
     shown = phone.newest("present-proof/2.0/presentation")
     assert shown.parent_id == "invitation-1" and shown.thread_id == asked["@id"]
-    phone.their_key = connections_1_0.read_service(shown).verkey
+    phone.their_key = service.read_service(shown).verkey
     phone.says(phone.build("present-proof/2.0/ack", asked["@id"], status="OK"))
     assert Verification.objects.get().is_valid is True
     assert Connection.objects.filter(connectionless=False).count() == 0

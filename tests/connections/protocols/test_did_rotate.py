@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from connections.didcomm import dids
-from connections.messaging import transport
+from connections.didcomm import dids, message
+from connections.messaging import envelopes, outbox
 from connections.models import BasicMessage, Connection, InboundMessage
-from connections.protocols import connections_1_0, did_rotate
+from connections.protocols import basic_message, did_rotate
 from tests.support import queues
 from tests.support.outside_agent import Agent
 from tests.support.races import at_once
@@ -51,7 +51,7 @@ def shown(faber, row):
 
 def writes(agent, text):
     """Whether the text was taken."""
-    agent.says(agent.build(connections_1_0.BASIC_MESSAGE, content=text))
+    agent.says(agent.build(basic_message.MESSAGE, content=text))
     return any(one.shown_text() == text for one in BasicMessage.objects.all())
 
 
@@ -68,9 +68,7 @@ def test_what_follows_the_agreement_goes_to_the_new_key(faber, phone, row, other
         "/messages", {"connectionId": row.connection_id, "text": "to the new key"}
     )
     queues.worker_catches_up()
-    assert (
-        other.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "to the new key"
-    )
+    assert other.newest(basic_message.MESSAGE).body["content"] == "to the new key"
 
 
 def test_the_new_key_is_shown_once_the_peer_has_used_it(faber, phone, row, other):
@@ -179,10 +177,8 @@ def test_a_hosted_peer_takes_keys_of_its_own_wallet_only(faber, acme):
     theirs = Connection.objects.get(connection_id=alice.known_as(faber))
     strange = Connection.objects.get(wallet=bob.wallet_id).my_key
     for key, is_taken in ((strange, False), (row.wallet.create_key(), True)):
-        to_did = dids.peer_4(key.verkey, transport.endpoint())
-        transport.send(
-            fresh(row), transport.message.build(did_rotate.ROTATE, to_did=to_did)
-        )
+        to_did = dids.peer_4(key.verkey, envelopes.didcomm_endpoint())
+        outbox.enqueue(fresh(row), message.build(did_rotate.ROTATE, to_did=to_did))
         assert (fresh(theirs).their_key == key.verkey) is is_taken
 
 

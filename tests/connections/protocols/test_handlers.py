@@ -5,7 +5,7 @@ import pytest
 from connections.didcomm.message import Message, attach
 from connections.messaging import router
 from connections.models import Connection, InboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import connections_1_0, trust_ping
 from credentials.models import Credential
 from tests.support import queues
 from tests.support.outside_agent import Agent
@@ -132,7 +132,7 @@ def test_these_are_the_messages_that_are_handled():
 
 def test_a_message_type_has_one_handler():
     with pytest.raises(RuntimeError):
-        router.handles(connections_1_0.PING)(print)
+        router.handles(trust_ping.PING)(print)
 
 
 @pytest.mark.parametrize("minor", ["0", "1", "9999"])
@@ -321,10 +321,10 @@ def test_another_proof_request_in_the_same_thread_changes_nothing(faber, phone, 
 
 
 def test_a_ping_is_answered_unless_no_answer_is_asked_for(row, phone):
-    ping = phone.says(phone.build(connections_1_0.PING))
-    assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
+    ping = phone.says(phone.build(trust_ping.PING))
+    assert phone.newest(trust_ping.PING_RESPONSE).thread_id == ping["@id"]
     told = len(phone.inbox)
-    phone.says(phone.build(connections_1_0.PING, response_requested=False))
+    phone.says(phone.build(trust_ping.PING, response_requested=False))
     assert len(phone.inbox) == told
 
 

@@ -11,11 +11,14 @@ from connections.didcomm.formats import Wire
 from connections.didcomm.message import PREFIX as NEW
 from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
 from connections.protocols import (
+    basic_message,
     connections_1_0,
     did_exchange,
     did_rotate,
     discover_features,
+    handshakes,
     out_of_band,
+    trust_ping,
 )
 from tests.connections.messaging.test_return_route import connects
 from tests.support import queues
@@ -28,7 +31,7 @@ from wallets.models import Wallet
 @pytest.fixture
 def invited(faber):
     wallet = Wallet.objects.get(tenant=faber.tenant, is_organization=True)
-    return Connection.invite(wallet, terms=out_of_band.Terms())
+    return handshakes.invite(wallet, options=out_of_band.OutOfBandOptions())
 
 
 def states():
@@ -95,7 +98,7 @@ def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, ph
     offered = ("didexchange/1.1",)
     body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
     alice = faber.hosts("Alice")
-    alice.accepts_invitation(json.dumps(out_of_band.carrying(body, request)))
+    alice.accepts_invitation(json.dumps(out_of_band.with_attachment(body, request)))
     queues.sweep()
     handshake = phone.newest("didexchange/1.1/request")
     phone.their_key = did_exchange.read_request(handshake).verkey
@@ -147,7 +150,7 @@ def test_a_peer_that_says_twice_that_it_takes_a_new_key_is_heard_on(faber, phone
     assert phone.newest(did_rotate.ACK).thread_id == "again"
     row = Connection.objects.get(pk=row.pk)
     assert (row.their_key, row.their_former_key) == (other.verkey, phone.verkey)
-    phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="still here"))
+    phone.says(phone.build(basic_message.MESSAGE, content="still here"))
     assert BasicMessage.objects.count() == 1
 
 
@@ -156,7 +159,7 @@ def test_we_take_a_new_key_when_the_peer_agrees(faber, phone):
     former = row.my_key.verkey
     says_it_rotates(phone)
     row = Connection.objects.get(pk=row.pk)
-    row.rotate()
+    did_rotate.rotate(row)
     queues.sweep()
     asked = phone.newest(did_rotate.ROTATE)
     phone.says(phone.build(did_rotate.ACK, asked.id))
@@ -182,18 +185,18 @@ def test_a_peer_that_may_not_know_rotation_is_left_its_key(faber, phone):
 def test_what_waits_for_a_phone_goes_to_its_new_key(faber):
     pocket, other = Agent(), Agent()
     row = connects(pocket, faber)
-    BasicMessage.send(row, "waits")
+    basic_message.send_text(row, "waits")
     other.their_key = pocket.their_key
     pocket.asks(pocket.build(did_rotate.ROTATE, to_did=dids.peer_4(other.verkey, "")))
     assert pocket.newest(did_rotate.ACK)
-    other.asks(other.build(connections_1_0.PING, response_requested=False))
-    assert other.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
+    other.asks(other.build(trust_ping.PING, response_requested=False))
+    assert other.newest(basic_message.MESSAGE).body["content"] == "waits"
 
 
 def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
     pocket = Agent()
     row = connects(pocket, faber)
-    BasicMessage.send(row, "waits")
+    basic_message.send_text(row, "waits")
     phone.their_key = pocket.their_key
     pocket.asks(
         pocket.build(
@@ -201,21 +204,21 @@ def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
         )
     )
     queues.sweep()
-    assert phone.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
+    assert phone.newest(basic_message.MESSAGE).body["content"] == "waits"
 
 
 def test_what_waits_for_a_phone_that_left_its_mediator_is_kept_for_it(faber, phone):
     row = phone.connects(faber)
     phone.status = 500
-    BasicMessage.send(row, "waits")
+    basic_message.send_text(row, "waits")
     queues.sweep()
     pocket = Agent()
     pocket.their_key = phone.their_key
     phone.asks(phone.build(did_rotate.ROTATE, to_did=dids.peer_4(pocket.verkey, "")))
     waiting = OutboundMessage.objects.get(status="pending")
     assert waiting.due_at > timezone.now() + timedelta(days=29)
-    pocket.asks(pocket.build(connections_1_0.PING, response_requested=False))
-    assert pocket.newest(connections_1_0.BASIC_MESSAGE).body["content"] == "waits"
+    pocket.asks(pocket.build(trust_ping.PING, response_requested=False))
+    assert pocket.newest(basic_message.MESSAGE).body["content"] == "waits"
 
 
 def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
@@ -223,9 +226,9 @@ def test_a_peer_that_hung_up_is_not_heard_any_more(faber, phone):
     phone.says(phone.build(did_rotate.HANGUP))
     phone.inbox.clear()
     ended = faber.get(f"/connections/{row.connection_id}")["endedAtUtc"]
-    text = phone.build(connections_1_0.BASIC_MESSAGE, content="One more thing")
+    text = phone.build(basic_message.MESSAGE, content="One more thing")
     for body in (
-        phone.build(connections_1_0.PING),
+        phone.build(trust_ping.PING),
         text,
         phone.build(did_rotate.HANGUP),
     ):
@@ -260,10 +263,11 @@ def test_what_is_spoken_is_disclosed(faber, phone, query):
 
 def test_every_protocol_spoken_has_its_roles(faber):
     assert discover_features.ROLES.keys() == {
-        one.split("/")[0] for one in discover_features.router.protocols()
+        one.split("/")[0] for one in discover_features.router.supported_protocols()
     }
     assert (
-        connections_1_0.PING.rpartition("/")[0] in discover_features.router.protocols()
+        trust_ping.PING.rpartition("/")[0]
+        in discover_features.router.supported_protocols()
     )
 
 
@@ -280,7 +284,7 @@ def test_a_word_of_a_handshake_to_an_offer_without_one_is_refused_once(faber, ph
 def test_an_attachment_that_cannot_be_read_is_refused_with_its_invitation(
     faber, invited
 ):
-    carrying = out_of_band.carrying(
+    carrying = out_of_band.with_attachment(
         invited.invitation, {"@type": "https://didcomm.org/x"}
     )
     alice = faber.hosts("Alice")

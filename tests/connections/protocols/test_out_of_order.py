@@ -21,6 +21,7 @@ from connections.protocols import (
     did_rotate,
     discover_features,
     out_of_band,
+    trust_ping,
 )
 from credentials.models import Credential
 from tests.support import queues
@@ -197,11 +198,11 @@ def test_every_way_to_write_an_envelope_is_opened(faber, phone, subtests):
     for prefix, is_padded, kind in product((NEW, OLD), (True, False), kinds):
         phone.prefix = prefix
         with subtests.test(prefix, is_padded=is_padded, kind=kind):
-            ping = phone.build(connections_1_0.PING)
+            ping = phone.build(trust_ping.PING)
             data = json.loads(phone.pack(ping)) if is_padded else unpadded(phone, ping)
             assert phone.post(json.dumps(data), content_type=kind).status_code == 202
             queues.sweep()
-            answer = phone.newest(connections_1_0.PING_RESPONSE)
+            answer = phone.newest(trust_ping.PING_RESPONSE)
             assert (answer.prefix, answer.thread_id) == (prefix, ping["@id"])
 
 
@@ -219,23 +220,23 @@ def unpadded(phone, body):
 def test_in_the_plain_alphabet_too(faber, phone, name):
     phone.connects(faber)
     for _ in range(8):
-        ping = phone.build(connections_1_0.PING)
+        ping = phone.build(trust_ping.PING)
         data = json.loads(phone.pack(ping))
         if name != "protected":
             data[name] = data[name].replace("-", "+").replace("_", "/")
         assert phone.post(json.dumps(data)).status_code == 202
     queues.sweep()
-    assert answered(phone) and phone.newest(connections_1_0.PING_RESPONSE)
+    assert answered(phone) and phone.newest(trust_ping.PING_RESPONSE)
 
 
 def test_nothing_is_stored_of_what_does_not_open(row, any_phone):
     stored = InboundMessage.objects.count()
     for data in (
         b"{}",
-        json.dumps(any_phone.build(connections_1_0.PING)),
+        json.dumps(any_phone.build(trust_ping.PING)),
         b"\x00" * 100,
     ):
         assert any_phone.post(data).status_code == 400
-    strange = any_phone.pack(any_phone.build(connections_1_0.PING), to=Agent().verkey)
+    strange = any_phone.pack(any_phone.build(trust_ping.PING), to=Agent().verkey)
     assert any_phone.post(strange).status_code == 400
     assert InboundMessage.objects.count() == stored

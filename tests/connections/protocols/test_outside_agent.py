@@ -7,9 +7,9 @@ import pytest
 
 from connections.didcomm import envelope, message
 from connections.didcomm.message import attach, attached
-from connections.messaging import transport
+from connections.messaging import envelopes
 from connections.models import Connection, OutboundMessage
-from connections.protocols import connections_1_0
+from connections.protocols import connections_1_0, trust_ping
 from tests.support import queues
 from wallets import anoncreds, keys
 from wallets.anoncreds import Entry
@@ -190,7 +190,7 @@ def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):
     path = f"/connections/{mine['connectionId']}"
     assert alice.get(path)["state"] == "Connected"
     assert alice.get(path)["theirKey"] == any_phone.verkey
-    assert any_phone.newest(connections_1_0.PING).sender == any_phone.their_key
+    assert any_phone.newest(trust_ping.PING).sender == any_phone.their_key
 
 
 def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
@@ -205,12 +205,12 @@ def test_a_response_that_another_key_signed_connects_nobody(faber, phone):
 
 def test_an_answer_in_the_same_http_call_is_taken(faber, phone):
     row = phone.connects(faber)
-    ping = phone.build(connections_1_0.PING)
+    ping = phone.build(trust_ping.PING)
     phone.answers = phone.pack(ping)
-    phone.says(phone.build(connections_1_0.PING))
+    phone.says(phone.build(trust_ping.PING))
     phone.answers = b""
     queues.sweep()
-    assert phone.newest(connections_1_0.PING_RESPONSE).thread_id == ping["@id"]
+    assert phone.newest(trust_ping.PING_RESPONSE).thread_id == ping["@id"]
     assert row.state == "Connected"
 
 
@@ -226,7 +226,7 @@ def test_an_answer_that_is_no_envelope_harms_nothing(faber, phone, caplog, answe
 def test_a_message_that_the_endpoint_refuses_is_tried_again(faber, phone, status):
     row = phone.connects(faber)
     phone.status = status
-    phone.says(phone.build(connections_1_0.PING))
+    phone.says(phone.build(trust_ping.PING))
     left = queues.pending().get()
     assert (left.attempts, left.last_error) == (1, "endpoint_refused")
     phone.status = 202
@@ -240,7 +240,7 @@ def test_an_endpoint_on_this_machine_is_refused_unless_it_is_allowed(
 ):
     phone.connects(faber)
     settings.OUTGOING_ALLOW_LOOPBACK = False
-    phone.says(phone.build(connections_1_0.PING))
+    phone.says(phone.build(trust_ping.PING))
     assert queues.pending().get().last_error == "address_refused"
 
 
@@ -250,14 +250,14 @@ def test_a_forward_is_wrapped_once_for_each_routing_key(faber, phone):
     Connection.objects.filter(pk=row.pk).update(
         their_routing_keys=[keys.verkey_of(mediator)]
     )
-    phone.post(phone.pack(phone.build(connections_1_0.PING)))
+    phone.post(phone.pack(phone.build(trust_ping.PING)))
     queues.tasks.process_some()
-    data = transport.pack(queues.pending().get())
+    data = envelopes.pack_message(queues.pending().get())
     opened = envelope.unpack(data, lambda kids: (kids[0], mediator))
     forward = message.parse(opened.body)
     assert opened.sender is None and forward.body["to"] == phone.verkey
     phone.receives(json.dumps(forward.body["msg"]).encode())
-    assert phone.newest(connections_1_0.PING_RESPONSE).sender == row.my_key.verkey
+    assert phone.newest(trust_ping.PING_RESPONSE).sender == row.my_key.verkey
 
 
 def test_an_invitation_reads_the_same_in_both_alphabets(faber):

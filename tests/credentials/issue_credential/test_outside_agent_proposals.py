@@ -14,6 +14,7 @@ from connections.didcomm.formats import (
 )
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0 as connecting
+from connections.protocols import trust_ping
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
 from tests.connections.messaging.test_killed_worker import (
@@ -207,7 +208,7 @@ def test_a_proposal_in_the_thread_of_another_connection_changes_nothing(
     phone.receives = lambda data: None
     other.requests(invited.invitation)
     other.their_key = Connection.objects.get(pk=invited.pk).my_key.verkey
-    other.says(other.build(connecting.PING))
+    other.says(other.build(trust_ping.PING))
     proposes(other, sent["@id"], definitionId="mine")
     assert rows() == before
 
@@ -429,5 +430,5 @@ def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
         phone.asks(proposal_messages.message(wanted, Wire(phone.prefix))).content == b""
     )
     faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
-    phone.asks(phone.build(connecting.PING, response_requested=False))
+    phone.asks(phone.build(trust_ping.PING, response_requested=False))
     assert phone.newest(ISSUE + "offer-credential")

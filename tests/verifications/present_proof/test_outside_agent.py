@@ -266,7 +266,9 @@ def request_for(name: str) -> dict:
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_an_ack_says_what_was_found(faber, phone, version):
     adult = Prover(phone, faber, CHILD)
-    Connection.objects.get(connection_id=adult.connection_id).choose_version(version)
+    Connection.objects.get(connection_id=adult.connection_id).set_exchange_version(
+        version
+    )
     request = adult.is_asked({"policyName": "name"})
     assert adult.answers(adult.forges(request))["isValid"] is True
     ack = phone.newest(f"present-proof/{version}/ack")

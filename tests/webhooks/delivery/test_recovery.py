@@ -7,7 +7,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from connections.models import Connection
+from connections.protocols import handshakes
 from tests.support.races import threads
 from tests.support.webhook_receiver import days_pass, time_passes, worker_calls
 from webhooks import retention, tasks
@@ -158,7 +158,7 @@ def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hoo
 
     def happens():
         with transaction.atomic():
-            Connection.invite(faber.made.tenant.wallets.get(), "late")
+            handshakes.invite(faber.made.tenant.wallets.get(), "late")
             begun.set()
             assert over.wait(20)
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from connections.models import BasicMessage, Connection
-from connections.protocols import connections_1_0
+from connections.protocols import basic_message
 from credentials.models import Credential
 from tests.support.outside_agent import Agent, listening
 from tests.support.webhook_receiver import worker_calls
@@ -190,7 +190,9 @@ def test_a_handler_that_reads_the_object_sees_the_new_state(faber, receiver, reg
 
 def writes(holder, text):
     """The holder's side writes; no operation of the API does this for a wallet."""
-    BasicMessage.send(Connection.objects.get(wallet__wallet_id=holder.wallet_id), text)
+    basic_message.send_text(
+        Connection.objects.get(wallet__wallet_id=holder.wallet_id), text
+    )
 
 
 def verdict(read):
@@ -277,7 +279,7 @@ def test_what_another_agent_does_is_told_too(faber, receiver, registers):
     registers()
     with listening(Agent()) as phone:
         phone.connects(faber)
-        phone.says(phone.build(connections_1_0.BASIC_MESSAGE, content="Ahoy"))
+        phone.says(phone.build(basic_message.MESSAGE, content="Ahoy"))
     worker_calls()
     assert receiver.types == ["new_connection", "new_inbox_message"]
 

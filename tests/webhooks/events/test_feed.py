@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agency.core.uuid7 import smallest_uuid7
 from connections.models import Connection
+from connections.protocols import handshakes
 from tests.support.races import elsewhere, threads
 from webhooks.events import feed
 from webhooks.models import Event
@@ -157,13 +158,13 @@ def test_an_event_appears_only_when_no_earlier_one_can_appear_any_more(faber):
 
     def slow():
         with transaction.atomic():
-            Connection.invite(faber.made.tenant.wallets.get(), "slow")
+            handshakes.invite(faber.made.tenant.wallets.get(), "slow")
             begun.set()
             assert over.wait(20)
 
     def quick():
         assert begun.wait(20)
-        Connection.invite(faber.made.tenant.wallets.get(), "quick")
+        handshakes.invite(faber.made.tenant.wallets.get(), "quick")
         seen = reader.next(), reader.next()
         over.set()
         return seen
@@ -175,12 +176,12 @@ def test_an_event_appears_only_when_no_earlier_one_can_appear_any_more(faber):
 
 def test_the_order_of_an_object_holds_whichever_transaction_began_first(faber):
     """The one that began first moves the object last."""
-    Connection.invite(faber.made.tenant.wallets.get(), "office")
+    handshakes.invite(faber.made.tenant.wallets.get(), "office")
     begun, moved = Signal(), Signal()
 
     def first_to_begin():
         with transaction.atomic():
-            Connection.invite(faber.made.tenant.wallets.get(), "another")
+            handshakes.invite(faber.made.tenant.wallets.get(), "another")
             begun.set()
             assert moved.wait(20)
             with transaction.atomic():
@@ -225,7 +226,7 @@ def test_what_commits_while_a_page_is_read_waits_for_the_next(faber, monkeypatch
 
     def horizon_and_then_an_event():
         now = horizon()
-        elsewhere(lambda: Connection.invite(faber.made.tenant.wallets.get(), "new"))
+        elsewhere(lambda: handshakes.invite(faber.made.tenant.wallets.get(), "new"))
         return now
 
     with monkeypatch.context() as patch:

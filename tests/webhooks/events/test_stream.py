@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from agency.server import stream as streaming
-from connections.models import Connection
+from connections.protocols import handshakes
 from tenants.models import Tenant
 from tests.support.errors import assert_error
 from tests.support.event_streams import Stream, database_connections, free_port, serving
@@ -90,12 +90,12 @@ def test_many_events_are_caught_up_with_in_order_while_more_come(faber, server):
     names = [f"c{number:04}" for number in range(1300)]
     with transaction.atomic():
         for name in names[:1200]:
-            Connection.invite(wallet, name)
+            handshakes.invite(wallet, name)
     stream = Stream(faber, server, "after=start")
     with ThreadPoolExecutor(1) as pool:
         coming = pool.submit(
             threads,
-            [lambda: [Connection.invite(wallet, name) for name in names[1200:]]],
+            [lambda: [handshakes.invite(wallet, name) for name in names[1200:]]],
         )
         assert stream.take(1300) == names
         coming.result()
@@ -107,13 +107,13 @@ def test_an_open_transaction_holds_later_events_back_and_none_is_lost(faber, ser
 
     def slow():
         with transaction.atomic():
-            Connection.invite(faber.made.tenant.wallets.get(), "slow")
+            handshakes.invite(faber.made.tenant.wallets.get(), "slow")
             begun.set()
             assert over.wait(20)
 
     def quick():
         assert begun.wait(20)
-        Connection.invite(faber.made.tenant.wallets.get(), "quick")
+        handshakes.invite(faber.made.tenant.wallets.get(), "quick")
         time.sleep(1)
         over.set()
 

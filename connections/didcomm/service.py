@@ -1,0 +1,34 @@
+"""The `~service` decorator (RFC 0056): where to answer a message without a connection."""
+
+from typing import Any
+
+from agency.core.errors import PeerError
+from connections.didcomm.dids import Party, reachable, texts
+from connections.didcomm.message import Message, text
+from wallets import keys
+
+
+def write_service(party: Party) -> dict[str, Any]:
+    return {
+        "recipientKeys": [party.verkey],
+        "routingKeys": party.routing_keys,
+        "serviceEndpoint": party.endpoint,
+    }
+
+
+def read_service(message: Message) -> Party:
+    """The sender of a message without a connection. It has no DID."""
+    decorator = message.body.get("~service")
+    recipients = []
+    if isinstance(decorator, dict):
+        recipients = texts(decorator, "recipientKeys")
+    if not recipients:
+        raise PeerError(
+            "no_service", "the message does not say where to answer: no ~service"
+        )
+    return Party(
+        "",
+        keys.normalise(recipients[0]),
+        reachable(text(decorator, "serviceEndpoint")),
+        [keys.normalise(key) for key in texts(decorator, "routingKeys")],
+    )

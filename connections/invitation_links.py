@@ -1,0 +1,55 @@
+"""How an invitation or a shared message is written as a link."""
+
+from typing import Any
+
+from connections.didcomm import message as didcomm
+from connections.models import Connection
+from connections.protocols import out_of_band
+from tenants import vault
+
+
+def shared_message(connection: Connection) -> dict[str, Any]:
+    """What the link gives to a wallet: the invitation, or the first message of an exchange."""
+    request = shared_request(connection)
+    if request and connection.invitation:
+        return out_of_band.with_attachment(connection.invitation, request)
+    return request or connection.invitation
+
+
+def shared_request(connection: Connection) -> dict[str, Any] | None:
+    """What the link carries besides an invitation, or None."""
+    if connection.role != Connection.Role.INVITER:
+        return None
+    request: dict[str, Any] | None = vault.unseal(connection, "shared")
+    return request
+
+
+def encoded_message(connection: Connection) -> str:
+    """The shared message as base64url."""
+    return didcomm.encode_url(shared_message(connection))
+
+
+def long_url(connection: Connection) -> str:
+    """The link with the message in it, under the name that wallets know."""
+    shared = shared_message(connection)
+    name = query_name(shared)
+    return f"{connection.invitation_url}?{name}={didcomm.encode_url(shared)}"
+
+
+def landing_url(connection: Connection) -> str:
+    """Where the short link leads.
+
+    The wallets of the original service read `d_m` there, others `c_i`; those that know both look
+    for `c_i` first.
+    """
+    shared = shared_message(connection)
+    url = long_url(connection)
+    if query_name(shared) != "c_i":
+        return url
+    return f"{url}&d_m={didcomm.encode_url(shared)}"
+
+
+def query_name(shared: dict[str, Any]) -> str:
+    """Under which name a link carries a message."""
+    names = {"connections/1/invitation": "c_i", "out-of-band/1/invitation": "oob"}
+    return names.get(didcomm.read(shared).family, "d_m")

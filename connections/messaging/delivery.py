@@ -1,0 +1,135 @@
+"""Delivery: sends the rows of the outbox after the commit.
+
+A message to a wallet hosted here is delivered within the call that sent it; a message to another
+agent is posted by a worker. Both are packed and opened for real.
+"""
+
+import logging
+import threading
+from collections import deque
+from contextlib import suppress
+
+from django.db import transaction
+
+from agency.core import addresses, faults, http, network_reads
+from agency.core.errors import Conflict, PeerError, Unavailable
+from connections.didcomm.message import Message
+from connections.messaging import completion, inbox, outbox, router
+from connections.messaging.envelopes import (
+    CONTENT_TYPE,
+    RetiredKey,
+    open_envelope,
+    pack_message,
+)
+from connections.messaging.leases import LostLease, run_leased
+from connections.messaging.models import InboundMessage, OutboundMessage
+from connections.models import Connection
+from wallets.models import Key
+
+logger = logging.getLogger(__name__)
+MAX_MESSAGES_PER_CALL = 16
+FIRST_TIMEOUT_SECONDS = 3.0  # of an endpoint that has never answered
+_queue = threading.local()
+
+
+def deliver_queued(row: OutboundMessage) -> None:
+    """Deliver a leased row and, one after the other, all that its handlers send.
+
+    One loop per thread, started by the outermost commit; nested commits only add to it. The worker
+    gets what is left after MAX_MESSAGES_PER_CALL messages.
+    """
+    waiting = getattr(_queue, "rows", None)
+    if waiting is not None:
+        waiting.append(row)
+        return
+    _queue.rows = waiting = deque([row])
+    try:
+        for _ in range(MAX_MESSAGES_PER_CALL):
+            if waiting:
+                row = waiting.popleft()
+                deliver(row)
+                waiting.extend(row.claim_next())
+        for left in waiting:
+            outbox.release_to_worker(left)
+    finally:
+        _queue.rows = None
+
+
+def deliver(row: OutboundMessage) -> None:
+    """Make one attempt at a row that is leased to the caller. Never raises."""
+    run_leased(row, _deliver)
+
+
+def _deliver(row: OutboundMessage) -> None:
+    try:
+        if not row.is_next():
+            outbox.release_to_worker(row)
+        elif row.is_hosted:
+            _deliver_locally(row)
+        else:
+            _post(row)
+    except RetiredKey:
+        _give_up(row, "connection_gone")
+
+
+def _deliver_locally(row: OutboundMessage) -> None:
+    """To a wallet hosted here: open, handle and finish in one transaction."""
+    key, received = open_envelope(pack_message(row))
+    try:
+        _receive_and_finish(row, key, received)
+    except (PeerError, Conflict) as error:
+        with transaction.atomic():
+            completion.finish(row)
+            inbox.store(key, received, InboundMessage.Status.DONE)
+            inbox.refuse(key, received, error)
+
+
+@network_reads.atomic_with_reads
+def _receive_and_finish(row: OutboundMessage, key: Key, received: Message) -> None:
+    inbox.receive(key, received)
+    completion.finish(row)
+
+
+def _post(row: OutboundMessage) -> None:
+    """To another agent, over HTTP."""
+    if not row.endpoint:
+        row.exhaust("not_fetched", body=None, envelope=None)
+        return
+    # An endpoint may be any address that a stranger named: a new one gets less time.
+    timeout = (
+        http.TIMEOUT_SECONDS if row.endpoint_has_answered else FIRST_TIMEOUT_SECONDS
+    )
+    data = pack_message(row)
+    answer = http.post(row.endpoint, data, CONTENT_TYPE, timeout=timeout)
+    if row.connection and not row.endpoint_has_answered:
+        rows = Connection.objects.filter(pk=row.connection.pk)
+        rows.update(answering_endpoint=row.endpoint)
+    if not 200 <= answer.status < 300:
+        raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
+    faults.fault_point("after_message_before_mark")
+    with transaction.atomic():
+        completion.finish(row)
+    if not answer.body.strip():
+        return
+    is_private = row.endpoint.startswith("https://")
+    is_private = is_private or addresses.is_in_own_network(answer.address)
+    try:
+        inbox.accept_reply(answer.body, row, is_private)
+    except PeerError:
+        logger.info("the endpoint answered with something else than an envelope")
+
+
+def _give_up(row: OutboundMessage, code: str) -> None:
+    """The peer is gone: our exchange on that thread ends as if the peer had reported a problem."""
+    with transaction.atomic():
+        connection = completion.lock_connection(row)
+        if not row.exhaust(code, body=None, envelope=None):
+            raise LostLease
+        if not connection:
+            return
+        family, version, _ = row.type.split("/")
+        kind = f"{family}/{version}/problem-report"
+        body = {"description": {"code": code}}
+        report = Message(kind, "", "", row.thread_id, body)
+        with suppress(PeerError, Conflict), transaction.atomic():
+            router.dispatch(connection, report)

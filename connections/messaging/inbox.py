@@ -1,0 +1,211 @@
+"""The inbox: received messages are opened, stored once, handled, and answered in the same call if
+the sender asks for that (RFC 0092)."""
+
+import logging
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from agency.core import faults, network_reads, rate_limits
+from agency.core.errors import AgencyError, Conflict, PeerError
+from connections.didcomm import message
+from connections.didcomm.message import Message
+from connections.messaging import outbox, return_route, router
+from connections.messaging.envelopes import RetiredKey, open_envelope
+from connections.messaging.leases import LostLease, run_leased
+from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
+from connections.messaging.refusals import report_refusal
+from connections.models import CONNECTIONS, Connection
+from connections.protocols import connectionless, did_rotate, handshakes
+from tenants import vault
+from wallets.models import Key
+
+logger = logging.getLogger(__name__)
+OPENINGS = ("connections/1/request", "didexchange/1/request")
+Status = InboundMessage.Status
+
+
+class SeenBefore(Exception):
+    """The message came long ago; only its digest is kept."""
+
+
+def accept_envelope(data: bytes) -> bytes | None:
+    """From another agent: store the message once, and let the worker handle it.
+
+    If the sender takes the reply in the response to its call (RFC 0092) the message is handled at
+    once. Returns the reply's envelope, or None when there is none yet. TooOften, with nothing
+    stored, for more than one sender may bring one recipient.
+    """
+    key, received = _open_for_live_key(data)
+    # By sender, once the envelope is known to be theirs: nobody else uses up what is the peer's.
+    pair = f"{key.verkey}:{received.sender or ''}"
+    rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
+    if received.sender and received.return_route[0] != "none":
+        return _handle_in_this_call(key, received)
+    _store_for_worker(key, received)
+    return None
+
+
+def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -> None:
+    """Store what an agent returned in the response to the call that brought it `sent`.
+
+    is_private: nobody on the way could have answered instead. Agents of the time of connections/1.0
+    answer anonymously; then the key that it came to and the thread tell whose answer it is.
+    """
+    key, received = _open_for_live_key(data)
+    is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
+    if received.sender is None and is_answer and is_private and may_be_anonymous(sent):
+        received = received._replace(sender=sent.recipient_key)
+    _store_for_worker(key, received)
+
+
+def may_be_anonymous(sent: OutboundMessage) -> bool:
+    """Whether an anonymous reply to this message may count as the recipient's.
+
+    Not where a mediator takes the call: the answer would be its own. Newer agents, which invite
+    out of band, and those that connect by DID exchange say who they are. Nor does it prove a key
+    that a rotation named and nobody has used yet.
+    """
+    connection = sent.connection
+    if sent.routing_keys or connection is None:
+        return False
+    if sent.recipient_key != connection.their_proven_key:
+        return False
+    is_out_of_band = connection.connectionless and "~thread" in connection.invitation
+    return connection.handshake == CONNECTIONS and not is_out_of_band
+
+
+def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
+    try:
+        return open_envelope(data)
+    except RetiredKey:
+        raise PeerError("cannot_open", "the envelope does not open") from None
+
+
+def _store_for_worker(key: Key, received: Message) -> None:
+    with transaction.atomic():
+        if store(key, received, Status.PENDING):
+            transaction.on_commit(outbox.notify_receiver)
+
+
+def _handle_in_this_call(key: Key, received: Message) -> bytes | None:
+    with transaction.atomic():
+        row = store(key, received, Status.PENDING, is_leased=True)
+        if row:
+            return_route.forget_previous(received)
+    with outbox.buffer_replies(str(received.sender)):
+        if row:
+            process(row)
+        return return_route.hand_over(received)
+
+
+def process(row: InboundMessage) -> None:
+    """Make one attempt at a stored message that is leased to the caller. Never raises."""
+    run_leased(row, _process)
+
+
+def _process(row: InboundMessage) -> None:
+    key = Key.objects.get(verkey=row.recipient_key)
+    received = message.read(vault.unseal(row, "body"))
+    received = received._replace(sender=row.sender_key or None)
+    try:
+        _handle_and_finish(row, key, received)
+    except (PeerError, Conflict) as error:
+        with transaction.atomic():
+            if row.finish(body=None):
+                refuse(key, received, error)
+
+
+@network_reads.atomic_with_reads
+def _handle_and_finish(row: InboundMessage, key: Key, received: Message) -> None:
+    handle(key, received)
+    faults.fault_point("inside_handling")
+    if not row.finish(body=None):
+        raise LostLease
+
+
+def receive(key: Key, received: Message) -> None:
+    """Handle a message in the caller's transaction, unless it came before."""
+    if store(key, received, Status.DONE):
+        handle(key, received)
+
+
+def store(
+    key: Key, received: Message, status: str, is_leased: bool = False
+) -> InboundMessage | None:
+    """The new row, or None for a message that this key has had already."""
+    assert key.tenant_id, "nothing is stored for a tombstone"
+    row = InboundMessage(
+        tenant_id=key.tenant_id,
+        recipient_key=key.verkey,
+        sender_key=received.sender or "",
+        message_id=received.id,
+        type=received.type,
+        status=status,
+    )
+    if status == Status.PENDING:
+        vault.seal(row, "body", received.body)
+    if is_leased:
+        row.lease()
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+            # In this order: retention deletes a row and keeps its digest in one transaction, for
+            # which the insert of the same message waits.
+            if SeenMessage.has(key, row):
+                raise SeenBefore
+    except (IntegrityError, SeenBefore):
+        return None
+    return row
+
+
+def handle(key: Key, received: Message) -> None:
+    """Find and lock the connection by the recipient's key, check the sender, call the handler."""
+    connection = find_connection(key, received.parent_id)
+    if not connection or not connection.lock():
+        raise PeerError("unknown_connection", "unknown recipient key")
+    if connection.left_at:
+        raise PeerError("connection_gone", "this connection was ended")
+    if received.is_expired(timezone.now()):
+        raise PeerError("message_expired", "the sender's expires_time is over")
+    by_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)
+    if by_invitation != (received.family in OPENINGS):
+        raise PeerError("unexpected_message", f"{received.type} does not belong here")
+    if not by_invitation:
+        _check_sender(connection, received)
+        handshakes.confirm(connection)
+        did_rotate.on_key_used(connection, key, received.sender)
+        connection.record_formats(received)
+    router.dispatch(connection, received)
+
+
+def find_connection(key: Key, parent_id: str = "") -> Connection | None:
+    """By the key it came to; under a key kept for all invitations, by the invitation it names."""
+    rows = Connection.objects.select_related("wallet__tenant", "my_key", "other_key")
+    owner = rows.filter(Q(my_key=key) | Q(other_key=key)).first()
+    found = owner or rows.filter(invitation_key=key).first()
+    return found or handshakes.find_invitation(key, parent_id)
+
+
+def _check_sender(connection: Connection, received: Message) -> None:
+    """Before the peer is known, only messages of the handshake are accepted."""
+    if connection.connectionless and not connection.their_key:
+        connectionless.bind_first_responder(connection, received)
+    elif connection.their_key:
+        if not connection.is_peer(received.sender):
+            raise PeerError(
+                "wrong_sender", "the sender is not the peer of this connection"
+            )
+    elif received.protocol[0] not in message.HANDSHAKES:
+        raise PeerError("wrong_sender", "the peer of this connection is not known yet")
+
+
+def refuse(key: Key, received: Message, error: AgencyError) -> None:
+    """Tell the sender, if it is the peer of a connection."""
+    connection = find_connection(key)
+    if connection and connection.their_key and connection.is_peer(received.sender):
+        # The transaction of the attempt was rolled back, and with it what it noted of the keys.
+        did_rotate.on_key_used(connection, key, received.sender)
+        report_refusal(connection, received, error)

@@ -1,0 +1,187 @@
+"""The outbox: messages become rows in the transaction of whoever sends them.
+
+Delivery (delivery.py) sends the rows after the commit. The outbox stands below the models of
+connections, and delivery above them.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, Protocol
+
+from django.db import transaction
+from django.utils import timezone
+
+from agency.core.errors import Conflict
+from agency.core.workers import notify_worker
+from connections.didcomm import message
+from connections.didcomm.dids import Party
+from connections.messaging.envelopes import pack_message
+from connections.messaging.models import OutboundMessage
+from tenants import vault
+from wallets.models import Key
+
+logger = logging.getLogger(__name__)
+FETCH_TIMEOUT = timedelta(days=30)  # of a message to a peer without an endpoint
+_waiting_peer = threading.local()
+
+
+class PeerConnection(Protocol):
+    """What the outbox reads of a `connections.models.Connection`."""
+
+    pk: Any
+
+    @property
+    def left_at(self) -> datetime | None: ...
+
+    @property
+    def their_key(self) -> str: ...
+
+    @property
+    def my_key(self) -> Key | None: ...
+
+    @property
+    def peer(self) -> Party: ...
+
+    def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]: ...
+
+
+def _no_delivery(row: OutboundMessage) -> None:
+    raise RuntimeError("ConnectionsConfig.ready() registers the delivery")
+
+
+# Called after the commit with a leased row for a wallet hosted here.
+deliver_committed: Callable[[OutboundMessage], None] = _no_delivery
+
+
+def enqueue(connection: PeerConnection, body: dict[str, Any]) -> None:
+    """Append a message to the peer of a connection, inside the caller's transaction.
+
+    409 `connection_gone` if either side has ended the connection. A prover that never said who it
+    is gets nothing.
+    """
+    if connection.left_at:
+        raise connection_gone()
+    if not connection.their_key:
+        return
+    assert connection.my_key, "nothing is sent before there is a key"
+    body = connection.with_decorators(body)
+    enqueue_to_party(connection.peer, body, connection.my_key, connection)
+
+
+def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
+    """Like enqueue(), for a message that need not arrive: without a peer, nothing happens."""
+    try:
+        enqueue(connection, body)
+    except Conflict:
+        logger.info("the peer is gone, nothing sent")
+
+
+def enqueue_to_party(
+    party: Party,
+    body: dict[str, Any],
+    my_key: Key,
+    connection: PeerConnection | None,
+) -> None:
+    """Append a message to a party. 409 `connection_gone` if its key left a tombstone here."""
+    hosted = Key.objects.filter(verkey=party.verkey).first()
+    if hosted and hosted.retired_at:
+        raise connection_gone()
+    read = message.read(body)
+    row = OutboundMessage(
+        tenant_id=my_key.tenant_id,
+        connection=connection,
+        my_key=my_key,
+        recipient_key=party.verkey,
+        routing_keys=party.routing_keys,
+        endpoint=party.endpoint,
+        is_hosted=hosted is not None,
+        type=read.type,
+        thread_id=read.thread_id,
+    )
+    vault.seal(row, "body", body)
+    if hosted:
+        row.lease()
+        row.save(force_insert=True)
+        transaction.on_commit(partial(deliver_committed, row))
+        return
+    _buffer_reply(row)
+    if not party.endpoint:
+        row.due_at += FETCH_TIMEOUT
+    row.save(force_insert=True)
+    if party.endpoint:
+        transaction.on_commit(notify_sender)
+
+
+def connection_gone() -> Conflict:
+    message = "This connection was ended or deleted, here or by the other side."
+    return Conflict("connection_gone", message)
+
+
+def readdress(connection: PeerConnection, party: Party) -> None:
+    """Send what still waits for the peer of a connection to its new key and endpoint."""
+    rows = OutboundMessage.objects.filter(connection=connection.pk, envelope=None)
+    rows.filter(recipient_key=connection.their_key, status="pending").update(
+        recipient_key=party.verkey,
+        endpoint=party.endpoint,
+        routing_keys=party.routing_keys,
+        due_at=timezone.now() + (timedelta(0) if party.endpoint else FETCH_TIMEOUT),
+    )
+    if party.endpoint:
+        transaction.on_commit(notify_sender)
+
+
+def pack_pending(my_keys: list[Key]) -> None:
+    """Pack what still waits to be sent with these keys, before the keys are erased."""
+    rows = OutboundMessage.objects.filter(my_key__in=my_keys, status="pending")
+    for row in rows.select_related("my_key"):
+        rows.filter(pk=row.pk).update(envelope=pack_message(row), body=None)
+
+
+@contextmanager
+def buffer_replies(recipient_key: str) -> Iterator[None]:
+    """For a peer that waits for a reply in the response of its own call (RFC 0092).
+
+    What is enqueued to it in this thread meanwhile stays leased, for return_route.hand_over().
+    At the end the workers get what was not handed over.
+    """
+    _waiting_peer.key, _waiting_peer.rows = recipient_key, []
+    try:
+        yield
+    finally:
+        left = _waiting_peer.rows
+        _waiting_peer.key, _waiting_peer.rows = None, []
+        for row in left:
+            release_to_worker(row)
+
+
+def _buffer_reply(row: OutboundMessage) -> None:
+    """Lease an unsaved row to this call if its recipient waits for the response."""
+    if row.recipient_key == getattr(_waiting_peer, "key", None):
+        _waiting_peer.rows.append(row.lease())
+
+
+def is_buffered(row: OutboundMessage) -> bool:
+    return row in _waiting_peer.rows
+
+
+def release_to_worker(row: OutboundMessage) -> None:
+    """Give up the lease; a worker delivers the row at once."""
+    row.release()
+    if row.is_hosted:
+        notify_receiver()
+    else:
+        notify_sender()
+
+
+def notify_sender() -> None:
+    """Tell the worker of outgoing calls that a message to another agent is due."""
+    notify_worker("connections.tasks.deliver")
+
+
+def notify_receiver() -> None:
+    """Tell the worker that a received message, or one to a wallet here, is due."""
+    notify_worker("connections.tasks.sweep")

@@ -1,0 +1,136 @@
+"""Exchanges without a connection: a first message that is shared as a link, and its answer.
+
+The message carries its `~service` (RFC 0056), or is attached to an out-of-band invitation
+(RFC 0434).
+"""
+
+import secrets
+from typing import Any
+
+from django.db import models, transaction
+
+from agency.core.errors import Conflict, Invalid, PeerError
+from connections.didcomm.dids import Party
+from connections.didcomm.message import Message
+from connections.didcomm.service import read_service, write_service
+from connections.messaging import outbox
+from connections.models import Connection
+from connections.protocols import out_of_band
+from connections.protocols.out_of_band import OutOfBandOptions
+from tenants import vault
+from wallets.models import Key, Wallet
+
+State = Connection.State
+Role = Connection.Role
+
+
+def create_link(wallet: Wallet, options: OutOfBandOptions | None = None) -> Connection:
+    """The connection of an exchange that this wallet is about to share as a link.
+
+    The first message stands by itself or, with options, is attached to an out-of-band invitation.
+    If that takes handshakes, whoever takes it connects first, and the connection stays.
+    """
+    connection = Connection(
+        tenant=wallet.tenant,
+        wallet=wallet,
+        role=Role.INVITER,
+        token=secrets.token_urlsafe(16),
+    )
+    connection.connection_id = str(connection.pk)
+    if options and options.handshakes:
+        connection.carries_exchange = True
+    else:
+        connection.connectionless = True
+        connection.my_key = wallet.create_key()
+    if options:
+        out_of_band.write_invitation(connection, options)
+    connection.insert_within_quota()
+    return connection
+
+
+def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
+    """Send the first message of an exchange or, before there is a peer, share it."""
+    if connection.state == State.CONNECTED:
+        outbox.enqueue(connection, message)
+        return
+    if connection.connectionless and not connection.invitation:
+        assert connection.my_key, "create_link() gave it a key"
+        party = connection.own_party(connection.my_key)
+        message = message | {"~service": write_service(party)}
+    vault.seal(connection, "shared", message)
+    connection.save(update_fields=["shared"])
+
+
+@transaction.atomic
+def accept_shared(wallet: Wallet, message: Message) -> Connection:
+    """The connection on which this wallet answers a shared message; later, the same one."""
+    starter = read_service(message)
+    wallet.require()
+    hosted = _find_hosted_link(starter.verkey)
+    if hosted and hosted.wallet_id == wallet.pk:
+        raise Invalid("own_message", "A wallet cannot answer its own offer or request.")
+    rows = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
+    known = rows.select_related("my_key").first()
+    if known and known.lock():
+        return known
+    if hosted and hosted.state != State.INVITED:
+        raise offer_taken_error()
+    connection = Connection(
+        tenant=wallet.tenant,
+        wallet=wallet,
+        role=Role.INVITEE,
+        state=State.CONNECTED,
+        connectionless=True,
+        my_key=wallet.create_key(),
+        their_key=starter.verkey,
+        their_endpoint=starter.endpoint,
+        their_routing_keys=starter.routing_keys,
+        message_prefix=message.prefix,
+        thread_id=message.thread_id,
+        invitation=out_of_band.attachment_thread(message),
+    )
+    connection.connection_id = str(connection.pk)
+    connection.insert_within_quota()
+    return connection
+
+
+def _find_hosted_link(verkey: str) -> Connection | None:
+    """The starter's row if the message was shared here, None if by another agent."""
+    key = Key.objects.filter(verkey=verkey).first()
+    if not key:
+        return None
+    if key.retired_at:
+        raise Conflict(
+            "offer_gone", "What the link led to was withdrawn. Ask for a new one."
+        )
+    return Connection.objects.filter(my_key=key, connectionless=True).first()
+
+
+def require_first_responder(connection: Connection, exchange: models.Model) -> None:
+    """After an answer: 409 if another wallet was faster. Then nothing of `exchange` stays."""
+    starter = Connection.objects.filter(my_key__verkey=connection.their_key).first()
+    assert connection.my_key, "whoever answers has a key"
+    if starter and starter.their_key not in ("", connection.my_key.verkey):
+        exchange.delete()
+        connection.remove()
+        raise offer_taken_error()
+
+
+def bind_first_responder(connection: Connection, message: Message) -> None:
+    """Starter: the first answer tells who the other side is; any later sender is a stranger.
+
+    Some wallets do not say where to answer, some not even who they are.
+    """
+    if "~service" in message.body:
+        party = read_service(message)
+        if message.sender != party.verkey:
+            raise PeerError("wrong_sender", "the sender is not the key of ~service")
+    else:
+        party = Party("", message.sender or "", "", [])
+    connection.bind_peer([State.INVITED], State.CONNECTED, party, message)
+
+
+def offer_taken_error() -> Conflict:
+    return Conflict(
+        "offer_taken", "Another wallet has answered this already. Ask for a new one."
+    )
