@@ -54,7 +54,7 @@ def receives(phone, envelope):
 
 
 def texts():
-    return [one.shown_text() for one in BasicMessage.objects.order_by("pk")]
+    return [one.unseal_text() for one in BasicMessage.objects.order_by("pk")]
 
 
 def days_pass(days):
@@ -213,7 +213,7 @@ def test_what_is_deleted_and_its_digest_are_one_transaction(text, phone, monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(SeenMessage, "note", dies)
+        patch.setattr(SeenMessage, "record", dies)
         with pytest.raises(KeyboardInterrupt):
             retention.forget_messages()
     assert not SeenMessage.objects.exists() and InboundMessage.objects.exists()

@@ -40,7 +40,7 @@ def test_both_sides_have_what_the_organization_wrote(faber):
         connection_id,
     )
     hers = BasicMessage.objects.get(wallet__wallet_id=alice.wallet_id)
-    assert (hers.shown_text(), hers.direction) == (mine["text"], "Incoming")
+    assert (hers.unseal_text(), hers.direction) == (mine["text"], "Incoming")
     assert hers.sent_at.strftime("%Y-%m-%dT%H:%M:%S") == mine["sentTime"][:19]
 
 

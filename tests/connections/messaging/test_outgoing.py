@@ -207,7 +207,7 @@ def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(faber, monkeypa
     strangers.come(3)
     before = strangers.undelivered()
     OutboundMessage.objects.update(
-        created_at=timezone.now() - 2 * handshakes.TIME_TO_FETCH
+        created_at=timezone.now() - 2 * handshakes.FETCH_TIMEOUT
     )
     strangers.come(1)
     assert strangers.undelivered() == before, "those with an endpoint wait to be posted"

@@ -228,7 +228,7 @@ def test_a_handler_that_breaks_leaves_the_message_to_the_worker(
 ):
     asked = pocket.build(basic_message.MESSAGE, content="Hi")
     with monkeypatch.context() as broken:
-        broken.setattr(BasicMessage, "receive", lambda *arguments: 1 / 0)
+        broken.setattr(basic_message, "read_message", lambda *arguments: 1 / 0)
         assert pocket.asks(asked).status_code == 202
     assert (
         InboundMessage.objects.get(message_id=asked["@id"]).last_error

@@ -52,7 +52,7 @@ def shown(faber, row):
 def writes(agent, text):
     """Whether the text was taken."""
     agent.says(agent.build(basic_message.MESSAGE, content=text))
-    return any(one.shown_text() == text for one in BasicMessage.objects.all())
+    return any(one.unseal_text() == text for one in BasicMessage.objects.all())
 
 
 def hour_passes(row, seconds=1):
@@ -93,7 +93,7 @@ def test_the_former_key_ends_after_an_hour(faber, phone, row, other):
     assert (
         timedelta(minutes=59)
         < left
-        <= did_rotate.FORMER_KEY_HEARD
+        <= did_rotate.FORMER_KEY_RETENTION
         == timedelta(hours=1)
     )
     hour_passes(row)
