@@ -257,7 +257,8 @@ def test_what_is_spoken_is_disclosed(faber, phone, query):
     asked = [{"feature-type": "protocol", "match": query}]
     phone.says(phone.build(discover_features.QUERIES, queries=asked))
     assert (
-        discover_features.read_protocols(phone.newest(discover_features.DISCLOSURES)) == told
+        discover_features.read_protocols(phone.newest(discover_features.DISCLOSURES))
+        == told
     )
 
 
