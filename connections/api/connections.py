@@ -23,7 +23,7 @@ from connections.api.serializers import (
     ConnectionInvitationParameters,
     ConnectionQuery,
     WalletConnectionQuery,
-    terms,
+    out_of_band_options,
 )
 from connections.models import BasicMessage, Connection
 from connections.protocols import basic_message, handshakes, out_of_band
@@ -49,7 +49,7 @@ def invite(wallet, body):
                 connection_id=chosen,
                 name=body.get("name", ""),
                 multi_party=body.get("multiParty", False),
-                options=terms(body, out_of_band.HANDSHAKES),
+                options=out_of_band_options(body, out_of_band.HANDSHAKES),
                 exchange_version=body.get("exchangeVersion", ""),
             )
     except IntegrityError:

@@ -92,7 +92,7 @@ class ExchangeLinkParameters(LinkParameters):
         return data
 
 
-def terms(body, handshakes=()):
+def out_of_band_options(body, handshakes=()):
     """The terms of an out-of-band invitation in valid LinkParameters, or None."""
     if body.get("protocol") != OUT_OF_BAND:
         return None

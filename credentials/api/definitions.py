@@ -66,7 +66,7 @@ class CredentialDefinitions(View):
             self.tenant, body["name"], body["version"], body["attributes"]
         )
         schema_id = f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
-        return self.created(schema, schema_id, body)
+        return self.create_definition(schema, schema_id, body)
 
     @operation(
         "createCredentialDefinitionForSchemaId",
@@ -81,11 +81,11 @@ class CredentialDefinitions(View):
             raise NotFound(
                 "not_found", f"There is no schema {schema_id} on your network."
             )
-        return self.created(
+        return self.create_definition(
             schema, schema_id, self.parse_body(CredentialDefinitionParameters)
         )
 
-    def created(self, schema, schema_id, body):
+    def create_definition(self, schema, schema_id, body):
         wanted = (self.tenant, schema, schema_id)
         wanted += (
             body.get("tag"),
@@ -118,15 +118,15 @@ class CredentialDefinitions(View):
     @operation("getCredentialDefinition", response=CredentialDefinitionContract)
     def retrieve(self, request, definitionId):
         return self.to_response(
-            CredentialDefinitionContract, definition(self.tenant, definitionId)
+            CredentialDefinitionContract, get_definition(self.tenant, definitionId)
         )
 
     @operation("deleteCredentialDefinition")
     def destroy(self, request, definitionId):
-        definition(self.tenant, definitionId).remove()
+        get_definition(self.tenant, definitionId).remove()
         return Response()
 
 
-def definition(tenant, definition_id):
+def get_definition(tenant, definition_id):
     rows = CredentialDefinition.active_of(tenant).filter(definition_id=definition_id)
     return or_404(rows.first(), CredentialDefinition)

@@ -7,11 +7,10 @@ from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
-from agency.api.views import get_or_404, heavy, or_404
+from agency.api.views import heavy
 from connections.api import links
-from connections.models import Connection
+from connections.api.exchanges import WalletExchangeView
 from connections.protocols import connectionless
-from credentials.api.issuer import of, with_parties
 from credentials.api.serializers import (
     ConnectionCredentialQuery,
     CounterProposalParameters,
@@ -21,16 +20,14 @@ from credentials.api.serializers import (
     CredentialQuery,
 )
 from credentials.issue_credential import handlers, messages, proposals
+from credentials.models import Credential
 from credentials.removal import remove_credential
-from wallets.api.wallets import WalletView
 
 
-class WalletCredentials(WalletView):
+class WalletCredentials(WalletExchangeView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
-
-    @property
-    def rows(self):
-        return of(self.wallet)
+    model = Credential
+    contract = CredentialContract
 
     @operation(
         "listWalletCredentials",
@@ -55,16 +52,10 @@ class WalletCredentials(WalletView):
         response=CredentialContract,
     )
     def propose(self, request, walletId, connectionId):
-        wallet = self.wallet
-        connections = wallet.connections.filter(connectionless=False).select_related(
-            "my_key"
-        )
-        connection = or_404(
-            connections.filter(connection_id=connectionId).first(), Connection
-        )
+        connection = self.get_connection(connectionId)
         body = self.parse_body(CredentialProposalParameters)
         proposed = self.perform(proposals.propose, connection, body)
-        return self.to_response(CredentialContract, get_or_404(self.rows, proposed.pk))
+        return self.exchange_response(proposed.pk)
 
     @operation(
         "counterCredentialOffer",
@@ -73,22 +64,18 @@ class WalletCredentials(WalletView):
     )
     def counter(self, request, walletId, credentialId):
         body = self.parse_body(CounterProposalParameters)
-        credential = get_or_404(with_parties(self.rows), credentialId)
+        credential = self.get_with_parties(credentialId)
         self.perform(proposals.counter_offer, credential, body)
-        return self.to_response(
-            CredentialContract, get_or_404(self.rows, credential.pk)
-        )
+        return self.exchange_response(credential.pk)
 
     @operation("getWalletCredential", response=CredentialContract, parameters=[PREFER])
     def retrieve(self, request, walletId, credentialId):
-        return self.wait_for_change(
-            CredentialContract, lambda: get_or_404(self.rows, credentialId)
-        )
+        return self.wait_for_exchange(credentialId)
 
     @operation("acceptCredentialOffer")
     @heavy
     def accept(self, request, walletId, credentialId):
-        self.perform(get_or_404(with_parties(self.rows), credentialId).accept)
+        self.perform(self.get_with_parties(credentialId).accept)
         return Response()
 
     @operation(
@@ -103,14 +90,14 @@ class WalletCredentials(WalletView):
         offer = links.resolve(given, "credentialData", messages.check_shared)
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
         connectionless.require_first_responder(taken.connection, taken)
-        return self.to_response(CredentialContract, get_or_404(self.rows, taken.pk))
+        return self.exchange_response(taken.pk)
 
     @operation("declineCredentialOffer")
     def decline(self, request, walletId, credentialId):
-        self.perform(get_or_404(with_parties(self.rows), credentialId).decline)
+        self.perform(self.get_with_parties(credentialId).decline)
         return Response()
 
     @operation("deleteWalletCredential")
     def destroy(self, request, walletId, credentialId):
-        remove_credential(get_or_404(with_parties(self.rows), credentialId))
+        remove_credential(self.get_with_parties(credentialId))
         return Response()

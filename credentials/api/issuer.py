@@ -7,11 +7,11 @@ from rest_framework.response import Response
 from agency.api.long_poll import PREFER
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
-from agency.api.views import View, get_or_404, heavy, or_404
-from connections.api.serializers import terms
-from connections.models import Connection
+from agency.api.views import heavy, or_404
+from connections.api.exchanges import ExchangeView
+from connections.api.serializers import out_of_band_options
 from credentials import revocation
-from credentials.api.definitions import definition
+from credentials.api.definitions import get_definition
 from credentials.api.serializers import (
     CredentialAnswerParameters,
     CredentialContract,
@@ -25,22 +25,9 @@ from credentials.models.schema import organization_wallet
 from credentials.removal import purge_credentials, remove_credential
 
 
-def with_parties(rows):
-    """For what acts on a row; to show one, its connection is enough."""
-    return rows.select_related("connection__my_key", "wallet", "tenant__network")
-
-
-def of(wallet):
-    return Credential.objects.filter(wallet=wallet).select_related("connection")
-
-
-class Credentials(View):
-    @property
-    def rows(self):
-        issued = Credential.objects.filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        return issued.select_related("connection")
+class Credentials(ExchangeView):
+    model = Credential
+    contract = CredentialContract
 
     @operation(
         "createCredential",
@@ -50,29 +37,19 @@ class Credentials(View):
     @heavy
     def create(self, request):
         body = self.parse_body(CredentialOfferParameters)
-        offered = definition(self.tenant, body["definitionId"])
-        options = body.get("credentialValues"), body.get("automaticIssuance", False)
+        options = {
+            "definition": get_definition(self.tenant, body["definitionId"]),
+            "values": body.get("credentialValues"),
+            "automatic_issuance": body.get("automaticIssuance", False),
+        }
         if "connectionId" in body:
-            connection = self.connection(body["connectionId"])
-            credential = self.perform(Credential.offer, connection, offered, *options)
+            connection = self.get_connection(body["connectionId"])
+            offer = partial(Credential.offer, connection, **options)
         else:
             wallet = organization_wallet(self.tenant)
-            wanted = (offered, *options, terms(body))
-            credential = self.perform(Credential.offer_by_link, wallet, *wanted)
-        return self.to_response(
-            CredentialContract, get_or_404(self.rows, credential.pk)
-        )
-
-    def connection(self, connection_id):
-        connections = Connection.objects.filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        connections = connections.filter(
-            connection_id=connection_id, connectionless=False
-        )
-        return or_404(
-            connections.select_related("wallet", "my_key").first(), Connection
-        )
+            terms = out_of_band_options(body)
+            offer = partial(Credential.offer_by_link, wallet, terms=terms, **options)
+        return self.exchange_response(self.perform(offer).pk)
 
     @operation(
         "listCredentials",
@@ -80,15 +57,12 @@ class Credentials(View):
         parameters=list_parameters(CredentialQuery),
     )
     def list(self, request):
-        return self.list_response(
-            CredentialContract, of(organization_wallet(self.tenant)), CredentialQuery
-        )
+        rows = self.rows_of_wallet(organization_wallet(self.tenant))
+        return self.list_response(CredentialContract, rows, CredentialQuery)
 
     @operation("getCredential", response=CredentialContract, parameters=[PREFER])
     def retrieve(self, request, credentialId):
-        return self.wait_for_change(
-            CredentialContract, lambda: get_or_404(self.rows, credentialId)
-        )
+        return self.wait_for_exchange(credentialId)
 
     @operation(
         "issueCredential",
@@ -102,7 +76,7 @@ class Credentials(View):
     @heavy
     def issue(self, request, credentialId):
         values = self.parse_body(CredentialValues)
-        credential = get_or_404(with_parties(self.rows), credentialId)
+        credential = self.get_with_parties(credentialId)
         reserve = partial(revocation.reserve_slot, credential)
         self.perform(credential.issue, values, prepare=reserve)
         return Response()
@@ -115,24 +89,29 @@ class Credentials(View):
     @heavy
     def answer_proposal(self, request, credentialId):
         body = self.parse_body(CredentialAnswerParameters)
-        credential = get_or_404(with_parties(self.rows), credentialId)
-        chosen = body.get("definitionId")
-        chosen = chosen and definition(self.tenant, chosen)
-        options = body.get("credentialValues"), body.get("automaticIssuance", False)
-        self.perform(proposals.offer_proposed, credential, chosen, *options)
-        return self.to_response(
-            CredentialContract, get_or_404(self.rows, credential.pk)
+        credential = self.get_with_parties(credentialId)
+        definition = None
+        if definition_id := body.get("definitionId"):
+            definition = get_definition(self.tenant, definition_id)
+        offer = partial(
+            proposals.offer_proposed,
+            credential,
+            definition=definition,
+            values=body.get("credentialValues"),
+            automatic_issuance=body.get("automaticIssuance", False),
         )
+        self.perform(offer)
+        return self.exchange_response(credential.pk)
 
     @operation("revokeCredential")
     @heavy
     def revoke(self, request, credentialId):
-        revocation.revoke(get_or_404(with_parties(self.rows), credentialId))
+        revocation.revoke(self.get_with_parties(credentialId))
         return Response()
 
     @operation("deleteCredential")
     def destroy(self, request, credentialId):
-        remove_credential(get_or_404(with_parties(self.rows), credentialId))
+        remove_credential(self.get_with_parties(credentialId))
         return Response()
 
     @operation("purgeCredentials")

@@ -195,8 +195,7 @@ class OldVerifications(Verifications):
     )
     def create(self, request: Request) -> Response:
         body = self.parse_body(VerificationParameters)
-        policies = VerificationPolicy.objects.filter(tenant=self.tenant)
-        policy = get_or_404(policies, body["verificationDefinitionId"])
+        policy = self.get_policy(body["verificationDefinitionId"])
         if "connectionId" in body:
-            return self.sent(body["connectionId"], policy.shown(), policy.pk)
-        return self.shared(policy.shown(), policy.pk)
+            return self.send_request(body["connectionId"], policy.shown(), policy.pk)
+        return self.share_request(policy.shown(), policy.pk)

@@ -8,9 +8,9 @@ from agency.api.long_poll import PREFER
 from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
-from agency.api.views import get_or_404, heavy, or_404
+from agency.api.views import heavy
 from connections.api import links
-from connections.models import Connection
+from connections.api.exchanges import WalletExchangeView
 from connections.protocols import connectionless
 from verifications.api.serializers import (
     ConnectionVerificationQuery,
@@ -22,19 +22,15 @@ from verifications.api.serializers import (
     VerificationPolicyParameters,
     WalletVerificationQuery,
 )
-from verifications.api.verifier import of, with_parties
 from verifications.models import Verification
 from verifications.present_proof import messages
 from verifications.proofs import proof_policy
-from wallets.api.wallets import WalletView
 
 
-class WalletVerifications(WalletView):
+class WalletVerifications(WalletExchangeView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
-
-    @property
-    def rows(self):
-        return of(self.wallet)
+    model = Verification
+    contract = VerificationContract
 
     @operation(
         "listWalletVerifications",
@@ -63,49 +59,40 @@ class WalletVerifications(WalletView):
         response=VerificationContract,
     )
     def propose(self, request, walletId, connectionId):
-        wallet = self.wallet
-        connections = wallet.connections.filter(connectionless=False).select_related(
-            "my_key"
-        )
-        connection = or_404(
-            connections.filter(connection_id=connectionId).first(), Connection
-        )
+        connection = self.get_connection(connectionId)
         body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
         proposed = self.perform(Verification.propose, connection, body)
-        return self.to_response(
-            VerificationContract, get_or_404(self.rows, proposed.pk)
-        )
+        return self.exchange_response(proposed.pk)
 
     @operation(
         "getWalletVerification", response=VerificationContract, parameters=[PREFER]
     )
     def retrieve(self, request, walletId, verificationId):
-        return self.wait_for_change(
-            VerificationContract, lambda: get_or_404(self.rows, verificationId)
-        )
+        return self.wait_for_exchange(verificationId)
 
     @operation(
         "getAvailableCredentialsForVerification",
         response=VerificationPolicyCredentialContract(many=True),
     )
     def available(self, request, walletId, verificationId):
-        return self.fitting(
-            get_or_404(with_parties(self.rows), verificationId).available()
+        return self.available_response(
+            self.get_with_parties(verificationId).available()
         )
 
-    def fitting(self, offered):
-        parts = {False: [], True: []}
-        for item, credentials in offered:
-            parts[item.is_predicate].append((item, credentials))
-        attributes, predicates = (
-            VerificationPolicyCredentialContract(
-                part, many=True, context=self.context
-            ).data
-            for part in (parts[False], parts[True])
+    def available_response(self, available):
+        """The items with the credentials that answer them, in the dialect of the request."""
+        attributes = [pair for pair in available if not pair[0].is_predicate]
+        predicates = [pair for pair in available if pair[0].is_predicate]
+        shown = dialects.available_credentials(
+            self.request, self.show_items(attributes), self.show_items(predicates)
         )
-        return Response(
-            dialects.available_credentials(self.request, attributes, predicates)
+        return Response(shown)
+
+    def show_items(self, available):
+        contract = VerificationPolicyCredentialContract(
+            available, many=True, context=self.context
         )
+        return contract.data
 
     @operation(
         "getAvailableCredentialsForParameters",
@@ -114,7 +101,9 @@ class WalletVerifications(WalletView):
     )
     def available_for_data(self, request, walletId):
         wallet = self.wallet
-        return self.fitting(Verification.look_at(wallet, self.given()).available())
+        return self.available_response(
+            Verification.look_at(wallet, self.parse_request()).available()
+        )
 
     @operation(
         "submitVerificationFromDataAutoSelect",
@@ -123,7 +112,7 @@ class WalletVerifications(WalletView):
     @heavy
     def auto_select_data(self, request, walletId):
         wallet = self.wallet
-        return self.answer_shared(wallet, self.given())
+        return self.answer_shared(wallet, self.parse_request())
 
     def answer_shared(self, *given):
         verification = self.perform(Verification.answer_shared, *given)
@@ -138,21 +127,17 @@ class WalletVerifications(WalletView):
     def submit_data(self, request, walletId):
         wallet = self.wallet
         body = self.parse_body(VerificationDataSelections)
-        message = self.read(body["verificationData"])
+        message = resolve_request(body["verificationData"])
         return self.answer_shared(wallet, message, body.get("parameters", []))
 
-    def given(self):
-        return self.read(
-            self.parse_body(VerificationDataParameters)["verificationData"]
-        )
-
-    def read(self, data):
-        return links.resolve(data, "verificationData", messages.check_shared)
+    def parse_request(self):
+        body = self.parse_body(VerificationDataParameters)
+        return resolve_request(body["verificationData"])
 
     @operation("submitVerificationAutoSelect")
     @heavy
     def auto_select(self, request, walletId, verificationId):
-        self.perform(get_or_404(with_parties(self.rows), verificationId).auto_select)
+        self.perform(self.get_with_parties(verificationId).auto_select)
         return Response()
 
     @operation(
@@ -166,16 +151,21 @@ class WalletVerifications(WalletView):
         )
         self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
-        verification = get_or_404(with_parties(self.rows), verificationId)
+        verification = self.get_with_parties(verificationId)
         self.perform(verification.submit, serializer.validated_data)
         return Response()
 
     @operation("declineVerification")
     def decline(self, request, walletId, verificationId):
-        self.perform(get_or_404(with_parties(self.rows), verificationId).decline)
+        self.perform(self.get_with_parties(verificationId).decline)
         return Response()
 
     @operation("deleteWalletVerification")
     def destroy(self, request, walletId, verificationId):
-        get_or_404(with_parties(self.rows), verificationId).remove()
+        self.get_with_parties(verificationId).remove()
         return Response()
+
+
+def resolve_request(data):
+    """The request message in a link, base64 or JSON."""
+    return links.resolve(data, "verificationData", messages.check_shared)

@@ -1,14 +1,16 @@
 """Verifications in the credentials API: the verifier's side."""
 
+from functools import partial
+
 from rest_framework.response import Response
 
 from agency.api.long_poll import PREFER
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
-from agency.api.views import View, get_or_404, or_404
+from agency.api.views import get_or_404
 from agency.core.errors import Conflict
-from connections.api.serializers import ExchangeLinkParameters, terms
-from connections.models import Connection
+from connections.api.exchanges import ExchangeView, with_parties
+from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
 from credentials.models.schema import organization_wallet
 from verifications.api.serializers import (
     SharedPolicyParameters,
@@ -22,43 +24,28 @@ from verifications.models import Verification, VerificationPolicy
 from verifications.proofs import proof_policy
 
 
-def with_parties(rows):
-    """For what acts on a row; to show one, its connection is enough."""
-    return rows.select_related("connection__my_key", "wallet", "tenant__network")
+class Verifications(ExchangeView):
+    model = Verification
+    contract = VerificationContract
 
+    def get_policy(self, policy_id):
+        policies = VerificationPolicy.objects.filter(tenant=self.tenant)
+        return get_or_404(policies, policy_id)
 
-def of(wallet):
-    return Verification.objects.filter(wallet=wallet).select_related("connection")
+    def send_request(self, connection_id, body, policy_id=None):
+        connection = self.get_connection(connection_id)
+        sent = self.perform(Verification.send, connection, body, policy_id)
+        return self.exchange_response(sent.pk)
 
-
-class Verifications(View):
-    @property
-    def rows(self):
-        asked = Verification.objects.filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        return asked.select_related("connection")
-
-    def connection(self, connection_id):
-        rows = Connection.objects.filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        rows = rows.filter(connection_id=connection_id, connectionless=False)
-        return or_404(rows.select_related("wallet", "my_key").first(), Connection)
-
-    def sent(self, connection_id, body, policy_id=None):
-        connection = self.connection(connection_id)
-        verification = self.perform(Verification.send, connection, body, policy_id)
-        return self.to_response(
-            VerificationContract, get_or_404(self.rows, verification.pk)
-        )
+    def share_request(self, body, policy_id=None, terms=None):
+        wallet = organization_wallet(self.tenant)
+        send = partial(Verification.send_by_link, wallet, body, policy_id, terms)
+        return self.exchange_response(self.perform(send).pk)
 
     @operation("sendVerificationFromPolicy", response=VerificationContract)
     def send_policy(self, request, policyId, connectionId):
-        stored = get_or_404(
-            VerificationPolicy.objects.filter(tenant=self.tenant), policyId
-        )
-        return self.sent(connectionId, stored.shown(), stored.pk)
+        stored = self.get_policy(policyId)
+        return self.send_request(connectionId, stored.shown(), stored.pk)
 
     @operation(
         "sendVerificationFromParameters",
@@ -67,7 +54,7 @@ class Verifications(View):
     )
     def send_parameters(self, request, connectionId):
         body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
-        return self.sent(connectionId, body)
+        return self.send_request(connectionId, body)
 
     @operation(
         "replaceVerificationFromParameters",
@@ -79,12 +66,12 @@ class Verifications(View):
 
     @operation("sendVerificationFromProposal", response=VerificationContract)
     def answer_proposal(self, request, policyId, connectionId):
-        answered = self.perform(self.answered, self.connection(connectionId), policyId)
-        return self.to_response(
-            VerificationContract, get_or_404(self.rows, answered.pk)
-        )
+        connection = self.get_connection(connectionId)
+        answered = self.perform(self.answer_with_policy, connection, policyId)
+        return self.exchange_response(answered.pk)
 
-    def answered(self, connection, policy_id):
+    def answer_with_policy(self, connection, policy_id):
+        """Answer the proposal with this id or, with the policy of this id, the newest."""
         proposals = with_parties(self.rows).filter(
             connection=connection, role="verifier"
         )
@@ -92,9 +79,7 @@ class Verifications(View):
         if proposed:
             proposed.answer()
         else:
-            stored = get_or_404(
-                VerificationPolicy.objects.filter(tenant=self.tenant), policy_id
-            )
+            stored = self.get_policy(policy_id)
             proposed = newest_proposal(proposals)
             proposed.answer(stored.shown(), stored.pk)
         return proposed
@@ -106,10 +91,8 @@ class Verifications(View):
     )
     def share_policy(self, request, policyId):
         given = self.parse_body(ExchangeLinkParameters)
-        stored = get_or_404(
-            VerificationPolicy.objects.filter(tenant=self.tenant), policyId
-        )
-        return self.shared(stored.shown(), stored.pk, terms(given))
+        stored = self.get_policy(policyId)
+        return self.share_request(stored.shown(), stored.pk, out_of_band_options(given))
 
     @operation(
         "createVerificationFromParameters",
@@ -118,13 +101,8 @@ class Verifications(View):
     )
     def share_parameters(self, request):
         given = self.parse_body(SharedPolicyParameters)
-        return self.shared(proof_policy.normalise(given), None, terms(given))
-
-    def shared(self, *wanted):
-        wallet = organization_wallet(self.tenant)
-        verification = self.perform(Verification.send_by_link, wallet, *wanted)
-        return self.to_response(
-            VerificationContract, get_or_404(self.rows, verification.pk)
+        return self.share_request(
+            proof_policy.normalise(given), terms=out_of_band_options(given)
         )
 
     @operation(
@@ -133,28 +111,21 @@ class Verifications(View):
         parameters=list_parameters(VerificationQuery),
     )
     def list(self, request):
-        return self.list_response(
-            VerificationContract,
-            of(organization_wallet(self.tenant)),
-            VerificationQuery,
-        )
+        rows = self.rows_of_wallet(organization_wallet(self.tenant))
+        return self.list_response(VerificationContract, rows, VerificationQuery)
 
     @operation("getVerification", response=VerificationContract, parameters=[PREFER])
     def retrieve(self, request, verificationId):
-        return self.wait_for_change(
-            VerificationContract, lambda: get_or_404(self.rows, verificationId)
-        )
+        return self.wait_for_exchange(verificationId)
 
     @operation("deleteVerification")
     def destroy(self, request, verificationId):
-        get_or_404(with_parties(self.rows), verificationId).remove()
+        self.get_with_parties(verificationId).remove()
         return Response()
 
     @operation("verifyVerification", response=VerificationResult)
     def verify(self, request, verificationId):
-        return self.to_response(
-            VerificationResult, get_or_404(self.rows, verificationId)
-        )
+        return self.to_response(VerificationResult, self.get_exchange(verificationId))
 
 
 def newest_proposal(rows):
