@@ -76,7 +76,7 @@ class World:
 
     def calls(self, path, organization=None):
         """Who calls the list, and where."""
-        return caller(organization_wallet or self.faber, path), filled(path, self.ids)
+        return caller(organization or self.faber, path), filled(path, self.ids)
 
     def get(self, path, **query):
         who, address = self.calls(path)
