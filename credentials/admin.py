@@ -1,4 +1,5 @@
-"""Schemas, definitions and credentials in the admin. Values and private keys are not shown."""
+"""Schemas, definitions and credentials in the admin. Values and private keys are not
+shown."""
 
 from django.contrib import admin
 

@@ -1,9 +1,10 @@
 """Running the jobs that publish on a ledger which others run.
 
-A ledger cannot be written to inside a transaction, and may not respond for hours. So what is to be
-published is stored as a job first, with its keys. The call that wants the result runs the job
-itself, and a worker completes what the call leaves undone. The rows that others see (schema,
-definition, registry) are created once everything is published, and not before.
+A ledger cannot be written to inside a transaction, and may not respond for hours. So
+what is to be published is stored as a job first, with its keys. The call that wants
+the result runs the job itself, and a worker completes what the call leaves undone. The
+rows that others see (schema, definition, registry) are created once everything is
+published, and not before.
 """
 
 import logging
@@ -27,7 +28,8 @@ _publishers: dict[str, Publisher] = {}
 def publisher(kind: str) -> Callable[[Publisher], Publisher]:
     """Register the function `(job, payload)` that publishes this kind.
 
-    Each attempt calls it from its beginning, so it must find what is published already.
+    Each attempt calls it from its beginning, so it must find what is published
+    already.
     """
 
     def register(function: Publisher) -> Publisher:
@@ -38,7 +40,8 @@ def publisher(kind: str) -> Callable[[Publisher], Publisher]:
 
 
 def run_job(job: Publication) -> None:
-    """Make one attempt, with a job leased to the caller. Raises what ended it, after storing it."""
+    """Make one attempt, with a job leased to the caller. Raises what ended it, after
+    storing it."""
     try:
         _publishers[job.kind](job, job.payload())
     except Unavailable as error:
@@ -67,8 +70,8 @@ def try_job(job: Publication) -> None:
 def wait_for_job(job: Publication, is_ours: bool) -> Publication:
     """The job, done by this call or by the process that has it.
 
-    503 `ledger_unavailable` if the ledger does not take it now: it goes on in the background.
-    is_ours: whether this call has the lease.
+    503 `ledger_unavailable` if the ledger does not take it now: it goes on in the
+    background. is_ours: whether this call has the lease.
     """
     try:
         if not is_ours:
@@ -96,7 +99,8 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
 
 
 def claim_job(job: Publication) -> Publication:
-    """The job, leased to the caller or ended. LostLease if another process keeps it too long."""
+    """The job, leased to the caller or ended. LostLease if another process keeps it
+    too long."""
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     pending.update(due_at=timezone.now())

@@ -1,8 +1,9 @@
 """Publishing DIDs, schemas and definitions.
 
-On the local network this is part of the caller's transaction: create_…() does it. A remote ledger
-is written to outside of any transaction: prepare_…() stores a job, runs it (see publications.py)
-and returns the published row, which create_…() then passes on.
+On the local network this is part of the caller's transaction: create_…() does it. A
+remote ledger is written to outside of any transaction: prepare_…() stores a job, runs
+it (see publications.py) and returns the published row, which create_…() then passes
+on.
 """
 
 from collections.abc import Iterable
@@ -39,8 +40,8 @@ Kind = Publication.Kind
 def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
     """Publish a DID on a remote ledger once the caller's transaction has committed.
 
-    If the ledger does not take it then, a worker tries again. 409 `did_taken` if another
-    organization has the DID.
+    If the ledger does not take it then, a worker tries again. 409 `did_taken` if
+    another organization has the DID.
     """
     try:
         job = Publication.create_leased(tenant, Kind.DID, did, {"verkey": verkey})
@@ -61,9 +62,11 @@ def run_did_job(job: Publication, payload: dict[str, Any]) -> None:
 def prepare_schema(
     tenant: Tenant, name: str, version: str, attribute_names: list[str]
 ) -> Schema | None:
-    """For create_schema(), outside of any transaction: on a remote ledger, the published schema.
+    """For create_schema(), outside of any transaction: on a remote ledger, the
+    published schema.
 
-    409 `schema_exists`, 503 `ledger_unavailable`: publishing continues in the background.
+    409 `schema_exists`, 503 `ledger_unavailable`: publishing continues in the
+    background.
     """
     if not ledger_of(tenant.network).is_remote:
         return None
@@ -129,12 +132,13 @@ def prepare_definition(
     supports_revocation: bool = False,
     claims: dict[str, Any] | None = None,
 ) -> CredentialDefinition | key_pool.Reserved:
-    """For create_definition(), outside of any transaction: a key of the pool or, on a remote
-    ledger, the published definition.
+    """For create_definition(), outside of any transaction: a key of the pool or, on a
+    remote ledger, the published definition.
 
     400 `invalid_request` for claims about attributes that the schema does not have,
-    409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`, and 503 `ledger_unavailable`:
-    publishing continues in the background, and the next equal call gets the result.
+    409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`, and 503
+    `ledger_unavailable`: publishing continues in the background, and the next equal
+    call gets the result.
     """
     check_claims(claims or {}, schema_body["attrNames"])
     quotas.require_room(quotas.DEFINITIONS, tenant.pk)
@@ -170,8 +174,9 @@ def create_definition(
 ) -> CredentialDefinition:
     """Publish a definition under the key that prepare_definition() reserved.
 
-    schema_body: `{"issuerId", "name", "version", "attrNames"}`; one of this tenant is published
-    along, if it is not yet. The other arguments are those of prepare_definition().
+    schema_body: `{"issuerId", "name", "version", "attrNames"}`; one of this tenant is
+    published along, if it is not yet. The other arguments are those of
+    prepare_definition().
     """
     if isinstance(prepared, CredentialDefinition):
         return prepared
@@ -186,7 +191,8 @@ def publish_definition(
     tag: str | None,
     claims: dict[str, Any] | None = None,
 ) -> CredentialDefinition:
-    """Publish a definition on the local network, with its schema and its first registry."""
+    """Publish a definition on the local network, with its schema and its first
+    registry."""
     ledger = ledger_of(tenant.network)
     if schema_body["issuerId"] == made.public["issuerId"]:
         ledger.publish_schema(schema_body)
@@ -201,7 +207,8 @@ def publish_definition(
 
 
 def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
-    """400 unless all claims are about attributes of the schema, named as it spells them."""
+    """400 unless all claims are about attributes of the schema, named as it spells
+    them."""
     unknown = [name for name in claims if name not in attribute_names]
     if unknown:
         sentence = (
@@ -235,7 +242,8 @@ def _publish_remotely(
 
 
 def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
-    """The job of an equal request whose call ended without the result; now it is this call's."""
+    """The job of an equal request whose call ended without the result; now it is this
+    call's."""
     now = timezone.now()
     jobs = Publication.not_refused(
         Kind.DEFINITION, tenant=tenant, wanted=request_digest(request)
@@ -252,10 +260,11 @@ def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
 def definition_job(
     tenant: Tenant, payload: dict[str, Any], tag: str | None, request: Any
 ) -> Publication:
-    """A new job that has its tag for itself: the given one, or else the first that is free.
+    """A new job that has its tag for itself: the given one, or else the first that is
+    free.
 
-    409 `tag_taken`. While the ledger does not respond, only the jobs here are asked whether a tag
-    is free; the ledger decides when it is published.
+    409 `tag_taken`. While the ledger does not respond, only the jobs here are asked
+    whether a tag is free; the ledger decides when it is published.
     """
     schema_id = payload["schema_id"]
     did = organization_wallet(tenant).did

@@ -1,4 +1,5 @@
-"""Revocation registries: made with their tails files, and published before they are needed."""
+"""Revocation registries: made with their tails files, and published before they are
+needed."""
 
 import tempfile
 import time
@@ -22,7 +23,8 @@ def make_registry(
 ) -> anoncreds.Registry:
     """A new registry, its tails file stored. Nothing is published yet.
 
-    public: the definition, as published. number: the registry's own among those of the definition.
+    public: the definition, as published. number: the registry's own among those of the
+    definition.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = anoncreds.create_registry(
@@ -60,8 +62,9 @@ def build_registry(
 ) -> RevocationRegistry:
     """Make and publish a registry on the local network: about 1.2 ms for each slot.
 
-    public: the definition, as published. It may not be committed yet, so it is not read here: the
-    ledger's cache would keep what a rolled back transaction had published.
+    public: the definition, as published. It may not be committed yet, so it is not
+    read here: the ledger's cache would keep what a rolled back transaction had
+    published.
     """
     ledger = ledger_of(definition.tenant.network)
     number = definition.registries.count()
@@ -71,7 +74,8 @@ def build_registry(
 
 
 def build_next_registry(definition: CredentialDefinition, size: int) -> None:
-    """Build a registry, unless the definition has room by now. One process builds at a time."""
+    """Build a registry, unless the definition has room by now. One process builds at a
+    time."""
     started = begin_next_registry(definition, size)
     if started:
         job, is_ours = started
@@ -83,7 +87,8 @@ def begin_next_registry(
 ) -> tuple[Publication, bool] | None:
     """Like build_next_registry(), but on a remote ledger only create the job.
 
-    Returns the job and whether this call has its lease; None if there is no job to run.
+    Returns the job and whether this call has its lease; None if there is no job to
+    run.
     """
     ledger = ledger_of(definition.tenant.network)
     public = ledger.definition(definition.definition_id)
@@ -105,7 +110,8 @@ def registry_job(
 ) -> tuple[Publication, bool]:
     """The job of a definition's next registry, and whether it is leased to this call.
 
-    The caller holds the lock of the definition's row. public: the definition, as published.
+    The caller holds the lock of the definition's row. public: the definition, as
+    published.
     """
     jobs = Publication.objects.filter(
         kind=Publication.Kind.REGISTRY, definition=definition

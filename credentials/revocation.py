@@ -1,4 +1,5 @@
-"""Revocation: registry slots for new credentials, and the lists of those that are revoked."""
+"""Revocation: registry slots for new credentials, and the lists of those that are
+revoked."""
 
 import time
 from typing import Any
@@ -37,9 +38,11 @@ def reserve_slot(credential: Credential) -> RegistrySlot | None:
 
 
 def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
-    """A slot for a new credential; it is never given out again, even if the issue fails.
+    """A slot for a new credential; it is never given out again, even if the issue
+    fails.
 
-    Call it before the transaction that issues: so the registry is locked for a moment only.
+    Call it before the transaction that issues: so the registry is locked for a moment
+    only.
     """
     while True:
         with transaction.atomic():
@@ -56,9 +59,11 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
 
 
 def revoke(credential: Credential) -> None:
-    """Issuer: revoke; when this returns, the new list is published and the holder notified.
+    """Issuer: revoke; when this returns, the new list is published and the holder
+    notified.
 
-    503 `ledger_unavailable`: the list is published in the background, or by the next call.
+    503 `ledger_unavailable`: the list is published in the background, or by the next
+    call.
     """
     state = Credential.State
     if credential.revocation_index is None:
@@ -71,7 +76,8 @@ def revoke(credential: Credential) -> None:
     is_unpublished = (
         credential.state == state.REVOKED and not credential.revocation_published_at
     )
-    # A repeated call for an unpublished one only publishes; any other state fails in move().
+    # A repeated call for an unpublished one only publishes; any other state fails in
+    # move().
     if not is_unpublished:
         with transaction.atomic():
             move(credential, [state.ISSUED], state.REVOKED)
@@ -79,7 +85,8 @@ def revoke(credential: Credential) -> None:
 
 
 def publish_revocation(credential: Credential) -> None:
-    """Issuer: publish the list, then notify the holder, who reads it. May be repeated."""
+    """Issuer: publish the list, then notify the holder, who reads it. May be
+    repeated."""
     registries = RevocationRegistry.objects.select_related(
         "tenant__network", "definition"
     )
@@ -99,7 +106,8 @@ def publish_revocation(credential: Credential) -> None:
 def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
     """Publish the lists of all revoked credentials among these; their ids.
 
-    A list is made from the rows, so a revoked row may only go once its list is published.
+    A list is made from the rows, so a revoked row may only go once its list is
+    published.
     """
     revoked = credentials.filter(
         role=Credential.Role.ISSUER, state=Credential.State.REVOKED
@@ -117,10 +125,12 @@ def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
 
 
 def publish_revoked(registry: RevocationRegistry) -> None:
-    """Publish one new list with all revoked credentials that are not listed yet, if there are any.
+    """Publish one new list with all revoked credentials that are not listed yet, if
+    there are any.
 
-    A registry has at most one list per second. A call in the same second as the last list waits
-    for the next one, and then finds that a concurrent call listed its credential too.
+    A registry has at most one list per second. A call in the same second as the last
+    list waits for the next one, and then finds that a concurrent call listed its
+    credential too.
     """
     ledger = ledger_of(registry.tenant.network)
     if not ledger.is_remote:
@@ -128,7 +138,8 @@ def publish_revoked(registry: RevocationRegistry) -> None:
             RevocationRegistry.objects.select_for_update().get(pk=registry.pk)
             _publish_next_list(registry, ledger)
         return
-    # The ledger takes a list only if it follows the newest one: who is too late starts again.
+    # The ledger takes a list only if it follows the newest one: who is too late starts
+    # again.
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     while True:
         try:
@@ -165,7 +176,8 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
 def unlisted_indices(
     registry: RevocationRegistry, status_list: dict[str, Any]
 ) -> list[int]:
-    """The slots of revoked credentials, as committed, that the list does not show as revoked."""
+    """The slots of revoked credentials, as committed, that the list does not show as
+    revoked."""
     credentials = Credential.objects.filter(
         revocation_registry_id=registry.registry_id,
         role=Credential.Role.ISSUER,
@@ -177,7 +189,8 @@ def unlisted_indices(
 
 
 def second_after(timestamp: int) -> int:
-    """The current second, but later than `timestamp`; for that it waits up to 2 seconds."""
+    """The current second, but later than `timestamp`; for that it waits up to 2
+    seconds."""
     deadline = time.monotonic() + 2
     while int(time.time()) <= timestamp and time.monotonic() < deadline:
         time.sleep(0.02)

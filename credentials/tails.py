@@ -1,4 +1,5 @@
-"""Tails files of revocation registries: stored once by their hash, and never changed."""
+"""Tails files of revocation registries: stored once by their hash, and never
+changed."""
 
 import hashlib
 import os

@@ -1,4 +1,5 @@
-"""Background work for credentials. Tasks have no arguments: what is to be done is in the rows."""
+"""Background work for credentials. Tasks have no arguments: what is to be done is in
+the rows."""
 
 import logging
 from collections.abc import Callable
@@ -24,7 +25,8 @@ AT_ONCE = 100  # rows of one run
 
 @shared_task
 def finish_what_was_left_behind() -> None:
-    """Automatic issues and publications of revocations whose process ended in the middle."""
+    """Automatic issues and publications of revocations whose process ended in the
+    middle."""
     unissued = left_behind(state=Credential.State.REQUESTED, automatic_issuance=True)
     for credential in unissued:
         finish(credential, issue_automatically)
@@ -36,7 +38,8 @@ def finish_what_was_left_behind() -> None:
 
 
 def left_behind(**filters: Any) -> QuerySet[Credential]:
-    """The issuer's credentials that have not moved on for a while, the longest waiting first."""
+    """The issuer's credentials that have not moved on for a while, the longest waiting
+    first."""
     rows = Credential.objects.select_related(
         "connection__my_key", "wallet", "tenant__network"
     )
@@ -49,7 +52,8 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
 
 
 def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
-    """Run the step. A credential that cannot be finished now goes behind the others."""
+    """Run the step. A credential that cannot be finished now goes behind the
+    others."""
     try:
         step(credential)
         return
@@ -64,7 +68,8 @@ def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
 
 @shared_task
 def build_registries() -> None:
-    """Build a registry for each definition that needs one soon, one after the other."""
+    """Build a registry for each definition that needs one soon, one after the
+    other."""
     definitions = CredentialDefinition.nearly_full().select_related("tenant__network")
     for definition in definitions.defer("private_key", "key_proof"):
         started = begin_next_registry(definition, settings.REVOCATION_REGISTRY_SIZE)

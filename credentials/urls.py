@@ -1,4 +1,5 @@
-"""Routes of schemas, definitions and credentials, below each prefix of the two APIs."""
+"""Routes of schemas, definitions and credentials, below each prefix of the two
+APIs."""
 
 from django.urls import path
 

@@ -15,7 +15,7 @@ from django.views.decorators.csrf import csrf_protect
 from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
 from agency.core.errors import AgencyError
 from agency.studio.forms import CountsOnce, OrganizationForm
-from credentials.ledgers.indy.pool import GENESIS_BYTES, check_genesis
+from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
 from organizations.networks import genesis_at
 from organizations.provisioning import create_organization
 from tenants.models import (
@@ -245,7 +245,7 @@ class NetworkForm(forms.ModelForm):
 
     def genesis(self, given: dict[str, Any]) -> str:
         if file := given.get("file"):
-            return file.read(GENESIS_BYTES + 1).decode(errors="replace")
+            return file.read(MAX_GENESIS_BYTES + 1).decode(errors="replace")
         if address := given.get("address"):
             return genesis_at(address)
         return given.get("genesis", "")

@@ -9,7 +9,7 @@ from agency.core import http
 from agency.core.errors import Invalid, Unavailable
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Agreement
-from credentials.ledgers.indy.pool import GENESIS_BYTES, check_genesis
+from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
 from credentials.models import Publication
 from tenants import vault
 from tenants.models import AgreementAcceptance, Network, Tenant
@@ -62,7 +62,7 @@ def add_network(
 
 def genesis_at(address: str) -> str:
     """The text there, whatever it is. Raises Invalid `bad_genesis`, and what http.get() raises."""
-    answer = http.get(address, accept="text/plain, */*", max_bytes=GENESIS_BYTES)
+    answer = http.get(address, accept="text/plain, */*", max_bytes=MAX_GENESIS_BYTES)
     if answer.status != 200 or not answer.is_complete:
         raise Invalid(
             "bad_genesis", f"{address} answered {answer.status}, or too much."

@@ -11,7 +11,7 @@ from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, rate_limits, workers
-from credentials.ledgers.local import published
+from credentials.ledgers.local import published_body
 from tenants import vault
 from tests.support import database, keys, outside_agent
 from tests.support.people import Organization, Provider
@@ -47,7 +47,7 @@ def only_slow_tests_start_processes(request, monkeypatch):
 def nothing_is_remembered(monkeypatch):
     """Beside the database: what processes remember, and what the broker's server holds."""
     vault.data_key.cache_clear()
-    published.cache_clear()
+    published_body.cache_clear()
     monkeypatch.setattr(workers, "paused_until", 0.0)
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     cache.clear()

@@ -1,5 +1,5 @@
-"""What the received messages of issue-credential (RFCs 0036, 0453) and of revocation notification
-(RFCs 0183, 0721) do, in both versions. Proposals have their own file."""
+"""What the received messages of issue-credential (RFCs 0036, 0453) and of revocation
+notification (RFCs 0183, 0721) do, in both versions. Proposals have their own file."""
 
 from django.db import transaction
 from django.utils import timezone
@@ -36,8 +36,9 @@ State = Credential.State
 def receive_offer(connection, message):
     """Holder: store what the issuer offers, maybe in answer to a proposal.
 
-    Until it is accepted, a later offer replaces it. The same offer again changes nothing, unless
-    the holder has proposed something else meanwhile: then the issuer insists on its offer.
+    Until it is accepted, a later offer replaces it. The same offer again changes
+    nothing, unless the holder has proposed something else meanwhile: then the issuer
+    insists on its offer.
     """
     offer = enclosed(message, formats.OFFER)
     values = messages.read_preview(message)
@@ -84,9 +85,10 @@ def _has_offer(credential, offer, values):
 
 @network_reads.atomic_with_reads
 def accept_shared_offer(wallet, message):
-    """Holder: accept an offer from a link; the same one again gives the same credential.
+    """Holder: accept an offer from a link. Repeated, it gives the same credential.
 
-    Whether another wallet was faster is known when this has committed: require_first_responder().
+    Whether another wallet was faster is known when this has committed:
+    require_first_responder().
     """
     connection = connectionless.accept_shared(wallet, message)
     known = Credential.objects.filter(
@@ -123,7 +125,8 @@ def receive_request(credential, message):
 
 
 def issue_automatically(credential):
-    """Issuer: issue once the request is stored. A request that cannot be signed is declined."""
+    """Issuer: issue once the request is stored. A request that cannot be signed is
+    declined."""
     try:
         credential.issue(slot=revocation.reserve_slot(credential))
     except PeerError:
@@ -136,7 +139,8 @@ def issue_automatically(credential):
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "issue-credential", Role.HOLDER)
 def receive_credential(credential, message):
-    """Holder: check, store and acknowledge the credential; the same one again is acknowledged."""
+    """Holder: check, store and acknowledge the credential; the same one again is
+    acknowledged."""
     issued = enclosed(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
         raise PeerError(messages.ABANDONED, "the credential is of another definition")
@@ -164,7 +168,8 @@ def receive_credential(credential, message):
 
 
 def _process(credential, issued):
-    """The credential as it is stored: verified, and completed with the holder's link secret."""
+    """The credential as it is stored: verified, and completed with the holder's link
+    secret."""
     registry_id = issued.get("rev_reg_id")
     ledger = ledger_of(credential.tenant.network)
     return anoncreds.process_credential(
@@ -177,7 +182,8 @@ def _process(credential, issued):
 
 
 def _is_stored(credential, issued):
-    """Whether this is the stored one. Processing changed its signature, so that is left out."""
+    """Whether this is the stored one. Processing changed its signature, so that is
+    left out."""
     stored = vault.unseal(credential, "credential")
     members = ("values", "signature_correctness_proof")
     return all(stored.get(name) == issued.get(name) for name in members)
@@ -204,7 +210,8 @@ def receive_problem(connection, message):
 def find_reported(connection, message):
     """The exchange that a problem report is about.
 
-    Credo's reports of version 1.0 name no thread: they mean the only open offer of that version.
+    Credo's reports of version 1.0 name no thread: they mean the only open offer of
+    that version.
     """
     try:
         return Credential.answered(connection, message, *Role)
@@ -227,7 +234,8 @@ def find_reported(connection, message):
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection, message):
-    """Holder: the issuer says that it revoked; the published list must say the same."""
+    """Holder: the issuer says that it revoked; the published list must say the
+    same."""
     registry_id, index = messages.read_revocation(message)
     credentials = Credential.objects.select_related("tenant__network").filter(
         wallet_id=connection.wallet_id,

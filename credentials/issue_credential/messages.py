@@ -1,4 +1,5 @@
-"""issue-credential 1.0 and 2.0 (RFCs 0036, 0453), revocation notification (RFCs 0183, 0721)."""
+"""issue-credential 1.0 and 2.0 (RFCs 0036, 0453), revocation notification (RFCs 0183,
+0721)."""
 
 from typing import Any
 
@@ -20,7 +21,8 @@ def offer(
     wire: Wire,
     thread_id: str | None = None,
 ) -> dict:
-    """Without a value a name is previewed as an empty text. thread_id: of what it answers."""
+    """Without a value a name is previewed as an empty text. thread_id: of what it
+    answers."""
     message = _build("offer-credential", wire, thread_id, comment="")
     message["credential_preview"] = preview(
         {name: values.get(name, "") for name in names}, wire
@@ -73,7 +75,8 @@ def _revoke(wire: Wire, **members: str) -> dict:
 
 
 def read_revocation(message: Message) -> tuple[str, int]:
-    """Registry and index of `[indy::]<registry id>::<index>`, in either version's member."""
+    """Registry and index of `[indy::]<registry id>::<index>`, in either version's
+    member."""
     is_first = message.type.split("/")[1].startswith("1.")
     place = text(message.body, "thread_id" if is_first else "credential_id")
     registry_id, _, index = place.removeprefix("indy::").rpartition("::")

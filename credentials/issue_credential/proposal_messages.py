@@ -1,7 +1,8 @@
 """What a holder would like to be issued (RFCs 0036, 0453): told, and read.
 
-`{"comment", "definitionId", …, "credentialValues": {name: value}}`, in the API's words. What is
-absent is left to the issuer. In 1.0 the filter's members stand in the message itself.
+`{"comment", "definitionId", …, "credentialValues": {name: value}}`, in the API's
+words. What is absent is left to the issuer. In 1.0 the filter's members stand in the
+message itself.
 """
 
 from typing import Any
@@ -97,7 +98,8 @@ def _values(shown: Any) -> dict[str, str]:
 
 
 def fits(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:
-    """Whether an AnonCreds offer is of what a proposal names; its unqualified ids tell."""
+    """Whether an AnonCreds offer is of what a proposal names; its unqualified ids
+    tell."""
     schema_id, definition_id = (
         str(offer.get("schema_id")),
         str(offer.get("cred_def_id")),

@@ -1,4 +1,5 @@
-"""propose-credential (RFCs 0036, 0453): a holder says what it would like, the issuer offers."""
+"""propose-credential (RFCs 0036, 0453): a holder says what it would like, the issuer
+offers."""
 
 from django.db import transaction
 
@@ -37,7 +38,8 @@ def propose(connection, proposed):
 
 @transaction.atomic
 def counter_offer(credential, changes):
-    """Holder: answer an offer with what it would like instead; the rest is as offered."""
+    """Holder: answer an offer with what it would like instead; the rest is as
+    offered."""
     offered = {
         "definitionId": credential.definition_id,
         "schemaId": credential.schema_id,
@@ -54,7 +56,8 @@ def counter_offer(credential, changes):
 
 
 def _check_counter_proposal(credential, proposed):
-    """400 for values that are too large, 409 for a proposal that is answered already."""
+    """400 for values that are too large, 409 for a proposal that is answered
+    already."""
     problem = proposal_messages.problem_of(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
@@ -71,8 +74,8 @@ def _check_counter_proposal(credential, proposed):
 def receive_proposal(connection, message):
     """Issuer: store what the holder would like.
 
-    Until the holder accepts an offer, a later proposal replaces it. The same proposal again
-    changes nothing, unless something else was offered since.
+    Until the holder accepts an offer, a later proposal replaces it. The same proposal
+    again changes nothing, unless something else was offered since.
     """
     if connection.connectionless:
         raise PeerError(
@@ -95,7 +98,8 @@ def receive_proposal(connection, message):
 
 
 def _is_answered(credential, proposed):
-    """Whether this was proposed before, and what was offered since, if anything, is the same."""
+    """Whether this was proposed before, and what was offered since, if anything, is
+    the same."""
     if not credential.has_same("proposal", proposed):
         return False
     if credential.state != State.OFFERED:
@@ -109,7 +113,8 @@ def _is_answered(credential, proposed):
 
 
 def create_proposed(connection, role, thread_id, proposed, written):
-    """The stored row of a thread that begins with a proposal. written: its wire columns."""
+    """The stored row of a thread that begins with a proposal. written: its wire
+    columns."""
     credential = Credential(
         tenant_id=connection.tenant_id,
         wallet_id=connection.wallet_id,
@@ -160,9 +165,11 @@ def find_answered_elsewhere(connection, message, offer):
 
 @transaction.atomic
 def offer_proposed(credential, definition=None, values=None, automatic_issuance=False):
-    """Issuer: offer what was proposed, or something else, in the thread of the proposal.
+    """Issuer: offer what was proposed, or something else, in the thread of the
+    proposal.
 
-    Values that are neither given nor proposed are those of the last offer, if there was one.
+    Values that are neither given nor proposed are those of the last offer, if there
+    was one.
     """
     if credential.state != State.PROPOSED:
         raise WrongState(credential, [State.PROPOSED])
@@ -193,7 +200,8 @@ def offer_proposed(credential, definition=None, values=None, automatic_issuance=
 
 
 def find_proposed_definition(credential):
-    """Issuer: the one definition of its own that fits the proposal. 400 `definition_unclear`.
+    """Issuer: the one definition of its own that fits the proposal. 400
+    `definition_unclear`.
 
     If the proposal names none, it is the definition that was offered before.
     """

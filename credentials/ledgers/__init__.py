@@ -1,4 +1,5 @@
-"""Where DIDs, schemas and definitions are published: one adapter per kind of network."""
+"""Where DIDs, schemas, definitions and registries are published: one adapter for each
+kind of network."""
 
 from collections.abc import Callable
 

@@ -6,8 +6,11 @@ from agency.core.errors import Conflict
 
 
 class DidRole(NamedTuple):
-    """Of a DID: whether it is on the network, may write there by itself, and may sign for others
-    that may not."""
+    """What a DID may do on its network.
+
+    may_write: publish by itself. may_endorse: sign the transactions of others who may
+    not write.
+    """
 
     is_registered: bool
     may_write: bool
@@ -15,9 +18,10 @@ class DidRole(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The transaction author agreement in force. digest: SHA-256 of version and text, in hex.
+    """The transaction author agreement in force.
 
-    mechanisms: the ways to accept it, with their texts.
+    digest: SHA-256 of version and text, in hex. mechanisms: the ways to accept it,
+    with their texts.
     """
 
     text: str
@@ -29,10 +33,12 @@ class Agreement(NamedTuple):
 class Ledger(Protocol):
     """What every adapter offers. Objects are JSON as in the AnonCreds specification.
 
-    Publishing on a network of our own runs inside the caller's transaction. On a remote one it
-    runs outside of any, and may be repeated until it is done (see credentials/publishing.py).
-    Reading answers None for what is not there. A remote one is read outside of transactions only
-    (see agency/core/network_reads.py).
+    On the local network publishing is part of the caller's transaction. A remote
+    ledger is written to outside of any transaction, and a write may be repeated until
+    it is done (see credentials/publications.py).
+
+    Reading returns None for what does not exist. A remote ledger is read outside of
+    transactions only (see agency/core/network_reads.py).
     """
 
     is_remote: bool
@@ -72,12 +78,17 @@ def schema_id_of(schema: dict[str, Any]) -> str:
     return f"{schema['issuerId']}:2:{schema['name']}:{schema['version']}"
 
 
+def registry_id_of(public: dict[str, Any]) -> str:
+    """`DID:4:<definition id>:CL_ACCUM:<tag>`"""
+    issuer_did = public["issuerId"]
+    return f"{issuer_did}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
+
+
 def schema_exists(schema_id: str) -> Conflict:
     message = f"The schema {schema_id} has other attributes. Choose another version."
     return Conflict("schema_exists", message)
 
 
 def tag_taken(tag: str | None) -> Conflict:
-    return Conflict(
-        "tag_taken", f"You have a definition of this schema with the tag {tag}."
-    )
+    message = f"You have a definition of this schema with the tag {tag}."
+    return Conflict("tag_taken", message)

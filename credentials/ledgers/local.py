@@ -1,7 +1,9 @@
-"""The local network: rows of our database, shaped like an Indy ledger, readable by anyone.
+"""The local network: rows of our database, shaped like an Indy ledger, readable by
+anyone.
 
-Ids are Indy's: `DID:2:name:version` for a schema, `DID:3:CL:<schema's sequence number>:<tag>` for a
-definition. Every write gets the network's next sequence number, from 1.
+Ids are Indy's: `DID:2:name:version` for a schema, `DID:3:CL:<the schema's sequence
+number>:<tag>` for a definition. Every write gets the network's next sequence number,
+from 1.
 """
 
 import time
@@ -9,7 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 from agency.core.errors import Conflict
-from credentials.ledgers.base import DidRole, schema_exists, schema_id_of, tag_taken
+from credentials.ledgers.base import (
+    DidRole,
+    registry_id_of,
+    schema_exists,
+    schema_id_of,
+    tag_taken,
+)
 from credentials.models.published import PublishedObject, StatusList
 from tenants.models import Network
 
@@ -21,42 +29,42 @@ class LocalLedger:
         self.network = network
 
     def publish_did(self, did: str, verkey: str) -> None:
-        """409 `did_taken` if the DID stands on the network already."""
+        """409 `did_taken` if the DID is on the network already."""
         kind = PublishedObject.Kind.DID
-        Network.objects.select_for_update().get(pk=self.network.pk)
-        if read(self.network.pk, kind, did):
+        self._lock()
+        if read_body(self.network.pk, kind, did):
             raise Conflict("did_taken", f"The DID {did} is on the network already.")
-        self._write(kind, did, {"did": did, "verkey": verkey})
+        self._write_object(kind, did, {"did": did, "verkey": verkey})
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
-        """The schema's id. The same schema again is found; other attributes are a 409."""
+        """The schema's id. The same schema again is found; other attributes are a
+        409."""
         schema_id = schema_id_of(schema)
-        Network.objects.select_for_update().get(pk=self.network.pk)
-        known = read(self.network.pk, PublishedObject.Kind.SCHEMA, schema_id)
+        self._lock()
+        known = read_body(self.network.pk, PublishedObject.Kind.SCHEMA, schema_id)
         if known and sorted(known["attrNames"]) != sorted(schema["attrNames"]):
             raise schema_exists(schema_id)
         if not known:
-            self._write(PublishedObject.Kind.SCHEMA, schema_id, schema)
+            self._write_object(PublishedObject.Kind.SCHEMA, schema_id, schema)
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
-        """The definition's id. Without a tag: `default`, `default-2`, …; a taken one is 409."""
-        kind = PublishedObject.Kind.DEFINITION
-        Network.objects.select_for_update().get(pk=self.network.pk)
-        base = self._base(definition["issuerId"], definition["schemaId"])
-        taken = self._tags(base)
+        """The definition's id. Without a tag: `default`, `default-2`, …; a taken one
+        is 409."""
+        self._lock()
+        prefix = self._id_prefix(definition["issuerId"], definition["schemaId"])
+        taken = self._taken_tags(prefix)
         if tag in taken:
             raise tag_taken(tag)
         definition["tag"] = tag or free_tag(taken)
-        self._write(kind, base + definition["tag"], definition)
-        return base + definition["tag"]
+        definition_id = prefix + definition["tag"]
+        self._write_object(PublishedObject.Kind.DEFINITION, definition_id, definition)
+        return definition_id
 
     def publish_registry(self, public: dict[str, Any]) -> str:
-        """The registry's id, `DID:4:<definition id>:CL_ACCUM:<tag>`."""
-        registry_id = (
-            f"{public['issuerId']}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
-        )
-        self._write(PublishedObject.Kind.REGISTRY, registry_id, public)
+        """The registry's id."""
+        registry_id = registry_id_of(public)
+        self._write_object(PublishedObject.Kind.REGISTRY, registry_id, public)
         return registry_id
 
     def publish_status_list(self, status_list: dict[str, Any]) -> None:
@@ -68,57 +76,63 @@ class LocalLedger:
         )
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
-        """Whether the tag is taken: asked before a key is made, decided when it is published."""
-        known = self.schema(schema_id) is not None
-        return known and tag in self._tags(self._base(issuer_did, schema_id))
-
-    def _base(self, issuer_did: str, schema_id: str) -> str:
-        schema = PublishedObject.objects.get(network=self.network, object_id=schema_id)
-        return f"{issuer_did}:3:CL:{schema.sequence}:"
+        """Whether the tag is taken now; publish_definition() decides."""
+        if self.schema(schema_id) is None:
+            return False
+        return tag in self._taken_tags(self._id_prefix(issuer_did, schema_id))
 
     def schema(self, schema_id: str) -> dict[str, Any] | None:
-        return self._find(PublishedObject.Kind.SCHEMA, schema_id)
+        return self._find_body(PublishedObject.Kind.SCHEMA, schema_id)
 
     def definition(self, definition_id: str) -> dict[str, Any] | None:
-        return self._find(PublishedObject.Kind.DEFINITION, definition_id)
+        return self._find_body(PublishedObject.Kind.DEFINITION, definition_id)
 
     def revocation_registry(self, registry_id: str) -> dict[str, Any] | None:
-        return self._find(PublishedObject.Kind.REGISTRY, registry_id)
+        return self._find_body(PublishedObject.Kind.REGISTRY, registry_id)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
         """The newest list that is not later than `timestamp` (unix seconds)."""
         if "\0" in registry_id:
-            return None
+            return None  # PostgreSQL takes no such text
         return StatusList.newest(self.network, registry_id, timestamp)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
-        """Whether the newest list says so."""
+        """Whether the newest list shows the index as revoked."""
         newest = self.status_list(registry_id, int(time.time()))
         return bool(newest and newest["revocationList"][index])
 
     def did_role(self, did: str) -> DidRole:
-        """Every DID here is registered and writes for itself."""
-        return DidRole(True, True, True)
+        """Every DID of this network is registered and writes for itself."""
+        return DidRole(is_registered=True, may_write=True, may_endorse=True)
 
     def agreement(self) -> None:
         return None
 
-    def _find(self, kind: str, object_id: str) -> dict[str, Any] | None:
+    def _lock(self) -> None:
+        """Serialise the writes of the network until the transaction ends."""
+        Network.objects.select_for_update().get(pk=self.network.pk)
+
+    def _id_prefix(self, issuer_did: str, schema_id: str) -> str:
+        """What the ids of this issuer's definitions of a schema begin with."""
+        schema = PublishedObject.objects.get(network=self.network, object_id=schema_id)
+        return f"{issuer_did}:3:CL:{schema.sequence}:"
+
+    def _taken_tags(self, id_prefix: str) -> set[str]:
+        definitions = PublishedObject.objects.filter(
+            network=self.network, object_id__startswith=id_prefix
+        )
+        return {
+            object_id.removeprefix(id_prefix)
+            for object_id in definitions.values_list("object_id", flat=True)
+        }
+
+    def _find_body(self, kind: str, object_id: str) -> dict[str, Any] | None:
         try:
-            return published(self.network.pk, kind, object_id)
+            return published_body(self.network.pk, kind, object_id)
         except LookupError:
             return None
 
-    def _tags(self, base: str) -> set[str]:
-        published = PublishedObject.objects.filter(
-            network=self.network, object_id__startswith=base
-        )
-        return {
-            name.removeprefix(base)
-            for name in published.values_list("object_id", flat=True)
-        }
-
-    def _write(self, kind: str, object_id: str, body: dict[str, Any]) -> None:
+    def _write_object(self, kind: str, object_id: str, body: dict[str, Any]) -> None:
         PublishedObject.objects.create(
             network=self.network,
             kind=kind,
@@ -129,29 +143,32 @@ class LocalLedger:
 
 
 @lru_cache(maxsize=2000)
-def published(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
-    """What stands on the network never changes; what is not there yet is not remembered.
+def published_body(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
+    """A published object, cached for ever, as it never changes. The caller must not
+    change it.
 
-    The caller must not change the answer.
+    LookupError for what is not published yet: that is not cached.
     """
-    body = read(network_id, kind, object_id)
+    body = read_body(network_id, kind, object_id)
     if body is None:
         raise LookupError(object_id)
     return body
 
 
-def read(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
-    """What stands on the network now: to decide by before a write, which a cache cannot."""
+def read_body(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
+    """A published object as the database has it now: what decides about a write."""
     if "\0" in object_id:
-        return None  # the database takes no such text
-    found = PublishedObject.objects.filter(
+        return None  # PostgreSQL takes no such text
+    rows = PublishedObject.objects.filter(
         network_id=network_id, kind=kind, object_id=object_id
     )
-    return found.values_list("body", flat=True).first()
+    return rows.values_list("body", flat=True).first()
 
 
 def free_tag(taken: set[str]) -> str:
-    number, tag = 1, "default"
+    """The first of default, default-2, default-3, … that is not taken."""
+    tag = "default"
+    number = 1
     while tag in taken:
         number += 1
         tag = f"default-{number}"

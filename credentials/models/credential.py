@@ -33,7 +33,8 @@ class RegistrySlot(NamedTuple):
 
 
 class Credential(Exchange):
-    """One party's view of an issuance; the other party has a row (or software) of its own.
+    """One party's view of an issuance; the other party has a row (or software) of its
+    own.
 
     issuer   Proposed ─answer→ Offered ─receive_request→ Requested ─issue→ Issued
     holder   Proposed ─receive_offer→ Offered ─accept→ Requested ─receive_credential→ Issued
@@ -179,8 +180,8 @@ class Credential(Exchange):
 
     @classmethod
     def in_wallet(cls, wallet):
-        """The credentials a wallet can prove with. A revoked one may be proven with as well: the
-        verifier may ask for an earlier time, or not at all."""
+        """The credentials a wallet can prove with. A revoked one may be proven with as
+        well: the verifier may ask for an earlier time, or not at all."""
         return cls.objects.filter(
             wallet=wallet,
             role=cls.Role.HOLDER,
@@ -282,7 +283,8 @@ class Credential(Exchange):
         self._send(messages.issue(credential, self.thread_id, self.wire))
 
     def _values_to_issue(self, values):
-        """The given values or those of the offer. 400 or 409 if the holder cannot get them."""
+        """The given values or those of the offer. 400 or 409 if the holder cannot get
+        them."""
         offered = self.unsealed_values()
         if values:
             self.definition.check_values(values)
@@ -307,7 +309,8 @@ class Credential(Exchange):
             )
 
     def receive_problem(self, code):
-        """The other side ended the exchange. A report about a finished one changes nothing."""
+        """The other side ended the exchange. A report about a finished one changes
+        nothing."""
         if self.state in self.OPEN:
             move(self, self.OPEN, self.State.REJECTED, problem=code)
 
@@ -348,7 +351,8 @@ class Credential(Exchange):
         return vault.unseal(self, "proposal")
 
     def has_same(self, column, content):
-        """Whether the sealed column holds this: it came before, in a message with another id."""
+        """Whether the sealed column holds this: it came before, in a message with
+        another id."""
         return vault.unseal(self, column) == content
 
     def _save_sealed(self, **bodies):

@@ -22,8 +22,9 @@ WHOLE_NUMBER = "Give a whole number from -2147483648 to 2147483647, at most 80 d
 class CredentialDefinition(Record):
     """A schema with the keys that sign credentials of it.
 
-    claims: `{"age": {"type": "integer"}}`, the types of attributes, named as the schema spells
-    them. Set once, when the definition is made: verifiers rely on it for all of its credentials.
+    claims: `{"age": {"type": "integer"}}`, the types of attributes, named as the
+    schema spells them. Set once, when the definition is made: verifiers rely on it for
+    all of its credentials.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -54,7 +55,8 @@ class CredentialDefinition(Record):
 
     @classmethod
     def nearly_full(cls) -> QuerySet[Self]:
-        """Definitions that may soon need another registry; RevocationRegistry.has_room decides."""
+        """Definitions that may soon need another registry; RevocationRegistry.has_room
+        decides."""
         rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
         free = Sum(F("registries__size") - F("registries__next_index"))
         rows = rows.alias(free=free, newest=Max("registries__size"))
@@ -66,9 +68,11 @@ class CredentialDefinition(Record):
     def integer_attributes(
         cls, tenant_id: Any, definition_ids: Iterable[str]
     ) -> dict[str, set[str]]:
-        """`{definition id: attributes}` that hold integers only, by their normalised names.
+        """`{definition id: attributes}` that hold integers only, by their normalised
+        names.
 
-        Known are the definitions made in this agency, by any tenant, on this tenant's network.
+        Known are the definitions made in this agency, by any tenant, on this tenant's
+        network.
         """
         on_network = cls.objects.filter(tenant__network__tenant=tenant_id)
         rows = on_network.filter(definition_id__in=definition_ids).exclude(claims={})
@@ -86,7 +90,8 @@ class CredentialDefinition(Record):
         definition_id: str,
         claims: dict[str, Any] | None = None,
     ) -> Self:
-        """Create the row of a definition that is published, and its schema's if there is none."""
+        """Create the row of a definition that is published, and its schema's if there
+        is none."""
         schema_id = made.public["schemaId"]
         definition = cls(
             tenant=tenant,
@@ -102,7 +107,8 @@ class CredentialDefinition(Record):
         return definition
 
     def check_values(self, values: Mapping[str, str]) -> None:
-        """400 unless the names are exactly the schema's and the values have the claimed types."""
+        """400 unless the names are exactly the schema's and the values have the
+        claimed types."""
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
         unknown = [name for name in values if name not in names]
@@ -129,7 +135,8 @@ class CredentialDefinition(Record):
     def check_offer(
         self, values: Mapping[str, str] | None, automatic_issuance: bool
     ) -> None:
-        """400 unless an offer can have these values; without values they follow with the issue."""
+        """400 unless an offer can have these values; without values they follow with
+        the issue."""
         if values is not None:
             self.check_values(values)
         elif automatic_issuance:
@@ -170,5 +177,6 @@ class CredentialDefinition(Record):
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:
-    """Attribute names as proofs compare them, to find the credentials that fit a request."""
+    """Attribute names as proofs compare them, to find the credentials that fit a
+    request."""
     return [anoncreds.common_view(name)[:256] for name in names]

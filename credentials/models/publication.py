@@ -26,13 +26,13 @@ class LostLease(Unavailable):
 class Publication(Record, QueuedJob):
     """A DID, schema, definition or registry that is being published on a ledger.
 
-    prepared → submitted → published | refused. A definition is published together with its schema
-    and its first registry. `object_id` is what was submitted last.
+    prepared → submitted → published | refused. A definition is published together with
+    its schema and its first registry. `object_id` is what was submitted last.
 
-    `material`: all that the job needs, private keys included, sealed; erased at the end.
-    `wanted`: the digest of the request, by which an equal request finds the job.
-    `attended_until`: when the call that waits for the result gives up; None once it has it. A
-    result that no call got belongs to the next equal request.
+    `material`: all that the job needs, private keys included, sealed; erased at the
+    end. `wanted`: the digest of the request, by which an equal request finds the job.
+    `attended_until`: when the call that waits for the result gives up; None once it
+    has it. A result that no call got belongs to the next equal request.
     """
 
     class Kind(models.TextChoices):
@@ -42,7 +42,8 @@ class Publication(Record, QueuedJob):
         REGISTRY = "registry"
 
     SCHEDULE = (2, 5, 10, 30, 60) + (300,) * 2016  # seconds: a week
-    # A caller waits for these, so a refusal ends the job: the caller can change the request.
+    # A caller waits for these, so a refusal ends the job: the caller can change the
+    # request.
     CALLER_VISIBLE = (Kind.SCHEMA, Kind.DEFINITION)
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -87,7 +88,8 @@ class Publication(Record, QueuedJob):
         request: Any = None,
         **fields: Any,
     ) -> Self:
-        """A new job, leased to the caller. IntegrityError if the subject has one already."""
+        """A new job, leased to the caller. IntegrityError if the subject has one
+        already."""
         job = cls(
             tenant=tenant,
             kind=kind,

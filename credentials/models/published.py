@@ -1,4 +1,5 @@
-"""What is published on a network. The ledgers read and write these rows; nothing else is below."""
+"""What is published on a network. The ledgers read and write these rows; nothing else
+is below."""
 
 from typing import Any
 
@@ -10,7 +11,8 @@ FAR_FUTURE = 2**40  # unix seconds: later than any list
 
 
 class PublishedObject(Record):
-    """A public, immutable object of a network, which outlives the tenant that published it.
+    """A public, immutable object of a network, which outlives the tenant that
+    published it.
 
     On a remote network the row is a copy of what was written or seen there.
     """
@@ -44,7 +46,8 @@ class PublishedObject(Record):
 class StatusList(Record):
     """A published revocation status list of a registry: public and immutable.
 
-    On a remote network there are rows for the lists that were published from here only.
+    On a remote network there are rows for the lists that were published from here
+    only.
     """
 
     network = models.ForeignKey(Network, on_delete=models.PROTECT)
@@ -67,7 +70,8 @@ class StatusList(Record):
     def newest(
         cls, network: Network, registry_id: str, timestamp: int = FAR_FUTURE
     ) -> dict[str, Any] | None:
-        """The body of the newest list, not later than `timestamp` (unix seconds), or None."""
+        """The body of the newest list, not later than `timestamp` (unix seconds), or
+        None."""
         lists = cls.objects.filter(network=network, registry_id=registry_id)
         newest = lists.filter(timestamp__lte=timestamp).order_by("-timestamp")
         return newest.values_list("body", flat=True).first()

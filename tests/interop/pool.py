@@ -97,7 +97,7 @@ class Pool:
 
     def sizes(self, number: int) -> list[int]:
         """How many transactions each validator has in one of the ledgers."""
-        host = pool.pools()
+        host = pool.process_pools()
 
         async def ask() -> dict[str, str]:
             opened = await asyncio.shield(host.open(self.genesis.read_text()))

@@ -14,7 +14,7 @@ from agency.core.errors import Invalid
 from agency.devtools.supervisor import commands
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool, reads
-from credentials.ledgers.local import published
+from credentials.ledgers.local import published_body
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -39,7 +39,7 @@ PENDING = Publication.Status.PENDING
 def impatient(settings):
     settings.LEDGER_TIMEOUT = 8
     yield
-    pool.pools().silent_until.clear()
+    pool.process_pools().no_response_until.clear()
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def faber(network, stored_keys):
 
 def time_passes():
     """All that waits is due and free, and the ledger is asked again."""
-    pool.pools().silent_until.clear()
+    pool.process_pools().no_response_until.clear()
     Publication.objects.filter(status=PENDING).update(due_at=LONG_AGO, lease_until=None)
     Credential.objects.update(updated_at=LONG_AGO)
 
@@ -71,14 +71,14 @@ def loses_the_reply(monkeypatch, number):
     def sends(network, request, is_write=False):
         answer = send(network, request, is_write)
         if is_write and next(numbers) == number:
-            raise pool.silent(network)
+            raise pool.no_response(network)
         return answer
 
     monkeypatch.setattr(pool, "send", sends)
 
 
 def away(network, request, is_write=False):
-    raise pool.silent(network)
+    raise pool.no_response(network)
 
 
 def written_since(network, sequence):
@@ -175,7 +175,9 @@ def test_an_organization_is_made_while_the_ledger_is_away(
         patch.setattr(pool, "send", away)
         faber = Organization("Faber College", network_id=network.pk)
         status = faber.get("/tenants/issuerStatus")
-        assert not status["issuerRegistered"] and "gives no answer" in status["problem"]
+        assert (
+            not status["issuerRegistered"] and "does not respond" in status["problem"]
+        )
     time_passes()
     publish_on_ledgers()
     assert faber.get("/tenants/issuerStatus")["issuerRegistered"] is True
@@ -212,7 +214,7 @@ def test_a_revocation_whose_reply_is_lost_is_not_repeated(faber, network, monkey
 
 @pytest.mark.parametrize("kind", ["schema", "definition", "registry", "status_list"])
 def test_a_read_is_repeated_until_it_shows_the_write(faber, monkeypatch, kind):
-    read, writes, send = getattr(reads, kind), [], pool.send
+    read, writes, send = getattr(reads, f"fetch_{kind}"), [], pool.send
     stale = [None] * 3
 
     def sends(network, request, is_write=False):
@@ -223,7 +225,7 @@ def test_a_read_is_repeated_until_it_shows_the_write(faber, monkeypatch, kind):
         return stale.pop() if writes and stale else read(*arguments)
 
     monkeypatch.setattr(pool, "send", sends)
-    monkeypatch.setattr(reads, kind, behind)
+    monkeypatch.setattr(reads, f"fetch_{kind}", behind)
     assert faber.hosts().receives(faber, defines(faber), VALUES)
     assert not stale
 
@@ -235,12 +237,13 @@ def test_one_validator_that_is_behind_does_not_hide_what_others_wrote(
     defines(faber)
     object_id = PublishedObject.objects.get(kind=kind).object_id
     PublishedObject.objects.all().delete()
-    published.cache_clear()
-    read, stale = getattr(reads, kind), [None] * 2
+    published_body.cache_clear()
+    read, stale = getattr(reads, f"fetch_{kind}"), [None] * 2
     monkeypatch.setattr(
-        reads, kind, lambda *asked: stale.pop() if stale else read(*asked)
+        reads, f"fetch_{kind}", lambda *asked: stale.pop() if stale else read(*asked)
     )
-    assert getattr(ledger_of(network), kind)(object_id)
+    name = "revocation_registry" if kind == "registry" else kind
+    assert getattr(ledger_of(network), name)(object_id)
 
 
 def test_issuing_needs_no_ledger(faber, monkeypatch):
@@ -267,7 +270,7 @@ def test_absence_is_not_remembered_and_what_was_seen_is(
     indy_pool.as_trustee(ledger.build_schema_request, body)
     found = registry.schema(body["id"])
     assert found["attrNames"] == ["level"]
-    published.cache_clear()
+    published_body.cache_clear()
     monkeypatch.setattr(pool, "send", away)
     assert registry.schema(body["id"]) == found
 

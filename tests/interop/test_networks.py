@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import connection
 
 from credentials.ledgers.indy import pool
-from credentials.ledgers.local import published
+from credentials.ledgers.local import published_body
 from credentials.models import PublishedObject
 from tests.organizations.test_add_network import add_network
 from tests.support.people import Organization
@@ -59,7 +59,7 @@ def test_what_is_not_at_hand_is_read_while_no_transaction_is_open(faber, monkeyp
         pool, "send", lambda *given: asked.append(given) or send(*given)
     )
     PublishedObject.objects.all().delete()
-    published.cache_clear()
+    published_body.cache_clear()
     assert verdict(faber, alice) is True
     assert len(asked) >= 5, (
         "the schema, the definition and what it names, the registry, its lists"

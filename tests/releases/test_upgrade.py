@@ -23,7 +23,7 @@ from django.db import connection, connections, models
 from django.test import Client, override_settings
 
 from agency.ops import database_schema, health
-from credentials.ledgers.local import published
+from credentials.ledgers.local import published_body
 from tenants import vault
 from tenants.models import DataKey, Membership, Provider
 from tests.agency.api import contract
@@ -143,7 +143,7 @@ def move_to(name):
     connections.close_all()
     connection.close_pool()
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
-    for cached in (vault.data_key, vault.derived, published):
+    for cached in (vault.data_key, vault.derived, published_body):
         cached.cache_clear()
 
 

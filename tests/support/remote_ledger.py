@@ -3,7 +3,7 @@
 from django.db import connection
 
 from credentials.ledgers.indy import pool, reads
-from credentials.ledgers.indy.reads import Found
+from credentials.ledgers.indy.reads import LedgerObject
 from credentials.models import PublishedObject, StatusList
 from tenants.models import Network, Tenant
 
@@ -16,16 +16,18 @@ class Ledger:
         self.stale_answers = 0  # so many lists are the first ones still
         for kind in ("schema", "definition", "registry"):
             monkeypatch.setattr(
-                reads, kind, lambda *asked, kind=kind: self.shows(kind, *asked)
+                reads,
+                f"fetch_{kind}",
+                lambda *asked, kind=kind: self.shows(kind, *asked),
             )
-        monkeypatch.setattr(reads, "status_list", self.newest)
+        monkeypatch.setattr(reads, "fetch_status_list", self.newest)
 
     def shows(self, kind, network, object_id):
         self.hears(network, kind, object_id)
         row = PublishedObject.objects.filter(
             network="local", object_id=object_id
         ).first()
-        return row and Found(row.body, row.sequence)
+        return row and LedgerObject(row.body, row.sequence)
 
     def newest(self, network, registry_id, registry, timestamp):
         self.hears(network, "status_list", registry_id)
@@ -43,7 +45,7 @@ class Ledger:
         if connection.in_atomic_block:
             self.in_transactions.append(what)
         if what[0] in self.silent_about:
-            raise pool.silent(network)
+            raise pool.no_response(network)
 
     def kinds(self):
         """What was asked for since the last call, each kind once."""

@@ -1,9 +1,11 @@
-"""The Indy ledgers as this process reaches them: all pools live on one thread with an event loop.
+"""The connections of this process to Indy ledgers: all pools run on one thread with an
+event loop.
 
-Callers wait for their answer, at most LEDGER_TIMEOUT seconds. A pool is opened when it is first
-needed, in each process for itself: after a fork the child begins anew and lets the parent's alone
-(closing one of them there would wait for a thread that the child does not have). All are closed
-before a process ends: a thread of the library that calls back after that aborts it.
+Callers wait for their response, at most LEDGER_TIMEOUT seconds. A pool is opened when
+it is first needed, by each process for itself. After a fork the child starts again and
+leaves the parent's pools alone: closing one would wait for a thread that the child
+does not have. All pools are closed before a process ends: a thread of the library that
+calls back after that aborts the process.
 """
 
 import asyncio
@@ -36,30 +38,31 @@ from credentials.ledgers.indy import try_genesis
 from tenants.models import Network
 
 logger = logging.getLogger(__name__)
-PAUSE = 5.0  # seconds for which a ledger that gave no answer is not asked again
-READ_FROM = 4  # validators asked at once; the library's 2 cost 5 s when both are away
-GENESIS_BYTES = 512 * 1024
-SECONDS_TO_READ = 10
-SECONDS_TO_CLOSE = (
-    6  # the library waits for its open connections, which last 5 s at most
-)
-SECONDS_TO_LEAVE = (
-    30  # in which the library calls back whatever was asked; most often 5
-)
+# For so long a ledger that did not respond is not asked again.
+RETRY_DELAY_SECONDS = 5.0
+# Validators asked at once. With the library's 2 a read takes 5 s when both are down.
+READ_NODES = 4
+MAX_GENESIS_BYTES = 512 * 1024
+GENESIS_CHECK_SECONDS = 10
+# The library waits for its open connections, which last 5 s at most.
+CLOSE_TIMEOUT_SECONDS = 6
+# Within this time the library calls back for every request; most often within 5 s.
+EXIT_TIMEOUT_SECONDS = 30
 
 
 class Refused(Conflict):
-    """The ledger answered that it does not take this write."""
+    """The ledger responded that it refuses this write."""
 
 
 class Pools:
-    """The thread with its loop, the pools by their genesis, and who gave no answer lately."""
+    """The thread with its loop, the pools by their genesis, and who did not respond
+    lately."""
 
     def __init__(self) -> None:
-        set_config({"request_read_nodes": READ_FROM})
+        set_config({"request_read_nodes": READ_NODES})
         self.loop = asyncio.new_event_loop()
         self.opened: dict[str, asyncio.Task[Pool]] = {}
-        self.silent_until: dict[tuple[str, bool], float] = {}
+        self.no_response_until: dict[tuple[str, bool], float] = {}
         self.thread = threading.Thread(
             target=self.loop.run_forever, name="indy-pools", daemon=True
         )
@@ -70,7 +73,7 @@ class Pools:
         return await pool.submit_request(request)
 
     def open(self, genesis: str) -> "asyncio.Task[Pool]":
-        """The pool, or the attempt to open it that is under way; one that failed is not kept."""
+        """The pool, or the attempt to open it; a failed attempt is forgotten."""
         if genesis not in self.opened:
             attempt = open_pool(transactions=genesis)
             task = self.loop.create_task(
@@ -85,7 +88,7 @@ class Pools:
             self.opened.pop(genesis, None)
 
     def abandon(self) -> None:
-        """Makes the library's objects close nothing when they go."""
+        """Make the library's objects close nothing when they are garbage collected."""
         for task in self.opened.values():
             if task.done() and not task.cancelled() and not task.exception():
                 task.result().handle = None
@@ -105,15 +108,16 @@ _pools: list[Pools] = []
 _of_the_parent: list[Pools] = []
 
 
-def pools() -> Pools:
+def process_pools() -> Pools:
     with _lock:
         if not _pools:
             _pools.append(Pools())
         return _pools[0]
 
 
-def _begin_anew() -> None:
+def _reset_after_fork() -> None:
     global _lock
+    # Another thread of the parent may have held it.
     _lock = threading.Lock()
     for host in _pools:
         host.abandon()
@@ -121,39 +125,42 @@ def _begin_anew() -> None:
     _pools.clear()
 
 
-def _end() -> None:
+def _close_at_exit() -> None:
     for host in _pools:
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(host.close(), host.loop).result(
-                SECONDS_TO_CLOSE
+                CLOSE_TIMEOUT_SECONDS
             )
         host.loop.call_soon_threadsafe(host.loop.stop)
-        host.thread.join(SECONDS_TO_CLOSE)
-    end = monotonic() + SECONDS_TO_LEAVE
-    while _pools and not has_left() and monotonic() < end:
+        host.thread.join(CLOSE_TIMEOUT_SECONDS)
+    end = monotonic() + EXIT_TIMEOUT_SECONDS
+    while _pools and not library_has_stopped() and monotonic() < end:
         sleep(0.01)
 
 
-def has_left() -> bool:
-    """Whether no thread of the library is in our code, or will call it yet."""
+def library_has_stopped() -> bool:
+    """Whether no thread of the library runs our code, or may call it later."""
     ours = {thread.ident for thread in threading.enumerate()}
     return not bindings.CALLBACKS and sys._current_frames().keys() <= ours
 
 
-os.register_at_fork(after_in_child=_begin_anew)
-atexit.register(_end)
+os.register_at_fork(after_in_child=_reset_after_fork)
+atexit.register(_close_at_exit)
 
 
 def send(network: Network, request: Request, is_write: bool = False) -> dict[str, Any]:
-    """The ledger's answer. Unavailable `ledger_unavailable`, Refused `ledger_refused`.
+    """The ledger's response. Unavailable `ledger_unavailable`, Refused
+    `ledger_refused`.
 
-    A write that ends as Unavailable may have happened, or happen yet. Never in a transaction of the
-    database, whose locks would last as long as the call.
+    A write that ends as Unavailable may have happened, or still happen. Never inside a
+    database transaction: its locks would last as long as the call.
     """
     network_reads.forbid_in_transaction()
-    host, lane = pools(), (network.genesis, is_write)
-    if monotonic() < host.silent_until.get(lane, 0):
-        raise silent(network)
+    host = process_pools()
+    # Reads and writes fail independently of each other.
+    target = (network.genesis, is_write)
+    if monotonic() < host.no_response_until.get(target, 0):
+        raise no_response(network)
     answer = asyncio.run_coroutine_threadsafe(
         host.submit(network.genesis, request), host.loop
     )
@@ -164,19 +171,19 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
         answer.cancel()
     except VdrError as error:
         if error.code == VdrErrorCode.POOL_REQUEST_FAILED:
-            raise refused(network, error) from None
-        logger.warning("%s gives no answer: %s", network, error)
-    host.silent_until[lane] = monotonic() + PAUSE
-    raise silent(network)
+            raise refused_error(network, error) from None
+        logger.warning("%s does not respond: %s", network, error)
+    host.no_response_until[target] = monotonic() + RETRY_DELAY_SECONDS
+    raise no_response(network)
 
 
-def silent(network: Network) -> Unavailable:
+def no_response(network: Network) -> Unavailable:
     return Unavailable(
-        "ledger_unavailable", f"{network} gives no answer. Try again later."
+        "ledger_unavailable", f"{network} does not respond. Try again later."
     )
 
 
-def refused(network: Network, error: VdrError) -> AgencyError:
+def refused_error(network: Network, error: VdrError) -> AgencyError:
     try:
         reason = json.loads(error.extra or "")["reason"]
     except (ValueError, TypeError, KeyError):
@@ -187,16 +194,21 @@ def refused(network: Network, error: VdrError) -> AgencyError:
 
 
 def check_genesis(text: str) -> str:
-    """The genesis without blank lines; Invalid `bad_genesis` if the library cannot read it."""
+    """The genesis without blank lines; Invalid `bad_genesis` if the library cannot
+    read it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     genesis = "\n".join(lines) + "\n"
-    if not lines or len(genesis) > GENESIS_BYTES or not is_readable(genesis):
+    if (
+        not lines
+        or len(genesis) > MAX_GENESIS_BYTES
+        or not is_readable_genesis(genesis)
+    ):
         message = "That is not the genesis of an Indy network: one JSON transaction on each line."
         raise Invalid("bad_genesis", message, {"genesis": [message]})
     return genesis
 
 
-def is_readable(genesis: str) -> bool:
+def is_readable_genesis(genesis: str) -> bool:
     command = [sys.executable, "-I", str(Path(try_genesis.__file__))]
     text = genesis.encode(errors="replace")
     try:
@@ -205,7 +217,7 @@ def is_readable(genesis: str) -> bool:
             input=text,
             capture_output=True,
             check=False,
-            timeout=SECONDS_TO_READ,
+            timeout=GENESIS_CHECK_SECONDS,
         )
     except subprocess.TimeoutExpired:
         return False

@@ -1,7 +1,8 @@
-"""What stands on an Indy ledger, in the shapes of the AnonCreds specification.
+"""Reading an Indy ledger. Objects have the shapes of the AnonCreds specification.
 
-Every answer carries a proof of the ledger's state, which the library checks. It may be a moment
-old: a node can be one batch behind. So None means "not there, as far as that node knew".
+The library checks the proof of the ledger's state that every response carries. A
+response may be a moment old, as a node can be one batch behind. So None means: not
+there, as far as that node knew.
 """
 
 import json
@@ -16,12 +17,17 @@ from credentials.ledgers.base import Agreement
 from credentials.ledgers.indy import pool
 from tenants.models import Network
 
-OBJECT = re.compile(r"(?P<did>[1-9A-HJ-NP-Za-km-z]{21,22})(:[^\0]{1,480})?", re.DOTALL)
+OBJECT_ID = re.compile(
+    r"(?P<did>[1-9A-HJ-NP-Za-km-z]{21,22})(:[^\0]{1,480})?", re.DOTALL
+)
 ON_DEMAND = "ISSUANCE_ON_DEMAND"
-TRUSTEE, STEWARD, ENDORSER = "0", "2", "101"
+# The roles of a DID, as Indy numbers them.
+TRUSTEE = "0"
+STEWARD = "2"
+ENDORSER = "101"
 
 
-class Found(NamedTuple):
+class LedgerObject(NamedTuple):
     """An object and the sequence number of the transaction that wrote it."""
 
     body: dict[str, Any]
@@ -29,7 +35,10 @@ class Found(NamedTuple):
 
 
 class Nym(NamedTuple):
-    """A DID on the ledger. verkey: as it is written there, also abbreviated (`~…`) or missing."""
+    """A DID on the ledger.
+
+    verkey: as the ledger has it, perhaps abbreviated (`~…`) or missing.
+    """
 
     verkey: str | None
     role: str | None
@@ -43,10 +52,11 @@ class Nym(NamedTuple):
         return self.role == ENDORSER
 
 
-def ask(
+def send_read(
     network: Network, build: Callable[..., Request], *arguments: Any
 ) -> dict[str, Any] | None:
-    """The answer; None for an id that nothing on an Indy ledger can have."""
+    """The ledger's response, or None for an id that no object of an Indy ledger can
+    have."""
     try:
         request = build(None, *arguments)
     except VdrError:
@@ -54,14 +64,14 @@ def ask(
     return pool.send(network, request)
 
 
-def issuer_of(object_id: str) -> str | None:
+def issuer_did_of(object_id: str) -> str | None:
     """The DID with which the id of an Indy object begins."""
-    found = OBJECT.fullmatch(object_id)
+    found = OBJECT_ID.fullmatch(object_id)
     return found["did"] if found else None
 
 
-def nym(network: Network, did: str) -> Nym | None:
-    answer = ask(network, ledger.build_get_nym_request, did)
+def fetch_nym(network: Network, did: str) -> Nym | None:
+    answer = send_read(network, ledger.build_get_nym_request, did)
     data = answer and answer["data"]
     if not data:
         return None
@@ -69,59 +79,83 @@ def nym(network: Network, did: str) -> Nym | None:
     return Nym(written.get("verkey"), written.get("role"))
 
 
-def schema(network: Network, schema_id: str) -> Found | None:
-    did = issuer_of(schema_id)
-    answer = did and ask(network, ledger.build_get_schema_request, schema_id)
+def fetch_schema(network: Network, schema_id: str) -> LedgerObject | None:
+    did = issuer_did_of(schema_id)
+    answer = did and send_read(network, ledger.build_get_schema_request, schema_id)
     if not answer or not answer["seqNo"]:
         return None
     data = answer["data"]
-    body = {"issuerId": did, "name": data["name"], "version": data["version"]}
-    return Found(body | {"attrNames": data["attr_names"]}, answer["seqNo"])
+    body = {
+        "issuerId": did,
+        "name": data["name"],
+        "version": data["version"],
+        "attrNames": data["attr_names"],
+    }
+    return LedgerObject(body, answer["seqNo"])
 
 
-def definition(network: Network, definition_id: str) -> Found | None:
-    did = issuer_of(definition_id)
-    answer = did and ask(network, ledger.build_get_cred_def_request, definition_id)
+def fetch_definition(network: Network, definition_id: str) -> LedgerObject | None:
+    did = issuer_did_of(definition_id)
+    answer = did and send_read(
+        network, ledger.build_get_cred_def_request, definition_id
+    )
     if not answer or not answer["data"]:
         return None
-    schema_id = schema_id_of(network, answer["ref"])
-    body = {"issuerId": did, "schemaId": schema_id, "type": "CL", "tag": answer["tag"]}
-    return (
-        Found(body | {"value": answer["data"]}, answer["seqNo"]) if schema_id else None
-    )
+    schema_id = schema_id_by_number(network, answer["ref"])
+    if not schema_id:
+        return None
+    body = {
+        "issuerId": did,
+        "schemaId": schema_id,
+        "type": "CL",
+        "tag": answer["tag"],
+        "value": answer["data"],
+    }
+    return LedgerObject(body, answer["seqNo"])
 
 
-def schema_id_of(network: Network, sequence: int) -> str | None:
+def schema_id_by_number(network: Network, sequence: int) -> str | None:
     """The id of the schema that the transaction with this number wrote."""
-    answer = ask(network, ledger.build_get_txn_request, None, sequence)
+    answer = send_read(network, ledger.build_get_txn_request, None, sequence)
     data = answer and answer["data"]
     return data["txnMetadata"].get("txnId") if data else None
 
 
-def registry(network: Network, registry_id: str) -> Found | None:
-    """Its `value` also has the ledger's own `issuanceType`. One whose tails file would be too large
-    here counts as none: whoever wrote it chose the number of places."""
-    did = issuer_of(registry_id)
-    answer = did and ask(network, ledger.build_get_revoc_reg_def_request, registry_id)
+def fetch_registry(network: Network, registry_id: str) -> LedgerObject | None:
+    """Its `value` also has the ledger's own `issuanceType`.
+
+    None also for a registry whose tails file would be too large here, as whoever wrote
+    it chose its size.
+    """
+    did = issuer_did_of(registry_id)
+    answer = did and send_read(
+        network, ledger.build_get_revoc_reg_def_request, registry_id
+    )
     if not answer or not answer["data"]:
         return None
     data = answer["data"]
     if not 0 < data["value"]["maxCredNum"] <= settings.MAX_PLACES:
         return None
-    names = ("revocDefType", "credDefId", "tag", "value")
-    return Found(
-        {"issuerId": did} | {name: data[name] for name in names}, answer["seqNo"]
-    )
+    body = {
+        "issuerId": did,
+        "revocDefType": data["revocDefType"],
+        "credDefId": data["credDefId"],
+        "tag": data["tag"],
+        "value": data["value"],
+    }
+    return LedgerObject(body, answer["seqNo"])
 
 
-def status_list(
+def fetch_status_list(
     network: Network, registry_id: str, registry: dict[str, Any], timestamp: int
 ) -> dict[str, Any] | None:
-    """The newest list that is not later than `timestamp`, with the ledger's own time.
+    """The newest list that is not later than `timestamp`; its own time is the
+    ledger's.
 
-    It has a place for each index from 0 to maxCredNum: other software also gives out the last one.
+    It has an entry for each index from 0 to maxCredNum: other software also uses the
+    last one.
     """
-    answer = ask(
+    answer = send_read(
         network, ledger.build_get_revoc_reg_delta_request, registry_id, None, timestamp
     )
     data = answer and answer["data"]
@@ -129,6 +163,8 @@ def status_list(
         return None
     value = data["value"]
     newest = value["accum_to"]
+    # The delta names what changed since the registry was made; on demand, all begin as
+    # revoked.
     at_first = int(registry["value"].get("issuanceType") == ON_DEMAND)
     bits = [at_first] * (registry["value"]["maxCredNum"] + 1)
     for bit, indices in ((0, value["issued"]), (1, value["revoked"])):
@@ -144,12 +180,14 @@ def status_list(
     }
 
 
-def agreement(network: Network) -> Agreement | None:
-    """The one in force, or None."""
-    answer = ask(network, ledger.build_get_txn_author_agreement_request)
+def fetch_agreement(network: Network) -> Agreement | None:
+    """The transaction author agreement in force, or None."""
+    answer = send_read(network, ledger.build_get_txn_author_agreement_request)
     data = answer and answer["data"]
+    # An agreement that was taken back has neither a text nor a version.
     if not data or not data.get("text") and not data.get("version"):
         return None
-    answer = ask(network, ledger.build_get_acceptance_mechanisms_request)
-    mechanisms = ((answer and answer["data"]) or {}).get("aml") or {}
+    answer = send_read(network, ledger.build_get_acceptance_mechanisms_request)
+    listed = answer and answer["data"]
+    mechanisms = (listed or {}).get("aml") or {}
     return Agreement(data["text"], data["version"], data["digest"], mechanisms)

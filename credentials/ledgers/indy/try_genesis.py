@@ -1,8 +1,9 @@
 """Reads a genesis from standard input with the library, in a process of its own.
 
-A text that it cannot read makes the library panic, and after that all pools of the process fail;
-one that names something else than an address of a validator makes it hang when it is called.
-Nothing is sent anywhere. Ends with 0 if the text can be read and names validators.
+A text that it cannot read makes the library panic, and after that all pools of the
+process fail; one that names something else than an address of a validator makes it
+hang when it is called. Nothing is sent anywhere. Ends with 0 if the text can be read
+and names validators.
 """
 
 import asyncio

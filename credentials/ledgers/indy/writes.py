@@ -1,8 +1,8 @@
-"""How something gets onto an Indy ledger: who signs, and under which agreement.
+"""Writing to an Indy ledger: who signs, and under which agreement.
 
-The author of a transaction is the organization, by its DID. Where that has no role on the ledger,
-the agency's endorser signs too. Where the network has an agreement of transaction authors, the
-author must have accepted the one in force.
+The organization is the author of a transaction, by its DID. If its DID has no role on
+the ledger, the agency's endorser signs too. If the network has a transaction author
+agreement, the author must have accepted the one in force.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from wallets.models import Wallet
 
 
 class Author(NamedTuple):
-    """Who writes; tenant_id None is the agency itself."""
+    """Who signs. tenant_id: None for the agency itself."""
 
     did: str
     seed: bytes
@@ -30,84 +30,93 @@ class Author(NamedTuple):
 
 
 class Receipt(NamedTuple):
-    """The number and the time (unix seconds) of the transaction."""
+    """The sequence number and the time (unix seconds) of a transaction."""
 
     sequence: int
     time: int
 
 
-def organization(network: Network, did: str) -> Author:
-    """The organization of this network that has the DID; the oldest key is the DID's."""
+def organization_author(network: Network, did: str) -> Author:
+    """The organization of this network that has the DID."""
     wallet = Wallet.objects.get(tenant__network=network, is_organization=True, did=did)
-    key = wallet.keys.order_by("pk")[0]
+    key = wallet.keys.order_by("pk")[0]  # the oldest key is the DID's
     return Author(did, key.secret(), wallet.tenant_id)
 
 
-def endorser(network: Network) -> Author | None:
+def agency_endorser(network: Network) -> Author | None:
     if not network.endorser_did:
         return None
     seed = keys.decode(vault.unseal(network, "endorser_seed"))
     return Author(network.endorser_did, seed, None)
 
 
-def register(network: Network, did: str, verkey: str) -> Receipt:
-    """Writes the DID, without a role, as the agency's endorser. 409 `did_not_registered`."""
-    author = endorser(network)
+def register_did(network: Network, did: str, verkey: str) -> Receipt:
+    """Write the DID, without a role, as the agency's endorser. 409
+    `did_not_registered`."""
+    author = agency_endorser(network)
     if author is None:
         raise Conflict(
             "did_not_registered",
-            f"The DID {did} (verkey {verkey}) is not on {network}: have it registered. The agency "
-            "has no endorser there.",
+            f"The DID {did} (verkey {verkey}) is not on {network}, and the agency has no "
+            "endorser there. Ask the network's operator to register the DID.",
         )
-    return submit(network, author, [author], ledger.build_nym_request, did, verkey)
+    return submit_transaction(
+        network, author, [author], ledger.build_nym_request, did, verkey
+    )
 
 
-def write(
+def write_as_organization(
     network: Network, did: str, build: Callable[..., Request], *arguments: Any
 ) -> Receipt:
-    """Writes as an organization, which stands on the ledger from then on if it did not yet."""
-    author = organization(network, did)
-    standing = reads.nym(network, did)
-    if standing is None:
-        register(network, did, keys.verkey_of(author.seed))
-    if standing and standing.may_write:
-        return submit(network, author, [author], build, *arguments)
-    second = endorser(network)
-    if second is None:
+    """Write as an organization, whose DID is registered first if it is not on the
+    ledger."""
+    author = organization_author(network, did)
+    nym = reads.fetch_nym(network, did)
+    if nym is None:
+        register_did(network, did, keys.verkey_of(author.seed))
+    if nym and nym.may_write:
+        return submit_transaction(network, author, [author], build, *arguments)
+    endorser = agency_endorser(network)
+    if endorser is None:
         raise Conflict(
             "not_endorsed",
-            f"The DID {did} has no role on {network}, and the agency has no endorser there.",
+            f"The DID {did} has no role on {network}, and the agency has no endorser there. "
+            "Ask the network's operator to make the DID an endorser.",
         )
-    return submit(network, author, [author, second], build, *arguments)
+    return submit_transaction(network, author, [author, endorser], build, *arguments)
 
 
-def submit(
+def submit_transaction(
     network: Network,
     author: Author,
     signers: list[Author],
     build: Callable[..., Request],
     *arguments: Any,
 ) -> Receipt:
-    """Never in a transaction of the database, which cannot take back what a ledger took."""
+    """Sign and submit. The first signer is the author, a second one the endorser.
+
+    Never inside a database transaction: its rollback cannot undo a write to the
+    ledger.
+    """
     if connection.in_atomic_block:
-        raise RuntimeError("a ledger is written to outside of transactions")
+        raise RuntimeError("no write to a ledger inside a transaction")
     try:
         request = build(author.did, *arguments)
     except VdrError as error:
-        raise pool.refused(network, error) from None
-    if agreement := reads.agreement(network):
+        raise pool.refused_error(network, error) from None
+    if agreement := reads.fetch_agreement(network):
         request.set_txn_author_agreement_acceptance(
-            acceptance(network, author, agreement)
+            agreement_acceptance(network, author, agreement)
         )
     if len(signers) > 1:
         request.set_endorser(signers[1].did)
-    sign(request, signers)
+    add_signatures(request, signers)
     answer = pool.send(network, request, is_write=True)["txnMetadata"]
     faults.fault_point("ledger-written")
     return Receipt(answer["seqNo"], answer["txnTime"])
 
 
-def sign(request: Request, signers: list[Author]) -> None:
+def add_signatures(request: Request, signers: list[Author]) -> None:
     for signer in signers:
         signature = keys.sign(signer.seed, request.signature_input)
         if len(signers) == 1:
@@ -116,16 +125,19 @@ def sign(request: Request, signers: list[Author]) -> None:
             request.set_multi_signature(signer.did, signature)
 
 
-def acceptance(network: Network, author: Author, agreement: Agreement) -> str:
-    """What a transaction must carry. 409 `agreement_not_accepted`."""
+def agreement_acceptance(network: Network, author: Author, agreement: Agreement) -> str:
+    """The acceptance that a transaction must carry. 409 `agreement_not_accepted`."""
     rows = AgreementAcceptance.objects.filter(
         network=network, tenant_id=author.tenant_id
     )
     row = rows.filter(digest=agreement.digest).first()
     if row is None:
-        who, how = "you have", f"PUT /common/networks/{network.pk}/txnAuthorAgreement"
         if author.tenant_id is None:
-            who, how = "the agency has", f"`manage.py accept_agreement {network.pk}`"
+            who = "the agency has"
+            how = f"`manage.py accept_agreement {network.pk}`"
+        else:
+            who = "you have"
+            how = f"PUT /common/networks/{network.pk}/txnAuthorAgreement"
         raise Conflict(
             "agreement_not_accepted",
             f"{network} takes nothing before {who} accepted its transaction author agreement, "

@@ -28,12 +28,12 @@ def alone(monkeypatch):
     monkeypatch.setattr(sys, "_current_frames", without_others)
     monkeypatch.setattr(bindings, "CALLBACKS", {})
     monkeypatch.setattr(pool, "_pools", [])
-    assert pool.has_left()
+    assert pool.library_has_stopped()
 
 
 def test_a_call_that_the_library_will_answer_yet_is_waited_for(monkeypatch):
     bindings.CALLBACKS["asked"] = "callback"
-    assert not pool.has_left()
+    assert not pool.library_has_stopped()
 
 
 def test_a_thread_of_the_library_that_is_in_our_code_is_waited_for():
@@ -44,8 +44,8 @@ def test_a_thread_of_the_library_that_is_in_our_code_is_waited_for():
         may_leave.wait(10)
 
     _thread.start_new_thread(callback, ())
-    assert inside.wait(10) and not pool.has_left()
+    assert inside.wait(10) and not pool.library_has_stopped()
     may_leave.set()
     end = time.monotonic() + 10
-    while not pool.has_left():
+    while not pool.library_has_stopped():
         assert time.monotonic() < end

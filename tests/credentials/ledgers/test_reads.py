@@ -13,7 +13,9 @@ def answers(monkeypatch):
     """Says what the ledger answers next."""
 
     def answer(data):
-        monkeypatch.setattr(reads, "ask", lambda *asked: {"data": data, "seqNo": 7})
+        monkeypatch.setattr(
+            reads, "send_read", lambda *asked: {"data": data, "seqNo": 7}
+        )
 
     return answer
 
@@ -31,12 +33,12 @@ def test_a_registry_is_as_large_as_its_tails_file_may_be(
 ):
     settings.MAX_PLACES = 10
     answers(registry_of(places))
-    assert bool(reads.registry(None, REGISTRY_ID)) is is_found
+    assert bool(reads.fetch_registry(None, REGISTRY_ID)) is is_found
 
 
 def test_a_list_changes_no_place_that_its_registry_has_not(answers):
     newest = {"value": {"accum": "1 0"}, "txnTime": 9}
     answers({"value": {"issued": [], "revoked": [2, 4, -1, 10**9], "accum_to": newest}})
     registry = {"issuerId": ISSUER, **registry_of(3)}
-    found = reads.status_list(None, REGISTRY_ID, registry, 9)
+    found = reads.fetch_status_list(None, REGISTRY_ID, registry, 9)
     assert found["revocationList"] == [0, 0, 1, 0]

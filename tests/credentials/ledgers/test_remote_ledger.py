@@ -10,7 +10,7 @@ from agency.core import network_reads
 from agency.core.errors import Unavailable
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool
-from credentials.ledgers.local import published
+from credentials.ledgers.local import published_body
 from credentials.models import PublishedObject
 from tenants.models import Network
 from tests.support import queues, remote_ledger
@@ -76,7 +76,7 @@ def test_what_was_accepted_already_is_refused_without_asking(
     ledger.kinds()
     path = f"/credentials/{alice.newest('credentials')['credentialId']}"
     PublishedObject.objects.filter(network="far").delete()
-    published.cache_clear()
+    published_body.cache_clear()
     assert_error(error_of(alice.post, path), 409, "wrong_state")
     assert ledger.kinds() == set()
 
@@ -159,7 +159,7 @@ def test_an_unknown_definition_is_asked_for_each_time(faber, badge, alice, ledge
 def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch):
     definition = faber.defines(*VALUES)
     alice = remote_ledger.moved(faber).hosts()
-    monkeypatch.setattr(IndyLedger, "_keep", lambda *found: None)
+    monkeypatch.setattr(IndyLedger, "_store_copy", lambda *found: None)
     alice.receives(faber, definition, VALUES)
     assert (
         alice.newest("credentials")["state"]
