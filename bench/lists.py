@@ -109,16 +109,16 @@ class PlainVerification(serializers.ModelSerializer):
         )  # fmt: skip
 
     def get_proof(self, row):
-        return row.shown_proof()
+        return row.unsealed_proof()
 
     def get_checks(self, row):
-        return row.shown_checks()
+        return row.unsealed_checks()
 
     def get_policy(self, row):
-        return row.shown_policy()
+        return row.unsealed_policy()
 
     def get_proposal(self, row):
-        return row.shown_proposal()
+        return row.unsealed_proposal()
 
 
 LISTS = {

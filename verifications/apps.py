@@ -5,4 +5,5 @@ class VerificationsConfig(AppConfig):
     name = "verifications"
 
     def ready(self) -> None:
-        from verifications.present_proof import handlers  # noqa: F401 (registers them)
+        # Importing them registers their message handlers.
+        from verifications.present_proof import handlers, prover, verifier  # noqa: F401

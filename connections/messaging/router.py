@@ -4,13 +4,14 @@ The router stands below the models, so it says `Any` where it means a Connection
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from agency.core.errors import PeerError
 from connections.didcomm.message import Message
 
 Connection = Any
-Handler = Callable[[Connection, Message], None]
+Handler = Callable[[Connection, Message], object]
+AnyHandler = TypeVar("AnyHandler", bound=Handler)
 EndHandler = Callable[[Connection], None]
 MergeHandler = Callable[[Connection, Connection], None]
 _handlers: dict[str, Handler] = {}
@@ -19,7 +20,7 @@ _end_handlers: list[EndHandler] = []
 _merge_handlers: list[MergeHandler] = []
 
 
-def handles(kind: str, *minors: str) -> Callable[[Handler], Handler]:
+def handles(kind: str, *minors: str) -> Callable[[AnyHandler], AnyHandler]:
     """Register a function `(connection, message)` for a type like `connections/1.0/request`.
 
     It gets every minor version of the message. We say that we speak the versions of `kind` and
@@ -29,7 +30,7 @@ def handles(kind: str, *minors: str) -> Callable[[Handler], Handler]:
     name, version = message.protocol
     family = message.family
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: AnyHandler) -> AnyHandler:
         if family in _handlers:
             raise RuntimeError(f"{family} has two handlers")
         _handlers[family] = handler

@@ -13,6 +13,7 @@ from credentials.models import Credential
 from tests.support import queues, walks
 from tests.support.races import at_once, error_codes, transitions
 from verifications.models import Verification
+from verifications.present_proof import prover
 
 N = 8
 
@@ -120,7 +121,7 @@ def test_issue_and_decline_have_one_winner(walk):
 
 def test_one_of_many_answers_to_a_proof_request_wins(walk):
     row = walks.verification(walk, "prover", "Requested")
-    one_wins(transitions(row, *["auto_select"] * N))
+    one_wins(transitions(row, *[prover.auto_select] * N))
     assert sent("present-proof/1.0/presentation") == 1
     assert sent("present-proof/1.0/problem-report") == 1, (
         "one verdict: nothing was shown"
@@ -129,14 +130,14 @@ def test_one_of_many_answers_to_a_proof_request_wins(walk):
 
 def test_the_race_of_answers_is_lost_by_check_then_save(walk, monkeypatch):
     row = walks.verification(walk, "prover", "Requested")
-    monkeypatch.setattr("verifications.models.move", check_then_save)
+    monkeypatch.setattr("verifications.present_proof.prover.move", check_then_save)
     with pytest.raises(AssertionError):
-        one_wins(transitions(row, *["auto_select"] * N))
+        one_wins(transitions(row, *[prover.auto_select] * N))
 
 
 def test_answer_and_decline_have_one_winner(walk):
     row = walks.verification(walk, "prover", "Requested")
-    one_wins(transitions(row, "auto_select", "decline"))
+    one_wins(transitions(row, prover.auto_select, "decline"))
     answered = sent("present-proof/1.0/presentation")
     states = set(Verification.objects.values_list("state", flat=True))
     assert states == ({"Accepted"} if answered else {"Rejected"})

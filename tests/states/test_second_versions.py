@@ -1,5 +1,7 @@
 """The races of issuing and proving once more, in version 2.0 of both protocols."""
 
+from functools import partial
+
 import pytest
 
 from connections.models import Connection, OutboundMessage
@@ -7,6 +9,7 @@ from credentials.models import Credential
 from tests.support import walks
 from tests.support.races import error_codes, transitions
 from verifications.models import Verification
+from verifications.present_proof import prover
 
 N = 8
 
@@ -44,7 +47,7 @@ def sent(kind):
             walks.verification,
             "prover",
             "Requested",
-            "auto_select",
+            prover.auto_select,
             "present-proof/2.0/presentation",
         ),
     ],
@@ -59,7 +62,7 @@ def test_of_many_at_once_one_wins(walk, make, role, state, step, kind):
     "make, role, state, step",
     [
         (walks.credential, "issuer", "Requested", "issue"),
-        (walks.verification, "prover", "Requested", "auto_select"),
+        (walks.verification, "prover", "Requested", prover.auto_select),
     ],
 )
 def test_a_step_and_a_decline_at_once_have_one_winner(walk, make, role, state, step):
@@ -83,6 +86,6 @@ def test_a_finished_issuance_refuses_each_step(walk, role, state):
 )
 def test_a_finished_proof_refuses_each_step(walk, role, state):
     row = walks.verification(walk, role, state)
-    for step in (row.auto_select, row.decline):
+    for step in (partial(prover.auto_select, row), row.decline):
         walks.refuses(step)
     assert Verification.objects.filter(wire_version="2.0").count() == 2

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from tests.support import walks
 from verifications.models import Verification
-from verifications.present_proof import messages
+from verifications.present_proof import handlers, messages, prover, verifier
 
 EMPTY = {"proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}}}
 
@@ -18,23 +18,24 @@ def walk(faber, monkeypatch):
 
 
 def submit(row):
-    row.submit([])
+    prover.submit_selections(row, [])
 
 
 def receive_presentation(row):
     body = messages.presentation(EMPTY, row.thread_id, row.wire)
-    row.receive_presentation(walks.received(body))
+    verifier.receive_presentation(row, walks.received(body))
 
 
 def receive_problem(row):
-    row.receive_problem("too-late")
+    body = messages.problem("too-late", "Too late.", row.thread_id, row.wire)
+    handlers.receive_problem(row, walks.received(body))
 
 
 def receive_ack(row):
-    row.receive_ack(True)
+    prover.receive_ack(row, walks.received(messages.ack(row.thread_id, row.wire)))
 
 
-DECLINE, AUTO, ACK = Verification.decline, Verification.auto_select, receive_ack
+DECLINE, AUTO, ACK = Verification.decline, prover.auto_select, receive_ack
 
 
 REFUSED = {  # the transitions that do not start from this state of this side
@@ -82,7 +83,7 @@ def test_what_comes_after_the_verdict_changes_nothing(walk, transition, role, st
 
 def test_a_report_before_the_verdict_means_not_valid(walk):
     row = walk.asks()["prover"]
-    walk.stops_after(1, lambda: row.auto_select())
+    walk.stops_after(1, lambda: prover.auto_select(row))
     row = walks.arrived(row, "Accepted")
     with transaction.atomic():
         receive_problem(row)

@@ -11,6 +11,7 @@ from connections.protocols import connections_1_0
 from credentials import revocation
 from credentials.models import Credential
 from verifications.models import Verification
+from verifications.present_proof import prover
 from wallets import keys
 from wallets.models import Key
 
@@ -96,11 +97,11 @@ def issue(issuer):
 
 def verification(walk, role, state):
     row = walk.asks()[role]
-    prover = Verification.objects.get(role="prover")
+    other = Verification.objects.get(role="prover")
     if state == "Accepted":
-        prover.auto_select()
+        prover.auto_select(other)
     if state == "Rejected":
-        prover.decline()
+        other.decline()
     if state == "Proposed":
         Verification.objects.filter(pk=row.pk).update(state=state)
     return arrived(row, state)

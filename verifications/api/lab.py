@@ -13,9 +13,10 @@ from agency.api.views import View, get_or_404
 from credentials.api.serializers import values_field
 from credentials.ledgers import ledger_of
 from verifications.api.serializers import VerificationPolicyParameters
-from verifications.models import VerificationPolicy, integers_of
-from verifications.policy_lab.lint import Finding, lint
-from verifications.policy_lab.trial import REASONS, Trial, try_on
+from verifications.models import VerificationPolicy
+from verifications.policy_lab.lint import Finding, lint_policy
+from verifications.policy_lab.trial import REASONS, Trial, try_policy
+from verifications.present_proof.requests import declared_integers
 from verifications.proofs import proof_policy
 
 MAX_SAMPLES = 20
@@ -136,14 +137,14 @@ class PolicyTrials(View):
         body = self.parse_body(PolicyTrialParameters)
         wanted, samples = self.policy(body), body.get("credentials", [])
         registry, now = ledger_of(self.tenant.network), int(time.time())
-        integers = integers_of(wanted, self.tenant.pk)
-        tried = try_on(wanted, samples, registry, now, integers)
+        integers = declared_integers(wanted, self.tenant.pk)
+        tried = try_policy(wanted, samples, registry, now, integers)
         return self.to_response(
-            PolicyTrialContract, (tried, lint(wanted, tried, registry, now))
+            PolicyTrialContract, (tried, lint_policy(wanted, tried, registry, now))
         )
 
     def policy(self, body: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in body:
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
-            return get_or_404(rows, body["policyId"]).shown()
+            return get_or_404(rows, body["policyId"]).unsealed_body()
         return proof_policy.normalise(self.parse_body(VerificationPolicyParameters))

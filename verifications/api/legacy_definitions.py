@@ -138,7 +138,7 @@ class VerificationDefinitionContract(Contract):
     proofRequest = ProofRequest(help_text=BOTH)
 
     def to_representation(self, policy: VerificationPolicy) -> dict[str, Any]:
-        shown = legacy_requests.from_policy(policy.shown())
+        shown = legacy_requests.from_policy(policy.unsealed_body())
         return {"id": str(policy.pk), "proofRequest": shown}
 
 
@@ -197,5 +197,7 @@ class OldVerifications(Verifications):
         body = self.parse_body(VerificationParameters)
         policy = self.get_policy(body["verificationDefinitionId"])
         if "connectionId" in body:
-            return self.send_request(body["connectionId"], policy.shown(), policy.pk)
-        return self.share_request(policy.shown(), policy.pk)
+            return self.send_request(
+                body["connectionId"], policy.unsealed_body(), policy.pk
+            )
+        return self.share_request(policy.unsealed_body(), policy.pk)

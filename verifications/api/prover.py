@@ -23,7 +23,7 @@ from verifications.api.serializers import (
     WalletVerificationQuery,
 )
 from verifications.models import Verification
-from verifications.present_proof import messages
+from verifications.present_proof import messages, prover
 from verifications.proofs import proof_policy
 
 
@@ -61,7 +61,7 @@ class WalletVerifications(WalletExchangeView):
     def propose(self, request, walletId, connectionId):
         connection = self.get_connection(connectionId)
         body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
-        proposed = self.perform(Verification.propose, connection, body)
+        proposed = self.perform(prover.send_proposal, connection, body)
         return self.exchange_response(proposed.pk)
 
     @operation(
@@ -76,7 +76,7 @@ class WalletVerifications(WalletExchangeView):
     )
     def available(self, request, walletId, verificationId):
         return self.available_response(
-            self.get_with_parties(verificationId).available()
+            prover.find_available(self.get_with_parties(verificationId))
         )
 
     def available_response(self, available):
@@ -102,7 +102,9 @@ class WalletVerifications(WalletExchangeView):
     def available_for_data(self, request, walletId):
         wallet = self.wallet
         return self.available_response(
-            Verification.look_at(wallet, self.parse_request()).available()
+            prover.find_available(
+                prover.preview_shared_request(wallet, self.parse_request())
+            )
         )
 
     @operation(
@@ -115,7 +117,7 @@ class WalletVerifications(WalletExchangeView):
         return self.answer_shared(wallet, self.parse_request())
 
     def answer_shared(self, *given):
-        verification = self.perform(Verification.answer_shared, *given)
+        verification = self.perform(prover.answer_shared_request, *given)
         connectionless.require_first_responder(verification.connection, verification)
         return Response()
 
@@ -137,7 +139,7 @@ class WalletVerifications(WalletExchangeView):
     @operation("submitVerificationAutoSelect")
     @heavy
     def auto_select(self, request, walletId, verificationId):
-        self.perform(self.get_with_parties(verificationId).auto_select)
+        self.perform(prover.auto_select, self.get_with_parties(verificationId))
         return Response()
 
     @operation(
@@ -152,7 +154,7 @@ class WalletVerifications(WalletExchangeView):
         self.name_ignored_members(serializer)
         serializer.is_valid(raise_exception=True)
         verification = self.get_with_parties(verificationId)
-        self.perform(verification.submit, serializer.validated_data)
+        self.perform(prover.submit_selections, verification, serializer.validated_data)
         return Response()
 
     @operation("declineVerification")

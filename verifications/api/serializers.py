@@ -100,7 +100,7 @@ class VerificationPolicyContract(VerificationPolicyParameters):
     policyId = serializers.CharField()
 
     def to_representation(self, policy):
-        return {"policyId": str(policy.pk), **policy.shown()}
+        return {"policyId": str(policy.pk), **policy.unsealed_body()}
 
 
 class ProofAttribute(serializers.Serializer):
@@ -184,16 +184,16 @@ class VerificationContract(Contract):
         return listed_id(verification.connection)
 
     def get_proof(self, verification):
-        return verification.shown_proof()
+        return verification.unsealed_proof()
 
     def get_checks(self, verification):
-        return verification.shown_checks()
+        return verification.unsealed_checks()
 
     def get_policy(self, verification):
-        return verification.shown_policy()
+        return verification.unsealed_policy()
 
     def get_proposal(self, verification):
-        return verification.shown_proposal()
+        return verification.unsealed_proposal()
 
     def get_verificationRequestData(self, verification):
         connection = verification.connection
@@ -214,7 +214,7 @@ class VerificationResult(Contract):
         return bool(verification.is_valid)
 
     def get_proof(self, verification):
-        return verification.shown_proof()
+        return verification.unsealed_proof()
 
 
 class PolicyIdField(serializers.CharField):

@@ -21,6 +21,7 @@ from verifications.api.serializers import (
     as_uuid,
 )
 from verifications.models import Verification, VerificationPolicy
+from verifications.present_proof import verifier
 from verifications.proofs import proof_policy
 
 
@@ -34,18 +35,18 @@ class Verifications(ExchangeView):
 
     def send_request(self, connection_id, body, policy_id=None):
         connection = self.get_connection(connection_id)
-        sent = self.perform(Verification.send, connection, body, policy_id)
+        sent = self.perform(verifier.send_request, connection, body, policy_id)
         return self.exchange_response(sent.pk)
 
     def share_request(self, body, policy_id=None, terms=None):
         wallet = organization_wallet(self.tenant)
-        send = partial(Verification.send_by_link, wallet, body, policy_id, terms)
+        send = partial(verifier.send_request_by_link, wallet, body, policy_id, terms)
         return self.exchange_response(self.perform(send).pk)
 
     @operation("sendVerificationFromPolicy", response=VerificationContract)
     def send_policy(self, request, policyId, connectionId):
         stored = self.get_policy(policyId)
-        return self.send_request(connectionId, stored.shown(), stored.pk)
+        return self.send_request(connectionId, stored.unsealed_body(), stored.pk)
 
     @operation(
         "sendVerificationFromParameters",
@@ -77,11 +78,11 @@ class Verifications(ExchangeView):
         )
         proposed = proposals.filter(pk=as_uuid(policy_id)).first()
         if proposed:
-            proposed.answer()
+            verifier.answer_proposal(proposed)
         else:
             stored = self.get_policy(policy_id)
             proposed = newest_proposal(proposals)
-            proposed.answer(stored.shown(), stored.pk)
+            verifier.answer_proposal(proposed, stored.unsealed_body(), stored.pk)
         return proposed
 
     @operation(
@@ -92,7 +93,9 @@ class Verifications(ExchangeView):
     def share_policy(self, request, policyId):
         given = self.parse_body(ExchangeLinkParameters)
         stored = self.get_policy(policyId)
-        return self.share_request(stored.shown(), stored.pk, out_of_band_options(given))
+        return self.share_request(
+            stored.unsealed_body(), stored.pk, out_of_band_options(given)
+        )
 
     @operation(
         "createVerificationFromParameters",

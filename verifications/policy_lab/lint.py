@@ -1,15 +1,19 @@
 """What a policy asks for and its author may not have meant (docs/verification.md).
 
-Each rule is named as its code. It yields (path, sentence): the path as in the policy's JSON.
+Each rule has the name of its code. It yields (path, sentence): the path as in the policy's JSON.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from verifications.policy_lab import readings
+from verifications.attribute_meaning import (
+    could_mean_policy_name,
+    means_policy_name,
+    resolve_attributes,
+)
 from verifications.policy_lab.trial import Trial
 from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import (
@@ -21,14 +25,14 @@ from verifications.proofs.request_building import holds_integers_only, needs_bou
 from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
 from wallets.anoncreds import common_view
 
-OLD = timedelta(days=1)
+OLD_VALID_AT = timedelta(days=1)
 MAX_LOOKUPS = 100
 REQUIREMENT = "revocationRequirement"
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
-_PRIVATE = re.compile(r"birth|salary|income")
-_END = re.compile(r"valid|until|expir")
+_PRIVATE_NAME = re.compile(r"birth|salary|income")
 _PRIVATE_WORDS = {"age", "dob", "born"}
+_EXPIRY_NAME = re.compile(r"valid|until|expir")
 
 
 class Finding(NamedTuple):
@@ -39,20 +43,22 @@ class Finding(NamedTuple):
     message: str
 
 
-Found = Iterator[tuple[str, str]]
+Findings = Iterator[tuple[str, str]]
 
 
-class Case:
+class Review:
     """A normalised policy, how the samples did, and what the network knows.
 
-    given: as written. policy: as it is asked, see `readings`.
+    written_policy: as its author wrote it. policy: as it is asked, see `attribute_meaning`.
     """
 
-    def __init__(self, policy: dict, trial: Trial, registry: LedgerReader, now: int):
-        self.given = policy
-        self.policy = readings.resolved(policy, registry)
+    def __init__(
+        self, policy: dict[str, Any], trial: Trial, ledger: LedgerReader, now: int
+    ):
+        self.written_policy = policy
+        self.policy = resolve_attributes(policy, ledger)
         self.trial = trial
-        self.registry = registry
+        self.ledger = ledger
         self.now = now
 
     @cached_property
@@ -68,269 +74,306 @@ class Case:
     def restrictions(self) -> list[tuple[str, dict, dict]]:
         """Each restriction with its path and its item."""
         return [
-            (f"{path}.restrictions[{index}]", item, one)
+            (f"{path}.restrictions[{index}]", item, restriction)
             for path, item in self.items
-            for index, one in enumerate(item.get("restrictions", []))
+            for index, restriction in enumerate(item.get("restrictions", []))
         ]
 
     @cached_property
-    def comparisons(self) -> list[tuple[str, dict]]:
+    def text_comparisons(self) -> list[tuple[str, dict]]:
         """Each predicate that a text can meet, with its path."""
-        types = LOWER_BOUND_TYPES
-        return [one for one in self.items if one[1].get("predicateType") in types]
+        return [
+            (path, item)
+            for path, item in self.items
+            if item.get("predicateType") in LOWER_BOUND_TYPES
+        ]
 
     @cached_property
     def asks_for_non_revocation(self) -> bool:
-        return (
-            proof_policy.is_judged_at_receipt(self.policy)
-            or proof_policy.valid_at(self.policy) is not None
-        )
+        if proof_policy.is_judged_at_receipt(self.policy):
+            return True
+        return proof_policy.valid_at(self.policy) is not None
 
     @cached_property
     def definitions(self) -> dict[str, dict | None]:
-        """Those that are named, by id: the first MAX_LOOKUPS, and those of the samples."""
-        named = [one.get("credentialDefinitionId") for _, _, one in self.restrictions]
-        named = list(dict.fromkeys(name for name in named if name))[:MAX_LOOKUPS]
+        """The definitions named, by id: the first MAX_LOOKUPS, and those of the samples."""
         tried = [
-            one.definition_id
-            for one in self.trial.candidates
-            if one and one.definition_id
+            candidate.definition_id
+            for candidate in self.trial.candidates
+            if candidate and candidate.definition_id
         ]
-        return {name: self.registry.definition(name) for name in [*named, *tried]}
+        definition_ids = [*self._named_ids("credentialDefinitionId"), *tried]
+        return {name: self.ledger.definition(name) for name in definition_ids}
 
     @cached_property
     def schemas(self) -> dict[str, dict | None]:
-        """Those that are named, the first MAX_LOOKUPS, and those of the definitions."""
-        named = [one.get("schemaId") for _, _, one in self.restrictions]
-        named = list(dict.fromkeys(name for name in named if name))[:MAX_LOOKUPS]
+        """The schemas named, by id: the first MAX_LOOKUPS, and those of the definitions."""
         known = [one["schemaId"] for one in self.definitions.values() if one]
-        return {name: self.registry.schema(name) for name in [*named, *known]}
+        schema_ids = [*self._named_ids("schemaId"), *known]
+        return {name: self.ledger.schema(name) for name in schema_ids}
+
+    def _named_ids(self, field: str) -> list[str]:
+        names = [restriction.get(field) for _, _, restriction in self.restrictions]
+        return list(dict.fromkeys(name for name in names if name))[:MAX_LOOKUPS]
 
     def facts(self, restriction: dict) -> dict[str, str]:
         """What the network says of every credential that a restriction allows."""
-        name = restriction.get("credentialDefinitionId", "")
-        definition = self.definitions.get(name)
-        schema_id = (
-            definition["schemaId"] if definition else restriction.get("schemaId", "")
-        )
+        definition_id = restriction.get("credentialDefinitionId", "")
+        definition = self.definitions.get(definition_id)
+        schema_id = restriction.get("schemaId", "")
+        if definition:
+            schema_id = definition["schemaId"]
         schema = self.schemas.get(schema_id)
-        if definition and schema:
-            return credential_facts(name, definition, schema)
-        return schema_facts(schema_id, schema) if schema else {}
+        if schema is None:
+            return {}
+        if definition:
+            return credential_facts(definition_id, definition, schema)
+        return schema_facts(schema_id, schema)
 
-    def reasons(self, item: dict) -> list[str | None]:
-        """What kept each sample from satisfying this item."""
+    def refusals(self, item: dict) -> list[str | None]:
+        """Why each sample does not satisfy this item."""
         names = [one.policy_name for one in self.trial.items]
         return self.trial.refusals[names.index(item["policyName"])]
 
-    def fitting(self, item: dict) -> list[Candidate]:
+    def fitting_samples(self, item: dict) -> list[Candidate]:
         """The samples that satisfy this item."""
-        pairs = zip(self.trial.candidates, self.reasons(item), strict=True)
-        return [one for one, reason in pairs if one and reason is None]
+        pairs = zip(self.trial.candidates, self.refusals(item), strict=True)
+        return [
+            candidate
+            for candidate, refusal in pairs
+            if candidate is not None and refusal is None
+        ]
+
+    def is_revocable(self, definition_id: str | None) -> bool:
+        """Whether the network says that credentials of this definition can be revoked."""
+        definition = self.definitions.get(definition_id or "")
+        return (
+            definition is not None and definition["value"].get("revocation") is not None
+        )
+
+    def allows_revocable(self) -> bool:
+        """Whether a definition that is named, or that of a fitting sample, is revocable."""
+        definition_ids = {
+            restriction.get("credentialDefinitionId")
+            for _, _, restriction in self.restrictions
+        }
+        for _, item in self.items:
+            definition_ids |= {one.definition_id for one in self.fitting_samples(item)}
+        return any(self.is_revocable(name) for name in definition_ids)
 
 
-def no_restriction(case: Case) -> Found:
-    for path, item in case.items:
+def no_restriction(review: Review) -> Findings:
+    for path, item in review.items:
         if not item.get("restrictions"):
-            yield (
-                path,
-                "Anybody's credential passes: restrict the issuer or the definition.",
+            message = (
+                "Anybody's credential passes: restrict the issuer or the definition."
             )
-
-
-def no_issuer(case: Case) -> Found:
-    for path, _, restriction in case.restrictions:
-        if not restriction.keys() & {"issuerDid", "credentialDefinitionId"}:
-            message = "Anybody can issue such a credential: name issuerDid or a definition too."
             yield path, message
 
 
-def unknown_definition(case: Case) -> Found:
-    for path, _, restriction in case.restrictions:
-        name = restriction.get("credentialDefinitionId")
-        if name in case.definitions and not case.definitions[name]:
-            yield (
-                f"{path}.credentialDefinitionId",
-                "The network has no such definition.",
+def no_issuer(review: Review) -> Findings:
+    for path, _, restriction in review.restrictions:
+        if not restriction.keys() & {"issuerDid", "credentialDefinitionId"}:
+            message = (
+                "Anybody can issue such a credential: name issuerDid or a definition "
+                "too."
             )
+            yield path, message
 
 
-def unknown_schema(case: Case) -> Found:
-    for path, _, restriction in case.restrictions:
+def unknown_definition(review: Review) -> Findings:
+    for path, _, restriction in review.restrictions:
+        name = restriction.get("credentialDefinitionId")
+        if name in review.definitions and not review.definitions[name]:
+            message = "The network has no such definition."
+            yield f"{path}.credentialDefinitionId", message
+
+
+def unknown_schema(review: Review) -> Findings:
+    for path, _, restriction in review.restrictions:
         name = restriction.get("schemaId")
-        if name in case.schemas and not case.schemas[name]:
+        if name in review.schemas and not review.schemas[name]:
             yield f"{path}.schemaId", "The network has no such schema."
 
 
-def restriction_never_met(case: Case) -> Found:
-    for path, _, restriction in case.restrictions:
-        facts = case.facts(restriction)
+def restriction_never_met(review: Review) -> Findings:
+    for path, _, restriction in review.restrictions:
+        facts = review.facts(restriction)
         wrong = [
-            f for f, text in restriction.items() if f in facts and facts[f] != text
+            field
+            for field, text in restriction.items()
+            if field in facts and facts[field] != text
         ]
         if wrong:
             message = (
                 "No credential is all of this; by the network this member is wrong: "
             )
-            yield path, message + ", ".join(wrong) + "."
+            yield path, f"{message}{', '.join(wrong)}."
 
 
-def attribute_not_in_schema(case: Case) -> Found:
-    for path, item, restriction in case.restrictions:
-        schema = case.schemas.get(case.facts(restriction).get("schemaId", ""))
-        labels = set(map(common_view, schema["attrNames"])) if schema else set()
-        missing = [
-            one for one in _names(item, restriction) if common_view(one) not in labels
-        ]
-        if schema and missing:
+def attribute_not_in_schema(review: Review) -> Findings:
+    for path, item, restriction in review.restrictions:
+        schema_id = review.facts(restriction).get("schemaId", "")
+        schema = review.schemas.get(schema_id)
+        if not schema:
+            continue
+        needed = item.get("attributeNames") or [item["attributeName"]]
+        if required := restriction.get("value"):
+            needed = [*needed, required["attributeName"]]
+        labels = set(map(common_view, schema["attrNames"]))
+        missing = [name for name in needed if common_view(name) not in labels]
+        if missing:
             yield path, f"Its credentials do not have: {', '.join(missing)}."
 
 
-def two_readings(case: Case) -> Found:
-    for index, item in enumerate(case.given["attributes"]):
-        name, names = item["policyName"], ", ".join(item["attributeNames"])
-        if readings.is_literal(item, case.registry):
-            message = f"{name!r} is asked for, and {names} taken as the name shown for it: the "
-            yield (
-                f"attributes[{index}]",
-                message + "credentials have the one and not the other.",
+def two_readings(review: Review) -> Findings:
+    for index, item in enumerate(review.written_policy["attributes"]):
+        path = f"attributes[{index}]"
+        name = item["policyName"]
+        names = ", ".join(item["attributeNames"])
+        if means_policy_name(item, review.ledger):
+            message = (
+                f"{name!r} is asked for, and {names} taken as the name shown for it: "
+                "the credentials have the one and not the other."
             )
-        elif readings.could_be_literal(item, case.registry):
+            yield path, message
+        elif could_mean_policy_name(item, review.ledger):
             message = (
                 f"{names} is asked for. The credentials have {name!r} too, which the "
+                "interface's specification would ask for."
             )
-            yield (
-                f"attributes[{index}]",
-                message + "interface's specification would ask for.",
-            )
+            yield path, message
 
 
-def predicate_on_text(case: Case) -> Found:
-    for path, item in case.items:
-        if "not_a_number" in case.reasons(item):
+def predicate_on_text(review: Review) -> Findings:
+    for path, item in review.items:
+        if "not_a_number" in review.refusals(item):
             yield path, "A sample holds text here, and text cannot be compared."
 
 
-def text_satisfies(case: Case) -> Found:
-    for path, item in case.comparisons:
-        bounded = needs_bound(item, case.trial.integers)
-        if not bounded and not holds_integers_only(item, case.trial.integers):
-            message = "Any text meets this comparison. Leave allowText out, take a threshold of 0"
-            yield (
-                path,
-                f"{message} or more, or name only definitions that declare an integer.",
+def text_satisfies(review: Review) -> Findings:
+    integers = review.trial.integer_attributes
+    for path, item in review.text_comparisons:
+        if not needs_bound(item, integers) and not holds_integers_only(item, integers):
+            message = (
+                "Any text meets this comparison. Leave allowText out, take a threshold "
+                "of 0 or more, or name only definitions that declare an integer."
             )
+            yield path, message
 
 
-def integer_not_declared(case: Case) -> Found:
-    for path, item in case.comparisons:
-        if needs_bound(item, case.trial.integers):
-            message = "A text would meet this comparison, so <= 2147483647 is asked as well, which"
-            message += " costs a second proof of a range. None is needed where each restriction"
-            yield (
-                path,
-                f"{message} names a definition made here that declares an integer.",
+def integer_not_declared(review: Review) -> Findings:
+    for path, item in review.text_comparisons:
+        if needs_bound(item, review.trial.integer_attributes):
+            message = (
+                "A text would meet this comparison, so <= 2147483647 is asked as well, "
+                "which costs a second proof of a range. None is needed where each "
+                "restriction names a definition made here that declares an integer."
             )
+            yield path, message
 
 
-def equality_predicate(case: Case) -> Found:
-    for path, item in case.items:
+def equality_predicate(review: Review) -> Findings:
+    for path, item in review.items:
         if item.get("predicateType") == "==":
             message = (
-                "This tells the value as much as showing it, for two proofs of a range."
+                "This tells the value as much as showing it, for two proofs of a range. "
+                "Reveal the attribute, or require the value in a restriction."
             )
-            yield (
-                path,
-                f"{message} Reveal the attribute, or require the value in a restriction.",
-            )
+            yield path, message
 
 
-def compared_and_revealed(case: Case) -> Found:
+def compared_and_revealed(review: Review) -> Findings:
     shown = [
         (common_view(name), item.get("restrictions"))
-        for _, item in case.items
+        for _, item in review.items
         for name in item.get("attributeNames", [])
     ]
-    for path, item in case.items:
+    for path, item in review.items:
         label = common_view(item.get("attributeName", ""))
         if (label, item.get("restrictions")) in shown:
-            yield (
-                path,
-                "The policy shows this attribute too; the comparison hides nothing.",
+            message = (
+                "The policy shows this attribute too; the comparison hides nothing."
             )
+            yield path, message
 
 
-def revealed_number(case: Case) -> Found:
-    for path, item in case.items:
-        wanted = {
-            common_view(one["value"]["attributeName"])
-            for one in item.get("restrictions", [])
-            if "value" in one
+def revealed_number(review: Review) -> Findings:
+    for path, item in review.items:
+        # A value that a restriction requires is known to the verifier anyway.
+        required = {
+            common_view(restriction["value"]["attributeName"])
+            for restriction in item.get("restrictions", [])
+            if "value" in restriction
         }
         for name in item.get("attributeNames", []):
-            if common_view(name) not in wanted and _may_be_compared(case, item, name):
+            if common_view(name) in required:
+                continue
+            if _is_private_name(name) or any(
+                comparable_number(sample, name) is not None
+                for sample in review.fitting_samples(item)
+            ):
                 message = (
                     f"{name!r} is shown. If a comparison will do, ask for a predicate."
                 )
                 yield path, message
 
 
-def no_revocation_requirement(case: Case) -> Found:
-    names = [one.get("credentialDefinitionId") for _, _, one in case.restrictions]
-    names += [one.definition_id for _, item in case.items for one in case.fitting(item)]
-    if not case.asks_for_non_revocation and any(
-        _is_revocable(case, name) for name in names
-    ):
-        yield REQUIREMENT, "Revoked credentials pass, and some of these can be revoked."
+def no_revocation_requirement(review: Review) -> Findings:
+    if not review.asks_for_non_revocation and review.allows_revocable():
+        message = "Revoked credentials pass, and some of these can be revoked."
+        yield REQUIREMENT, message
 
 
-def non_revocation_alone(case: Case) -> Found:
-    named = {one.get("credentialDefinitionId") for _, _, one in case.restrictions}
-    named |= {one.definition_id for _, item in case.items for one in case.fitting(item)}
-    compared = [item["attributeName"] for _, item in case.comparisons]
-    is_dated = any(_END.search(common_view(name)) for name in compared)
-    if (
-        case.asks_for_non_revocation
-        and not is_dated
-        and any(_is_revocable(case, n) for n in named)
-    ):
-        message = "A holder of a revoked credential can pass with the help of another whose own is"
-        message += " not revoked. Compare a date until which the credential counts as well, as in"
-        yield REQUIREMENT, f"{message} validUntil >= 20260131."
+def non_revocation_alone(review: Review) -> Findings:
+    compared = [item["attributeName"] for _, item in review.text_comparisons]
+    if any(_EXPIRY_NAME.search(common_view(name)) for name in compared):
+        return
+    if review.asks_for_non_revocation and review.allows_revocable():
+        message = (
+            "A holder of a revoked credential can pass with the help of another whose "
+            "own is not revoked. Compare a date until which the credential counts as "
+            "well, as in validUntil >= 20260131."
+        )
+        yield REQUIREMENT, message
 
 
-def requirement_without_effect(case: Case) -> Found:
-    for path, item in case.items if case.asks_for_non_revocation else ():
-        names = [
-            one.get("credentialDefinitionId") for one in item.get("restrictions", [])
+def requirement_without_effect(review: Review) -> Findings:
+    if not review.asks_for_non_revocation:
+        return
+    for path, item in review.items:
+        definition_ids = [
+            restriction.get("credentialDefinitionId")
+            for restriction in item.get("restrictions", [])
         ]
-        known = [case.definitions.get(name) for name in names]
-        if (
-            names
-            and all(known)
-            and not any(_is_revocable(case, name) for name in names)
-        ):
+        if not definition_ids:
+            continue
+        are_known = all(review.definitions.get(name) for name in definition_ids)
+        if are_known and not any(map(review.is_revocable, definition_ids)):
             message = (
-                "Credentials of these definitions are never revoked; the requirement"
+                "Credentials of these definitions are never revoked; the requirement "
+                "asks nothing of them."
             )
-            yield path, f"{message} asks nothing of them."
+            yield path, message
 
 
-def valid_at_past(case: Case) -> Found:
-    time = proof_policy.valid_at(case.policy)
-    if time is not None and time < case.now - OLD.total_seconds():
-        message = "What was revoked since then passes. validNow asks about the time of the answer."
+def valid_at_past(review: Review) -> Findings:
+    time = proof_policy.valid_at(review.policy)
+    if time is not None and time < review.now - OLD_VALID_AT.total_seconds():
+        message = (
+            "What was revoked since then passes. validNow asks about the time of the "
+            "answer."
+        )
         yield f"{REQUIREMENT}.validAt", message
 
 
-def not_yet_due(case: Case) -> Found:
-    if (
-        proof_policy.valid_at(case.policy) or 0
-    ) > case.now + proof_policy.CLOCK_SKEW_SECONDS:
+def not_yet_due(review: Review) -> Findings:
+    time = proof_policy.valid_at(review.policy) or 0
+    if time > review.now + proof_policy.CLOCK_SKEW_SECONDS:
         yield f"{REQUIREMENT}.validAt", "The policy cannot be sent before that time."
 
 
-RULES: tuple[Callable[[Case], Found], ...] = (
+RULES: tuple[Callable[[Review], Findings], ...] = (
     no_restriction,
     no_issuer,
     unknown_definition,
@@ -352,31 +395,23 @@ RULES: tuple[Callable[[Case], Found], ...] = (
 )
 
 
-def lint(policy: dict, trial: Trial, registry: LedgerReader, now: int) -> list[Finding]:
-    """All findings about a (normalised) policy, in the order of the proof_policy.
+def lint_policy(
+    policy: dict[str, Any], trial: Trial, ledger: LedgerReader, now: int
+) -> list[Finding]:
+    """All findings about a (normalised) policy, in the order of the rules.
 
     trial: how the samples did; rules about values and about what is issued look at those that
-    satisfy the item. now: unix seconds. `registry` may raise when a ledger is out of reach.
+    satisfy the item. now: unix seconds. `ledger` may raise if it cannot be reached.
     """
-    case = Case(policy, trial, registry, now)
-    return [Finding(rule.__name__, *found) for rule in RULES for found in rule(case)]
+    review = Review(policy, trial, ledger, now)
+    return [
+        Finding(rule.__name__, path, message)
+        for rule in RULES
+        for path, message in rule(review)
+    ]
 
 
-def _names(item: dict, restriction: dict) -> list[str]:
-    """The attributes that a credential needs for this restriction."""
-    required = restriction.get("value")
-    asked = item.get("attributeNames") or [item["attributeName"]]
-    return [*asked, required["attributeName"]] if required else asked
-
-
-def _may_be_compared(case: Case, item: dict, name: str) -> bool:
-    """Whether it is a whole number in a sample that fits, or named like a private one."""
+def _is_private_name(name: str) -> bool:
+    """Whether an attribute is named like something that holders do not like to show."""
     words = {word.lower() for word in _WORDS.findall(name)}
-    if _PRIVATE.search(common_view(name)) or words & _PRIVATE_WORDS:
-        return True
-    return any(comparable_number(one, name) is not None for one in case.fitting(item))
-
-
-def _is_revocable(case: Case, definition_id: str | None) -> bool:
-    known = case.definitions.get(definition_id or "")
-    return known is not None and known["value"].get("revocation") is not None
+    return bool(_PRIVATE_NAME.search(common_view(name)) or words & _PRIVATE_WORDS)

@@ -1,29 +1,33 @@
-"""A policy tried on sample credentials, without a holder: what would satisfy it, and why not.
+"""A policy tried on sample credentials, without a holder: which satisfy it, and why not.
 
-A sample becomes what a credential is in a wallet, and `selection` judges both by the same rule.
+A sample becomes what a credential is in a wallet, and `selection` judges both by the same rules.
 """
 
-from collections.abc import Container, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from agency.core.errors import Invalid
-from verifications.policy_lab import readings
-from verifications.proofs import proof_policy, selection
+from verifications.attribute_meaning import resolve_attributes
+from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import (
     RESTRICTION_FIELDS,
     Item,
     credential_facts,
     schema_facts,
 )
-from verifications.proofs.request_building import build_request
+from verifications.proofs.request_building import IntegerAttributes, build_request
 from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import (
     Candidate,
     LedgerReader,
     RevocationStatus,
     Selection,
+    auto_select,
+    refusal_code,
 )
 from wallets import anoncreds
+
+Sample = dict[str, Any]
 
 REASONS = {
     "unknown_definition": "The network does not know the credential's definition.",
@@ -42,15 +46,15 @@ class Trial(NamedTuple):
 
     candidates: one for each sample, None if the network does not know its definition.
     refusals: for each item, by sample, a code of REASONS; None if the sample satisfies it.
-    selections: the choice of autoSelect, the sample's number as credential id.
-    integers: see `request.build`.
+    selections: what autoSelect would choose, with the sample's number as credential id.
+    integer_attributes: see `build_request`.
     """
 
     items: list[Item]
     candidates: list[Candidate | None]
     refusals: list[list[str | None]]
     selections: list[Selection]
-    integers: Mapping[str, Container[str]]
+    integer_attributes: IntegerAttributes
 
     @property
     def is_satisfied(self) -> bool:
@@ -58,59 +62,73 @@ class Trial(NamedTuple):
         return len(self.selections) == len(self.items)
 
 
-def try_on(
-    policy: dict,
-    samples: Sequence[dict],
-    registry: LedgerReader,
+def try_policy(
+    policy: dict[str, Any],
+    samples: Sequence[Sample],
+    ledger: LedgerReader,
     now: int,
-    integers: Mapping[str, Container[str]] | None = None,
+    integer_attributes: IntegerAttributes | None = None,
 ) -> Trial:
-    """The (normalised) policy as if it were asked now, or at its `validAt` if that is to come.
+    """Try a (normalised) policy as if it were sent now, or at its `validAt` if that is later.
 
     samples: {"values": {name: raw}} with "definitionId", "revoked" and the other members of a
-    restriction, as far as known. integers: see `request.build`.
+    restriction, as far as known. integer_attributes: see `build_request`.
     Raises Invalid("invalid_sample") for what cannot be a credential.
     """
-    at = proof_policy.non_revoked_at(
-        policy, max(now, proof_policy.valid_at(policy) or 0)
+    integer_attributes = integer_attributes or {}
+    sent_at = max(now, proof_policy.valid_at(policy) or 0)
+    request = build_request(
+        resolve_attributes(policy, ledger),
+        nonce="0",
+        non_revoked_at=proof_policy.non_revoked_at(policy, sent_at),
+        integer_attributes=integer_attributes,
     )
-    wanted, integers = readings.resolved(policy, registry), integers or {}
-    request = build_request(wanted, "0", at, integers)
     candidates = [
-        _candidate(number, one, registry) for number, one in enumerate(samples)
+        _build_candidate(number, sample, ledger)
+        for number, sample in enumerate(samples)
     ]
     items = read_items(request)
-    refusals = [[_refusal(item, one) for one in candidates] for item in items]
-    known = [one for one in candidates if one]
+    refusals = [
+        [
+            refusal_code(item, candidate) if candidate else "unknown_definition"
+            for candidate in candidates
+        ]
+        for item in items
+    ]
+    known = [candidate for candidate in candidates if candidate]
     return Trial(
-        items, candidates, refusals, selection.auto_select(request, known), integers
+        items=items,
+        candidates=candidates,
+        refusals=refusals,
+        selections=auto_select(request, known),
+        integer_attributes=integer_attributes,
     )
 
 
-def _refusal(item: Item, candidate: Candidate | None) -> str | None:
-    return (
-        selection.refusal_code(item, candidate) if candidate else "unknown_definition"
-    )
-
-
-def _candidate(number: int, sample: dict, registry: LedgerReader) -> Candidate | None:
+def _build_candidate(
+    number: int, sample: Sample, ledger: LedgerReader
+) -> Candidate | None:
+    """The sample as a wallet's credential; None if the network does not know its definition."""
     path = f"credentials[{number}]"
-    name = sample.get("definitionId")
-    definition = registry.definition(name) if name else None
+    definition_id = sample.get("definitionId")
+    definition = ledger.definition(definition_id) if definition_id else None
     schema_id = definition["schemaId"] if definition else sample.get("schemaId")
-    schema = registry.schema(schema_id) if schema_id else None
-    if name and not (definition and schema):
+    schema = ledger.schema(schema_id) if schema_id else None
+    if definition_id and not (definition and schema):
         return None
-    facts = _facts(path, sample, definition, schema)
+    facts = _sample_facts(path, sample, definition, schema)
     values = sample["values"]
-    _check_names(path, values, schema)
+    if schema and sorted(values) != sorted(schema["attrNames"]):
+        names = ", ".join(schema["attrNames"])
+        sentence = f"Name each attribute of the schema once: {names}."
+        raise _invalid_sample(f"{path}.values", sentence)
     encoded = {
         name: {"raw": raw, "encoded": anoncreds.encode(raw)}
         for name, raw in values.items()
     }
     return Candidate(
         credential_id=str(number),
-        definition_id=name or "",
+        definition_id=definition_id or "",
         schema_id=facts.get("schemaId", ""),
         issuer_did=facts.get("issuerDid", ""),
         schema_issuer_did=facts.get("schemaIssuerDid", ""),
@@ -118,41 +136,38 @@ def _candidate(number: int, sample: dict, registry: LedgerReader) -> Candidate |
         schema_version=facts.get("schemaVersion", ""),
         values=values,
         credential={"values": encoded},
-        revocation=_revocation(path, sample, definition),
+        revocation=_revocation_status(path, sample, definition),
     )
 
 
-def _facts(
-    path: str, sample: dict, definition: dict | None, schema: dict | None
+def _sample_facts(
+    path: str, sample: Sample, definition: dict | None, schema: dict | None
 ) -> dict[str, str]:
-    """What the sample says of itself and what the network says of it; they must agree."""
-    said = {field: sample[field] for field in RESTRICTION_FIELDS if field in sample}
+    """What the sample says of itself and what the network says of it. They must agree."""
+    stated = {field: sample[field] for field in RESTRICTION_FIELDS if field in sample}
     known: dict[str, str] = {}
     if definition and schema:
         known = credential_facts(sample["definitionId"], definition, schema)
     elif schema:
         known = schema_facts(sample["schemaId"], schema)
-    for field, text in said.items():
+    for field, text in stated.items():
         if known.get(field, text) != text:
-            _refuse(f"{path}.{field}", f"On the network this is {known[field]!r}.")
-    return said | known
+            sentence = f"On the network this is {known[field]!r}."
+            raise _invalid_sample(f"{path}.{field}", sentence)
+    return stated | known
 
 
-def _check_names(path: str, values: dict[str, str], schema: dict | None) -> None:
-    if schema and sorted(values) != sorted(schema["attrNames"]):
-        names = ", ".join(schema["attrNames"])
-        _refuse(f"{path}.values", f"Name each attribute of the schema once: {names}.")
-
-
-def _revocation(
-    path: str, sample: dict, definition: dict | None
+def _revocation_status(
+    path: str, sample: Sample, definition: dict | None
 ) -> RevocationStatus | None:
-    is_revoked = sample.get("revoked", False)
-    if definition and is_revoked and not definition["value"].get("revocation"):
-        _refuse(f"{path}.revoked", "Credentials of this definition cannot be revoked.")
-    return RevocationStatus("", 0, True) if is_revoked else None
+    if not sample.get("revoked", False):
+        return None
+    if definition and not definition["value"].get("revocation"):
+        sentence = "Credentials of this definition cannot be revoked."
+        raise _invalid_sample(f"{path}.revoked", sentence)
+    return RevocationStatus(registry_id="", index=0, revoked=True)
 
 
-def _refuse(path: str, sentence: str) -> None:
-    message = f"A sample is no credential: {path}: {sentence}"
-    raise Invalid("invalid_sample", message, errors={path: [sentence]})
+def _invalid_sample(path: str, sentence: str) -> Invalid:
+    message = f"A sample is not a credential: {path}: {sentence}"
+    return Invalid("invalid_sample", message, errors={path: [sentence]})

@@ -1,46 +1,30 @@
-"""What received messages of present-proof do, in both versions."""
+"""What both sides do when the other one gives up, and when their connection ends or moves."""
 
-from connections.didcomm.message import problem_code
-from connections.messaging.router import (
-    handles,
-    on_connection_ended,
-    on_connection_merged,
-)
+from agency.core.states import move
+from connections.didcomm.message import Message, problem_code
+from connections.exchange import handles_exchange
+from connections.messaging.router import on_connection_ended, on_connection_merged
 from verifications.models import Verification
-from verifications.present_proof.messages import is_found_valid
+from verifications.present_proof.messages import PRESENT_PROOF
+
+State = Verification.State
 
 
-@handles("present-proof/1.0/propose-presentation")
-@handles("present-proof/2.0/propose-presentation")
-def receive_proposal(connection, message):
-    Verification.receive_proposal(connection, message)
+@handles_exchange(Verification, PRESENT_PROOF, "problem-report", *Verification.Role)
+def receive_problem(verification: Verification, message: Message) -> None:
+    """The other side declined, or the verifier found the proof not valid.
 
-
-@handles("present-proof/1.0/request-presentation")
-@handles("present-proof/2.0/request-presentation")
-def receive_request(connection, message):
-    Verification.receive_request(connection, message)
-
-
-@handles("present-proof/1.0/presentation")
-@handles("present-proof/2.0/presentation")
-def receive_presentation(connection, message):
-    exchange = Verification.answered(connection, message, Verification.Role.VERIFIER)
-    exchange.receive_presentation(message)
-
-
-@handles("present-proof/1.0/ack")
-@handles("present-proof/2.0/ack")
-def receive_ack(connection, message):
-    exchange = Verification.answered(connection, message, Verification.Role.PROVER)
-    exchange.receive_ack(is_found_valid(message))
-
-
-@handles("present-proof/1.0/problem-report")
-@handles("present-proof/2.0/problem-report")
-def receive_problem(connection, message):
-    exchange = Verification.answered(connection, message, *Verification.Role)
-    exchange.receive_problem(problem_code(message))
+    Once the exchange is Rejected, a report changes nothing.
+    """
+    if verification.state == State.ACCEPTED:
+        verification.record_verdict(is_valid=False)
+    elif verification.state in Verification.OPEN:
+        move(
+            verification,
+            Verification.OPEN,
+            State.REJECTED,
+            problem=problem_code(message),
+        )
 
 
 on_connection_ended(Verification.decline_open)

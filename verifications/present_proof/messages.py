@@ -1,4 +1,4 @@
-"""present-proof 1.0 and 2.0 on the wire (RFCs 0037, 0454)."""
+"""The messages of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
 
 from typing import Any
 
@@ -17,21 +17,21 @@ NOT_VALID = "proof-not-valid"
 
 
 def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
-    """In 1.0 the preview, in 2.0 the request that the verifier may send back."""
+    """In 1.0 it has the preview, in 2.0 the proof request that the verifier may send back."""
     message = _build("propose-presentation", wire, comment=policy["name"])
     if wire.version == "1.0":
         kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
         return message | {"presentation_proposal": {"@type": kind} | preview}
-    asked = build_request(policy, anoncreds.generate_nonce())
-    return message | enclose(wire, formats.PROOF_PROPOSAL, asked)
+    proof_request = build_request(policy, anoncreds.generate_nonce())
+    return message | enclose(wire, formats.PROOF_PROPOSAL, proof_request)
 
 
-def request(request: dict, wire: Wire, thread_id: str | None = None) -> dict:
-    """thread_id: of the proposal that it answers."""
+def request(proof_request: dict, wire: Wire, thread_id: str | None = None) -> dict:
+    """thread_id: that of the proposal which it answers."""
     message = _build("request-presentation", wire, thread_id, comment="")
     if wire.version != "1.0":
         message["will_confirm"] = True
-    return message | enclose(wire, formats.PROOF_REQUEST, request)
+    return message | enclose(wire, formats.PROOF_REQUEST, proof_request)
 
 
 def check_shared(message: Message) -> None:
@@ -49,16 +49,19 @@ def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:
 
 
 def ack(thread_id: str, wire: Wire) -> dict:
-    """verification_result: as ACA-Py has it; a proof that is not valid gets a problem report."""
+    """For a valid proof; one that is not valid gets a problem report.
+
+    verification_result is a member of ACA-Py, see `is_found_valid`.
+    """
     return _build("ack", wire, thread_id, status="OK", verification_result="true")
 
 
 def is_found_valid(ack: Message) -> bool:
-    """What a verifier's ack says of the proof.
+    """Whether a verifier's ack says that the proof is valid.
 
-    ACA-Py acknowledges a proof that it found false too, and says so in `verification_result`, the
-    text "true" or "false" (acapy_agent 1.7.0, present_proof/v2_0/messages/pres_ack.py). The RFCs do
-    not have that member: absent, the ack means a valid proof.
+    ACA-Py also acknowledges a proof that it found invalid, and says so in `verification_result`:
+    the text "true" or "false" (acapy_agent 1.7.0, present_proof/v2_0/messages/pres_ack.py). The
+    RFCs do not have that member: without it, the ack means a valid proof.
     """
     result = ack.body.get("verification_result")
     return result is None or str(result).lower() == "true"

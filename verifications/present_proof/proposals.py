@@ -1,6 +1,6 @@
-"""What a prover offers to show (RFCs 0037, 0454): from a policy, to one, and shown.
+"""What a prover offers to show (RFCs 0037, 0454): built from a policy, and read as one.
 
-In 1.0 it is a preview, in 2.0 a whole request. A preview knows no alternatives and no `==`, and
+In 1.0 it is a preview, in 2.0 a whole proof request. A preview has no alternatives and no `==`, and
 restricts by definition, schema and issuer only.
 """
 
@@ -13,185 +13,187 @@ from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
 from verifications.proofs.request_reading import policy_from_request
 
-RESTRICTION = {
+# The API's names -> those of a preview.
+RESTRICTION_NAMES = {
     "credentialDefinitionId": "cred_def_id",
     "schemaId": "schema_id",
     "issuerDid": "issuer_did",
 }
-SHOWN = {
+TEXT_NAMES = {
     "mimeType": "mime-type",
     "value": "value",
     "referent": "referent",
-    **RESTRICTION,
+    **RESTRICTION_NAMES,
 }
-NAME, VERSION = "Proposal", "1.0"
-MAY_LACK = {
-    "name": NAME,
-    "version": VERSION,
-    "nonce": "1",
-}  # the nonce is the verifier's to choose
-MAX_TEXT = 10_000
+DEFAULT_NAME = "Proposal"
+DEFAULT_VERSION = "1.0"
+# What a proposal in 2.0 may leave out. The nonce is the verifier's to choose.
+REQUEST_DEFAULTS = {"name": DEFAULT_NAME, "version": DEFAULT_VERSION, "nonce": "1"}
+MAX_TEXT_LENGTH = 10_000
 
 
-def build(policy: dict) -> dict:
-    """The preview of a (normalised) policy. 400 `invalid_policy` for what a preview cannot say."""
-    _check_sayable(policy)
-    return _preview(policy)
+def build_preview(policy: dict) -> dict:
+    """The preview of a (normalised) policy. 400 `invalid_policy` for what it cannot express."""
+    _check_expressible(policy)
+    return _preview_of(policy)
 
 
-def _preview(policy: dict) -> dict:
+def _preview_of(policy: dict) -> dict:
     attributes = [
-        {"name": name, "referent": item["policyName"]} | _wire_restriction(item)
+        {"name": name, "referent": item["policyName"]} | _restriction_to_wire(item)
         for item in policy["attributes"]
         for name in item["attributeNames"]
     ]
-    return {
-        "attributes": attributes,
-        "predicates": list(map(_wire, policy["predicates"])),
-    }
+    predicates = [
+        {
+            "name": item["attributeName"],
+            "referent": item["policyName"],
+            "predicate": item["predicateType"],
+            "threshold": item["predicateValue"],
+        }
+        | _restriction_to_wire(item)
+        for item in policy["predicates"]
+    ]
+    return {"attributes": attributes, "predicates": predicates}
 
 
-def _wire(item: dict) -> dict:
-    return {
-        "name": item["attributeName"],
-        "referent": item["policyName"],
-        "predicate": item["predicateType"],
-        "threshold": item["predicateValue"],
-    } | _wire_restriction(item)
-
-
-def _wire_restriction(item: dict) -> dict:
+def _restriction_to_wire(item: dict) -> dict:
+    """The first restriction only: a proposal in 2.0 may have more than its preview shows."""
     restriction: dict = next(iter(item.get("restrictions", [])), {})
     return {
-        RESTRICTION[name]: text
+        RESTRICTION_NAMES[name]: text
         for name, text in restriction.items()
-        if name in RESTRICTION
+        if name in RESTRICTION_NAMES
     }
 
 
-def _check_sayable(policy: dict) -> None:
+def _check_expressible(policy: dict) -> None:
     errors: dict[str, list[str]] = {}
     for part in ("attributes", "predicates"):
         for index, item in enumerate(policy[part]):
             path = f"{part}[{index}]"
             if item.get("predicateType") == "==":
-                errors[f"{path}.predicateType"] = [
-                    "A proposal compares with >=, >, <= or <."
-                ]
+                sentence = "A proposal compares with >=, >, <= or <."
+                errors[f"{path}.predicateType"] = [sentence]
             if "allowText" in item:
-                errors[f"{path}.allowText"] = [
-                    "A proposal cannot say it; the verifier does."
-                ]
+                sentence = "Leave it out: only the verifier can allow text."
+                errors[f"{path}.allowText"] = [sentence]
             restrictions = item.get("restrictions", [])
             if len(restrictions) > 1 or any(
-                set(one) - set(RESTRICTION) for one in restrictions
+                set(restriction) - set(RESTRICTION_NAMES)
+                for restriction in restrictions
             ):
-                names = ", ".join(RESTRICTION)
-                errors[f"{path}.restrictions"] = [
-                    f"A proposal has one at most, of {names}."
-                ]
+                names = ", ".join(RESTRICTION_NAMES)
+                sentence = f"Give at most one restriction, with {names} only."
+                errors[f"{path}.restrictions"] = [sentence]
     if "revocationRequirement" in policy:
-        errors["revocationRequirement"] = [
-            "A proposal cannot ask for it; the verifier does."
-        ]
+        sentence = "Leave it out: only the verifier can ask for it."
+        errors["revocationRequirement"] = [sentence]
     if errors:
         path, sentences = next(iter(errors.items()))
         message = f"The policy cannot be proposed: {path}: {sentences[0]}"
         raise Invalid("invalid_policy", message, errors)
 
 
-def read(message: Message) -> tuple[dict, dict]:
+def read_proposal(message: Message) -> tuple[dict, dict]:
     """(preview, policy) of a received proposal. PeerError if it cannot be read or asked for."""
     if wire_of(message).version != "1.0":
-        policy = _as_stored(
-            policy_from_request(MAY_LACK | enclosed(message, PROOF_PROPOSAL))
-        )
-        return _preview(policy), policy
+        request = REQUEST_DEFAULTS | enclosed(message, PROOF_PROPOSAL)
+        policy = _normalise_proposed(policy_from_request(request))
+        return _preview_of(policy), policy
     preview = message.body.get("presentation_proposal")
     if not isinstance(preview, dict):
         raise PeerError("bad_proposal", "presentation_proposal is missing")
-    attributes, predicates = (
-        _entries(preview, part) for part in ("attributes", "predicates")
-    )
+    attributes = _read_entries(preview, "attributes")
+    predicates = _read_entries(preview, "predicates")
     policy = {
-        "name": str(message.body.get("comment") or NAME)[:200],
-        "version": VERSION,
-        "attributes": _attributes(attributes),
-        "predicates": [_predicate(entry) for entry in predicates],
+        "name": str(message.body.get("comment") or DEFAULT_NAME)[:200],
+        "version": DEFAULT_VERSION,
+        "attributes": _attribute_items(attributes),
+        "predicates": [_predicate_item(entry) for entry in predicates],
     }
-    return {"attributes": attributes, "predicates": predicates}, _as_stored(policy)
+    entries = {"attributes": attributes, "predicates": predicates}
+    return entries, _normalise_proposed(policy)
 
 
-def _as_stored(policy: dict) -> dict:
-    """Normalised: what is proposed keeps to the rules of any policy that is asked for here."""
+def _normalise_proposed(policy: dict) -> dict:
+    """A proposed policy obeys the same rules as any policy that is sent from here."""
     try:
         return proof_policy.normalise(policy)
     except Invalid as error:
         raise PeerError("bad_proposal", error.message) from None
 
 
-def _entries(preview: dict, part: str) -> list[dict]:
-    listed = preview.get(part) or []
-    if not isinstance(listed, list) or len(listed) > MAX_REFERENTS:
-        raise PeerError("bad_proposal", f"{part} is no list that can be read")
-    return [_entry(one) for one in listed]
+def _read_entries(preview: dict, part: str) -> list[dict]:
+    entries = preview.get(part) or []
+    if not isinstance(entries, list) or len(entries) > MAX_REFERENTS:
+        raise PeerError(
+            "bad_proposal", f"{part} is not a list of at most {MAX_REFERENTS} entries"
+        )
+    return [_read_entry(entry) for entry in entries]
 
 
-def _entry(value: Any) -> dict:
-    """The members that are known, with texts of a bounded length."""
+def _read_entry(value: Any) -> dict:
+    """The known members, with texts of a limited length."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise PeerError("bad_proposal", "an entry has no name")
-    known = {"name", "predicate", *SHOWN.values()}
+    known = {"name", "predicate", *TEXT_NAMES.values()}
     entry = {
         name: text for name, text in value.items() if name in known and text is not None
     }
-    if not all(
-        isinstance(text, str) and len(text) <= MAX_TEXT for text in entry.values()
-    ):
-        raise PeerError("bad_proposal", "an entry has a member that is no text")
+    for text in entry.values():
+        if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH:
+            raise PeerError("bad_proposal", "an entry has a member that is not a text")
     threshold = value.get("threshold")
-    return entry if threshold is None else entry | {"threshold": threshold}
+    if threshold is not None:
+        entry["threshold"] = threshold
+    return entry
 
 
-def _attributes(entries: list[dict]) -> list[dict]:
+def _attribute_items(entries: list[dict]) -> list[dict]:
     """One item for each referent, with the names of all its entries."""
     items: dict[str, dict] = {}
     for entry in entries:
         name = entry.get("referent") or entry["name"]
         item = items.setdefault(name, {"policyName": name, "attributeNames": []})
         item["attributeNames"].append(entry["name"])
-        item |= _restrictions(entry)
+        item |= _restrictions_member(entry)
     return list(items.values())
 
 
-def _predicate(entry: dict) -> dict:
+def _predicate_item(entry: dict) -> dict:
     if entry.get("predicate") not in PREDICATE_TYPES:
-        raise PeerError("bad_proposal", "a predicate is none that can be proven")
+        raise PeerError("bad_proposal", "a predicate has a type that cannot be proven")
     return {
         "policyName": entry.get("referent") or f"{entry['name']} {entry['predicate']}",
         "attributeName": entry["name"],
         "predicateType": entry["predicate"],
         "predicateValue": entry.get("threshold"),
-    } | _restrictions(entry)
+    } | _restrictions_member(entry)
 
 
-def _restrictions(entry: dict) -> dict:
-    found = {name: entry[wire] for name, wire in RESTRICTION.items() if entry.get(wire)}
-    return {"restrictions": [found]} if found else {}
+def _restrictions_member(entry: dict) -> dict:
+    restriction = {
+        name: entry[wire] for name, wire in RESTRICTION_NAMES.items() if entry.get(wire)
+    }
+    return {"restrictions": [restriction]} if restriction else {}
 
 
-def shown(preview: dict) -> dict:
+def preview_for_api(preview: dict) -> dict:
     """The preview with the API's field names."""
     return {
-        "proposedAttributes": [_shown(entry) for entry in preview["attributes"]],
-        "proposedPredicates": [_shown(entry) for entry in preview["predicates"]],
+        "proposedAttributes": [_entry_for_api(one) for one in preview["attributes"]],
+        "proposedPredicates": [_entry_for_api(one) for one in preview["predicates"]],
     }
 
 
-def _shown(entry: dict) -> dict:
-    same = {
+def _entry_for_api(entry: dict) -> dict:
+    shown = {
         name: entry[name]
         for name in ("name", "predicate", "threshold")
         if name in entry
     }
-    return same | {name: entry[wire] for name, wire in SHOWN.items() if wire in entry}
+    for name, wire in TEXT_NAMES.items():
+        if wire in entry:
+            shown[name] = entry[wire]
+    return shown

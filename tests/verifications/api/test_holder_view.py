@@ -36,7 +36,10 @@ def test_a_bound_belongs_to_its_item_on_both_sides(faber, alice):
     asked = faber.asks(alice, **POLICY)
     seen = alice.newest("verifications")
     row = Verification.objects.get(role="verifier")
-    assert list(row.asked()["requested_predicates"]) == ["Of age", "Of age#bound"]
+    assert list(row.require_proof_request()["requested_predicates"]) == [
+        "Of age",
+        "Of age#bound",
+    ]
     assert (
         seen["policy"]["predicates"]
         == asked["policy"]["predicates"]

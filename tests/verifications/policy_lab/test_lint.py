@@ -35,8 +35,8 @@ def found(*items, samples=(), integers=INTEGERS, **more):
         "predicates": [item for item in items if "predicateType" in item],
     }
     body, known = proof_policy.normalise(body | more), ledger()
-    tried = trial.try_on(body, samples, known, NOW, integers)
-    return [(one.code, one.path) for one in lint.lint(body, tried, known, NOW)]
+    tried = trial.try_policy(body, samples, known, NOW, integers)
+    return [(one.code, one.path) for one in lint.lint_policy(body, tried, known, NOW)]
 
 
 def degree(**values):
@@ -288,7 +288,7 @@ def test_a_policy_that_names_very_much_is_looked_up_in_bounds():
     calls, known = [], ledger()
     known.definition = lambda name: calls.append(name)
     body = proof_policy.normalise({"name": "P", "version": "1", "attributes": items})
-    tried = trial.try_on(body, [], known, NOW)
-    findings = lint.lint(body, tried, known, NOW)
+    tried = trial.try_policy(body, [], known, NOW)
+    findings = lint.lint_policy(body, tried, known, NOW)
     assert len(calls) == lint.MAX_LOOKUPS
     assert len([one for one in findings if one.code == "unknown_definition"]) == 490

@@ -9,7 +9,7 @@ from connections.protocols import connections_1_0 as connecting
 from tests.support import queues, races, walks
 from tests.support.errors import assert_error, error_of
 from verifications.models import Verification
-from verifications.present_proof import messages, proposals
+from verifications.present_proof import messages, proposals, verifier
 from verifications.proofs import proof_policy
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,7 +137,7 @@ def test_a_presentation_before_the_request_changes_nothing(faber):
     row = Verification.objects.get(role="verifier")
     body = messages.presentation({}, row.thread_id, row.wire)
     with pytest.raises(WrongState):
-        row.receive_presentation(didcomm.read(body))
+        verifier.receive_presentation(row, didcomm.read(body))
 
 
 def test_without_a_connection_it_is_409_or_404(faber, acme):
@@ -259,7 +259,7 @@ def proposing(phone, name, thread=None):
 def test_a_proposal_that_cannot_be_asked_for_is_refused(preview):
     body = didcomm.build(PROPOSAL, presentation_proposal=preview)
     with pytest.raises(PeerError):
-        proposals.read(didcomm.read(body))
+        proposals.read_proposal(didcomm.read(body))
 
 
 def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
@@ -285,8 +285,8 @@ def test_a_preview_and_its_policy_are_the_same():
     body = proof_policy.normalise(
         POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
     )
-    sent = messages.proposal(proposals.build(body), body, Wire(didcomm.PREFIX))
-    assert proposals.read(didcomm.read(sent))[1] == body
+    sent = messages.proposal(proposals.build_preview(body), body, Wire(didcomm.PREFIX))
+    assert proposals.read_proposal(didcomm.read(sent))[1] == body
 
 
 def test_the_proposal_is_sealed(faber):
@@ -297,7 +297,7 @@ def test_the_proposal_is_sealed(faber):
 
 def test_a_bad_policy_raises_before_anything_is_sent():
     with pytest.raises(Invalid):
-        proposals.build(
+        proposals.build_preview(
             proof_policy.normalise(
                 POLICY | {"revocationRequirement": {"validNow": True}}
             )
@@ -307,14 +307,14 @@ def test_a_bad_policy_raises_before_anything_is_sent():
 @pytest.mark.parametrize("state", ["Requested", "Accepted", "Rejected"])
 def test_only_what_is_proposed_can_be_answered(faber, monkeypatch, state):
     row = walks.verification(walks.Walk(faber, monkeypatch), "verifier", state)
-    walks.refuses(lambda: row.answer())
+    walks.refuses(lambda: verifier.answer_proposal(row))
 
 
 def test_a_stale_copy_is_refused(faber):
     proposes(faber.hosts(), faber)
     stale = Verification.objects.get(role="verifier")
     walks.fresh(stale).decline()
-    walks.refuses(lambda: stale.answer())
+    walks.refuses(lambda: verifier.answer_proposal(stale))
 
 
 @pytest.mark.parametrize("absent", ["nonce", "name", "version"])
@@ -324,4 +324,4 @@ def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absen
     asked = didcomm.attached(didcomm.read(sent), "proposals~attach")
     del asked[absent]
     received = didcomm.read(sent | enclose(wire, PROOF_PROPOSAL, asked))
-    assert proposals.read(received)[1]["attributes"] == body["attributes"]
+    assert proposals.read_proposal(received)[1]["attributes"] == body["attributes"]

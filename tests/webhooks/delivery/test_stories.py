@@ -10,6 +10,7 @@ from credentials.models import Credential
 from tests.support.outside_agent import Agent, listening
 from tests.support.webhook_receiver import worker_calls
 from verifications.models import Verification
+from verifications.present_proof import verifier
 from webhooks.events.types import Type
 from webhooks.models import Delivery, Event
 
@@ -305,7 +306,7 @@ def test_what_is_proposed_and_judged_is_told(faber, receiver, registers):
     worker_calls()
     assert receiver.types == ["verification_proposed"] * 2
     row = Verification.objects.get(role="verifier")
-    row.answer()
+    verifier.answer_proposal(row)
     alice.auto_selects()
     worker_calls()
     assert receiver.types[2:] == ["verification_judged"]

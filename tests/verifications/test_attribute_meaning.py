@@ -4,7 +4,7 @@ import pytest
 
 from tests.fixtures import ledger, stored
 from tests.support.errors import assert_error, error_of
-from verifications.policy_lab import readings
+from verifications.attribute_meaning import resolve_attributes
 from verifications.proofs import proof_policy
 
 DEGREE, BADGE = stored("degree"), stored("badge")
@@ -27,7 +27,7 @@ def asked(name, names, *restrictions):
     body = proof_policy.normalise(
         {"name": "Proof", "version": "1.0", "attributes": [item]}
     )
-    return readings.resolved(body, ledger())["attributes"][0]["attributeNames"]
+    return resolve_attributes(body, ledger())["attributes"][0]["attributeNames"]
 
 
 @pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION, BY_NAME])

@@ -1,0 +1,74 @@
+"""What an attribute item of a policy means: two meanings are in use.
+
+    original clients   `attributeNames` are the attributes, `policyName` is a name that the caller
+                       chooses
+    specification      `policyName` is the attribute, `attributeNames` the name shown for it
+
+Most policies are written as the original clients mean it. The meaning of the specification counts
+only where the other one can never be answered: where the credentials that the restrictions allow
+have an attribute called `policyName` and none of `attributeNames`.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from credentials.ledgers.base import schema_id_of
+from verifications.proofs.selection import LedgerReader
+from wallets.anoncreds import common_view
+
+
+def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str, Any]:
+    """The (normalised) policy with the attributes that are asked for in `attributeNames`.
+
+    ledger: may raise if it cannot be reached. It is read only for items whose `policyName` could
+    be an attribute.
+    """
+    items = []
+    for item in policy["attributes"]:
+        if means_policy_name(item, ledger):
+            item = item | {"attributeNames": [item["policyName"]]}
+        items.append(item)
+    return policy | {"attributes": items}
+
+
+def means_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
+    """Whether an item can only mean the attribute `policyName`."""
+    if not could_mean_policy_name(item, ledger):
+        return False
+    names = set(map(common_view, item["attributeNames"]))
+    return all(names.isdisjoint(labels) for labels in _allowed_schemas(item, ledger))
+
+
+def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
+    """Whether all allowed credentials have an attribute `policyName` that is not asked for."""
+    name = common_view(item["policyName"])
+    if name in map(common_view, item["attributeNames"]):
+        return False
+    schemas = list(_allowed_schemas(item, ledger))
+    return bool(schemas) and all(name in labels for labels in schemas)
+
+
+def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set[str]]:
+    """The attributes of each schema that a restriction names, if the ledger knows it."""
+    for restriction in item.get("restrictions", []):
+        definition_id = restriction.get("credentialDefinitionId")
+        definition = ledger.definition(definition_id) if definition_id else None
+        schema_id = definition["schemaId"] if definition else _schema_id_in(restriction)
+        schema = ledger.schema(schema_id) if schema_id else None
+        if schema:
+            yield set(map(common_view, schema["attrNames"]))
+
+
+def _schema_id_in(restriction: dict[str, Any]) -> str | None:
+    """The id of the one schema that a restriction allows, given or made of its parts.
+
+    A schema name without its issuer or version stands for schemas that nobody here may know.
+    """
+    if schema_id := restriction.get("schemaId"):
+        return schema_id
+    issuer = restriction.get("schemaIssuerDid")
+    name = restriction.get("schemaName")
+    version = restriction.get("schemaVersion")
+    if not (issuer and name and version):
+        return None
+    return schema_id_of({"issuerId": issuer, "name": name, "version": version})

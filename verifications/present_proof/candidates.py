@@ -1,0 +1,74 @@
+"""The wallet's credentials as candidates for a proof request."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from agency.core import network_reads
+from credentials.models import Credential
+from tenants import vault
+from verifications.proofs.request_reading import read_items
+from verifications.proofs.selection import Candidate, LedgerReader, RevocationStatus
+from wallets.anoncreds import common_view
+from wallets.models import Wallet
+
+
+def find_credentials(wallet: Wallet, proof_request: dict[str, Any]) -> list[Credential]:
+    """The wallet's credentials that have any attribute asked for, oldest first."""
+    labels = {
+        common_view(name)
+        for item in read_items(proof_request)
+        for name in item.attribute_names
+    }
+    rows = Credential.in_wallet(wallet).filter(attribute_names__overlap=sorted(labels))
+    return list(rows.order_by("pk"))
+
+
+def build_candidates(
+    credentials: Sequence[Credential], ledger: LedgerReader
+) -> list[Candidate]:
+    """Without those whose schema or definition the ledger does not know."""
+    schema_ids = dict.fromkeys(row.schema_id for row in credentials)
+    definition_ids = dict.fromkeys(row.definition_id for row in credentials)
+    registry_ids = dict.fromkeys(row.revocation_registry_id for row in credentials)
+    now = network_reads.now()
+    schemas = {name: ledger.schema(name) for name in schema_ids}
+    definitions = {name: ledger.definition(name) for name in definition_ids}
+    status_lists = {
+        name: ledger.status_list(name, now) for name in registry_ids if name
+    }
+    candidates = []
+    for row in credentials:
+        schema = schemas[row.schema_id]
+        definition = definitions[row.definition_id]
+        if schema is None or definition is None:
+            continue
+        stored = vault.unseal(row, "credential")
+        status_list = status_lists.get(row.revocation_registry_id)
+        candidate = Candidate(
+            credential_id=str(row.pk),
+            definition_id=row.definition_id,
+            schema_id=row.schema_id,
+            issuer_did=definition["issuerId"],
+            schema_issuer_did=schema["issuerId"],
+            schema_name=schema["name"],
+            schema_version=schema["version"],
+            values={name: value["raw"] for name, value in stored["values"].items()},
+            credential=stored,
+            revocation=_revocation_status(row, status_list),
+        )
+        candidates.append(candidate)
+    return candidates
+
+
+def _revocation_status(
+    row: Credential, status_list: dict[str, Any] | None
+) -> RevocationStatus | None:
+    """By the newest status list; without one the credential counts as not revoked."""
+    if row.revocation_index is None:
+        return None
+    is_revoked = False
+    if status_list is not None:
+        is_revoked = bool(status_list["revocationList"][row.revocation_index])
+    return RevocationStatus(
+        row.revocation_registry_id, row.revocation_index, is_revoked
+    )

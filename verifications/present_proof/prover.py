@@ -1,0 +1,206 @@
+"""What a prover does in present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import transaction
+
+from agency.core import network_reads
+from agency.core.errors import PeerError, WrongState
+from agency.core.states import move
+from connections.didcomm import formats
+from connections.didcomm.formats import enclosed
+from connections.didcomm.message import Message
+from connections.exchange import as_written, handles_exchange
+from connections.messaging import outbox
+from connections.messaging.router import handles
+from connections.models import Connection
+from connections.protocols import connectionless
+from credentials.ledgers import ledger_of
+from credentials.models import Credential
+from credentials.tails import tails_path
+from tenants import vault
+from verifications.attribute_meaning import resolve_attributes
+from verifications.models import Verification
+from verifications.present_proof import messages, proposals
+from verifications.present_proof.candidates import build_candidates, find_credentials
+from verifications.present_proof.messages import PRESENT_PROOF
+from verifications.present_proof.requests import lazy_ledger
+from verifications.proofs import selection
+from verifications.proofs.checks import proof_of_own_presentation
+from verifications.proofs.proof_items import Item
+from verifications.proofs.request_reading import policy_from_request
+from verifications.proofs.selection import Candidate, Selection
+from wallets.models import Wallet
+
+Role = Verification.Role
+State = Verification.State
+
+
+@network_reads.atomic_with_reads
+def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verification:
+    """Offer to prove a (normalised) policy, if the verifier asks for it."""
+    connection.require_connected()
+    resolved = resolve_attributes(policy, lazy_ledger(connection))
+    preview = proposals.build_preview(resolved)
+    wire = connection.wire_for(PRESENT_PROOF)
+    message = messages.proposal(preview, resolved, wire)
+    verification = Verification.build(
+        connection=connection,
+        role=Role.PROVER,
+        thread_id=message["@id"],
+        wire=wire,
+        policy=policy,
+        proof_request=None,
+    )
+    vault.seal(verification, "proposal", preview | {"comment": policy["name"]})
+    verification.insert_within_quota()
+    outbox.enqueue(connection, message)
+    return verification
+
+
+@handles("present-proof/1.0/request-presentation")
+@handles("present-proof/2.0/request-presentation")
+def receive_request(connection: Connection, message: Message) -> Verification:
+    """Store what the verifier asks for, maybe in answer to a proposal, maybe something else.
+
+    The same request again changes nothing.
+    """
+    proof_request = enclosed(message, formats.PROOF_REQUEST)
+    policy = policy_from_request(proof_request)
+    verification = Verification._in_thread(connection, Role.PROVER, message.thread_id)
+    if verification is None:
+        verification = _build_requested(connection, message, policy, proof_request)
+        verification.insert_within_quota()
+    elif verification.state == State.PROPOSED:
+        verification.move_to_requested(policy, proof_request, **as_written(message))
+    elif vault.unseal(verification, "request_body") != proof_request:
+        raise PeerError(messages.ABANDONED, "this exchange has its request already")
+    return verification
+
+
+def preview_shared_request(wallet: Wallet, message: Message) -> Verification:
+    """An unsaved row for the request of a link, to see which credentials would fit.
+
+    Nothing is written: another wallet can still answer the link.
+    """
+    proof_request = enclosed(message, formats.PROOF_REQUEST)
+    policy = policy_from_request(proof_request)
+    connection = Connection(tenant=wallet.tenant, wallet=wallet)
+    return _build_requested(connection, message, policy, proof_request)
+
+
+def _build_requested(
+    connection: Connection,
+    message: Message,
+    policy: dict[str, Any],
+    proof_request: dict[str, Any],
+) -> Verification:
+    return Verification.build(
+        connection=connection,
+        role=Role.PROVER,
+        thread_id=message.thread_id,
+        wire=formats.wire_of(message),
+        policy=policy,
+        proof_request=proof_request,
+    )
+
+
+@network_reads.atomic_with_reads
+def answer_shared_request(
+    wallet: Wallet, message: Message, selections: Sequence[Selection] | None = None
+) -> Verification:
+    """Answer the request of a link with the selections; without any, as autoSelect does.
+
+    If another wallet was faster, that is known only after the commit: call
+    `connectionless.require_first_responder` then.
+    """
+    connection = connectionless.accept_shared(wallet, message)
+    rows = Verification.objects.filter(
+        connection=connection, thread_id=message.thread_id
+    )
+    verification = rows.first() or receive_request(connection, message)
+    if selections is None:
+        auto_select(verification)
+    else:
+        submit_selections(verification, selections)
+    return verification
+
+
+def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:
+    """Every item that is asked for, with the credentials of the wallet that fit it."""
+    proof_request = verification.require_proof_request()
+    credentials = find_credentials(verification.wallet, proof_request)
+    candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
+    by_id = {str(credential.pk): credential for credential in credentials}
+    return [
+        (item, [by_id[identifier] for identifier in fitting])
+        for item, fitting in selection.find_fitting(proof_request, candidates)
+    ]
+
+
+def auto_select(verification: Verification) -> None:
+    """Answer each item with the oldest fitting credential, or with nothing."""
+    proof_request = verification.require_proof_request()
+    candidates = _load_candidates(verification, proof_request)
+    selections = selection.auto_select(proof_request, candidates)
+    _present(verification, selections, candidates)
+
+
+def submit_selections(
+    verification: Verification, selections: Sequence[Selection]
+) -> None:
+    """Answer with chosen credentials."""
+    proof_request = verification.require_proof_request()
+    candidates = _load_candidates(verification, proof_request)
+    _present(verification, selections, candidates)
+
+
+def _load_candidates(
+    verification: Verification, proof_request: dict[str, Any]
+) -> list[Candidate]:
+    credentials = find_credentials(verification.wallet, proof_request)
+    return build_candidates(credentials, ledger_of(verification.tenant.network))
+
+
+def _present(
+    verification: Verification,
+    selections: Sequence[Selection],
+    candidates: Sequence[Candidate],
+) -> None:
+    """Create the presentation, then send it with the transition.
+
+    The creation may read ledgers, so it comes before the transaction.
+    """
+    if verification.state != State.REQUESTED:
+        raise WrongState(verification, [State.REQUESTED])
+    proof_request = verification.require_proof_request()
+    ledger = ledger_of(verification.tenant.network)
+    presentation = selection.create_presentation(
+        proof_request,
+        selections,
+        candidates,
+        verification.wallet.secret(),
+        ledger,
+        tails_path,
+    )
+    proof = proof_of_own_presentation(proof_request, presentation, ledger)
+    with transaction.atomic():
+        move(
+            verification,
+            [State.REQUESTED],
+            State.ACCEPTED,
+            presentation=vault.sealed(verification, "presentation", presentation),
+            proof=vault.sealed(verification, "proof", proof),
+        )
+        verification._send(
+            messages.presentation(
+                presentation, verification.thread_id, verification.wire
+            )
+        )
+
+
+@handles_exchange(Verification, PRESENT_PROOF, "ack", Role.PROVER)
+def receive_ack(verification: Verification, message: Message) -> None:
+    """Store the verifier's verdict."""
+    verification.record_verdict(messages.is_found_valid(message))

@@ -1,0 +1,47 @@
+"""The proof request of a policy, as this tenant sends it now."""
+
+import time
+from collections.abc import Container, Mapping
+from typing import Any
+
+from django.utils.functional import SimpleLazyObject
+
+from connections.models import Connection
+from credentials.ledgers import ledger_of
+from credentials.models import CredentialDefinition
+from verifications.models import Verification
+from verifications.proofs import proof_policy
+from verifications.proofs.request_building import (
+    build_request,
+    definitions_of_predicates,
+)
+from verifications.proofs.selection import LedgerReader
+from wallets import anoncreds
+
+
+def request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
+    """The proof request of a (normalised) policy, with a new nonce.
+
+    Raises Invalid("not_yet_due") if the policy asks about a future time.
+    """
+    return build_request(
+        policy,
+        nonce=anoncreds.generate_nonce(),
+        non_revoked_at=proof_policy.non_revoked_at(policy, int(time.time())),
+        integer_attributes=declared_integers(policy, tenant_id),
+    )
+
+
+def declared_integers(
+    policy: dict[str, Any], tenant_id: Any
+) -> Mapping[str, Container[str]]:
+    """The integer attributes of the definitions in a policy's predicates, see `build_request`."""
+    definition_ids = definitions_of_predicates(policy)
+    if not definition_ids:
+        return {}
+    return CredentialDefinition.integer_attributes(tenant_id, definition_ids)
+
+
+def lazy_ledger(row: Connection | Verification) -> LedgerReader:
+    """The ledger of the organization's network. Most policies need no lookup in it at all."""
+    return SimpleLazyObject(lambda: ledger_of(row.tenant.network))

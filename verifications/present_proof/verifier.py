@@ -1,0 +1,175 @@
+"""What a verifier does in present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from agency.core import network_reads
+from agency.core.errors import PeerError
+from agency.core.states import move
+from connections.didcomm import formats
+from connections.didcomm.formats import enclosed
+from connections.didcomm.message import Message
+from connections.exchange import as_written, handles_exchange
+from connections.messaging.router import handles
+from connections.models import Connection
+from connections.protocols import connectionless
+from credentials.ledgers import ledger_of
+from tenants import vault
+from verifications.attribute_meaning import resolve_attributes
+from verifications.models import Verification
+from verifications.present_proof import messages, proposals
+from verifications.present_proof.messages import PRESENT_PROOF
+from verifications.present_proof.requests import lazy_ledger, request_now
+from verifications.proofs import proof_policy
+from verifications.proofs.checks import judge_presentation
+from wallets.models import Wallet
+
+Role = Verification.Role
+State = Verification.State
+
+
+@network_reads.atomic_with_reads
+def send_request(
+    connection: Connection, policy: dict[str, Any], policy_id: UUID | None = None
+) -> Verification:
+    """Ask a connection for a proof of a (normalised) policy."""
+    connection.require_connected()
+    resolved = resolve_attributes(policy, lazy_ledger(connection))
+    proof_request = request_now(resolved, connection.tenant_id)
+    wire = connection.wire_for(PRESENT_PROOF)
+    message = messages.request(proof_request, wire)
+    verification = Verification.build(
+        connection=connection,
+        role=Role.VERIFIER,
+        thread_id=message["@id"],
+        wire=wire,
+        policy=policy,
+        proof_request=proof_request,
+    )
+    verification.policy_id = policy_id
+    verification.insert_within_quota()
+    connectionless.send_first_message(connection, message)
+    return verification
+
+
+@network_reads.atomic_with_reads
+def send_request_by_link(
+    wallet: Wallet,
+    policy: dict[str, Any],
+    policy_id: UUID | None = None,
+    terms: Any = None,
+) -> Verification:
+    """Ask whoever opens the link first; with terms, the link is an out-of-band invitation."""
+    return send_request(connectionless.create_link(wallet, terms), policy, policy_id)
+
+
+@handles("present-proof/1.0/propose-presentation")
+@handles("present-proof/2.0/propose-presentation")
+def receive_proposal(connection: Connection, message: Message) -> None:
+    """Store what the prover offers to show. Until it is answered, a later proposal replaces it.
+
+    The same proposal again changes nothing.
+    """
+    if connection.connectionless:
+        raise PeerError(
+            messages.ABANDONED, "a connectionless exchange takes no proposals"
+        )
+    preview, policy = proposals.read_proposal(message)
+    preview["comment"] = str(message.body.get("comment") or "")[:200]
+    verification = Verification._in_thread(connection, Role.VERIFIER, message.thread_id)
+    if verification is None:
+        verification = Verification.build(
+            connection=connection,
+            role=Role.VERIFIER,
+            thread_id=message.thread_id,
+            wire=formats.wire_of(message),
+            policy=policy,
+            proof_request=None,
+        )
+        vault.seal(verification, "proposal", preview)
+        verification.insert_within_quota()
+        return
+    is_repeated = (
+        verification.state == State.PROPOSED
+        and vault.unseal(verification, "proposal") == preview
+        and vault.unseal(verification, "policy") == policy
+    )
+    if not is_repeated:
+        move(
+            verification,
+            [State.PROPOSED],
+            State.PROPOSED,
+            policy=vault.sealed(verification, "policy", policy),
+            proposal=vault.sealed(verification, "proposal", preview),
+            **as_written(message),
+        )
+
+
+@network_reads.atomic_with_reads
+def answer_proposal(
+    verification: Verification,
+    policy: dict[str, Any] | None = None,
+    policy_id: UUID | None = None,
+) -> None:
+    """Ask for what was proposed, or for a (normalised) policy instead."""
+    if policy is None:
+        policy = verification.unsealed_policy()
+        resolved = (
+            policy  # a proposal names its attributes, so there is nothing to resolve
+        )
+    else:
+        resolved = resolve_attributes(policy, lazy_ledger(verification))
+    proof_request = request_now(resolved, verification.tenant_id)
+    verification.move_to_requested(policy, proof_request, policy_id=policy_id)
+    verification._send(
+        messages.request(proof_request, verification.wire, verification.thread_id)
+    )
+
+
+@handles_exchange(Verification, PRESENT_PROOF, "presentation", Role.VERIFIER)
+def receive_presentation(verification: Verification, message: Message) -> None:
+    """Judge the presentation and send the verdict. The same one again only gets the verdict."""
+    presentation = enclosed(message, formats.PRESENTATION)
+    if (
+        verification.state == State.ACCEPTED
+        and vault.unseal(verification, "presentation") == presentation
+    ):
+        _send_verdict(verification)
+        return
+    # `validNow` means now, when the presentation is here. Any other time is in the request.
+    judged_at = None
+    if proof_policy.is_judged_at_receipt(verification.unsealed_policy()):
+        judged_at = network_reads.now()
+    outcome = judge_presentation(
+        verification.require_proof_request(),
+        presentation,
+        ledger_of(verification.tenant.network),
+        judged_at=judged_at,
+    )
+    checks = [check._asdict() for check in outcome.checks]
+    move(
+        verification,
+        [State.REQUESTED],
+        State.ACCEPTED,
+        is_valid=outcome.is_valid,
+        verified_at=timezone.now(),
+        **as_written(message),
+        presentation=vault.sealed(verification, "presentation", presentation),
+        proof=vault.sealed(verification, "proof", outcome.proof),
+        checks=vault.sealed(verification, "checks", checks),
+    )
+    _send_verdict(verification)
+
+
+def _send_verdict(verification: Verification) -> None:
+    """An ack for a valid proof, else a problem report."""
+    thread_id = verification.thread_id
+    if verification.is_valid:
+        verdict = messages.ack(thread_id, verification.wire)
+    else:
+        verdict = messages.problem(
+            messages.NOT_VALID, "The proof is not valid.", thread_id, verification.wire
+        )
+    verification._send(verdict)
