@@ -15,6 +15,7 @@ from connections.exchange import as_written, handles_exchange
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless
+from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.ledgers import ledger_of
 from tenants import vault
 from verifications.attribute_meaning import resolve_attributes
@@ -59,10 +60,10 @@ def send_request_by_link(
     wallet: Wallet,
     policy: dict[str, Any],
     policy_id: UUID | None = None,
-    terms: Any = None,
+    options: OutOfBandOptions | None = None,
 ) -> Verification:
-    """Ask whoever opens the link first; with terms, the link is an out-of-band invitation."""
-    return send_request(connectionless.create_link(wallet, terms), policy, policy_id)
+    """Ask whoever opens the link first; with options, the link is an out-of-band invitation."""
+    return send_request(connectionless.create_link(wallet, options), policy, policy_id)
 
 
 @handles("present-proof/1.0/propose-presentation")
