@@ -453,7 +453,7 @@ SPECTACULAR_SETTINGS = {
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "agency.api.openapi.schema.add_errors",
-        "agency.api.openapi.schema.describe",
+        "agency.api.openapi.schema.add_descriptions",
     ],
     "ENUM_NAME_OVERRIDES": {
         "ConnectionState": "connections.models.Connection.State",

@@ -49,7 +49,7 @@ urlpatterns = [
     path("docs", page.page, name="docs"),
     path("docs/examples.json", page.example_ids, name="docs_examples"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
-    path("openapi.json", document.show, name="openapi"),
+    path("openapi.json", document.serve_document, name="openapi"),
     path("metrics", monitoring.metrics_page),
     path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,

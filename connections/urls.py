@@ -32,7 +32,7 @@ wallet_api = [
     ),
     path(
         "<str:walletId>/connections/invitations",
-        WalletConnections.as_view({"get": "invitations"}),
+        WalletConnections.as_view({"get": "list_invitations"}),
     ),
     path(
         "<str:walletId>/connections/<str:connectionId>",
@@ -40,9 +40,11 @@ wallet_api = [
     ),
 ]
 public = [
-    path("didcomm", didcomm.receive),
-    path("i/<str:token>", links.invitation, name="invitation"),
+    path("didcomm", didcomm.receive_envelope),
+    path("i/<str:token>", links.show_invitation, name="invitation"),
     re_path(
-        r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$", links.qr, name="invitation_qr"
+        r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$",
+        links.show_qr_code,
+        name="invitation_qr",
     ),
 ]

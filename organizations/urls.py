@@ -13,7 +13,7 @@ from tenants import assets
 
 credentials_api = [
     path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
-    path("tenants/issuerStatus", Tenants.as_view({"get": "status"})),
+    path("tenants/issuerStatus", Tenants.as_view({"get": "read_status"})),
     path(
         "tenants/<str:tenantId>",
         Tenants.as_view({"get": "retrieve", "delete": "destroy"}),
@@ -22,7 +22,7 @@ credentials_api = [
     path("common/networks", Networks.as_view({"get": "list"})),
     path(
         "common/networks/<str:networkId>/txnAuthorAgreement",
-        Networks.as_view({"get": "agreement", "put": "accept"}),
+        Networks.as_view({"get": "read_agreement", "put": "accept_agreement"}),
     ),
 ]
 wallet_api = [path("config", Configuration.as_view({"get": "retrieve"}))]
@@ -41,14 +41,14 @@ provider_api = [
     ),
     path(
         "tenants/<str:tenantId>/keys",
-        ProviderTenants.as_view({"get": "keys", "patch": "change_keys"}),
+        ProviderTenants.as_view({"get": "show_keys", "patch": "change_keys"}),
     ),
     path("assets", ProviderAssets.as_view({"post": "create"})),
-    path("analytics/cloudWallets", Analytics.as_view({"get": "wallets"})),
-    path("analytics/usage/current", Analytics.as_view({"get": "current"})),
-    path("analytics/usage", Analytics.as_view({"get": "search"})),
+    path("analytics/cloudWallets", Analytics.as_view({"get": "count_wallets"})),
+    path("analytics/usage/current", Analytics.as_view({"get": "current_usage"})),
+    path("analytics/usage", Analytics.as_view({"get": "search_usage"})),
     path("networks", ProviderNetworks.as_view({"get": "list"})),
-    path("regions", ProviderNetworks.as_view({"get": "regions"})),
+    path("regions", ProviderNetworks.as_view({"get": "list_regions"})),
 ]
 public = [
     re_path(

@@ -31,16 +31,18 @@ from wallets.api.wallets import WalletView
 from wallets.models import Wallet
 
 
-def of(wallet):
+def connections_of(wallet):
     rows = wallet.connections.filter(connectionless=False)
     return rows.select_related("my_key", "invitation_key")
 
 
-def one(wallet, connection_id):
-    return or_404(of(wallet).filter(connection_id=connection_id).first(), Connection)
+def get_connection(wallet, connection_id):
+    return or_404(
+        connections_of(wallet).filter(connection_id=connection_id).first(), Connection
+    )
 
 
-def invite(wallet, body):
+def create_invitation(wallet, body):
     chosen = body.get("connectionId")
     try:
         with transaction.atomic():
@@ -77,7 +79,7 @@ class Connections(OrganizationView):
     def create(self, request):
         body = self.parse_body(ConnectionInvitationParameters)
         return self.to_response(
-            ConnectionContract, self.perform(invite, self.wallet, body)
+            ConnectionContract, self.perform(create_invitation, self.wallet, body)
         )
 
     @operation(
@@ -86,17 +88,19 @@ class Connections(OrganizationView):
         parameters=list_parameters(ConnectionQuery),
     )
     def list(self, request):
-        return self.list_response(ConnectionContract, of(self.wallet), ConnectionQuery)
+        return self.list_response(
+            ConnectionContract, connections_of(self.wallet), ConnectionQuery
+        )
 
     @operation("getConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, connectionId):
         return self.wait_for_change(
-            ConnectionContract, partial(one, self.wallet, connectionId)
+            ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
     @operation("deleteConnection")
     def destroy(self, request, connectionId):
-        one(self.wallet, connectionId).remove()
+        get_connection(self.wallet, connectionId).remove()
         return Response()
 
 
@@ -113,7 +117,7 @@ class Messages(OrganizationView):
         body = self.parse_body(BasicMessageParameters)
         self.perform(
             basic_message.send_text,
-            one(self.wallet, body["connectionId"]),
+            get_connection(self.wallet, body["connectionId"]),
             body["text"],
         )
         return Response()
@@ -124,7 +128,7 @@ class Messages(OrganizationView):
         parameters=list_parameters(BasicMessageQuery),
     )
     def list(self, request, connectionId):
-        connection = one(self.wallet, connectionId)
+        connection = get_connection(self.wallet, connectionId)
         rows = self.rows.filter(connection=connection)
         return self.list_response(BasicMessageRecord, rows, BasicMessageQuery)
 
@@ -144,9 +148,9 @@ class WalletConnections(WalletView):
     def accept(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
-        invitation = links.resolve(given, "invitation", out_of_band.read)
+        invitation = links.resolve_message(given, "invitation", out_of_band.read)
         accepted = self.perform(handshakes.accept, wallet, invitation)
-        connection = one(wallet, accepted.connection_id)
+        connection = get_connection(wallet, accepted.connection_id)
         if connection.problem:
             error = handshakes.request_refused_error(connection)
             connection.remove()
@@ -159,7 +163,7 @@ class WalletConnections(WalletView):
         parameters=list_parameters(WalletConnectionQuery),
     )
     def list(self, request, walletId):
-        rows = of(self.wallet).filter(state=Connection.State.CONNECTED)
+        rows = connections_of(self.wallet).filter(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
     @operation(
@@ -167,17 +171,17 @@ class WalletConnections(WalletView):
         response=ConnectionContract(many=True),
         parameters=list_parameters(WalletConnectionQuery),
     )
-    def invitations(self, request, walletId):
-        rows = of(self.wallet).exclude(state=Connection.State.CONNECTED)
+    def list_invitations(self, request, walletId):
+        rows = connections_of(self.wallet).exclude(state=Connection.State.CONNECTED)
         return self.list_response(ConnectionContract, rows, WalletConnectionQuery)
 
     @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
         return self.wait_for_change(
-            ConnectionContract, partial(one, self.wallet, connectionId)
+            ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
     @operation("deleteWalletConnection")
     def destroy(self, request, walletId, connectionId):
-        one(self.wallet, connectionId).remove()
+        get_connection(self.wallet, connectionId).remove()
         return Response()

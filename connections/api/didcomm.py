@@ -23,7 +23,7 @@ CONTENT_TYPES = {
 
 @csrf_exempt
 @require_POST
-def receive(request):
+def receive_envelope(request):
     """202 once the message is stored, or 200 with the reply for a sender that takes it here; the
     same 400 for every envelope that does not open; 429 for what comes too fast."""
     if request.content_type not in CONTENT_TYPES:

@@ -21,13 +21,13 @@ from connections.protocols import out_of_band
 FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
 
 
-def resolve(given, field, check):
+def resolve_message(given, field, check):
     """The message in what a caller gave: link, base64 of any kind, or JSON.
 
     check: a function that raises PeerError for a message that cannot be used here. 400 for `field`.
     """
     try:
-        found = out_of_band.unwrap_request(message.read(_content(given.strip())))
+        found = out_of_band.unwrap_request(message.read(_read_message(given.strip())))
         check(found)
     except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
         hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
@@ -35,31 +35,31 @@ def resolve(given, field, check):
     return found
 
 
-def _content(given):
+def _read_message(given):
     if given.startswith("{"):
         return bounded_json.loads(given)
     if "://" not in given:
         return message.decode_json(given)
-    carried = _carried(given)
+    carried = _carried_message(given)
     if carried:
         return carried
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
-        found = find(urlsplit(given).path.rstrip("/").rpartition("/")[2])
+        found = find_connection(urlsplit(given).path.rstrip("/").rpartition("/")[2])
         if found:
             return invitation_links.shared_message(found)
     elif given.startswith(("http://", "https://")):
-        return _fetched(given)
+        return _fetch_message(given)
     raise PeerError("bad_link", "the link holds no c_i, oob or d_m and leads nowhere")
 
 
-def _carried(link):
+def _carried_message(link):
     """The message in a long link, or None."""
     query = parse_qs(urlsplit(link).query)
     carried = query.get("c_i") or query.get("oob") or query.get("d_m")
     return message.decode_json(carried[0].replace(" ", "+")) if carried else None
 
 
-def _fetched(link):
+def _fetch_message(link):
     """What the short link of another agent leads to: the message itself or a long link."""
     deadline = http.Deadline(FETCH_SECONDS)
     try:
@@ -73,7 +73,7 @@ def _fetched(link):
             if answer.status not in http.REDIRECTS:
                 return bounded_json.loads(answer.body)
             link = urljoin(link, answer.headers.get("location", ""))
-            if carried := _carried(link):
+            if carried := _carried_message(link):
                 return carried
     except (http.CallFailed, TimeoutError) as error:
         raise PeerError("bad_link", f"the link cannot be read: {error}") from None
@@ -82,23 +82,23 @@ def _fetched(link):
 
 @require_safe
 @never_cache
-def invitation(request, token):
+def show_invitation(request, token):
     """By what Accept names: text/html, as browsers do, the page; JSON and nothing else, the
     message; anything, a redirect to the address that carries the message, as old wallets expect;
     there the message too, if JSON is named. Once somebody took it, nobody gets anything (410): an
     offer names the holder's values."""
     takes_pages = request.accepts("text/html")
     if takes_pages and not wants_json(request):
-        return page(request, find(token))
-    connection = by_token(token)
+        return invitation_page(request, find_connection(token))
+    connection = connection_or_404(token)
     if not connection.is_open:
-        return used()
+        return used_response()
     if takes_pages and not carries_message(request):
         return HttpResponseRedirect(invitation_links.landing_url(connection))
     return JsonResponse(invitation_links.shared_message(connection))
 
 
-def page(request, connection):
+def invitation_page(request, connection):
     """What a person sees: the invitation, or that there is none (404) or none any more (410).
 
     Browsers and proxies keep addresses, so a browser is not led to one with the values in it.
@@ -108,7 +108,7 @@ def page(request, connection):
         return HttpResponseRedirect(invitation_links.landing_url(connection))
     context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
     if is_open:
-        context |= ways(connection)
+        context |= page_context(connection)
     status = 200 if is_open else 410 if connection else 404
     response = render(request, "connections/invitation.html", context, status=status)
     response["Referrer-Policy"] = "no-referrer"
@@ -120,7 +120,7 @@ def carries_message(request):
     return bool(request.GET.keys() & {"c_i", "oob", "d_m"})
 
 
-def ways(connection):
+def page_context(connection):
     """All that the page needs to hand the message to a wallet."""
     shared = invitation_links.shared_message(connection)
     name = invitation_links.query_name(shared)
@@ -142,29 +142,31 @@ def wants_json(request):
 
 
 @require_safe
-def qr(request, token, form):
+def show_qr_code(request, token, form):
     """The QR code as `svg` or `png`."""
-    connection = by_token(token)
+    connection = connection_or_404(token)
     if not connection.is_open:
-        return used()
+        return used_response()
     content_type, _ = qr_codes.FORMS[form]
-    return HttpResponse(qr_codes.image(connection, form), content_type=content_type)
+    return HttpResponse(
+        qr_codes.render_image(connection, form), content_type=content_type
+    )
 
 
-def by_token(token):
-    connection = find(token)
+def connection_or_404(token):
+    connection = find_connection(token)
     if not connection:
         raise Http404
     return connection
 
 
-def used():
+def used_response():
     return plain_error_response(
         410, "invitation_used", "The link was used already. Ask for a new one."
     )
 
 
-def find(token):
+def find_connection(token):
     """Rows without a link have an empty token."""
     rows = Connection.objects.select_related("wallet__tenant").exclude(token="")
     return rows.filter(token=token).first()

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from agency.api.openapi.operation import operation
 from agency.api.serializers import Contract, Parameters
-from connections.api.connections import OrganizationView, one
+from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import did_rotate
 
@@ -60,23 +60,25 @@ class ProtocolContract(Contract):
 class Protocols(OrganizationView):
     @operation("getConnectionProtocols", response=ProtocolContract)
     def retrieve(self, request, connectionId):
-        return self.to_response(ProtocolContract, one(self.wallet, connectionId))
+        return self.to_response(
+            ProtocolContract, get_connection(self.wallet, connectionId)
+        )
 
     @operation(
         "setConnectionProtocols", request=ProtocolParameters, response=ProtocolContract
     )
     def update(self, request, connectionId):
-        connection = one(self.wallet, connectionId)
+        connection = get_connection(self.wallet, connectionId)
         chosen = self.parse_body(ProtocolParameters)["exchangeVersion"]
         self.perform(connection.set_exchange_version, "" if chosen == AUTO else chosen)
         return self.retrieve(request, connectionId)
 
     @operation("rotateConnection", response=ProtocolContract)
     def rotate(self, request, connectionId):
-        self.perform(did_rotate.rotate, one(self.wallet, connectionId))
+        self.perform(did_rotate.rotate, get_connection(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
     @operation("endConnection", response=ProtocolContract)
     def end(self, request, connectionId):
-        self.perform(one(self.wallet, connectionId).end)
+        self.perform(get_connection(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)

@@ -23,7 +23,7 @@ OF_SERVICE = {"routingKeys", "priority"}
 STRONGER = (constants.ERROR_CORRECT_Q, constants.ERROR_CORRECT_M)
 
 
-def image(connection: Connection, form: str) -> bytes:
+def render_image(connection: Connection, form: str) -> bytes:
     """The code as `svg` or `png`."""
     data = io.BytesIO()
     code = code_of(connection)
@@ -41,18 +41,20 @@ def code_of(connection: Connection) -> QRCode:
     if connection.shared is None and not wants_short:
         invitation = connection.invitation
         kept = {name: invitation[name] for name in ("imageUrl",) if name in invitation}
-        with_picture = drawn(link_with(connection, lean(invitation) | kept))
+        with_picture = smallest_code(
+            link_with(connection, without_optional(invitation) | kept)
+        )
         if with_picture and with_picture.version <= GOOD_VERSION:
             return with_picture
-        code = drawn(link_with(connection, lean(invitation)))
+        code = smallest_code(link_with(connection, without_optional(invitation)))
         if code and code.version <= MAX_VERSION:
             return code
-    code = drawn(connection.invitation_url)
+    code = smallest_code(connection.invitation_url)
     assert code, "a short link fits"
     return code
 
 
-def lean(invitation: dict) -> dict:
+def without_optional(invitation: dict) -> dict:
     """The invitation without what its reader can do without."""
     kept = {name: value for name, value in invitation.items() if name not in OPTIONAL}
     if "services" in kept:
@@ -68,19 +70,19 @@ def link_with(connection: Connection, invitation: dict) -> str:
     return f"{connection.invitation_url}?{query_name(invitation)}={data}"
 
 
-def drawn(text: str) -> QRCode | None:
+def smallest_code(text: str) -> QRCode | None:
     """The smallest code, with the most error correction that it has room for; None if too long."""
-    smallest = fitted(text, constants.ERROR_CORRECT_L)
+    smallest = fit_code(text, constants.ERROR_CORRECT_L)
     if not smallest:
         return None
     for level in STRONGER:
-        stronger = fitted(text, level)
+        stronger = fit_code(text, level)
         if stronger and stronger.version == smallest.version:
             return stronger
     return smallest
 
 
-def fitted(text: str, level: int) -> QRCode | None:
+def fit_code(text: str, level: int) -> QRCode | None:
     code = QRCode(error_correction=level, border=4, box_size=8)
     code.add_data(text)
     try:

@@ -33,6 +33,21 @@ LINK_PROTOCOLS = [OUT_OF_BAND]
 PROTOCOLS = ["connections", OUT_OF_BAND]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
 
+# What exchanges show of their connection: columns that their lists read.
+LINK_COLUMNS = tuple(
+    f"connection__{name}"
+    for name in (
+        "connection_id",
+        "connectionless",
+        "carries_exchange",
+        "token",
+        "invitation",
+        "shared",
+        "role",
+        "tenant",
+    )
+)
+
 
 class LinkParameters(Parameters):
     """How an invitation, offer or request is written for a link. All of it may be left out."""
@@ -102,6 +117,13 @@ def out_of_band_options(body, handshakes=()):
         body.get("goal", ""),
         body.get("reuse", False),
     )
+
+
+def was_started_by_link(connection):
+    """Whether the exchange of this connection was started here, by a link."""
+    if not connection or not connection.token:
+        return False
+    return connection.connectionless or connection.carries_exchange
 
 
 class ConnectionInvitationParameters(LinkParameters):

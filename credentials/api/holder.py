@@ -87,7 +87,7 @@ class WalletCredentials(WalletExchangeView):
     def accept_data(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(CredentialDataParameters)["credentialData"]
-        offer = links.resolve(given, "credentialData", messages.check_shared)
+        offer = links.resolve_message(given, "credentialData", messages.check_shared)
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
         connectionless.require_first_responder(taken.connection, taken)
         return self.exchange_response(taken.pk)

@@ -6,7 +6,11 @@ from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
-from connections.api.serializers import ExchangeLinkParameters
+from connections.api.serializers import (
+    LINK_COLUMNS,
+    ExchangeLinkParameters,
+    was_started_by_link,
+)
 from connections.invitation_links import encoded_message
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
@@ -14,19 +18,6 @@ from wallets.anoncreds import common_view
 
 STATES = [(str(state), str(state)) for state in Credential.State]
 ROLES = [(str(role), str(role)) for role in Credential.Role]
-LINK_COLUMNS = tuple(
-    f"connection__{name}"
-    for name in (
-        "connection_id",
-        "connectionless",
-        "carries_exchange",
-        "token",
-        "invitation",
-        "shared",
-        "role",
-        "tenant",
-    )
-)
 VERSION = r"^[0-9]+(\.[0-9]+)*\Z"
 CLAIM_TYPES = [("integer", "integer")]
 FORBIDDEN = re.compile(r"[:/\\?#%\x00-\x1f\x7f]")
@@ -305,12 +296,13 @@ class CredentialContract(Contract):
     def to_representation(self, credential):
         issued_at = format_utc(credential.issued_at or credential.created_at)
         connection = credential.connection
+        is_by_link = was_started_by_link(connection)
         return drop_nulls(
             credentialId=str(credential.pk),
             state=credential.state,
-            connectionId=listed_id(connection),
-            offerData=encoded_message(connection) if shares(connection) else None,
-            offerUrl=connection.invitation_url if shares(connection) else None,
+            connectionId=credential.public_connection_id,
+            offerData=encoded_message(connection) if is_by_link else None,
+            offerUrl=connection.invitation_url if is_by_link else None,
             definitionId=credential.definition_id,
             schemaId=credential.schema_id,
             issuedAtUtc=issued_at,
@@ -319,18 +311,3 @@ class CredentialContract(Contract):
             values=credential.unsealed_values(),
             proposal=credential.unsealed_proposal(),
         )
-
-
-def listed_id(connection):
-    """The connection's id, unless it only carries one connectionless exchange."""
-    return (
-        connection.connection_id
-        if connection and not connection.connectionless
-        else None
-    )
-
-
-def shares(connection):
-    """Whether the exchange was started here, by a link."""
-    is_link = connection and (connection.connectionless or connection.carries_exchange)
-    return bool(is_link and connection.token)

@@ -46,7 +46,7 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     )
 
 
-def make(provider: Provider, wanted: dict) -> Tenant:
+def create_tenant(provider: Provider, wanted: dict) -> Tenant:
     """A further organization of the account, from validated TenantParameters."""
     fields = {
         "image_url": wanted.get("imageUrl"),
@@ -64,7 +64,7 @@ def make(provider: Provider, wanted: dict) -> Tenant:
     )
 
 
-def networks() -> QuerySet[Network]:
+def all_networks() -> QuerySet[Network]:
     """So few that they come in one answer."""
     find_network(LOCAL)
     return Network.objects.order_by("pk")
@@ -87,7 +87,7 @@ class Tenants(View):
     @operation("createTenant", request=TenantParameters, response=TenantContract)
     def create(self, request: Request) -> Response:
         made = self.perform(
-            make, self.tenant.provider, self.parse_body(TenantParameters)
+            create_tenant, self.tenant.provider, self.parse_body(TenantParameters)
         )
         return self.to_response(
             TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get()
@@ -105,17 +105,17 @@ class Tenants(View):
         return Response()
 
     @operation("getIssuerStatus", response=IssuerStatusContract)
-    def status(self, request: Request) -> Response:
+    def read_status(self, request: Request) -> Response:
         return self.to_response(IssuerStatusContract, self.tenant)
 
 
 class Networks(View):
     @operation("listNetworks", response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
-        return Response(NetworkContract(networks(), many=True).data)
+        return Response(NetworkContract(all_networks(), many=True).data)
 
     @operation("getTransactionAuthorAgreement", response=NetworkAgreementContract)
-    def agreement(self, request: Request, networkId: str) -> Response:
+    def read_agreement(self, request: Request, networkId: str) -> Response:
         find_network(LOCAL)
         network = known_network(networkId)
         if not network:
@@ -128,7 +128,7 @@ class Networks(View):
         )
 
     @operation("acceptTransactionAuthorAgreement")
-    def accept(self, request: Request, networkId: str) -> Response:
+    def accept_agreement(self, request: Request, networkId: str) -> Response:
         tenant = self.tenant
         named = known_network(networkId)
         if named != tenant.network and networkId.lower() != str(tenant.public_id):

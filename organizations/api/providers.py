@@ -16,11 +16,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import Conflict
 from organizations import usage
-from organizations.api.organizations import (
-    make,
-    networks,
-    with_issuer,
-)
+from organizations.api.organizations import all_networks, create_tenant, with_issuer
 from organizations.api.serializers import (
     AssetContract,
     CloudWalletAnalyticsContract,
@@ -37,7 +33,7 @@ from organizations.provisioning import TENANT_KINDS, remove_organization
 from tenants import assets, vault
 from tenants.models import ApiKey, Provider, Tenant
 
-MEMBERS = {
+KEY_MEMBERS = {
     ApiKey.Kind.ACCESS_TOKEN: "accessToken",
     ApiKey.Kind.SUBSCRIPTION_KEY: "subscriptionKey",
 }
@@ -74,7 +70,9 @@ class ProviderTenants(ProviderView):
         "createProviderTenant", request=TenantParameters, response=TenantContract
     )
     def create(self, request: Request) -> Response:
-        made = self.perform(make, self.provider, self.parse_body(TenantParameters))
+        made = self.perform(
+            create_tenant, self.provider, self.parse_body(TenantParameters)
+        )
         return self.to_response(TenantContract, self.rows.get(pk=made.pk))
 
     @operation("deleteAllProviderTenants")
@@ -85,11 +83,14 @@ class ProviderTenants(ProviderView):
 
     @operation("getProviderTenant", response=TenantContract)
     def retrieve(self, request: Request, tenantId: str) -> Response:
-        return self.to_response(TenantContract, self.one(tenantId))
+        return self.to_response(TenantContract, self.get_tenant(tenantId))
 
     @operation("updateProviderTenant", request=TenantUpdateParameters)
     def update(self, request: Request, tenantId: str) -> Response:
-        tenant, body = self.one(tenantId), self.parse_body(TenantUpdateParameters)
+        tenant, body = (
+            self.get_tenant(tenantId),
+            self.parse_body(TenantUpdateParameters),
+        )
         names = {
             "name": "name",
             "imageUrl": "image_url",
@@ -102,19 +103,21 @@ class ProviderTenants(ProviderView):
 
     @operation("deleteProviderTenant")
     def destroy(self, request: Request, tenantId: str) -> Response:
-        remove_organization(self.one(tenantId))
+        remove_organization(self.get_tenant(tenantId))
         return Response()
 
     @operation("getProviderTenantKeys", response=TenantKeysContract)
-    def keys(self, request: Request, tenantId: str) -> Response:
-        return self.to_response(TenantKeysContract, readable_keys(self.one(tenantId)))
+    def show_keys(self, request: Request, tenantId: str) -> Response:
+        return self.to_response(
+            TenantKeysContract, readable_keys(self.get_tenant(tenantId))
+        )
 
     @operation("changeProviderTenantKeys", response=TenantKeysContract)
     def change_keys(self, request: Request, tenantId: str) -> Response:
-        made = self.perform(new_keys, self.one(tenantId), shown_once=True)
+        made = self.perform(new_keys, self.get_tenant(tenantId), shown_once=True)
         return self.to_response(TenantKeysContract, made)
 
-    def one(self, tenant_id: str) -> Tenant:
+    def get_tenant(self, tenant_id: str) -> Tenant:
         return get_or_404(self.rows, tenant_id, "public_id")
 
 
@@ -134,7 +137,7 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
         message = "These keys were shown once and cannot be read. PATCH makes new ones."
         raise Conflict("keys_not_readable", message)
     return {
-        MEMBERS[kind]: vault.unseal(newest[kind], "sealed") for kind in TENANT_KINDS
+        KEY_MEMBERS[kind]: vault.unseal(newest[kind], "sealed") for kind in TENANT_KINDS
     }
 
 
@@ -144,7 +147,7 @@ def new_keys(tenant: Tenant) -> dict[str, str]:
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     newest = newest_keys(tenant)
     return {
-        MEMBERS[kind]: (
+        KEY_MEMBERS[kind]: (
             newest[kind].rotate()
             if kind in newest
             else ApiKey.issue(kind, tenant, "Provider")
@@ -168,19 +171,19 @@ class ProviderAssets(ProviderView):
 
 class Analytics(ProviderView):
     @operation("getCloudWalletCount", response=CloudWalletAnalyticsContract)
-    def wallets(self, request: Request) -> Response:
+    def count_wallets(self, request: Request) -> Response:
         return self.to_response(
             CloudWalletAnalyticsContract, usage.count_cloud_wallets(self.provider)
         )
 
     @operation("getCurrentUsage", response=UsageContract)
-    def current(self, request: Request) -> Response:
+    def current_usage(self, request: Request) -> Response:
         return self.to_response(
             UsageContract, usage.by_month(self.provider, timezone.now(), 1)[0]
         )
 
     @operation("searchUsage", response=UsageContract(many=True))
-    def search(self, request: Request) -> Response:
+    def search_usage(self, request: Request) -> Response:
         months = usage.by_month(self.provider, timezone.now())
         return Response(UsageContract(months, many=True).data)
 
@@ -188,7 +191,7 @@ class Analytics(ProviderView):
 class ProviderNetworks(ProviderView):
     @operation("listProviderNetworks", response=NetworkContract(many=True))
     def list(self, request: Request) -> Response:
-        return Response(NetworkContract(networks(), many=True).data)
+        return Response(NetworkContract(all_networks(), many=True).data)
 
     @operation(
         "getRegions",
@@ -199,5 +202,5 @@ class ProviderNetworks(ProviderView):
             }
         },
     )
-    def regions(self, request: Request) -> Response:
+    def list_regions(self, request: Request) -> Response:
         return Response(settings.REGIONS)

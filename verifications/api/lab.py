@@ -23,7 +23,7 @@ MAX_SAMPLES = 20
 MANUAL = "Revoked: a holder may choose it, autoSelect does not."
 
 
-def known(**options: Any) -> serializers.CharField:
+def optional_text(**options: Any) -> serializers.CharField:
     return serializers.CharField(required=False, max_length=300, **options)
 
 
@@ -32,12 +32,12 @@ class SampleCredential(Parameters):
 
     aliases = {"credentialDefinitionId": "definitionId"}
 
-    definitionId = known(help_text="The network then knows the rest.")
-    schemaId = known()
-    schemaIssuerDid = known()
-    schemaName = known()
-    schemaVersion = known()
-    issuerDid = known()
+    definitionId = optional_text(help_text="The network then knows the rest.")
+    schemaId = optional_text()
+    schemaIssuerDid = optional_text()
+    schemaName = optional_text()
+    schemaVersion = optional_text()
+    issuerDid = optional_text()
     values = values_field()
     revoked = serializers.BooleanField(required=False)
 
@@ -103,25 +103,28 @@ class PolicyTrialContract(Contract):
                 for one in trial.selections
             ],
             "items": [
-                {"policyName": item.policy_name, "credentials": shown(trial, refusals)}
+                {
+                    "policyName": item.policy_name,
+                    "credentials": sample_results(trial, refusals),
+                }
                 for item, refusals in zip(trial.items, trial.refusals, strict=True)
             ],
             "lint": [one._asdict() for one in findings],
         }
 
 
-def shown(trial: Trial, refusals: list[str | None]) -> list[dict[str, Any]]:
+def sample_results(trial: Trial, refusals: list[str | None]) -> list[dict[str, Any]]:
     """How each sample did with one item."""
     return [
         {"credential": number}
-        | outcome(refusal, bool(candidate and candidate.is_revoked))
+        | sample_result(refusal, bool(candidate and candidate.is_revoked))
         for number, (refusal, candidate) in enumerate(
             zip(refusals, trial.candidates, strict=True)
         )
     ]
 
 
-def outcome(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
+def sample_result(refusal: str | None, is_revoked: bool) -> dict[str, Any]:
     if refusal:
         return {"satisfies": False, "code": refusal, "message": REASONS[refusal]}
     return {"satisfies": True} | ({"message": MANUAL} if is_revoked else {})
@@ -135,7 +138,7 @@ class PolicyTrials(View):
     )
     def create(self, request: Request) -> Response:
         body = self.parse_body(PolicyTrialParameters)
-        wanted, samples = self.policy(body), body.get("credentials", [])
+        wanted, samples = self.read_policy(body), body.get("credentials", [])
         registry, now = ledger_of(self.tenant.network), int(time.time())
         integers = declared_integers(wanted, self.tenant.pk)
         tried = try_policy(wanted, samples, registry, now, integers)
@@ -143,7 +146,7 @@ class PolicyTrials(View):
             PolicyTrialContract, (tried, lint_policy(wanted, tried, registry, now))
         )
 
-    def policy(self, body: dict[str, Any]) -> dict[str, Any]:
+    def read_policy(self, body: dict[str, Any]) -> dict[str, Any]:
         if "policyId" in body:
             rows = VerificationPolicy.objects.filter(tenant=self.tenant)
             return get_or_404(rows, body["policyId"]).unsealed_body()

@@ -32,15 +32,15 @@ BOTH = (
 )
 
 
-def from_old(*spellings: dict[str, str]) -> dict[str, str]:
+def old_spellings(*spellings: dict[str, str]) -> dict[str, str]:
     return {old: name for one in spellings for name, old in one.items()}
 
 
-def text(limit: int = 300, **options: Any) -> serializers.CharField:
+def optional_text(limit: int = 300, **options: Any) -> serializers.CharField:
     return serializers.CharField(required=False, max_length=limit, **options)
 
 
-def time() -> serializers.IntegerField:
+def unix_time() -> serializers.IntegerField:
     return serializers.IntegerField(
         required=False, min_value=0, max_value=MAX_TIMESTAMP
     )
@@ -56,14 +56,14 @@ class AttributeValue(Parameters):
 class AttributeFilter(Parameters):
     """One alternative of what is allowed; all of its members must hold."""
 
-    aliases = from_old(RESTRICTION_FIELDS, {"attributeValue": "attribute_value"})
+    aliases = old_spellings(RESTRICTION_FIELDS, {"attributeValue": "attribute_value"})
 
-    schemaId = text()
-    schemaIssuerDid = text()
-    schemaName = text()
-    schemaVersion = text()
-    issuerDid = text()
-    credentialDefinitionId = text()
+    schemaId = optional_text()
+    schemaIssuerDid = optional_text()
+    schemaName = optional_text()
+    schemaVersion = optional_text()
+    issuerDid = optional_text()
+    credentialDefinitionId = optional_text()
     attributeValue = AttributeValue(required=False)
 
     def to_internal_value(self, data: Any) -> Any:
@@ -77,14 +77,14 @@ class AttributeFilter(Parameters):
 
 
 RevocationInterval = type(
-    "RevocationInterval", (Parameters,), {"from": time(), "to": time()}
+    "RevocationInterval", (Parameters,), {"from": unix_time(), "to": unix_time()}
 )
 
 
 class ProofAttributeInfo(Parameters):
-    aliases = from_old(NON_REVOKED)
+    aliases = old_spellings(NON_REVOKED)
 
-    name = text(256, trim_whitespace=False)
+    name = optional_text(256, trim_whitespace=False)
     names = serializers.ListField(
         child=serializers.CharField(max_length=256, trim_whitespace=False),
         required=False,
@@ -102,7 +102,7 @@ class ProofAttributeInfo(Parameters):
 
 
 class ProofPredicateInfo(ProofAttributeInfo):
-    aliases = from_old(NON_REVOKED, PREDICATE)
+    aliases = old_spellings(NON_REVOKED, PREDICATE)
 
     names = serializers.ListField(
         child=serializers.CharField(max_length=256, trim_whitespace=False),
@@ -115,7 +115,7 @@ class ProofPredicateInfo(ProofAttributeInfo):
 
 
 class ProofRequest(Parameters):
-    aliases = from_old(REQUEST, NON_REVOKED)
+    aliases = old_spellings(REQUEST, NON_REVOKED)
 
     name = serializers.CharField(max_length=200)
     version = serializers.CharField(max_length=64)

@@ -6,14 +6,13 @@ from rest_framework import serializers
 
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import Contract, Parameters
-from connections.api.serializers import ExchangeLinkParameters
-from connections.invitation_links import encoded_message
-from credentials.api.serializers import (
+from connections.api.serializers import (
     LINK_COLUMNS,
-    CredentialContract,
-    listed_id,
-    shares,
+    ExchangeLinkParameters,
+    was_started_by_link,
 )
+from connections.invitation_links import encoded_message
+from credentials.api.serializers import CredentialContract
 from verifications.models import Verification
 from verifications.proofs.selection import Selection
 
@@ -159,7 +158,7 @@ class VerificationContract(Contract):
     )  # fmt: skip
 
     verificationId = serializers.CharField(source="pk")
-    connectionId = serializers.CharField(required=False)
+    connectionId = serializers.CharField(source="public_connection_id", required=False)
     definitionId = serializers.CharField(
         source="policy_id", required=False, help_text="The id of the stored policy."
     )
@@ -180,9 +179,6 @@ class VerificationContract(Contract):
     verificationRequestUrl = serializers.CharField(required=False)
     verificationUrl = serializers.CharField(required=False)
 
-    def get_connectionId(self, verification):
-        return listed_id(verification.connection)
-
     def get_proof(self, verification):
         return verification.unsealed_proof()
 
@@ -197,11 +193,13 @@ class VerificationContract(Contract):
 
     def get_verificationRequestData(self, verification):
         connection = verification.connection
-        return encoded_message(connection) if shares(connection) else None
+        if was_started_by_link(connection):
+            return encoded_message(connection)
 
     def get_verificationRequestUrl(self, verification):
         connection = verification.connection
-        return connection.invitation_url if shares(connection) else None
+        if was_started_by_link(connection):
+            return connection.invitation_url
 
     get_verificationUrl = get_verificationRequestUrl
 

@@ -27,13 +27,13 @@ def document() -> Document:
     return Document(etag, plain, gzip.compress(plain, mtime=0))
 
 
-def _etag(request: HttpRequest) -> str:
+def _document_etag(request: HttpRequest) -> str:
     return document().etag
 
 
 @require_safe
-@condition(etag_func=_etag)
-def show(request: HttpRequest) -> HttpResponse:
+@condition(etag_func=_document_etag)
+def serve_document(request: HttpRequest) -> HttpResponse:
     accepted = request.headers.get("Accept-Encoding", "")
     is_compressed = "gzip" in accepted
     body = document().compressed if is_compressed else document().plain

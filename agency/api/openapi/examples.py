@@ -51,7 +51,7 @@ OFFER_LINK = "https://agency.example/i/offer"
 REQUEST_LINK = "https://agency.example/i/request"
 REQUEST_LINK_FOR_A_CHOICE = "https://agency.example/i/request-for-a-choice"
 
-OF_PATHS = {
+BY_PARAMETER = {
     "connectionId": CONNECTION,
     "credentialId": CREDENTIAL,
     "definitionId": DEFINITION,
@@ -65,18 +65,18 @@ OF_PATHS = {
     "walletId": WALLET,
     "webhookId": WEBHOOK,
 }
-IN_WALLETS = {
+BY_PARAMETER_IN_WALLETS = {
     "connectionId": CONNECTION_OF_WALLET,
     "credentialId": CREDENTIAL_OF_WALLET,
     "verificationId": VERIFICATION_OF_WALLET,
 }
-OF_PROVIDERS = {"tenantId": TENANT_OF_PROVIDER}
-ON_LEDGERS = {
+BY_PARAMETER_OF_PROVIDERS = {"tenantId": TENANT_OF_PROVIDER}
+BY_LEDGER_PATH = {
     "/schemas/": SCHEMA,
     "/credential-definitions/": DEFINITION,
     "/revocation-registries/": REGISTRY,
 }
-OF_OPERATIONS = {
+BY_OPERATION = {
     ("acceptCredentialOffer", "credentialId"): OFFER_TO_ACCEPT,
     ("counterCredentialOffer", "credentialId"): OFFER_TO_COUNTER,
     ("createCredentialDefinitionForSchemaId", "definitionId"): SCHEMA,
@@ -105,18 +105,20 @@ OF_OPERATIONS = {
     ("submitVerification", "verificationId"): REQUEST_TO_ANSWER_BY_CHOICE,
     ("submitVerificationAutoSelect", "verificationId"): REQUEST_TO_ANSWER,
 }
-OF_FORMS = {
+BY_FORM_FIELD = {
     "AcceptInvitationParameters.invitation": INVITATION_LINK,
     "CredentialDataParameters.credentialData": OFFER_LINK,
     "VerificationDataParameters.verificationData": REQUEST_LINK,
 }
 
 
-def of_parameter(path: str, operation_id: str, name: str) -> str | None:
+def find_parameter_example(path: str, operation_id: str, name: str) -> str | None:
     """The example of a parameter that this operation requires."""
     if name == "objectId":
-        return next((one for part, one in ON_LEDGERS.items() if part in path), None)
-    own = OF_OPERATIONS.get((operation_id, name))
-    in_wallet = IN_WALLETS.get(name) if "/api/{walletId}" in path else None
-    of_provider = OF_PROVIDERS.get(name) if path.startswith("/provider/") else None
-    return own or in_wallet or of_provider or OF_PATHS.get(name)
+        return next((one for part, one in BY_LEDGER_PATH.items() if part in path), None)
+    own = BY_OPERATION.get((operation_id, name))
+    in_wallet = BY_PARAMETER_IN_WALLETS.get(name) if "/api/{walletId}" in path else None
+    of_provider = (
+        BY_PARAMETER_OF_PROVIDERS.get(name) if path.startswith("/provider/") else None
+    )
+    return own or in_wallet or of_provider or BY_PARAMETER.get(name)

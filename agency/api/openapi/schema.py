@@ -11,7 +11,7 @@ from agency.api.serializers import Contract, Parameters
 from agency.api.views import View
 from tenants import idempotency
 
-SHOWN_ONCE = re.compile(
+ALIAS_PREFIXES = re.compile(
     r"^/(agency|credentials|wallet|management)/v1/|^/custodian/(?!v1/)|^/api/"
 )
 ALIASES = (
@@ -36,7 +36,7 @@ ERROR = {
         },
     },
 }
-EXAMPLES = {
+ERROR_EXAMPLES = {
     400: ("invalid_request", "version: This field is required."),
     401: (
         "unauthorized",
@@ -56,7 +56,7 @@ EXAMPLES = {
     ),
     503: ("not_ready", "Not ready: broker."),
 }
-OF_STREAMS = {
+STREAM_EXAMPLES = {
     421: (
         "stream_elsewhere",
         "The stream of events is served at …, by a process of its own.",
@@ -68,7 +68,7 @@ QUOTA_EXCEEDED = (
     "This organization may have 1000 wallets (QUOTA_WALLETS). Delete some, or ask "
     "whoever runs this service for more."
 )
-HAVE_QUOTAS = {  # operations that make what has a quota (tenants/quotas.py)
+OPERATIONS_WITH_QUOTA = {  # operations that make what has a quota (tenants/quotas.py)
     "acceptCredential",
     "acceptInvitation",
     "addAsset",
@@ -140,7 +140,7 @@ def one_path_each(endpoints):
     return [
         endpoint
         for endpoint in endpoints
-        if not SHOWN_ONCE.match(endpoint[0]) and endpoint[0] not in ALIASES
+        if not ALIAS_PREFIXES.match(endpoint[0]) and endpoint[0] not in ALIASES
     ]
 
 
@@ -155,14 +155,14 @@ def add_errors(result, generator, request, public):
             declared = [
                 int(status) for status in operation["responses"] if status >= "400"
             ]
-            for status in statuses(path, method, operation) + declared:
+            for status in error_statuses(path, method, operation) + declared:
                 operation["responses"][str(status)] = error_response(status, path)
-            if operation["operationId"] in HAVE_QUOTAS:
+            if operation["operationId"] in OPERATIONS_WITH_QUOTA:
                 add_quota_exceeded(operation["responses"]["409"])
     return result
 
 
-def describe(result, generator, request, public):
+def add_descriptions(result, generator, request, public):
     """Gives parameters and properties their descriptions, and those that are required an example.
 
     Of a form, each field has its example; of JSON, the body as a whole, beside its operation.
@@ -171,28 +171,28 @@ def describe(result, generator, request, public):
         for member, shape in schema.get("properties", {}).items():
             text = descriptions.describe_property(name, member)
             if text and "description" not in shape:
-                schema["properties"][member] = described(shape, text)
-            if example := examples.OF_FORMS.get(f"{name}.{member}"):
+                schema["properties"][member] = with_description(shape, text)
+            if example := examples.BY_FORM_FIELD.get(f"{name}.{member}"):
                 schema["properties"][member]["example"] = example
     for path, operations in result["paths"].items():
         for operation in operations.values():
             for parameter in operation.get("parameters", []):
-                complete(parameter, path, operation["operationId"])
+                complete_parameter(parameter, path, operation["operationId"])
     return result
 
 
-def described(shape, text):
+def with_description(shape, text):
     if "$ref" in shape:  # OpenAPI 3.0 ignores what stands beside it
         shape = {"allOf": [shape]}
     return shape | {"description": text}
 
 
-def complete(parameter, path, operation_id):
+def complete_parameter(parameter, path, operation_id):
     name = parameter["name"]
     if text := descriptions.describe_parameter(path, name):
         parameter.setdefault("description", text)
     if parameter.get("required") and (
-        example := examples.of_parameter(path, operation_id, name)
+        example := examples.find_parameter_example(path, operation_id, name)
     ):
         parameter.setdefault("example", example)
 
@@ -204,7 +204,7 @@ def answer_with_200(responses):
             responses["200"] = responses.pop(status) | {"description": "Done"}
 
 
-def statuses(path, method, operation):
+def error_statuses(path, method, operation):
     if "Health" in operation["tags"]:
         return [503] if path.endswith("ready") else []
     if "Ledger" in operation["tags"]:
@@ -227,7 +227,7 @@ def add_quota_exceeded(response):
 
 
 def error_response(status, path):
-    known = EXAMPLES | (OF_STREAMS if path.endswith("/stream") else {})
+    known = ERROR_EXAMPLES | (STREAM_EXAMPLES if path.endswith("/stream") else {})
     code, message = known.get(status, (CODES.get(status), ""))
     content = {
         "schema": {"$ref": "#/components/schemas/Error"},

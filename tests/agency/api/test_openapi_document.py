@@ -40,4 +40,4 @@ def test_what_has_a_quota_documents_both_codes_of_409(client, db):
             if "quota_exceeded" in examples:
                 assert "wrong_state" in examples
                 found.add(operation["operationId"])
-    assert found == schema.HAVE_QUOTAS
+    assert found == schema.OPERATIONS_WITH_QUOTA
