@@ -12,7 +12,7 @@ from django.db import connection
 from credentials.ledgers.indy import pool
 from credentials.ledgers.local import published_body
 from credentials.models import PublishedObject
-from tests.organizations.test_add_network import add_network
+from tests.support.ledger_networks import add_network
 from tests.support.people import Organization
 from tests.support.processes import same_server
 

@@ -1,14 +1,12 @@
 """`manage.py add_network` and `accept_agreement`, as far as no ledger needs to answer."""
 
-import io
-
 import pytest
 from django.core.management import CommandError, call_command
 
 from tenants import vault
 from tenants.models import Network
-from tests.agency.admin.test_networks import GENESIS
 from tests.support.http_endpoints import HEAD, answers, serving
+from tests.support.ledger_networks import GENESIS, add_network
 from wallets import keys
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -25,12 +23,6 @@ def file(tmp_path):
 @pytest.fixture(autouse=True)
 def impatient(settings):
     settings.LEDGER_TIMEOUT = 0.2
-
-
-def add_network(*arguments):
-    out = io.StringIO()
-    call_command("add_network", "--id", "candy", *arguments, stdout=out)
-    return out.getvalue()
 
 
 def test_a_network_is_added_by_a_file_while_its_ledger_is_away(file):

@@ -4,49 +4,17 @@ import io
 import random
 
 import pytest
-from django.test.client import BOUNDARY, MULTIPART_CONTENT
 from PIL import Image
 
 from agency.core.errors import Invalid
 from tenants import images
 from tenants.models import Asset
 from tests.support.errors import error_of
+from tests.support.pictures import picture, storage, uploads
 
 pytestmark = pytest.mark.django_db(transaction=True)
+__all__ = ["storage"]
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>'
-
-
-@pytest.fixture(autouse=True)
-def storage(settings, tmp_path):
-    settings.STORAGES = settings.STORAGES | {
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": tmp_path},
-        }
-    }
-    return tmp_path
-
-
-def picture(kind="PNG", mode="RGB", size=(8, 6), **options):
-    out = io.BytesIO()
-    Image.effect_noise(size, 90).convert(mode).save(out, kind, **options)
-    return out.getvalue()
-
-
-def form(data, filename=None):
-    """The field as the clients send it: without a file name, unless a real file is given."""
-    name = 'name="uploadedFiles"' + (f'; filename="{filename}"' if filename else "")
-    head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; {name}\r\n"
-    head += "Content-Type: application/octet-stream\r\n\r\n"
-    return head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
-
-
-def uploads(api, data, path="/common/upload", filename=None):
-    where = api.prefix + path
-    body = form(data, filename)
-    return api.client.generic(
-        "POST", where, body, MULTIPART_CONTENT, headers=api.headers
-    )
 
 
 def served(client, url, settings):

@@ -17,7 +17,7 @@ from tests.support.errors import assert_error, error_of
 from tests.support.outside_agent import Agent
 from tests.support.people import Organization
 from tests.support.people import Provider as ProviderApi
-from tests.tenants.test_pictures import picture, storage, uploads
+from tests.support.pictures import picture, storage, uploads
 from verifications.models import Verification
 
 pytestmark = pytest.mark.django_db(transaction=True)

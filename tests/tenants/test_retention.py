@@ -16,7 +16,7 @@ from tenants import retention, tasks
 from tenants.assets import place
 from tenants.models import ApiKey, Asset, Provider
 from tests.support.people import Organization
-from tests.tenants.test_pictures import picture, storage, uploads
+from tests.support.pictures import picture, storage, uploads
 
 pytestmark = pytest.mark.django_db(transaction=True)
 __all__ = ["storage"]  # the fixture: files of each test in a folder of their own

@@ -1,7 +1,5 @@
 """Support staff with the permission add Indy networks, by text, file or address."""
 
-from pathlib import Path
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
@@ -9,12 +7,11 @@ from django.db import connection
 from organizations.networks import genesis_at
 from organizations.provisioning import LOCAL, find_network
 from tenants.models import Network
-from tests import fixtures
 from tests.support.http_endpoints import HEAD, answers, serving
+from tests.support.ledger_networks import GENESIS
 
 pytestmark = pytest.mark.slow
 NETWORKS = "/admin/tenants/network/"
-GENESIS = Path(fixtures.__file__).with_name("indy_genesis.txt").read_text()
 INDY = {"id": "candy", "name": "CANdy"}
 
 

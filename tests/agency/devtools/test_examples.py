@@ -19,7 +19,7 @@ from agency.api.openapi.descriptions import (
 )
 from agency.devtools.management.commands import demo
 from tests.agency.devtools.test_demo import demo_file  # noqa: F401
-from tests.tenants.test_pictures import picture, storage  # noqa: F401
+from tests.support.pictures import picture, storage  # noqa: F401
 
 # What does not answer 200, by operation and example, with the reason.
 EXCEPTIONS = {

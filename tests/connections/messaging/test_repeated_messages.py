@@ -2,23 +2,22 @@
 
 import pytest
 
-from connections.didcomm.message import attached
+from connections.didcomm.message import attach, attached
 from connections.messaging import router
 from connections.models import Connection, OutboundMessage
 from connections.protocols import connections_1_0, did_exchange
 from credentials.models import Credential
-from tests.connections.protocols.test_outside_agent import (
+from tests.support import queues
+from tests.support.outside_exchanges import (
     ISSUE,
     LINK_SECRET,
     PROVE,
     VALUES,
     answers_request,
-    attach,
+    ledger_object,
     offered_to,
-    public,
     takes_offer,
 )
-from tests.support import queues
 from verifications.models import Verification
 from wallets import anoncreds
 
@@ -99,7 +98,7 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
 def test_a_request_for_a_credential_changes_nothing(faber, phone, client, is_automatic):
     definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
     offered = phone.newest(ISSUE + "offer-credential")
-    body = public(client, "credential-definitions", definition["definitionId"])
+    body = ledger_object(client, "credential-definitions", definition["definitionId"])
     offer = attached(offered, "offers~attach")
     request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
     attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
@@ -115,7 +114,7 @@ def test_a_request_for_a_credential_changes_nothing(faber, phone, client, is_aut
 def test_another_request_in_the_thread_is_refused(faber, phone, client):
     definition, path = offered_to(phone, faber)
     offered = phone.newest(ISSUE + "offer-credential")
-    body = public(client, "credential-definitions", definition["definitionId"])
+    body = ledger_object(client, "credential-definitions", definition["definitionId"])
     offer = attached(offered, "offers~attach")
     for _ in range(2):
         request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)

@@ -5,10 +5,11 @@ from django.utils import timezone
 
 from connections import tasks
 from connections.messaging import outbox, return_route
-from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
+from connections.models import BasicMessage, InboundMessage, OutboundMessage
 from connections.protocols import basic_message, connections_1_0, trust_ping
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
+from tests.support.outside_exchanges import connects_without_endpoint
 from tests.support.races import at_once
 
 PENDING = OutboundMessage.Status.PENDING
@@ -22,19 +23,7 @@ def pocket(request, db):
 
 @pytest.fixture
 def row(faber, pocket):
-    return connects(pocket, faber)
-
-
-def connects(pocket, faber):
-    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    request = connections_1_0.request("Phone", "", pocket.party, pocket.prefix)
-    pocket.asks(request, to=row.invitation["recipientKeys"][0])
-    content = connections_1_0.read_signed(
-        pocket.newest(connections_1_0.RESPONSE).body["connection~sig"],
-        row.invitation["recipientKeys"][0],
-    )
-    pocket.their_key = connections_1_0.read_party(content).verkey
-    return Connection.objects.get(pk=row.pk)
+    return connects_without_endpoint(pocket, faber)
 
 
 def ping(pocket, **members):

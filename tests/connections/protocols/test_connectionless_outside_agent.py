@@ -12,9 +12,9 @@ from connections.models import Connection
 from connections.protocols import out_of_band
 from credentials.issue_credential import messages as issuing
 from credentials.models import CredentialDefinition
-from tests.connections.protocols.test_outside_agent import LINK_SECRET, public, schema
 from tests.support import queues
 from tests.support.outside_agent import NEW, OLD, Agent
+from tests.support.outside_exchanges import LINK_SECRET, ledger_object, ledger_schema
 from verifications.models import Verification
 from verifications.present_proof import messages as proving
 from wallets import anoncreds
@@ -57,7 +57,7 @@ def request_for(pocket, client, shared):
         enclosed(shared, formats.OFFER),
         wire_of(shared)._replace(prefix=pocket.prefix),
     )
-    definition = public(client, "credential-definitions", offer["cred_def_id"])
+    definition = ledger_object(client, "credential-definitions", offer["cred_def_id"])
     request, metadata = anoncreds.create_request(
         offer, definition, LINK_SECRET, pocket.party.did
     )
@@ -142,8 +142,8 @@ def shown(pocket, client, shared, credential):
         [Entry(credential, {referent: True}, [])],
         {},
         LINK_SECRET,
-        {schema_id: schema(client, schema_id)},
-        {definition_id: public(client, "credential-definitions", definition_id)},
+        {schema_id: ledger_schema(client, schema_id)},
+        {definition_id: ledger_object(client, "credential-definitions", definition_id)},
     )
     wire = wire_of(shared)._replace(prefix=pocket.prefix)
     return proving.presentation(made, shared.thread_id, wire)

@@ -20,10 +20,10 @@ from connections.protocols import (
     out_of_band,
     trust_ping,
 )
-from tests.connections.messaging.test_return_route import connects
 from tests.support import queues
 from tests.support.errors import error_of
 from tests.support.outside_agent import Agent
+from tests.support.outside_exchanges import connects_without_endpoint
 from verifications.present_proof import messages as present_proof
 from wallets.models import Wallet
 
@@ -184,7 +184,7 @@ def test_a_peer_that_may_not_know_rotation_is_left_its_key(faber, phone):
 
 def test_what_waits_for_a_phone_goes_to_its_new_key(faber):
     pocket, other = Agent(), Agent()
-    row = connects(pocket, faber)
+    row = connects_without_endpoint(pocket, faber)
     basic_message.send_text(row, "waits")
     other.their_key = pocket.their_key
     pocket.asks(pocket.build(did_rotate.ROTATE, to_did=dids.peer_4(other.verkey, "")))
@@ -195,7 +195,7 @@ def test_what_waits_for_a_phone_goes_to_its_new_key(faber):
 
 def test_what_waits_for_a_phone_is_sent_to_the_mediator_it_got(faber, phone):
     pocket = Agent()
-    row = connects(pocket, faber)
+    row = connects_without_endpoint(pocket, faber)
     basic_message.send_text(row, "waits")
     phone.their_key = pocket.their_key
     pocket.asks(

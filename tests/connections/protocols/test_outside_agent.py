@@ -6,72 +6,20 @@ import json
 import pytest
 
 from connections.didcomm import envelope, message
-from connections.didcomm.message import attach, attached
 from connections.messaging import envelopes
 from connections.models import Connection, OutboundMessage
 from connections.protocols import connections_1_0, trust_ping
 from tests.support import queues
-from wallets import anoncreds, keys
-from wallets.anoncreds import Entry
-
-ISSUE, PROVE = "issue-credential/1.0/", "present-proof/1.0/"
-VALUES = {"name": "Ann", "level": "7"}
-LINK_SECRET = "53178245632110937204785619035847562910384756102938475610293847561029"
-
-
-def public(client, kind, identifier):
-    return client.get(f"/ledger/local/{kind}/{identifier}").json()
-
-
-def takes_offer(phone, client, definition_id):
-    """The holder's side of an issuance that is then done. Answers the stored credential."""
-    definition = public(client, "credential-definitions", definition_id)
-    offered = phone.newest(ISSUE + "offer-credential")
-    offer = attached(offered, "offers~attach")
-    request, metadata = anoncreds.create_request(
-        offer, definition, LINK_SECRET, phone.party.did
-    )
-    attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
-    phone.says(
-        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
-    )
-    issued = attached(phone.newest(ISSUE + "issue-credential"), "credentials~attach")
-    phone.says(phone.build(ISSUE + "ack", offered.thread_id, status="OK"))
-    return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
-
-
-def answers_request(phone, client, credential):
-    asked = phone.newest(PROVE + "request-presentation")
-    request = attached(asked, "request_presentations~attach")
-    [referent] = request["requested_attributes"]
-    schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
-    shown = anoncreds.create_presentation(
-        request,
-        [Entry(credential, {referent: True}, [])],
-        {},
-        LINK_SECRET,
-        {schema_id: schema(client, schema_id)},
-        {definition_id: public(client, "credential-definitions", definition_id)},
-    )
-    attachments = {"presentations~attach": [attach("libindy-presentation-0", shown)]}
-    phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attachments))
-
-
-def schema(client, schema_id):
-    found = public(client, "schemas", schema_id)
-    return {name: found[name] for name in ("issuerId", "name", "version", "attrNames")}
-
-
-def offered_to(phone, faber, **body):
-    row = phone.connects(faber)
-    definition = faber.defines("name", "level")
-    body |= {
-        "definitionId": definition["definitionId"],
-        "connectionId": row.connection_id,
-    }
-    offered = faber.post("/credentials", body | {"credentialValues": VALUES})
-    queues.sweep()
-    return definition, f"/credentials/{offered['credentialId']}"
+from tests.support.outside_exchanges import (
+    ISSUE,
+    PROVE,
+    VALUES,
+    answers_request,
+    invitation_of,
+    offered_to,
+    takes_offer,
+)
+from wallets import keys
 
 
 def test_a_phone_connects(faber, any_phone):
@@ -172,11 +120,6 @@ def test_a_second_phone_is_told_that_the_invitation_was_used(faber, phone):
         phone.newest(connections_1_0.PROBLEM).body["problem-code"]
         == "request_not_accepted"
     )
-
-
-def invitation_of(phone):
-    body = connections_1_0.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
-    return body | {"@type": phone.prefix + connections_1_0.INVITATION}
 
 
 def test_alice_accepts_the_invitation_of_another_agent(faber, any_phone):

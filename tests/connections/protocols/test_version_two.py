@@ -9,11 +9,7 @@ from connections.didcomm.formats import Wire
 from connections.models import Connection, InboundMessage
 from credentials.issue_credential import messages as credential_protocol
 from credentials.models import Credential
-from tests.connections.protocols.test_outside_agent import (
-    LINK_SECRET,
-    offered_to,
-    public,
-)
+from tests.support.outside_exchanges import LINK_SECRET, ledger_object, offered_to
 from verifications.models import Verification
 from wallets import anoncreds
 
@@ -108,7 +104,7 @@ def test_a_phone_that_changes_the_format_is_answered_in_its_own(
     definition, path = offered_to(phone, faber, automaticIssuance=True)
     offered = phone.newest("issue-credential/2.0/offer-credential")
     offer = exchange.enclosed(offered, exchange.OFFER)
-    public_definition = public(
+    public_definition = ledger_object(
         client, "credential-definitions", definition["definitionId"]
     )
     request, _ = anoncreds.create_request(

@@ -17,19 +17,16 @@ from connections.protocols import connections_1_0 as connecting
 from connections.protocols import trust_ping
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models import Credential
-from tests.connections.messaging.test_killed_worker import (
-    POINTS,
-    dies_and_is_followed,
-    ids_of,
-)
-from tests.connections.protocols.test_outside_agent import (
+from tests.support import queues
+from tests.support.killed_worker import FAULT_POINTS, die_and_recover
+from tests.support.outside_agent import Agent
+from tests.support.outside_exchanges import (
     ISSUE,
     VALUES,
+    ids_of_messages,
     invitation_of,
     takes_offer,
 )
-from tests.support import queues
-from tests.support.outside_agent import Agent
 
 OTHER = VALUES | {"level": "8"}
 PROPOSE = ISSUE + "propose-credential"
@@ -369,7 +366,7 @@ def connects(alice, phone):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", POINTS)
+@pytest.mark.parametrize("fault", FAULT_POINTS)
 def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
     faber, phone, definition, fault
 ):
@@ -377,14 +374,14 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
     wanted = {"definitionId": definition, "credentialValues": VALUES}
     phone.post(phone.pack(proposal_messages.message(wanted, Wire(phone.prefix))))
     if fault == "inside_handling":
-        dies_and_is_followed(fault)
+        die_and_recover(fault)
     queues.worker_catches_up()
     assert [one["sequence"] for one in rows()] == [1]
     faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
     if fault != "inside_handling":
-        dies_and_is_followed(fault)
+        die_and_recover(fault)
     queues.worker_catches_up()
-    assert len(ids_of(phone, ISSUE + "offer-credential")) == 1
+    assert len(ids_of_messages(phone, ISSUE + "offer-credential")) == 1
     assert not queues.pending().exists()
 
 

@@ -1,0 +1,93 @@
+"""Exchanges with an agent of somebody else: it accepts offers and answers requests."""
+
+from connections.didcomm.message import attach, attached
+from connections.models import Connection
+from connections.protocols import connections_1_0
+from tests.support import queues
+from wallets import anoncreds
+from wallets.anoncreds import Entry
+
+ISSUE, PROVE = "issue-credential/1.0/", "present-proof/1.0/"
+VALUES = {"name": "Ann", "level": "7"}
+LINK_SECRET = "53178245632110937204785619035847562910384756102938475610293847561029"
+
+
+def ledger_object(client, kind, identifier):
+    """What the local ledger shows of a schema or definition."""
+    return client.get(f"/ledger/local/{kind}/{identifier}").json()
+
+
+def takes_offer(phone, client, definition_id):
+    """The holder's side of an issuance, to its end. Returns the stored credential."""
+    definition = ledger_object(client, "credential-definitions", definition_id)
+    offered = phone.newest(ISSUE + "offer-credential")
+    offer = attached(offered, "offers~attach")
+    request, metadata = anoncreds.create_request(
+        offer, definition, LINK_SECRET, phone.party.did
+    )
+    attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+    phone.says(
+        phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
+    )
+    issued = attached(phone.newest(ISSUE + "issue-credential"), "credentials~attach")
+    phone.says(phone.build(ISSUE + "ack", offered.thread_id, status="OK"))
+    return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
+
+
+def answers_request(phone, client, credential):
+    """Sends a proof that reveals the one attribute the newest request asks for."""
+    asked = phone.newest(PROVE + "request-presentation")
+    request = attached(asked, "request_presentations~attach")
+    [referent] = request["requested_attributes"]
+    schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
+    shown = anoncreds.create_presentation(
+        request,
+        [Entry(credential, {referent: True}, [])],
+        {},
+        LINK_SECRET,
+        {schema_id: ledger_schema(client, schema_id)},
+        {definition_id: ledger_object(client, "credential-definitions", definition_id)},
+    )
+    attachments = {"presentations~attach": [attach("libindy-presentation-0", shown)]}
+    phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attachments))
+
+
+def ledger_schema(client, schema_id):
+    found = ledger_object(client, "schemas", schema_id)
+    return {name: found[name] for name in ("issuerId", "name", "version", "attrNames")}
+
+
+def offered_to(phone, faber, **body):
+    """Connects, and offers a credential: its definition, and its path in the API."""
+    row = phone.connects(faber)
+    definition = faber.defines("name", "level")
+    body |= {
+        "definitionId": definition["definitionId"],
+        "connectionId": row.connection_id,
+    }
+    offered = faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.sweep()
+    return definition, f"/credentials/{offered['credentialId']}"
+
+
+def invitation_of(phone):
+    """An invitation that the other agent made, in its prefix of message types."""
+    body = connections_1_0.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
+    return body | {"@type": phone.prefix + connections_1_0.INVITATION}
+
+
+def connects_without_endpoint(pocket, faber):
+    """Accepts an invitation; the response comes in the answer of the same call."""
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    request = connections_1_0.request("Phone", "", pocket.party, pocket.prefix)
+    pocket.asks(request, to=row.invitation["recipientKeys"][0])
+    content = connections_1_0.read_signed(
+        pocket.newest(connections_1_0.RESPONSE).body["connection~sig"],
+        row.invitation["recipientKeys"][0],
+    )
+    pocket.their_key = connections_1_0.read_party(content).verkey
+    return Connection.objects.get(pk=row.pk)
+
+
+def ids_of_messages(phone, kind):
+    return {one.id for one in phone.inbox if one.type == kind}

@@ -1,0 +1,40 @@
+"""Pictures of noise, uploads of them, and storage that ends with the test."""
+
+import io
+
+import pytest
+from django.test.client import BOUNDARY, MULTIPART_CONTENT
+from PIL import Image
+
+
+@pytest.fixture(autouse=True)
+def storage(settings, tmp_path):
+    settings.STORAGES = settings.STORAGES | {
+        "default": {
+            "BACKEND": "django.core.files.storage.FileSystemStorage",
+            "OPTIONS": {"location": tmp_path},
+        }
+    }
+    return tmp_path
+
+
+def picture(kind="PNG", mode="RGB", size=(8, 6), **options):
+    out = io.BytesIO()
+    Image.effect_noise(size, 90).convert(mode).save(out, kind, **options)
+    return out.getvalue()
+
+
+def form(data, filename=None):
+    """The field as the clients send it: without a file name, unless a real file is given."""
+    name = 'name="uploadedFiles"' + (f'; filename="{filename}"' if filename else "")
+    head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; {name}\r\n"
+    head += "Content-Type: application/octet-stream\r\n\r\n"
+    return head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+def uploads(api, data, path="/common/upload", filename=None):
+    where = api.prefix + path
+    body = form(data, filename)
+    return api.client.generic(
+        "POST", where, body, MULTIPART_CONTENT, headers=api.headers
+    )
