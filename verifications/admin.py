@@ -1,4 +1,4 @@
-"""Policies and verifications in the admin. What is asked and what is shown stay sealed."""
+"""Policies and verifications in the admin. Requests and values stay sealed."""
 
 from django.contrib import admin
 

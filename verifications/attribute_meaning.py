@@ -4,9 +4,10 @@
                        chooses
     specification      `policyName` is the attribute, `attributeNames` the name shown for it
 
-Most policies are written as the original clients mean it. The meaning of the specification counts
-only where the other one can never be answered: where the credentials that the restrictions allow
-have an attribute called `policyName` and none of `attributeNames`.
+Most policies are written as the original clients mean it. The meaning of the
+specification counts only where the other one can never be answered: where the
+credentials that the restrictions allow have an attribute called `policyName` and none
+of `attributeNames`.
 """
 
 from collections.abc import Iterator
@@ -18,10 +19,10 @@ from wallets.anoncreds import common_view
 
 
 def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str, Any]:
-    """The (normalised) policy with the attributes that are asked for in `attributeNames`.
+    """The (normalised) policy with the attributes it means in `attributeNames`.
 
-    ledger: may raise if it cannot be reached. It is read only for items whose `policyName` could
-    be an attribute.
+    ledger: may raise if it cannot be reached. It is read only for items whose
+    `policyName` could be an attribute.
     """
     items = []
     for item in policy["attributes"]:
@@ -40,7 +41,7 @@ def means_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
 
 
 def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
-    """Whether all allowed credentials have an attribute `policyName` that is not asked for."""
+    """Whether all allowed credentials have an attribute `policyName`, not asked for."""
     name = common_view(item["policyName"])
     if name in map(common_view, item["attributeNames"]):
         return False
@@ -49,7 +50,7 @@ def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
 
 
 def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set[str]]:
-    """The attributes of each schema that a restriction names, if the ledger knows it."""
+    """The attributes of each schema that a restriction names and the ledger knows."""
     for restriction in item.get("restrictions", []):
         definition_id = restriction.get("credentialDefinitionId")
         definition = ledger.definition(definition_id) if definition_id else None
@@ -62,7 +63,8 @@ def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set
 def _schema_id_in(restriction: dict[str, Any]) -> str | None:
     """The id of the one schema that a restriction allows, given or made of its parts.
 
-    A schema name without its issuer or version stands for schemas that nobody here may know.
+    A schema name without its issuer or version stands for schemas that nobody here may
+    know.
     """
     if schema_id := restriction.get("schemaId"):
         return schema_id

@@ -24,7 +24,7 @@ from webhooks.events.types import Type
 
 
 class VerificationPolicy(Record):
-    """A stored policy: what a verification asks for. Sealed, as it may name required values."""
+    """What a verification asks for, stored by name. Sealed: it may have required values."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     name = models.CharField(max_length=200)
@@ -97,7 +97,8 @@ class Verification(Exchange):
     state = models.CharField(
         max_length=9, choices=State.choices, default=State.REQUESTED
     )
-    # Of the stored policy, which may be deleted meanwhile; `policy` keeps what it said.
+    # Of the stored policy, which may be deleted meanwhile; `policy` keeps what it
+    # said.
     policy_id = models.UUIDField(null=True)
     policy = models.BinaryField()
     # The preview of a proposal; null if the verifier asked first.
@@ -184,7 +185,7 @@ class Verification(Exchange):
 
     @property
     def awaits_peer(self) -> bool:
-        """Whether the other side acts next. A prover that has presented awaits the verdict."""
+        """Whether the other side acts next. After presenting, a prover awaits the verdict."""
         if self.role == self.Role.VERIFIER:
             return self.state == self.State.REQUESTED
         if self.state == self.State.ACCEPTED:
@@ -297,8 +298,8 @@ def _check_for_api(
 def _with_attributes(entry: dict[str, Any]) -> dict[str, Any]:
     """A proof's entry with its value in `attributes` as well.
 
-    Applications written for the original clients read the value there, whether the item asked for
-    one attribute or for several.
+    Applications written for the original clients read the value there, whether the
+    item asked for one attribute or for several.
     """
     if entry["conditional"] or "value" not in entry:
         return entry

@@ -1,6 +1,7 @@
 """What a policy asks for and its author may not have meant (docs/verification.md).
 
-Each rule has the name of its code. It yields (path, sentence): the path as in the policy's JSON.
+Each rule has the name of its code. It yields (path, sentence): the path as in the
+policy's JSON.
 """
 
 import re
@@ -49,7 +50,8 @@ Findings = Iterator[tuple[str, str]]
 class Review:
     """A normalised policy, how the samples did, and what the network knows.
 
-    written_policy: as its author wrote it. policy: as it is asked, see `attribute_meaning`.
+    written_policy: as its author wrote it. policy: as it is asked, see
+    `attribute_meaning`.
     """
 
     def __init__(
@@ -96,7 +98,7 @@ class Review:
 
     @cached_property
     def definitions(self) -> dict[str, dict | None]:
-        """The definitions named, by id: the first MAX_LOOKUPS, and those of the samples."""
+        """Definitions by id: the first MAX_LOOKUPS named, and those of the samples."""
         tried = [
             candidate.definition_id
             for candidate in self.trial.candidates
@@ -107,7 +109,7 @@ class Review:
 
     @cached_property
     def schemas(self) -> dict[str, dict | None]:
-        """The schemas named, by id: the first MAX_LOOKUPS, and those of the definitions."""
+        """Schemas by id: the first MAX_LOOKUPS named, and those of the definitions."""
         known = [one["schemaId"] for one in self.definitions.values() if one]
         schema_ids = [*self._named_ids("schemaId"), *known]
         return {name: self.ledger.schema(name) for name in schema_ids}
@@ -145,14 +147,14 @@ class Review:
         ]
 
     def is_revocable(self, definition_id: str | None) -> bool:
-        """Whether the network says that credentials of this definition can be revoked."""
+        """Whether credentials of this definition can be revoked."""
         definition = self.definitions.get(definition_id or "")
         return (
             definition is not None and definition["value"].get("revocation") is not None
         )
 
     def allows_revocable(self) -> bool:
-        """Whether a definition that is named, or that of a fitting sample, is revocable."""
+        """Whether a definition that is named, or a fitting sample's, is revocable."""
         definition_ids = {
             restriction.get("credentialDefinitionId")
             for _, _, restriction in self.restrictions
@@ -400,8 +402,9 @@ def lint_policy(
 ) -> list[Finding]:
     """All findings about a (normalised) policy, in the order of the rules.
 
-    trial: how the samples did; rules about values and about what is issued look at those that
-    satisfy the item. now: unix seconds. `ledger` may raise if it cannot be reached.
+    trial: how the samples did; rules about values and about what is issued look at
+    those that satisfy the item. now: unix seconds. `ledger` may raise if it cannot be
+    reached.
     """
     review = Review(policy, trial, ledger, now)
     return [
@@ -412,6 +415,6 @@ def lint_policy(
 
 
 def _is_private_name(name: str) -> bool:
-    """Whether an attribute is named like something that holders do not like to show."""
+    """Whether an attribute has the name of something private."""
     words = {word.lower() for word in _WORDS.findall(name)}
     return bool(_PRIVATE_NAME.search(common_view(name)) or words & _PRIVATE_WORDS)

@@ -1,6 +1,7 @@
-"""A policy tried on sample credentials, without a holder: which satisfy it, and why not.
+"""A policy tried on sample credentials, without a holder: which fit, and why not.
 
-A sample becomes what a credential is in a wallet, and `selection` judges both by the same rules.
+A sample becomes what a credential is in a wallet, and `selection` judges both by the
+same rules.
 """
 
 from collections.abc import Sequence
@@ -45,8 +46,10 @@ class Trial(NamedTuple):
     """What a wallet with these credentials would do.
 
     candidates: one for each sample, None if the network does not know its definition.
-    refusals: for each item, by sample, a code of REASONS; None if the sample satisfies it.
-    selections: what autoSelect would choose, with the sample's number as credential id.
+    refusals: for each item, by sample, a code of REASONS; None if the sample satisfies
+    it.
+    selections: what autoSelect would choose, with the sample's number as credential
+    id.
     integer_attributes: see `build_request`.
     """
 
@@ -69,10 +72,10 @@ def try_policy(
     now: int,
     integer_attributes: IntegerAttributes | None = None,
 ) -> Trial:
-    """Try a (normalised) policy as if it were sent now, or at its `validAt` if that is later.
+    """Try a (normalised) policy as if sent now, or at its `validAt` if that is later.
 
-    samples: {"values": {name: raw}} with "definitionId", "revoked" and the other members of a
-    restriction, as far as known. integer_attributes: see `build_request`.
+    samples: {"values": {name: raw}} with "definitionId", "revoked" and the other
+    members of a restriction, as far as known. integer_attributes: see `build_request`.
     Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     integer_attributes = integer_attributes or {}
@@ -108,7 +111,7 @@ def try_policy(
 def _build_candidate(
     number: int, sample: Sample, ledger: LedgerReader
 ) -> Candidate | None:
-    """The sample as a wallet's credential; None if the network does not know its definition."""
+    """The sample as a wallet's credential; None if its definition is unknown."""
     path = f"credentials[{number}]"
     definition_id = sample.get("definitionId")
     definition = ledger.definition(definition_id) if definition_id else None
@@ -143,7 +146,7 @@ def _build_candidate(
 def _sample_facts(
     path: str, sample: Sample, definition: dict | None, schema: dict | None
 ) -> dict[str, str]:
-    """What the sample says of itself and what the network says of it. They must agree."""
+    """What the sample and the network say of it. They must agree."""
     stated = {field: sample[field] for field in RESTRICTION_FIELDS if field in sample}
     known: dict[str, str] = {}
     if definition and schema:

@@ -1,4 +1,4 @@
-"""What both sides do when the other one gives up, and when their connection ends or moves."""
+"""What both sides do when the other gives up, or when a connection ends or moves."""
 
 from agency.core.states import move
 from connections.didcomm.message import Message, problem_code

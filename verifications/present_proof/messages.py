@@ -17,7 +17,7 @@ NOT_VALID = "proof-not-valid"
 
 
 def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
-    """In 1.0 it has the preview, in 2.0 the proof request that the verifier may send back."""
+    """In 1.0 with the preview, in 2.0 with a request that the verifier may send back."""
     message = _build("propose-presentation", wire, comment=policy["name"])
     if wire.version == "1.0":
         kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
@@ -59,9 +59,10 @@ def ack(thread_id: str, wire: Wire) -> dict:
 def is_found_valid(ack: Message) -> bool:
     """Whether a verifier's ack says that the proof is valid.
 
-    ACA-Py also acknowledges a proof that it found invalid, and says so in `verification_result`:
-    the text "true" or "false" (acapy_agent 1.7.0, present_proof/v2_0/messages/pres_ack.py). The
-    RFCs do not have that member: without it, the ack means a valid proof.
+    ACA-Py also acknowledges a proof that it found invalid, and says so in
+    `verification_result`: the text "true" or "false" (acapy_agent 1.7.0,
+    present_proof/v2_0/messages/pres_ack.py). The RFCs do not have that member: without
+    it, the ack means a valid proof.
     """
     result = ack.body.get("verification_result")
     return result is None or str(result).lower() == "true"

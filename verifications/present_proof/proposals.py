@@ -1,7 +1,7 @@
-"""What a prover offers to show (RFCs 0037, 0454): built from a policy, and read as one.
+"""What a prover offers to show (RFCs 0037, 0454), from a policy and as a policy.
 
-In 1.0 it is a preview, in 2.0 a whole proof request. A preview has no alternatives and no `==`, and
-restricts by definition, schema and issuer only.
+In 1.0 it is a preview, in 2.0 a whole proof request. A preview has no alternatives and
+no `==`, and restricts by definition, schema and issuer only.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ MAX_TEXT_LENGTH = 10_000
 
 
 def build_preview(policy: dict) -> dict:
-    """The preview of a (normalised) policy. 400 `invalid_policy` for what it cannot express."""
+    """The preview of a (normalised) policy. 400 `invalid_policy` if it has none."""
     _check_expressible(policy)
     return _preview_of(policy)
 
@@ -58,7 +58,7 @@ def _preview_of(policy: dict) -> dict:
 
 
 def _restriction_to_wire(item: dict) -> dict:
-    """The first restriction only: a proposal in 2.0 may have more than its preview shows."""
+    """The first restriction only. A proposal in 2.0 may have more than that."""
     restriction: dict = next(iter(item.get("restrictions", [])), {})
     return {
         RESTRICTION_NAMES[name]: text
@@ -96,7 +96,7 @@ def _check_expressible(policy: dict) -> None:
 
 
 def read_proposal(message: Message) -> tuple[dict, dict]:
-    """(preview, policy) of a received proposal. PeerError if it cannot be read or asked for."""
+    """(preview, policy) of a proposal. PeerError if it cannot be read or asked for."""
     if wire_of(message).version != "1.0":
         request = REQUEST_DEFAULTS | enclosed(message, PROOF_PROPOSAL)
         policy = _normalise_proposed(policy_from_request(request))

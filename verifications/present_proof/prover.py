@@ -62,9 +62,10 @@ def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verificatio
 @handles("present-proof/1.0/request-presentation")
 @handles("present-proof/2.0/request-presentation")
 def receive_request(connection: Connection, message: Message) -> Verification:
-    """Store what the verifier asks for, maybe in answer to a proposal, maybe something else.
+    """Store what the verifier asks for.
 
-    The same request again changes nothing.
+    It may answer a proposal of ours, and may then ask for something else. The same
+    request again changes nothing.
     """
     proof_request = enclosed(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
@@ -110,7 +111,7 @@ def _build_requested(
 def answer_shared_request(
     wallet: Wallet, message: Message, selections: Sequence[Selection] | None = None
 ) -> Verification:
-    """Answer the request of a link with the selections; without any, as autoSelect does.
+    """Answer the request of a link with selections; without them, as autoSelect does.
 
     If another wallet was faster, that is known only after the commit: call
     `connectionless.require_first_responder` then.
@@ -144,7 +145,7 @@ def auto_select(verification: Verification) -> None:
     proof_request = verification.require_proof_request()
     candidates = _load_candidates(verification, proof_request)
     selections = selection.auto_select(proof_request, candidates)
-    _present(verification, selections, candidates)
+    _send_presentation(verification, selections, candidates)
 
 
 def submit_selections(
@@ -153,7 +154,7 @@ def submit_selections(
     """Answer with chosen credentials."""
     proof_request = verification.require_proof_request()
     candidates = _load_candidates(verification, proof_request)
-    _present(verification, selections, candidates)
+    _send_presentation(verification, selections, candidates)
 
 
 def _load_candidates(
@@ -163,7 +164,7 @@ def _load_candidates(
     return build_candidates(credentials, ledger_of(verification.tenant.network))
 
 
-def _present(
+def _send_presentation(
     verification: Verification,
     selections: Sequence[Selection],
     candidates: Sequence[Candidate],

@@ -35,7 +35,7 @@ def request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
 def declared_integers(
     policy: dict[str, Any], tenant_id: Any
 ) -> Mapping[str, Container[str]]:
-    """The integer attributes of the definitions in a policy's predicates, see `build_request`."""
+    """The integer attributes of a policy's definitions, see `build_request`."""
     definition_ids = definitions_of_predicates(policy)
     if not definition_ids:
         return {}
@@ -43,5 +43,5 @@ def declared_integers(
 
 
 def lazy_ledger(row: Connection | Verification) -> LedgerReader:
-    """The ledger of the organization's network. Most policies need no lookup in it at all."""
+    """The ledger of the organization's network. Most policies need no lookup in it."""
     return SimpleLazyObject(lambda: ledger_of(row.tenant.network))

@@ -62,16 +62,20 @@ def send_request_by_link(
     policy_id: UUID | None = None,
     options: OutOfBandOptions | None = None,
 ) -> Verification:
-    """Ask whoever opens the link first; with options, the link is an out-of-band invitation."""
+    """Ask whoever opens the link first.
+
+    With options, the link is an out-of-band invitation.
+    """
     return send_request(connectionless.create_link(wallet, options), policy, policy_id)
 
 
 @handles("present-proof/1.0/propose-presentation")
 @handles("present-proof/2.0/propose-presentation")
 def receive_proposal(connection: Connection, message: Message) -> None:
-    """Store what the prover offers to show. Until it is answered, a later proposal replaces it.
+    """Store what the prover offers to show.
 
-    The same proposal again changes nothing.
+    Until it is answered, a later proposal replaces it. The same one again changes
+    nothing.
     """
     if connection.connectionless:
         raise PeerError(
@@ -131,7 +135,7 @@ def answer_proposal(
 
 @handles_exchange(Verification, PRESENT_PROOF, "presentation", Role.VERIFIER)
 def receive_presentation(verification: Verification, message: Message) -> None:
-    """Judge the presentation and send the verdict. The same one again only gets the verdict."""
+    """Judge the presentation and send the verdict. If repeated, send the verdict again."""
     presentation = enclosed(message, formats.PRESENTATION)
     if (
         verification.state == State.ACCEPTED
@@ -139,7 +143,8 @@ def receive_presentation(verification: Verification, message: Message) -> None:
     ):
         _send_verdict(verification)
         return
-    # `validNow` means now, when the presentation is here. Any other time is in the request.
+    # `validNow` means now, when the presentation is here. Any other time is in the
+    # request.
     judged_at = None
     if proof_policy.is_judged_at_receipt(verification.unsealed_policy()):
         judged_at = network_reads.now()

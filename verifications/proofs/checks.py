@@ -1,12 +1,14 @@
-"""The verifier's checklist (docs/verification.md): what makes a presentation a valid answer.
+"""The verifier's checklist: what makes a presentation valid (docs/verification.md).
 
-`anoncreds` proves only what the presentation itself claims. These rules, in this order, make sure
-that the claim is what was asked for. The library comes last, and only if all rules pass:
+`anoncreds` proves only what the presentation itself claims. These rules, in this
+order, make sure that the claim is what was asked for. The library comes last, and only
+if all rules pass:
 
     malformed             it has the shape of a presentation, every leaf included
     identifiers           as many identifiers as sub-proofs; every answer points to one
     nothing_more          nothing is answered or proven that was not asked for
-    exponents, challenge  the numbers that CL signatures need checked and the library does not check
+    exponents, challenge  the numbers that CL signatures need checked and the library
+                          does not check
     answered              every item once, in one sub-proof, in the form asked
     self_attested         never: no policy allows it
     definition, schema    resolved by us, and the one that was claimed
@@ -16,33 +18,37 @@ that the claim is what was asked for. The library comes last, and only if all ru
     predicates            attribute, comparison, number and value are those of the sub-proof
     encoding              the shown text is the one that was signed
     restrictions, values  evaluated by us on what we resolved, exact to the letter
-    non_revocation        where it is asked for and the definition is revocable: a proof of it, with
-                          its registry and time
+    non_revocation        where it is asked for and the definition is revocable: a
+                          proof of it, with its registry and time
     revocation_registry   the registry is of that definition and of its issuer
     status_list           the list is the newest one up to the time asked for
     signature             the library's verdict
 
 A rule that fails for an item leaves out the later ones for that item ("skipped").
 
-Where non-revocation is asked for, `signature` fails as "revoked_or_invalid": one challenge binds
-all parts, so nobody can tell which of the two it is. Where it is not asked for, a presentation may
-prove it all the same. The proof must then fit its registry and some list of it, because the
-challenge covers it.
+Where non-revocation is asked for, `signature` fails as "revoked_or_invalid": one
+challenge binds all parts, so nobody can tell which of the two it is. Where it is not
+asked for, a presentation may prove it all the same. The proof must then fit its
+registry and some list of it, because the challenge covers it.
 
 What the non-revocation proof is bound to, read in anoncreds-clsignatures 0.3:
-- to the challenge, the nonce and all other parts by its eight T values, which the library computes,
-  and by its seven points, which the library accepts as they are: `challenge` requires them there;
-- to the accumulator and the keys of the list and the registry that we resolve, never to their ids.
-  Hence `revocation_registry`: anybody can publish a registry in which nothing is revoked;
-- to the list's time not at all: an old list with an old witness verifies forever. Hence
-  `status_list`, and the library gets the request without its intervals;
-- to the credential by the number m2 only, modulo the order of the curve's groups. Honest proofs
-  mask m2 with 2432 bits, so its size cannot be bounded here. So it says that some credential of the
-  definition is not revoked: with the non-revocation secrets of any holder whose own is not, a
-  holder whose credential is revoked makes a proof that verifies. It takes two who collude, not
-  only one who holds two. This is a limit of the signature scheme as published that no verifier can
-  see or fix; docs/verification.md says what helps.
-Points are checked to lie on the curve, not in the subgroup of the pairing; no attack is known.
+- to the challenge, the nonce and all other parts by its eight T values, which the
+  library computes, and by its seven points, which the library accepts as they are:
+  `challenge` requires them there;
+- to the accumulator and the keys of the list and the registry that we resolve, never
+  to their ids. Hence `revocation_registry`: anybody can publish a registry in which
+  nothing is revoked;
+- to the list's time not at all: an old list with an old witness verifies forever.
+  Hence `status_list`, and the library gets the request without its intervals;
+- to the credential by the number m2 only, modulo the order of the curve's groups.
+  Honest proofs mask m2 with 2432 bits, so its size cannot be bounded here. So it says
+  that some credential of the definition is not revoked: with the non-revocation
+  secrets of any holder whose own is not, a holder whose credential is revoked makes a
+  proof that verifies. It takes two who collude, not only one who holds two. This is a
+  limit of the signature scheme as published that no verifier can see or fix;
+  docs/verification.md says what helps.
+Points are checked to lie on the curve, not in the subgroup of the pairing; no attack
+is known.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -64,7 +70,8 @@ from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
 from wallets.anoncreds import common_view
 
-# The largest honest numbers: the exponent e of a signature, and a response that hides a value.
+# The largest honest numbers: the exponent e of a signature, and a response that hides
+# a value.
 EXPONENT_BITS = 457
 RESPONSE_BITS = 593
 LINK_SECRET_LABEL = "master_secret"
@@ -75,7 +82,8 @@ _LIBRARY_KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
 class Check(NamedTuple):
     """policy_name: None for the whole presentation. status: pass, fail or skipped.
 
-    code: stable, and set only on a failure; message: a plain sentence, empty on success.
+    code: stable, and set only on a failure; message: a plain sentence, empty on
+    success.
     """
 
     policy_name: str | None
@@ -118,15 +126,17 @@ def judge_presentation(
     ledger: LedgerReader,
     judged_at: int | None = None,
 ) -> Outcome:
-    """Judge a presentation against the request as we stored it, restrictions and nonce included.
+    """Judge a presentation against our stored request, with its restrictions and nonce.
 
-    That a request is answered only once is ensured by the state of its verification, not here.
-    judged_at: unix seconds that replace every time at which the request wants credentials not
-    revoked ("validNow" at receipt); it asks for nothing by itself.
-    Nothing in the presentation raises; `ledger` may, if it cannot be reached.
-    `proof` has one entry for each policy item, with the API's field names: what the holder *sent*,
-    to be believed only if `is_valid`. An item without an answer has no value. A predicate has the
-    value "true" if it was proven, else "false", and never the attribute's value.
+    That a request is answered only once is ensured by the state of its verification,
+    not here.
+    judged_at: unix seconds that replace every time at which the request wants
+    credentials not revoked ("validNow" at receipt); it asks for nothing by itself.
+    Nothing in the presentation raises; `ledger` may, if it cannot be reached. `proof`
+    has one entry for each policy item, with the API's field names: what the holder
+    *sent*, to be believed only if `is_valid`. An item without an answer has no value.
+    A predicate has the value "true" if it was proven, else "false", and never the
+    attribute's value.
     """
     items = read_items(request)
     try:
@@ -143,16 +153,16 @@ def judge_presentation(
     judgement = Judgement(request, items, sent, ledger, judged_at)
     checks = list(_run_rules(judgement))
     is_valid = all(check.status == "pass" for check in checks)
-    return Outcome(is_valid, checks, _proof(judgement, is_valid))
+    return Outcome(is_valid, checks, _proof_by_item(judgement, is_valid))
 
 
 def proof_of_own_presentation(
     request: dict, presentation: dict, ledger: LedgerReader
 ) -> dict[str, dict]:
-    """The `proof` of a presentation that we made: what it shows of each policy item."""
+    """The `proof` of a presentation of ours: what it shows of each policy item."""
     sent = read_presentation(presentation)
     judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
-    return _proof(judgement, is_valid=True)
+    return _proof_by_item(judgement, is_valid=True)
 
 
 class Judgement:
@@ -183,7 +193,7 @@ class Judgement:
         return self.sent.attributes.get(item.companions.get(name, ""), [])
 
     def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
-        """Its own answers and those of its companions, with the attributes they are about."""
+        """Its own and its companions' answers, each with the attributes it is about."""
         own = [(answer, item.attribute_names) for answer in self.own_answers(item)]
         return own + [
             (answer, (name,))
@@ -201,8 +211,8 @@ class Judgement:
         return {index: self.sent.sub_proofs[index] for index in sorted(indexes)}
 
     @cached_property
-    def resolved(self) -> list[tuple[dict, dict] | None]:
-        """For each sub-proof its (definition, schema) on the ledger, if it knows both."""
+    def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
+        """For each sub-proof its (definition, schema), if the ledger knows both."""
         ids = [identifier.definition_id for identifier in self.sent.identifiers]
         known = {name: self._resolve_definition(name) for name in dict.fromkeys(ids)}
         return [known[name] for name in ids]
@@ -214,7 +224,7 @@ class Judgement:
 
     @cached_property
     def revocation_registries(self) -> list[dict | None]:
-        """For each sub-proof the revocation registry that it names, if the ledger knows it."""
+        """For each sub-proof the registry that it names, if the ledger knows it."""
         ids = [identifier.registry_id for identifier in self.sent.identifiers]
         known = {
             name: self.ledger.revocation_registry(name)
@@ -233,7 +243,7 @@ class Judgement:
         return self._status_lists[name, time]
 
     def non_revoked_at(self, item: Item) -> int | None:
-        """When the item's credential must not be revoked; None if that is not asked for."""
+        """When the item's credential must not be revoked; None if not asked for."""
         if item.non_revoked is None:
             return None
         if self.judged_at is not None:
@@ -249,8 +259,8 @@ class Judgement:
         ]
 
     def registry_fits_definition(self, index: int) -> bool:
-        """Whether a sub-proof names a registry of its definition, made by the same issuer."""
-        known = self.resolved[index]
+        """Whether a sub-proof names a registry of its definition and its issuer."""
+        known = self.resolved_definitions[index]
         registry = self.revocation_registries[index]
         if known is None or registry is None:
             return False
@@ -262,7 +272,7 @@ class Judgement:
 
     @cached_property
     def shown_values(self) -> list[dict[str, set[str]]]:
-        """For each sub-proof: label -> the encoded values that the answers show for it."""
+        """For each sub-proof: label -> the encoded values that answers show for it."""
         shown: list[dict[str, set[str]]] = [{} for _ in self.sent.sub_proofs]
         for item in self.items:
             for answer, names in self.all_answers(item):
@@ -274,7 +284,7 @@ class Judgement:
 
     @cached_property
     def claimed_comparisons(self) -> list[set[tuple[str, str, int]]]:
-        """For each sub-proof: the (label, kind, threshold) that the answers say it proves."""
+        """For each sub-proof: the (label, kind, threshold) that answers say it proves."""
         claimed: list[set[tuple[str, str, int]]] = [set() for _ in self.sent.sub_proofs]
         for item in self.items:
             if not item.is_predicate:
@@ -312,7 +322,7 @@ def check_nothing_more(judgement: Judgement) -> Failure | None:
 
 
 def check_exponents(judgement: Judgement) -> Failure | None:
-    """Unbounded, `e` lets anybody forge a credential from the public key alone: take e = 1."""
+    """With an unbounded `e`, the public key is enough to forge a credential: e = 1."""
     for sub_proof in judgement.sent.sub_proofs:
         responses = [*sub_proof.responses.values(), *sub_proof.roots]
         is_small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
@@ -363,7 +373,9 @@ def check_self_attested(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_definition(judgement: Judgement, item: Item) -> Failure | None:
-    if all(judgement.resolved[index] for index in judgement.sub_proofs(item)):
+    if all(
+        judgement.resolved_definitions[index] for index in judgement.sub_proofs(item)
+    ):
         return None
     return Failure(
         "unknown_definition", "The ledger does not know the credential's definition."
@@ -372,7 +384,7 @@ def check_definition(judgement: Judgement, item: Item) -> Failure | None:
 
 def check_schema(judgement: Judgement, item: Item) -> Failure | None:
     for index in judgement.sub_proofs(item):
-        known = judgement.resolved[index]
+        known = judgement.resolved_definitions[index]
         if known is None:
             continue
         definition, _ = known
@@ -384,7 +396,11 @@ def check_schema(judgement: Judgement, item: Item) -> Failure | None:
 
 def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
     for answer, names in judgement.all_answers(item):
-        known = None if answer.index is None else judgement.resolved[answer.index]
+        known = (
+            None
+            if answer.index is None
+            else judgement.resolved_definitions[answer.index]
+        )
         if known and not set(map(common_view, names)) <= _schema_labels(known[1]):
             message = "The credential has no attribute of this name."
             return Failure("attribute_not_in_schema", message)
@@ -394,11 +410,12 @@ def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
 def check_responses(judgement: Judgement, item: Item) -> Failure | None:
     """Each hidden attribute has one response, and a shown one has none.
 
-    The library does not read the response of an attribute that is shown. A predicate on that
-    attribute could then be proven of any number, with a response made up for it.
+    The library does not read the response of an attribute that is shown. A predicate
+    on that attribute could then be proven of any number, with a response made up for
+    it.
     """
     for index, sub_proof in judgement.sub_proofs(item).items():
-        known = judgement.resolved[index]
+        known = judgement.resolved_definitions[index]
         signed = _schema_labels(known[1]) | {LINK_SECRET_LABEL} if known else set()
         if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
             message = (
@@ -419,7 +436,7 @@ def check_revealed(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
-    """The library trusts the name and the response that the holder writes into a predicate."""
+    """The library trusts the name and the response that a holder puts in a predicate."""
     for index, sub_proof in judgement.sub_proofs(item).items():
         claimed = judgement.claimed_comparisons[index]
         if claimed and not item.is_predicate:
@@ -526,7 +543,9 @@ def check_signature(judgement: Judgement) -> Failure | None:
     sent = judgement.sent
     schemas: dict[str, dict] = {}
     definitions: dict[str, dict] = {}
-    for identifier, known in zip(sent.identifiers, judgement.resolved, strict=True):
+    for identifier, known in zip(
+        sent.identifiers, judgement.resolved_definitions, strict=True
+    ):
         if known:
             definition, schema = known
             definitions[identifier.definition_id] = definition
@@ -554,7 +573,8 @@ def check_signature(judgement: Judgement) -> Failure | None:
     return Failure("signature", "The proof does not verify.")
 
 
-# By the name of the rule in the API (docs/verification.md), in the order in which they run.
+# By the name of the rule in the API (docs/verification.md), in the order in which they
+# run.
 GENERAL_RULES: Mapping[str, Callable[[Judgement], Failure | None]] = {
     "identifiers": check_identifiers,
     "nothing_more": check_nothing_more,
@@ -580,7 +600,7 @@ ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
 
 
 def _run_rules(judgement: Judgement) -> Iterator[Check]:
-    """All checks in order. What comes after a failure of the whole or of an item is skipped."""
+    """All checks in order. After a failure, what depends on it is skipped."""
     general_failed = False
     for name, rule in GENERAL_RULES.items():
         if general_failed:
@@ -622,7 +642,7 @@ def _skipped_check(policy_name: str | None, rule: str) -> Check:
 
 
 def _answered_sub_proofs(judgement: Judgement) -> set[int]:
-    """The indexes that any answer points to, whether there is such a sub-proof or not."""
+    """The indexes that answers point to, whether there is such a sub-proof or not."""
     sent = judgement.sent
     groups = [*sent.attributes.values(), *sent.predicates.values()]
     return {
@@ -634,7 +654,7 @@ def _answered_sub_proofs(judgement: Judgement) -> set[int]:
 
 
 def _own_sub_proofs(judgement: Judgement, item: Item) -> set[int]:
-    """The index of the sub-proof that answers the item itself; empty if self-attested."""
+    """The index of the sub-proof that answers the item itself; none if self-attested."""
     answers = judgement.own_answers(item)
     return {answer.index for answer in answers if answer.index is not None}
 
@@ -657,7 +677,7 @@ def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict
 
 
 def _presentation_for_library(sent: Presentation) -> dict:
-    """The library needs every registry that is named, also where nothing is proven about it."""
+    """Without the registries about which nothing is proven: the library needs all named."""
     without_registry = {"rev_reg_id": None, "timestamp": None}
     identifiers = [
         identifier if sub_proof.proves_non_revocation else identifier | without_registry
@@ -669,12 +689,12 @@ def _presentation_for_library(sent: Presentation) -> dict:
 
 
 def _is_revocable(judgement: Judgement, index: int) -> bool:
-    known = judgement.resolved[index]
+    known = judgement.resolved_definitions[index]
     return known is not None and known[0]["value"].get("revocation") is not None
 
 
 def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
-    """Whether names asked for as a group are shown as a group of exactly these names."""
+    """Whether names asked for as a group are shown as a group of just these names."""
     if item.is_predicate or answer.form in ("unrevealed_attrs", "self_attested_attrs"):
         return True
     asked = judgement.request["requested_attributes"][item.referents[0]]
@@ -700,7 +720,7 @@ def _restrictions_met_by_name(
     judgement: Judgement, item: Item, index: int
 ) -> list[dict]:
     """The alternatives that the credential meets, whatever values they require."""
-    known = judgement.resolved[index]
+    known = judgement.resolved_definitions[index]
     if known is None:
         return []
     definition, schema = known
@@ -712,7 +732,7 @@ def _restrictions_met_by_name(
 def _shows_required_value(
     judgement: Judgement, item: Item, index: int, restriction: dict
 ) -> bool:
-    """Whether the required value is shown, from the same credential, by an item not hidden."""
+    """Whether the item, not hidden, shows the required value of the same credential."""
     required = restriction.get("value")
     if required is None:
         return True
@@ -728,7 +748,7 @@ def _shows_required_value(
     )
 
 
-def _proof(judgement: Judgement, is_valid: bool) -> dict[str, dict]:
+def _proof_by_item(judgement: Judgement, is_valid: bool) -> dict[str, dict]:
     return {
         item.policy_name: _proof_entry(item, judgement.own_answers(item), is_valid)
         for item in judgement.items
@@ -736,7 +756,7 @@ def _proof(judgement: Judgement, is_valid: bool) -> dict[str, dict]:
 
 
 def _proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
-    """The item's entry in the proof; without values if it is not answered exactly once."""
+    """The item's entry in the proof, without values unless it is answered just once."""
     answer = answers[0] if len(answers) == len(item.referents) else None
     name = item.attribute_names[0]
     flags = {"revealed": False, "selfAttested": False, "conditional": item.is_predicate}

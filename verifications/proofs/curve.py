@@ -1,9 +1,9 @@
 """Points of the curve of non-revocation proofs (BN254, as the AMCL library has it).
 
-The library writes a point with three projective coordinates. Each is an excess and a hexadecimal
-number that need not be reduced, so one point has many texts. What it hashes into the challenge is
-128 bytes: the affine coordinates. In the second group of the pairing (G2) each coordinate is a
-pair a + bi.
+The library writes a point with three projective coordinates. Each is an excess and a
+hexadecimal number that need not be reduced, so one point has many texts. What it
+hashes into the challenge is 128 bytes: the affine coordinates. In the second group of
+the pairing (G2) each coordinate is a pair a + bi.
 """
 
 import re

@@ -1,7 +1,7 @@
 """Reads a presentation (AnonCreds, RFC 0037) that anybody may have written.
 
-`read_presentation` takes the members that it knows, checks the type of every leaf and drops the
-rest. Later code and the library meet nothing else.
+`read_presentation` takes the members that it knows, checks the type of every leaf and
+drops the rest. Later code and the library meet nothing else.
 """
 
 import re
@@ -57,7 +57,8 @@ class Answer(NamedTuple):
 
     form: the member of `requested_proof` that holds it.
     index: its sub-proof, None if self-attested.
-    values: by attribute name in a group, else under SINGLE_VALUE; empty when nothing is shown.
+    values: by attribute name in a group, else under SINGLE_VALUE; empty when nothing
+    is shown.
     """
 
     form: str
@@ -66,7 +67,7 @@ class Answer(NamedTuple):
 
 
 class Predicate(NamedTuple):
-    """label: the attribute in the common view; kind: GE, GT, LE or LT; response: its `mj`."""
+    """label: the attribute in the common view. kind: GE, GT, LE or LT. response: `mj`."""
 
     label: str
     kind: str
@@ -77,7 +78,8 @@ class Predicate(NamedTuple):
 class SubProof(NamedTuple):
     """The statements of one sub-proof and the numbers that the library does not check.
 
-    revealed: label -> encoded value; responses: label -> response `m` of what stays hidden.
+    revealed: label -> encoded value; responses: label -> response `m` of what stays
+    hidden.
     commitments: A', all T and the points of a non-revocation proof, as numbers.
     roots: the responses for the square roots of each predicate.
     """
@@ -104,8 +106,9 @@ class Identifier(NamedTuple):
 
 
 class Presentation(NamedTuple):
-    """attributes, predicates: referent -> its answers, several if it is in several forms.
+    """A presentation whose every leaf has the right type.
 
+    attributes, predicates: referent -> its answers, several if it is in several forms.
     hashed: the numbers that went into the challenge.
     body: the presentation, rebuilt from what was read.
     """
@@ -119,7 +122,7 @@ class Presentation(NamedTuple):
 
 
 def read_presentation(value: Any) -> Presentation:
-    """Raises MalformedPresentation if the value does not have the shape of a presentation."""
+    """Raises MalformedPresentation for what does not have a presentation's shape."""
     whole = _read_object(value)
     proof = _read_object(whole.get("proof"))
     requested = _read_object(whole.get("requested_proof"))

@@ -1,7 +1,8 @@
 """The items of a proof request, and which credentials an item allows.
 
-A policy has attribute items and predicate items. A proof request (RFC 0037; AnonCreds calls it a
-"presentation request") has referents. One policy item becomes one or more referents:
+A policy has attribute items and predicate items. A proof request (RFC 0037; AnonCreds
+calls it a "presentation request") has referents. One policy item becomes one or more
+referents:
 
     attribute item   <policyName>
     predicate item   <policyName>;  for "==": <policyName>#min (>=) and <policyName>#max (<=)
@@ -9,11 +10,11 @@ A policy has attribute items and predicate items. A proof request (RFC 0037; Ano
     value restriction on an attribute that the item does not reveal itself:
                      <policyName>#value:<attributeName>, the companion that reveals it
 
-A text is signed as a 256-bit number, which is above every threshold. The #bound referent therefore
-asks for <= 2147483647 as well: no such number meets it, and every honest answer does. It is left
-out where the policy allows text, or where the restrictions leave only attributes that cannot be
-text. A negative threshold has no bound, because the library cannot prove one of the most negative
-numbers.
+A text is signed as a 256-bit number, which is above every threshold. The #bound
+referent therefore asks for <= 2147483647 as well: no such number meets it, and every
+honest answer does. It is left out where the policy allows text, or where the
+restrictions leave only attributes that cannot be text. A negative threshold has no
+bound, because the library cannot prove one of the most negative numbers.
 """
 
 import re
@@ -51,7 +52,7 @@ LOWER_BOUND_TYPES = (">=", ">")
 
 
 class Interval(NamedTuple):
-    """When a credential must not be revoked, in unix seconds. An end of None means now."""
+    """When a credential must not be revoked, in unix seconds. The end None means now."""
 
     start: int | None
     end: int | None
@@ -107,20 +108,20 @@ class Item(NamedTuple):
         return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
 
     def reveals(self, name: str) -> bool:
-        """Whether the item itself, unless hidden, shows the value of this attribute."""
+        """Whether the item itself shows this attribute's value, unless it is hidden."""
         return not self.is_predicate and contains_name(self.attribute_names, name)
 
 
 def contains_name(names: Iterable[str], name: str) -> bool:
-    """Whether an attribute is among these, whatever capitals and spaces it is written with."""
+    """Whether an attribute is among these, ignoring capitals and spaces."""
     return common_view(name) in map(common_view, names)
 
 
 def fits_32_bits(predicate_type: object, threshold: int) -> bool:
     """Whether the library can compare with this threshold.
 
-    The library turns > and < into >= and <= of the next number, in 32 bits: `> 2147483647`
-    becomes `>= -2147483648`, which every number meets.
+    The library turns > and < into >= and <= of the next number, in 32 bits. So
+    `> 2147483647` becomes `>= -2147483648`, which every number meets.
     """
     next_number = threshold + {">": 1, "<": -1}.get(str(predicate_type), 0)
     return threshold in INT32 and next_number in INT32
@@ -144,7 +145,7 @@ def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]
 def credential_facts(
     definition_id: str, definition: dict, schema: dict
 ) -> dict[str, str]:
-    """What the ledger says of every credential of a definition, by restriction member."""
+    """What the ledger says of all credentials of a definition, by restriction member."""
     return {
         "credentialDefinitionId": definition_id,
         "issuerDid": definition["issuerId"],
@@ -152,7 +153,7 @@ def credential_facts(
 
 
 def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
-    """What the ledger says of every credential of a schema, by restriction member."""
+    """What the ledger says of all credentials of a schema, by restriction member."""
     return {
         "schemaId": schema_id,
         "schemaIssuerDid": schema["issuerId"],
@@ -162,7 +163,7 @@ def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
 
 
 def matches_facts(restriction: dict, facts: dict[str, str]) -> bool:
-    """Whether every member but `value` equals, to the letter, what is known of a credential."""
+    """Whether every member but `value` equals, to the letter, a credential's facts."""
     return all(
         facts.get(field) == text
         for field, text in restriction.items()

@@ -27,9 +27,10 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 def normalise(body: dict) -> dict:
     """The policy with the API's field names, without null and unknown members.
 
-    `attributes` and `predicates` are always present, `attributeNames` and `policyName` always
-    filled, `predicateValue` is an int and `validAt` is in UTC.
-    Raises Invalid("invalid_policy") with all errors, by path: "predicates[0].predicateType".
+    `attributes` and `predicates` are always present, `attributeNames` and `policyName`
+    always filled, `predicateValue` is an int and `validAt` is in UTC.
+    Raises Invalid("invalid_policy") with all errors, by path:
+    "predicates[0].predicateType".
     """
     errors = _Errors()
     policy: dict = {
@@ -53,12 +54,12 @@ def normalise(body: dict) -> dict:
 
 
 def non_revoked_at(policy: dict, now: int) -> int | None:
-    """When credentials must not be revoked, in unix seconds; None if the policy does not ask.
+    """When credentials must not be revoked, in unix seconds; None if not asked for.
 
-    policy: normalised. now: when the request is sent. "validNow" means now, and is judged again
-    when the presentation arrives (`is_judged_at_receipt`). A policy may name a future time, but
-    cannot be sent before it: raises Invalid("not_yet_due") for a "validAt" more than a minute
-    ahead.
+    policy: normalised. now: when the request is sent. "validNow" means now, and is
+    judged again when the presentation arrives (`is_judged_at_receipt`). A policy may
+    name a future time, but cannot be sent before it: raises Invalid("not_yet_due") for
+    a "validAt" more than a minute ahead.
     """
     if is_judged_at_receipt(policy):
         return now
@@ -292,7 +293,7 @@ def _check_size(errors: _Errors, items: list[dict]) -> None:
 
 
 def _check_policy_names(errors: _Errors, policy: dict) -> None:
-    """Each item has a name of its own: selections and proofs refer to items by name."""
+    """Each item needs its own name: selections and proofs refer to items by name."""
     seen: set[str] = set()
     for part in ("attributes", "predicates"):
         for index, item in enumerate(policy[part]):

@@ -1,4 +1,4 @@
-"""Builds the proof request for a policy. `proof_items` says which referents an item becomes."""
+"""The proof request for a policy. `proof_items` says which referents an item becomes."""
 
 from collections.abc import Container, Mapping
 
@@ -29,12 +29,13 @@ def build_request(
     """The proof request for a policy as `proof_policy.normalise` returns it.
 
     nonce: a decimal number.
-    non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both `from` and
-    `to`, as RFC 0441 advises: holders then answer with the newest status list up to it.
-    integer_attributes: those of the `definitions_of_predicates`. No bound is asked for where
-    nothing but an integer can meet the item.
-    Raises Invalid("invalid_policy") for an item that has the name of another one's bound. Policies
-    that were stored before there were bounds can have one.
+    non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both
+    `from` and `to`, as RFC 0441 advises: holders then answer with the newest status
+    list up to it.
+    integer_attributes: those of the `definitions_of_predicates`. No bound is asked for
+    where nothing but an integer can meet the item.
+    Raises Invalid("invalid_policy") for an item that has the name of another one's
+    bound. Policies that were stored before there were bounds can have one.
     """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
@@ -62,7 +63,7 @@ def build_request(
 
 
 def definitions_of_predicates(policy: dict) -> set[str]:
-    """The definitions that decide whether a (normalised) policy's predicates need a bound."""
+    """The definitions that decide whether a policy's predicates need a bound."""
     return {
         restriction["credentialDefinitionId"]
         for item in policy["predicates"]
@@ -127,7 +128,7 @@ def _predicate_referents(item: dict, has_bound: bool) -> dict[str, dict]:
 
 
 def _companion_referents(item: dict, revealed: list[str]) -> dict[str, dict]:
-    """Referents that reveal what the item's value restrictions need, if it does not itself."""
+    """Referents that reveal what value restrictions need and the item does not reveal."""
     companions: dict[str, dict] = {}
     by_name = restrictions_by_value_name(item.get("restrictions", []))
     for name, alternatives in by_name.items():

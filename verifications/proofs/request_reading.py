@@ -1,8 +1,8 @@
 """Reads a proof request, our own or that of any other verifier.
 
-`read_items` folds the referents of one policy item into one Item again (see `proof_items`).
-Non-revocation is asked for the whole request (`non_revoked`), or by an item: its own interval then
-takes the place of that of the request.
+`read_items` folds the referents of one policy item into one Item again (see
+`proof_items`). Non-revocation is asked for the whole request (`non_revoked`), or by an
+item: its own interval then takes the place of that of the request.
 """
 
 import re
@@ -32,8 +32,8 @@ from verifications.proofs.proof_items import (
 )
 from wallets.anoncreds import common_view
 
-# The name of a restriction's member in a request -> the API's name. The two with `issuer_id` are
-# the newer names of `issuer_did`.
+# The name of a restriction's member in a request -> the API's name. The two with
+# `issuer_id` are the newer names of `issuer_did`.
 _RESTRICTION_NAMES = {wire: name for name, wire in RESTRICTION_FIELDS.items()} | {
     "schema_issuer_id": "schemaIssuerDid",
     "issuer_id": "issuerDid",
@@ -45,8 +45,9 @@ _NONCE = re.compile(r"[0-9]{1,100}")
 def read_items(request: dict) -> list[Item]:
     """The items of a request in its order, attributes first.
 
-    Raises PeerError for any request that we cannot read or answer: "request_malformed",
-    "request_too_large", "predicate_unsupported", "restriction_unsupported".
+    Raises PeerError for any request that we cannot read or answer:
+    "request_malformed", "request_too_large", "predicate_unsupported",
+    "restriction_unsupported".
     """
     attributes, predicates = _requested_parts(request)
     default = _read_interval(request)
@@ -97,28 +98,31 @@ def policy_from_request(request: dict) -> dict:
 def prune_request(
     request: dict, referents: Iterable[str], keep_conditions: bool = True
 ) -> dict:
-    """The same request with no other referents than these: the library refuses partial answers.
+    """The same request with no other referents than these.
 
-    keep_conditions: False leaves out the restrictions and the non-revocation intervals.
+    The library refuses partial answers.
+
+    keep_conditions: False leaves out the restrictions and the non-revocation
+    intervals.
     """
     dropped = () if keep_conditions else ("restrictions", "non_revoked")
     kept = set(referents)
-    pruned = _without(request, dropped)
+    pruned = _without_members(request, dropped)
     for part in ("requested_attributes", "requested_predicates"):
         pruned[part] = {
-            referent: _without(body, dropped)
+            referent: _without_members(body, dropped)
             for referent, body in (request.get(part) or {}).items()
             if referent in kept
         }
     return pruned
 
 
-def _without(body: dict, names: Iterable[str]) -> dict:
+def _without_members(body: dict, names: Iterable[str]) -> dict:
     return {name: value for name, value in body.items() if name not in names}
 
 
 def _requested_parts(request: dict) -> tuple[dict, dict]:
-    """(requested_attributes, requested_predicates) of a request that can be read at all."""
+    """(requested_attributes, requested_predicates) of a request that can be read."""
     if not isinstance(request, dict) or not all(
         isinstance(request.get(field), str) for field in ("name", "version", "nonce")
     ):
@@ -148,7 +152,7 @@ def _requested_parts(request: dict) -> tuple[dict, dict]:
 
 
 def _read_interval(body: dict) -> Interval | None:
-    """The interval of a request or of one of its items. An empty interval counts as none."""
+    """The interval of a request or of an item. An empty interval counts as none."""
     value = body.get("non_revoked") or {}
     if not isinstance(value, dict):
         raise PeerError("request_malformed", "non_revoked is not an interval.")
@@ -275,9 +279,10 @@ def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict
 def _restriction_member(
     tag: str, text: object, names: tuple[str, ...]
 ) -> tuple[str | None, object]:
-    """(our field, its content) of a restriction's member; (None, None) if it is unknown.
+    """(our field, content) of a restriction's member; (None, None) if it is unknown.
 
-    A marker of an attribute that the item asks for anyway demands nothing: it has no content.
+    A marker of an attribute that the item asks for anyway demands nothing: it has no
+    content.
     """
     if tag in _RESTRICTION_NAMES:
         return _RESTRICTION_NAMES[tag], text
@@ -311,7 +316,7 @@ def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
 
 
 def _is_equality(low: Item, high: Item) -> bool:
-    """Whether `low` asks for >= and `high` for <= of the same, and differ in nothing else."""
+    """Whether `low` asks for >= and `high` for <=, and they differ in nothing else."""
     expected_low = high._replace(
         policy_name=low.policy_name, referents=low.referents, predicate_type=">="
     )

@@ -1,4 +1,4 @@
-"""The holder's side of a proof request: fitting credentials, the selection, the presentation."""
+"""The holder's side: which credentials fit, the selection, and the presentation."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -18,7 +18,7 @@ TailsPath = Callable[[dict], str]
 
 
 class RevocationStatus(NamedTuple):
-    """A credential's index in its revocation registry, and whether it is known to be revoked."""
+    """A credential's index in its registry, and whether it is known to be revoked."""
 
     registry_id: str
     index: int  # type: ignore[assignment]
@@ -26,7 +26,7 @@ class RevocationStatus(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A credential of the wallet: its public names, its raw values and the stored credential.
+    """A credential of the wallet: public names, raw values and the stored credential.
 
     revocation: None if it has no index in a revocation registry.
     """
@@ -48,7 +48,10 @@ class Candidate(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which credential answers which policy item; hidden: prove it without showing the value."""
+    """Which credential answers which policy item.
+
+    hidden: prove it without showing the value.
+    """
 
     policy_name: str
     credential_id: str
@@ -56,7 +59,7 @@ class Selection(NamedTuple):
 
 
 class LedgerReader(Protocol):
-    """Resolves public objects by id, as the ledger's JSON; None if there is no such object."""
+    """Public objects by id, as the ledger's JSON; None if there is no such object."""
 
     def schema(self, schema_id: str) -> dict | None: ...
 
@@ -65,14 +68,14 @@ class LedgerReader(Protocol):
     def revocation_registry(self, registry_id: str) -> dict | None: ...
 
     def status_list(self, registry_id: str, timestamp: int) -> dict | None:
-        """The newest list of the registry whose own "timestamp" is not later than this one."""
+        """The registry's newest list whose own "timestamp" is not later than this one."""
         ...
 
 
 def find_fitting(
     request: dict, candidates: Sequence[Candidate]
 ) -> list[tuple[Item, list[str]]]:
-    """Every item of the request with the ids of the credentials that satisfy all of it.
+    """Each item of the request with the ids of the credentials that satisfy all of it.
 
     Where non-revocation is asked for, credentials known to be revoked do not.
     Raises PeerError if the request cannot be read.
@@ -89,9 +92,10 @@ def find_fitting(
 def refusal_code(item: Item, candidate: Candidate) -> str | None:
     """Why a credential does not satisfy all of an item, or None if it does.
 
-    The first that applies of "attribute_not_in_schema", "restriction", "value_restriction",
-    "not_a_number", "predicate_not_met", "predicate_out_of_range" and "revoked_or_invalid". The
-    last one means: known to be revoked, where non-revocation is asked for.
+    The first that applies of "attribute_not_in_schema", "restriction",
+    "value_restriction", "not_a_number", "predicate_not_met", "predicate_out_of_range"
+    and "revoked_or_invalid". The last one means: known to be revoked, where
+    non-revocation is asked for.
     """
     if not _has_attributes(item, candidate):
         return "attribute_not_in_schema"
@@ -108,8 +112,9 @@ def refusal_code(item: Item, candidate: Candidate) -> str | None:
 def auto_select(request: dict, candidates: Sequence[Candidate]) -> list[Selection]:
     """The first fitting credential for each item. Pass the oldest candidate first.
 
-    A credential known to be revoked is never selected, even if non-revocation is not asked for.
-    An item that no credential fits is left out. Raises PeerError if the request cannot be read.
+    A credential known to be revoked is never selected, even if non-revocation is not
+    asked for. An item that no credential fits is left out. Raises PeerError if the
+    request cannot be read.
     """
     usable = [candidate for candidate in candidates if not candidate.is_revoked]
     return [
@@ -127,22 +132,23 @@ def create_presentation(
     ledger: LedgerReader,
     tails_path: TailsPath | None = None,
 ) -> dict:
-    """The presentation of what was selected; items without a selection stay unanswered.
+    """The presentation of what was selected. Items without a selection stay unanswered.
 
-    Where non-revocation is asked for, a credential with an index in a registry is shown with the
-    newest status list up to the end of the interval; if there is no list yet, without one. If a
-    revoked credential is selected all the same, it is sent as well as it can be: the proof will
-    not verify. `tails_path` gives the local file for a registry's public JSON; without it there
-    are no tails files.
+    Where non-revocation is asked for, a credential with an index in a registry is
+    shown with the newest status list up to the end of the interval; if there is no
+    list yet, without one. If a revoked credential is selected all the same, it is sent
+    as well as it can be: the proof will not verify. `tails_path` gives the local file
+    for a registry's public JSON; without it there are no tails files.
 
-    An item whose predicate does not hold in the selected credential stays unanswered too.
-    `hidden` has no meaning for a predicate. With nothing to prove the presentation is an empty
-    one.
-    Raises Invalid with the code of the first wrong selection and all of them in `errors`, by
-    "[index].member": unknown_policy, unknown_credential, selected_twice, attribute_missing,
-    restriction_not_met, hidden_not_allowed; Invalid("unknown_definition", "unknown_registry") for
-    what the ledger does not know, Unavailable("tails_unavailable"); PeerError if the request
-    cannot be read or answered.
+    An item whose predicate does not hold in the selected credential stays unanswered
+    too. `hidden` has no meaning for a predicate. With nothing to prove the
+    presentation is an empty one.
+    Raises Invalid with the code of the first wrong selection and all of them in
+    `errors`, by "[index].member": unknown_policy, unknown_credential, selected_twice,
+    attribute_missing, restriction_not_met, hidden_not_allowed;
+    Invalid("unknown_definition", "unknown_registry") for what the ledger does not
+    know, Unavailable("tails_unavailable"); PeerError if the request cannot be read or
+    answered.
     """
     choices = _validate_selections(read_items(request), selections, candidates)
     provable = [
@@ -171,7 +177,10 @@ def create_presentation(
 
 
 class _Choice(NamedTuple):
-    """A valid selection; companion: the attribute that a value restriction makes it show."""
+    """A valid selection.
+
+    companion: the attribute that a value restriction makes it show.
+    """
 
     item: Item
     candidate: Candidate
@@ -203,7 +212,7 @@ class _Choice(NamedTuple):
 
     @property
     def interval(self) -> Interval | None:
-        """When it must be proven not revoked, if the credential can be revoked at all."""
+        """When it must be proven not revoked, if the credential can be revoked."""
         return self.item.non_revoked if self.candidate.revocation else None
 
 
@@ -221,7 +230,7 @@ def _group_by_sub_proof(choices: Iterable[_Choice]) -> list[list[_Choice]]:
 
 
 def _share_sub_proof(choices: list[_Choice]) -> bool:
-    """Whether they are of one credential and one status list, and none shows what one compares."""
+    """Whether they use one credential and one list, and none shows what another compares."""
     shown = set().union(*(choice.shown_labels for choice in choices))
     compared = set().union(*(choice.compared_labels for choice in choices))
     credential_ids = {choice.candidate.credential_id for choice in choices}
@@ -234,8 +243,8 @@ def _share_sub_proof(choices: list[_Choice]) -> bool:
 def _answered_request(request: dict, entries: list[Entry]) -> dict:
     """The request as the library needs it: with the answered referents only.
 
-    The library uses a revocation state only where an interval is asked for, and does not look for
-    an interval at items that stay hidden. So the whole request gets one.
+    The library uses a revocation state only where an interval is asked for, and does
+    not look for an interval at items that stay hidden. So the whole request gets one.
     """
     referents = [
         referent
@@ -252,7 +261,7 @@ def _answered_request(request: dict, entries: list[Entry]) -> dict:
 def _revocation_state(
     part: list[_Choice], ledger: LedgerReader, tails_path: TailsPath | None
 ) -> tuple[int, dict] | None:
-    """(timestamp, revocation state) for a sub-proof that needs them, if there is a list yet."""
+    """(timestamp, revocation state) of a sub-proof. None if it needs none or has no list."""
     candidate = part[0].candidate
     interval = next((choice.interval for choice in part if choice.interval), None)
     if candidate.revocation is None or interval is None:
@@ -353,7 +362,7 @@ def _has_attributes(item: Item, candidate: Candidate) -> bool:
 
 
 def _met_restriction(item: Item, candidate: Candidate) -> dict | None:
-    """The restriction that the credential meets; if there are several, one without a value.
+    """The restriction that the credential meets, one without a value if possible.
 
     {} if the item has no restrictions, None if the credential meets none of them.
     """
@@ -387,7 +396,7 @@ def _has_required_value(restriction: dict, candidate: Candidate) -> bool:
 
 
 def _companion_attribute(item: Item, restriction: dict) -> str | None:
-    """The name of the companion that shows what the restriction requires, if it needs one."""
+    """The companion that shows what the restriction requires, if it needs one."""
     required = restriction.get("value")
     if required is None:
         return None
@@ -396,14 +405,14 @@ def _companion_attribute(item: Item, restriction: dict) -> str | None:
 
 
 def _predicate_refusal(item: Item, candidate: Candidate) -> str | None:
-    """Why a predicate cannot be proven; the library computes the differences in 32 bits."""
+    """Why a predicate cannot be proven. The library computes differences in 32 bits."""
     if not item.is_predicate:
         return None
     value = comparable_number(candidate, item.attribute_names[0])
     if value is None:
         return "not_a_number"
     differences = [
-        _difference(value, predicate_type, threshold)
+        _proven_difference(value, predicate_type, threshold)
         for predicate_type, threshold in item.comparisons
     ]
     if any(difference < 0 for difference in differences):
@@ -413,7 +422,7 @@ def _predicate_refusal(item: Item, candidate: Candidate) -> str | None:
     return None
 
 
-def _difference(value: int, predicate_type: str, threshold: int) -> int:
+def _proven_difference(value: int, predicate_type: str, threshold: int) -> int:
     """What the library proves to be at least 0."""
     difference = value - threshold
     if predicate_type.startswith("<"):
@@ -426,7 +435,8 @@ def _difference(value: int, predicate_type: str, threshold: int) -> int:
 def comparable_number(candidate: Candidate, name: str) -> int | None:
     """The signed number of an attribute, if it has at most 32 bits."""
     encoded = _value_of(candidate.credential["values"], name)["encoded"]
-    # 11 digits with the sign: a text is signed as a much longer number, not worth parsing.
+    # 11 digits with the sign: a text is signed as a much longer number, not worth
+    # parsing.
     if len(encoded) > 11:
         return None
     number = int(encoded)
