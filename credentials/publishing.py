@@ -236,9 +236,12 @@ def _publish_remotely(
         payload["claims"] = claims
     request = [payload | {"schema": sorted(schema_body["attrNames"])}, tag]
     if job := claim_unclaimed_result(tenant, request):
-        return wait_for_job(job, is_ours=False).definition
-    job = definition_job(tenant, payload, tag, request)
-    return wait_for_job(job, is_ours=True).definition
+        published = wait_for_job(job, is_ours=False)
+    else:
+        job = definition_job(tenant, payload, tag, request)
+        published = wait_for_job(job, is_ours=True)
+    assert published.definition is not None, "complete() set it"
+    return published.definition
 
 
 def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:

@@ -91,8 +91,7 @@ def begin_next_registry(
     run.
     """
     ledger = ledger_of(definition.tenant.network)
-    public = ledger.definition(definition.definition_id)
-    assert public is not None, "a row is made of a published definition only"
+    public = definition.public_part()
     with transaction.atomic():
         # The lock of the definition serialises those who build its registries.
         rows = CredentialDefinition.objects.select_for_update(no_key=True)
@@ -134,9 +133,10 @@ def registry_job(
 @publisher(Publication.Kind.REGISTRY)
 def run_registry_job(job: Publication, payload: dict[str, Any]) -> None:
     made = anoncreds.Registry(**payload)
+    definition = job.definition
+    assert definition is not None, "registry_job() sets it"
     job.record_submission(job.subject)
-    public = job.ledger.definition(job.definition.definition_id)
-    registry_id = publish_registry(job.ledger, public, made)
+    registry_id = publish_registry(job.ledger, definition.public_part(), made)
     with transaction.atomic():
-        RevocationRegistry.record_published(job.definition, registry_id, made)
+        RevocationRegistry.record_published(definition, registry_id, made)
         job.complete(registry_id)

@@ -19,7 +19,7 @@ def remove_credential(credential: Credential) -> None:
             credential.decline()
         credential.delete()
         # A connectionless connection exists for this exchange only.
-        if is_alone:
+        if connection and is_alone:
             connection.remove()
 
 

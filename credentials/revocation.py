@@ -87,6 +87,8 @@ def revoke(credential: Credential) -> None:
 def publish_revocation(credential: Credential) -> None:
     """Issuer: publish the list, then notify the holder, who reads it. May be
     repeated."""
+    index = credential.revocation_index
+    assert index is not None, "a revoked credential has a slot"
     registries = RevocationRegistry.objects.select_related(
         "tenant__network", "definition"
     )
@@ -97,7 +99,7 @@ def publish_revocation(credential: Credential) -> None:
         if credential.connection:
             notification = messages.revocation(
                 credential.revocation_registry_id,
-                credential.revocation_index,
+                index,
                 credential.wire,
             )
             outbox.enqueue_if_possible(credential.connection, notification)
@@ -164,7 +166,7 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
     timestamp = second_after(newest["timestamp"])
     public = registry.public_part()
     private_key = vault.unseal(registry, "private_key")
-    definition = ledger.definition(public["credDefId"])
+    definition = registry.definition.public_part()
     # Read again: others may have been revoked during the wait.
     revoked = unlisted_indices(registry, newest)
     next_list = anoncreds.update_status_list(
@@ -185,7 +187,7 @@ def unlisted_indices(
     )
     listed = status_list["revocationList"]
     indices = credentials.values_list("revocation_index", flat=True)
-    return sorted(index for index in indices if not listed[index])
+    return sorted(index for index in indices if index is not None and not listed[index])
 
 
 def second_after(timestamp: int) -> int:

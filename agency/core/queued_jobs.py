@@ -5,6 +5,7 @@ Celery only tells a worker to look (agency/core/workers.py).
 
 import random
 from datetime import timedelta
+from typing import ClassVar
 
 from django.db import models, transaction
 from django.db.models import Q
@@ -27,7 +28,19 @@ class QueuedJob(models.Model):
         EXHAUSTED = "exhausted"
         UNCONFIRMED = "unconfirmed"  # sent in full, never answered, not sent again
 
-    SCHEDULE = (5, 60, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)  # seconds
+    # Seconds between the attempts.
+    SCHEDULE: ClassVar[tuple[int, ...]] = (
+        5,
+        60,
+        300,
+        1800,
+        7200,
+        18000,
+        36000,
+        50400,
+        72000,
+        86400,
+    )  # seconds
 
     status = models.CharField(
         max_length=11, choices=Status.choices, default=Status.PENDING

@@ -1,6 +1,8 @@
 """What the received messages of issue-credential (RFCs 0036, 0453) and of revocation
 notification (RFCs 0183, 0721) do, in both versions. Proposals have their own file."""
 
+from typing import Any
+
 from django.db import transaction
 from django.utils import timezone
 
@@ -9,7 +11,7 @@ from agency.core.errors import Conflict, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import enclosed
-from connections.didcomm.message import problem_code
+from connections.didcomm.message import Message, problem_code
 from connections.exchange import as_written, handles_exchange
 from connections.messaging.router import (
     handles,
@@ -26,6 +28,7 @@ from credentials.models.credential import Credential
 from credentials.models.definition import normalised_names
 from tenants import vault
 from wallets import anoncreds
+from wallets.models import Wallet
 
 Role = Credential.Role
 State = Credential.State
@@ -33,7 +36,7 @@ State = Credential.State
 
 @handles("issue-credential/1.0/offer-credential")
 @handles("issue-credential/2.0/offer-credential")
-def receive_offer(connection, message):
+def receive_offer(connection: Connection, message: Message) -> Credential:
     """Holder: store what the issuer offers, maybe in answer to a proposal.
 
     Until it is accepted, a later offer replaces it. The same offer again changes
@@ -42,20 +45,18 @@ def receive_offer(connection, message):
     """
     offer = enclosed(message, formats.OFFER)
     values = messages.read_preview(message)
-    credential = Credential._in_thread(connection, Role.HOLDER, message.thread_id)
-    if credential is None:
-        credential = proposals.find_answered_elsewhere(connection, message, offer)
-    if credential and _has_offer(credential, offer, values):
-        return credential
-    is_new = credential is None
-    if is_new:
-        credential = Credential(
-            connection=connection,
-            thread_id=message.thread_id,
-            role=Role.HOLDER,
-            tenant_id=connection.tenant_id,
-            wallet_id=connection.wallet_id,
-        )
+    known = Credential._in_thread(connection, Role.HOLDER, message.thread_id)
+    if known is None:
+        known = proposals.find_answered_elsewhere(connection, message, offer)
+    if known and _has_offer(known, offer, values):
+        return known
+    credential = known or Credential(
+        connection=connection,
+        thread_id=message.thread_id,
+        role=Role.HOLDER,
+        tenant_id=connection.tenant_id,
+        wallet_id=connection.wallet_id,
+    )
     changes = {
         "schema_id": str(offer.get("schema_id"))[:300],
         "definition_id": str(offer.get("cred_def_id"))[:300],
@@ -64,17 +65,19 @@ def receive_offer(connection, message):
         "values": vault.sealed(credential, "values", values),
         **as_written(message),
     }
-    if is_new:
-        for field, value in changes.items():
-            setattr(credential, field, value)
-        credential.insert_within_quota()
-    else:
+    if known:
         changes["thread_id"] = message.thread_id
-        move(credential, [State.PROPOSED, State.OFFERED], State.OFFERED, **changes)
+        move(known, [State.PROPOSED, State.OFFERED], State.OFFERED, **changes)
+        return known
+    for field, value in changes.items():
+        setattr(credential, field, value)
+    credential.insert_within_quota()
     return credential
 
 
-def _has_offer(credential, offer, values):
+def _has_offer(
+    credential: Credential, offer: dict[str, Any], values: dict[str, str]
+) -> bool:
     """Whether this offer came before, and is open or answered."""
     if credential.state == State.PROPOSED:
         return False
@@ -84,7 +87,7 @@ def _has_offer(credential, offer, values):
 
 
 @network_reads.atomic_with_reads
-def accept_shared_offer(wallet, message):
+def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
     """Holder: accept an offer from a link. Repeated, it gives the same credential.
 
     Whether another wallet was faster is known when this has committed:
@@ -101,7 +104,7 @@ def accept_shared_offer(wallet, message):
 
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "request-credential", Role.ISSUER)
-def receive_request(credential, message):
+def receive_request(credential: Credential, message: Message) -> None:
     """Issuer: the holder accepted; issue at once if the offer said so.
 
     The same request again changes nothing.
@@ -124,7 +127,7 @@ def receive_request(credential, message):
         transaction.on_commit(lambda: issue_automatically(credential), robust=True)
 
 
-def issue_automatically(credential):
+def issue_automatically(credential: Credential) -> None:
     """Issuer: issue once the request is stored. A request that cannot be signed is
     declined."""
     try:
@@ -138,18 +141,18 @@ def issue_automatically(credential):
 
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "issue-credential", Role.HOLDER)
-def receive_credential(credential, message):
+def receive_credential(credential: Credential, message: Message) -> None:
     """Holder: check, store and acknowledge the credential; the same one again is
     acknowledged."""
     issued = enclosed(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
         raise PeerError(messages.ABANDONED, "the credential is of another definition")
     if credential.state == State.ISSUED and _is_stored(credential, issued):
-        _acknowledge(credential)
+        _send_ack(credential)
         return
     if credential.state != State.REQUESTED:
         raise WrongState(credential, [State.REQUESTED])
-    stored = _process(credential, issued)
+    stored = _process_credential(credential, issued)
     registry_id = issued.get("rev_reg_id") or ""
     values = {name: value["raw"] for name, value in stored["values"].items()}
     move(
@@ -164,10 +167,12 @@ def receive_credential(credential, message):
         revocation_registry_id=registry_id,
         revocation_index=anoncreds.revocation_index(stored) if registry_id else None,
     )
-    _acknowledge(credential)
+    _send_ack(credential)
 
 
-def _process(credential, issued):
+def _process_credential(
+    credential: Credential, issued: dict[str, Any]
+) -> dict[str, Any]:
     """The credential as it is stored: verified, and completed with the holder's link
     secret."""
     registry_id = issued.get("rev_reg_id")
@@ -181,7 +186,7 @@ def _process(credential, issued):
     )
 
 
-def _is_stored(credential, issued):
+def _is_stored(credential: Credential, issued: dict[str, Any]) -> bool:
     """Whether this is the stored one. Processing changed its signature, so that is
     left out."""
     stored = vault.unseal(credential, "credential")
@@ -189,25 +194,25 @@ def _is_stored(credential, issued):
     return all(stored.get(name) == issued.get(name) for name in members)
 
 
-def _acknowledge(credential):
+def _send_ack(credential: Credential) -> None:
     credential._send(messages.ack(credential.thread_id, credential.wire))
 
 
 @handles("issue-credential/1.0/ack")
 @handles("issue-credential/2.0/ack")
-def receive_ack(connection, message):
+def receive_ack(connection: Connection, message: Message) -> None:
     """Issuer: nothing to do, as the credential counts as issued once it is signed."""
 
 
 @handles("issue-credential/1.0/problem-report")
 @handles("issue-credential/2.0/problem-report")
-def receive_problem(connection, message):
+def receive_problem(connection: Connection, message: Message) -> None:
     """Either side: the other side ended the exchange."""
     credential = find_reported(connection, message)
     credential.receive_problem(problem_code(message))
 
 
-def find_reported(connection, message):
+def find_reported(connection: Connection, message: Message) -> Credential:
     """The exchange that a problem report is about.
 
     Credo's reports of version 1.0 name no thread: they mean the only open offer of
@@ -233,7 +238,7 @@ def find_reported(connection, message):
 
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
-def receive_revocation(connection, message):
+def receive_revocation(connection: Connection, message: Message) -> None:
     """Holder: the issuer says that it revoked; the published list must say the
     same."""
     registry_id, index = messages.read_revocation(message)

@@ -55,9 +55,7 @@ def abandon(thread_id: str, wire: Wire) -> dict:
     return _build("problem-report", wire, thread_id, description=description)
 
 
-def _build(
-    name: str, wire: Wire, thread_id: str | None = None, **members: object
-) -> dict:
+def _build(name: str, wire: Wire, thread_id: str | None = None, **members: Any) -> dict:
     return build(wire.type(ISSUE_CREDENTIAL, name), wire.prefix, thread_id, **members)
 
 

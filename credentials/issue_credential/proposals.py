@@ -1,26 +1,35 @@
 """propose-credential (RFCs 0036, 0453): a holder says what it would like, the issuer
 offers."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from django.db import transaction
+from django.db.models import QuerySet
 
 from agency.core.errors import Conflict, Invalid, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm.formats import wire_of
+from connections.didcomm.message import Message
 from connections.exchange import as_written
 from connections.messaging import outbox
 from connections.messaging.router import handles
+from connections.models import Connection
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition, normalised_names
 from credentials.models.schema import organization_wallet
 from tenants import vault
+from tenants.models import Tenant
 
+# In the words of the API: see proposal_messages.
+Proposal = dict[str, Any]
 Role = Credential.Role
 State = Credential.State
 
 
 @transaction.atomic
-def propose(connection, proposed):
+def propose(connection: Connection, proposed: Proposal) -> Credential:
     """Holder: say what it would like to be issued. proposed: see proposal_messages."""
     connection.require_connected()
     wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
@@ -37,7 +46,7 @@ def propose(connection, proposed):
 
 
 @transaction.atomic
-def counter_offer(credential, changes):
+def counter_offer(credential: Credential, changes: Proposal) -> None:
     """Holder: answer an offer with what it would like instead; the rest is as
     offered."""
     offered = {
@@ -45,7 +54,7 @@ def counter_offer(credential, changes):
         "schemaId": credential.schema_id,
     }
     names_definition = proposal_messages.WORDS.keys() & changes
-    proposed = {} if names_definition else offered
+    proposed: Proposal = {} if names_definition else dict(offered)
     proposed["credentialValues"] = credential.unsealed_values()
     proposed |= changes
     proposed = {name: value for name, value in proposed.items() if value}
@@ -55,7 +64,7 @@ def counter_offer(credential, changes):
     credential._send(message)
 
 
-def _check_counter_proposal(credential, proposed):
+def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
     """400 for values that are too large, 409 for a proposal that is answered
     already."""
     problem = proposal_messages.problem_of(proposed.get("credentialValues", {}))
@@ -71,7 +80,7 @@ def _check_counter_proposal(credential, proposed):
 
 @handles("issue-credential/1.0/propose-credential")
 @handles("issue-credential/2.0/propose-credential")
-def receive_proposal(connection, message):
+def receive_proposal(connection: Connection, message: Message) -> None:
     """Issuer: store what the holder would like.
 
     Until the holder accepts an offer, a later proposal replaces it. The same proposal
@@ -97,7 +106,7 @@ def receive_proposal(connection, message):
         _move_to_proposed(credential, sources, proposed, **as_written(message))
 
 
-def _is_answered(credential, proposed):
+def _is_answered(credential: Credential, proposed: Proposal) -> bool:
     """Whether this was proposed before, and what was offered since, if anything, is
     the same."""
     if not credential.has_same("proposal", proposed):
@@ -112,7 +121,13 @@ def _is_answered(credential, proposed):
     return all(proposed.get(name, value) == value for name, value in offered.items())
 
 
-def create_proposed(connection, role, thread_id, proposed, written):
+def create_proposed(
+    connection: Connection,
+    role: str,
+    thread_id: str,
+    proposed: Proposal,
+    written: dict[str, str],
+) -> Credential:
     """The stored row of a thread that begins with a proposal. written: its wire
     columns."""
     credential = Credential(
@@ -132,7 +147,9 @@ def create_proposed(connection, role, thread_id, proposed, written):
     return credential
 
 
-def _move_to_proposed(credential, sources, proposed, **changes):
+def _move_to_proposed(
+    credential: Credential, sources: Sequence[str], proposed: Proposal, **changes: Any
+) -> None:
     changes["proposal"] = vault.sealed(credential, "proposal", proposed)
     if credential.offer_body is None:
         changes["definition_id"] = proposed.get("definitionId", "")
@@ -140,7 +157,9 @@ def _move_to_proposed(credential, sources, proposed, **changes):
     move(credential, sources, State.PROPOSED, **changes)
 
 
-def find_answered_elsewhere(connection, message, offer):
+def find_answered_elsewhere(
+    connection: Connection, message: Message, offer: dict[str, Any]
+) -> Credential | None:
     """Holder: the oldest proposal that fits an offer in a thread of its own, or None.
 
     ACA-Py answers a proposal of version 1.0 in a new thread (aries_cloudagent 0.12.8,
@@ -158,13 +177,18 @@ def find_answered_elsewhere(connection, message, offer):
     if not candidates or connection.is_hosted:
         return None
     for credential in candidates:
-        if proposal_messages.fits(credential.unsealed_proposal(), offer):
+        if proposal_messages.fits(credential.unsealed_proposal() or {}, offer):
             return credential
     return None
 
 
 @transaction.atomic
-def offer_proposed(credential, definition=None, values=None, automatic_issuance=False):
+def offer_proposed(
+    credential: Credential,
+    definition: CredentialDefinition | None = None,
+    values: dict[str, str] | None = None,
+    automatic_issuance: bool = False,
+) -> None:
     """Issuer: offer what was proposed, or something else, in the thread of the
     proposal.
 
@@ -174,7 +198,8 @@ def offer_proposed(credential, definition=None, values=None, automatic_issuance=
     if credential.state != State.PROPOSED:
         raise WrongState(credential, [State.PROPOSED])
     definition = definition or find_proposed_definition(credential)
-    proposed = credential.unsealed_proposal().get("credentialValues", {})
+    proposal = credential.unsealed_proposal() or {}
+    proposed = proposal.get("credentialValues", {})
     # A counter-proposal to an offer without values repeats its preview of empty texts.
     if not any(proposed.values()):
         proposed = None
@@ -199,13 +224,13 @@ def offer_proposed(credential, definition=None, values=None, automatic_issuance=
     credential._send(message)
 
 
-def find_proposed_definition(credential):
+def find_proposed_definition(credential: Credential) -> CredentialDefinition:
     """Issuer: the one definition of its own that fits the proposal. 400
     `definition_unclear`.
 
     If the proposal names none, it is the definition that was offered before.
     """
-    named = credential.unsealed_proposal()
+    named = credential.unsealed_proposal() or {}
     if not proposal_messages.WORDS.keys() & named.keys():
         named = {"definitionId": credential.definition_id}
     fitting = []
@@ -220,7 +245,9 @@ def find_proposed_definition(credential):
     return fitting[0]
 
 
-def _fitting_definitions(tenant, named):
+def _fitting_definitions(
+    tenant: Tenant, named: Proposal
+) -> QuerySet[CredentialDefinition]:
     """The organization's definitions that have everything a proposal names."""
     columns = {
         "definitionId": "definition_id",

@@ -1,11 +1,12 @@
 """Credentials: proposed, offered, requested, issued and revoked."""
 
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, Self
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agency.core import network_reads
@@ -13,6 +14,7 @@ from agency.core.errors import Conflict, Invalid, WrongState
 from agency.core.states import move
 from connections.exchange import Exchange
 from connections.messaging import outbox
+from connections.models import Connection
 from connections.protocols import connectionless
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
@@ -24,8 +26,11 @@ from wallets import anoncreds
 from wallets.models import Wallet
 from webhooks.events.types import Type
 
+Values = dict[str, str]  # by attribute name
 
-class RegistrySlot(NamedTuple):
+
+@dataclass(frozen=True)
+class RegistrySlot:
     """Where a revocable credential stands in its registry."""
 
     registry: RevocationRegistry
@@ -175,11 +180,11 @@ class Credential(Exchange):
             ),
         ]
 
-    def __str__(self):
+    def __str__(self) -> str:
         return str(self.pk)
 
     @classmethod
-    def in_wallet(cls, wallet):
+    def in_wallet(cls, wallet: Wallet) -> QuerySet[Self]:
         """The credentials a wallet can prove with. A revoked one may be proven with as
         well: the verifier may ask for an earlier time, or not at all."""
         return cls.objects.filter(
@@ -190,7 +195,13 @@ class Credential(Exchange):
 
     @classmethod
     @transaction.atomic
-    def offer(cls, connection, definition, values=None, automatic_issuance=False):
+    def offer(
+        cls,
+        connection: Connection,
+        definition: CredentialDefinition,
+        values: Values | None = None,
+        automatic_issuance: bool = False,
+    ) -> Self:
         """Issuer: offer on a connection. Without values they follow with issue()."""
         connection.require_connected()
         definition.check_offer(values, automatic_issuance)
@@ -220,8 +231,13 @@ class Credential(Exchange):
     @classmethod
     @transaction.atomic
     def offer_by_link(
-        cls, wallet, definition, values, automatic_issuance=False, terms=None
-    ):
+        cls,
+        wallet: Wallet,
+        definition: CredentialDefinition,
+        values: Values | None,
+        automatic_issuance: bool = False,
+        terms: Any = None,
+    ) -> Self:
         """Issuer: offer to whoever opens the link first.
 
         terms: of an out-of-band invitation; without them the link is the offer itself.
@@ -233,7 +249,7 @@ class Credential(Exchange):
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @network_reads.atomic_with_reads
-    def accept(self):
+    def accept(self) -> None:
         """Holder: request what was offered."""
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
@@ -248,13 +264,15 @@ class Credential(Exchange):
             vault.unseal(self, "offer_body"),
             definition,
             self.wallet.secret(),
-            self.connection.my_key.did,
+            self.connection.my_key.did,  # type: ignore[union-attr]
         )
         self._save_sealed(request_body=request, request_metadata=metadata)
         self._send(messages.request(request, self.thread_id, self.wire))
 
     @network_reads.atomic_with_reads
-    def issue(self, values=None, slot=None):
+    def issue(
+        self, values: Values | None = None, slot: RegistrySlot | None = None
+    ) -> None:
         """Issuer: sign and send the credential.
 
         values: instead of those of the offer. slot: of a revocable credential, from
@@ -269,7 +287,7 @@ class Credential(Exchange):
             vault.unseal(self, "offer_body"),
             vault.unseal(self, "request_body"),
             values,
-            slot and slot.registry.signing_info(slot.index),
+            slot.registry.signing_info(slot.index) if slot else None,
         )
         move(
             self,
@@ -282,25 +300,27 @@ class Credential(Exchange):
         self._save_sealed(values=values)
         self._send(messages.issue(credential, self.thread_id, self.wire))
 
-    def _values_to_issue(self, values):
+    def _values_to_issue(self, values: Values | None) -> Values:
         """The given values or those of the offer. 400 or 409 if the holder cannot get
         them."""
         offered = self.unsealed_values()
-        if values:
-            self.definition.check_values(values)
-        elif offered is None:
+        if not values and offered is not None:
+            return offered
+        if not values:
             message = "The offer had no values: give them as the body, name by name."
             raise Invalid("values_missing", message)
+        self.definition.check_values(values)
         # Holders of other software may refuse a credential that is not as offered.
-        if values and offered != values and not self.connection.is_hosted:
+        is_hosted = self.connection and self.connection.is_hosted
+        if offered != values and not is_hosted:
             raise Conflict(
                 "values_fixed",
                 "The holder accepted an offer with other values. Send a new offer.",
             )
-        return values or offered
+        return values
 
     @transaction.atomic
-    def decline(self):
+    def decline(self) -> None:
         """Either side: end an open exchange and tell the other side."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
@@ -308,21 +328,21 @@ class Credential(Exchange):
                 self.connection, messages.abandon(self.thread_id, self.wire)
             )
 
-    def receive_problem(self, code):
+    def receive_problem(self, code: str) -> None:
         """The other side ended the exchange. A report about a finished one changes
         nothing."""
         if self.state in self.OPEN:
             move(self, self.OPEN, self.State.REJECTED, problem=code)
 
     @cached_property
-    def definition(self):
+    def definition(self) -> CredentialDefinition:
         """Issuer: the definition that it is issued from."""
         definitions = CredentialDefinition.objects.select_related(
             "schema", "tenant__network"
         )
         return definitions.get(tenant=self.tenant, definition_id=self.definition_id)
 
-    def public_definition(self):
+    def public_definition(self) -> dict[str, Any]:
         """The definition as its network publishes it. 409 `unknown_definition`."""
         network = self.tenant.network
         public = ledger_of(network).definition(self.definition_id)
@@ -334,7 +354,7 @@ class Credential(Exchange):
         return public
 
     @property
-    def awaits_peer(self):
+    def awaits_peer(self) -> bool:
         """Whether the next step is the other side's, or happens by itself."""
         if self.role == self.Role.HOLDER:
             return self.state in (self.State.PROPOSED, self.State.REQUESTED)
@@ -342,20 +362,20 @@ class Credential(Exchange):
             return self.automatic_issuance
         return self.state == self.State.OFFERED
 
-    def unsealed_values(self):
+    def unsealed_values(self) -> Values | None:
         """`{name: value}` as offered or issued, or None."""
         return vault.unseal(self, "values")
 
-    def unsealed_proposal(self):
+    def unsealed_proposal(self) -> dict[str, Any] | None:
         """What was proposed last, or None."""
         return vault.unseal(self, "proposal")
 
-    def has_same(self, column, content):
+    def has_same(self, column: str, content: Any) -> bool:
         """Whether the sealed column holds this: it came before, in a message with
         another id."""
         return vault.unseal(self, column) == content
 
-    def _save_sealed(self, **bodies):
+    def _save_sealed(self, **bodies: Any) -> None:
         """Seal and save what was made after a move()."""
         sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
         Credential.objects.filter(pk=self.pk).update(**sealed)

@@ -59,8 +59,8 @@ class CredentialDefinition(Record):
         decides."""
         rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
         free = Sum(F("registries__size") - F("registries__next_index"))
-        rows = rows.alias(free=free, newest=Max("registries__size"))
-        return rows.filter(
+        counted: QuerySet[Any] = rows.alias(free=free, newest=Max("registries__size"))
+        return counted.filter(
             Q(free=None) | Q(free__lte=F("newest") * (1 - BUILD_NEXT_AT))
         )
 
@@ -105,6 +105,12 @@ class CredentialDefinition(Record):
         vault.seal(definition, "key_proof", made.key_proof)
         definition.save(force_insert=True)
         return definition
+
+    def public_part(self) -> dict[str, Any]:
+        """The definition as it is published."""
+        public = ledger_of(self.tenant.network).definition(self.definition_id)
+        assert public is not None, "a row is made of a published definition only"
+        return public
 
     def check_values(self, values: Mapping[str, str]) -> None:
         """400 unless the names are exactly the schema's and the values have the
@@ -157,11 +163,8 @@ class CredentialDefinition(Record):
         revocation: anoncreds.RevocationInfo | None = None,
     ) -> dict[str, Any]:
         """The AnonCreds credential. revocation: of a definition that supports it."""
-        ledger = ledger_of(self.tenant.network)
-        public = ledger.definition(self.definition_id)
-        assert public is not None, "a row is made of a published definition only"
         return anoncreds.create_credential(
-            public,
+            self.public_part(),
             vault.unseal(self, "private_key"),
             offer,
             request,

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
@@ -41,7 +41,9 @@ class Publication(Record, QueuedJob):
         DEFINITION = "definition"
         REGISTRY = "registry"
 
-    SCHEDULE = (2, 5, 10, 30, 60) + (300,) * 2016  # seconds: a week
+    SCHEDULE: ClassVar[tuple[int, ...]] = (2, 5, 10, 30, 60) + (
+        300,
+    ) * 2016  # seconds: a week
     # A caller waits for these, so a refusal ends the job: the caller can change the
     # request.
     CALLER_VISIBLE = (Kind.SCHEMA, Kind.DEFINITION)

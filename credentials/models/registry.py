@@ -77,6 +77,7 @@ class RevocationRegistry(Record):
     def signing_info(self, index: int) -> anoncreds.RevocationInfo:
         """What the library needs to sign a credential into the slot."""
         newest_list = StatusList.newest(self.tenant.network, self.registry_id)
+        assert newest_list is not None, "a registry is published with a list"
         private_key = vault.unseal(self, "private_key")
         return anoncreds.RevocationInfo(
             self.public_part(), private_key, newest_list, index
