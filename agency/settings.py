@@ -384,8 +384,8 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 60.0,
         "options": {"expires": 60},
     },
-    "forget-sessions-and-pictures": {
-        "task": "tenants.tasks.forget_sessions_and_pictures",
+    "delete-old-sessions-and-pictures": {
+        "task": "tenants.tasks.delete_old_sessions_and_pictures",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
@@ -404,8 +404,8 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 10.0,
         "options": {"expires": 10},
     },
-    "forget-idempotency-keys": {
-        "task": "tenants.tasks.forget_idempotency_keys",
+    "delete-old-idempotency-keys": {
+        "task": "tenants.tasks.delete_old_idempotency_keys",
         "schedule": 600.0,
         "options": {"expires": 600},
     },

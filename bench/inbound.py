@@ -62,7 +62,7 @@ def sealed_key(wallet, own_seed):
     key = Key(
         tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(own_seed)
     )
-    vault.seal(key, "seed", keys.encode(own_seed))
+    vault.seal(key, "seed", keys.encode_key(own_seed))
     return key
 
 
@@ -126,7 +126,7 @@ def requested(size, invited):
     """A request to connect, by an invitation for many, its response in the answer of the call."""
     key = invited.invitation_key
     data = [
-        (packed(request(own_seed) | ANSWERED, own_seed, key.verkey), key.secret())
+        (packed(request(own_seed) | ANSWERED, own_seed, key.verkey), key.unseal_seed())
         for own_seed in (random.randbytes(32) for _ in range(MESSAGES))
     ]
     return posted(data, 200)

@@ -24,7 +24,7 @@ def run():
     with running("web") as url:
         caller = Caller(url).prepare()
         definitions(caller)
-        key_pool.make(len(VALUES))
+        key_pool.make_key(len(VALUES))
         made = caller.call("post", "/definitions/credentials", json=form(True))
         row = CredentialDefinition.objects.get(definition_id=made["definitionId"])
         caller.definition = row.definition_id
@@ -80,7 +80,7 @@ def one_of_each(caller, is_revocable):
         is_revocable,
     )
     bare = seconds(anoncreds.create_definition, *given)
-    key_pool.make(len(VALUES))
+    key_pool.make_key(len(VALUES))
     return bare, define(caller, is_revocable)
 
 
@@ -122,7 +122,7 @@ def bare_issue(row):
     private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
     newest = StatusList.newest(row.tenant.network, registry.registry_id)
     secret = anoncreds.create_link_secret()
-    place = anoncreds.RevocationInfo(
+    place = anoncreds.RevocationSlot(
         registry_public,
         vault.unseal(registry, "private_key"),
         newest,

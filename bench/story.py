@@ -50,7 +50,7 @@ class Caller:
             "attributes": list(VALUES),
         }
         if not definition:
-            key_pool.make(len(VALUES))
+            key_pool.make_key(len(VALUES))
         made = definition or self.call("post", "/definitions/credentials", json=body)
         self.definition = made["definitionId"]
         return self

@@ -131,7 +131,7 @@ def prepare_definition(
     tag: str | None = None,
     supports_revocation: bool = False,
     claims: dict[str, Any] | None = None,
-) -> CredentialDefinition | key_pool.Reserved:
+) -> CredentialDefinition | key_pool.ReservedKey:
     """For create_definition(), outside of any transaction: a key of the pool or, on a
     remote ledger, the published definition.
 
@@ -152,7 +152,7 @@ def prepare_definition(
         )
     if tag and ledger.has_tag(did, schema_id, tag):
         raise tag_taken(tag)
-    return key_pool.reserve(
+    return key_pool.reserve_key(
         schema_id,
         schema_body,
         did,
@@ -170,7 +170,7 @@ def create_definition(
     tag: str | None,
     supports_revocation: bool,
     claims: dict[str, Any] | None,
-    prepared: CredentialDefinition | key_pool.Reserved,
+    prepared: CredentialDefinition | key_pool.ReservedKey,
 ) -> CredentialDefinition:
     """Publish a definition under the key that prepare_definition() reserved.
 
@@ -332,7 +332,7 @@ def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Defi
     if "key" in payload:
         return anoncreds.Definition(**payload["key"])
     with transaction.atomic():
-        made = key_pool.take(
+        made = key_pool.take_key(
             payload["schema_id"],
             payload["schema"],
             payload["issuer"],
@@ -342,8 +342,8 @@ def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Defi
         if made:
             job.save_progress(payload | {"key": made._asdict()})
     if not made:
-        key_pool.ask_for(len(payload["schema"]["attrNames"]))
-        raise key_pool.not_ready()
+        key_pool.record_demand(len(payload["schema"]["attrNames"]))
+        raise key_pool.not_ready_error()
     payload["key"] = made._asdict()
     return made
 
@@ -353,7 +353,7 @@ def _first_registry(
     payload: dict[str, Any],
     public: dict[str, Any],
     definition_id: str,
-) -> anoncreds.Registry:
+) -> anoncreds.RevocationRegistry:
     """The first registry of the definition, made once and used in each attempt."""
     if "registry" not in payload:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE
@@ -361,4 +361,4 @@ def _first_registry(
         payload["registry"] = made._asdict()
         job.save_progress(payload)
     job.record_submission(f"{definition_id}, first registry")
-    return anoncreds.Registry(**payload["registry"])
+    return anoncreds.RevocationRegistry(**payload["registry"])

@@ -20,7 +20,7 @@ from wallets import anoncreds
 
 def make_registry(
     definition_id: str, public: dict[str, Any], number: int, size: int
-) -> anoncreds.Registry:
+) -> anoncreds.RevocationRegistry:
     """A new registry, its tails file stored. Nothing is published yet.
 
     public: the definition, as published. number: the registry's own among those of the
@@ -37,7 +37,7 @@ def make_registry(
 
 
 def publish_registry(
-    ledger: Ledger, definition: dict[str, Any], made: anoncreds.Registry
+    ledger: Ledger, definition: dict[str, Any], made: anoncreds.RevocationRegistry
 ) -> str:
     """Publish the registry with its first status list. definition: as published.
 
@@ -132,7 +132,7 @@ def registry_job(
 
 @publisher(Publication.Kind.REGISTRY)
 def run_registry_job(job: Publication, payload: dict[str, Any]) -> None:
-    made = anoncreds.Registry(**payload)
+    made = anoncreds.RevocationRegistry(**payload)
     definition = job.definition
     assert definition is not None, "registry_job() sets it"
     job.record_submission(job.subject)

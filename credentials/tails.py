@@ -56,7 +56,7 @@ def fetch_tails(location: str, tails_hash: str) -> None:
     except Unavailable as error:
         message = f"The issuer's tails file: {error.message}."
         raise Unavailable("tails_unavailable", message) from None
-    found = keys.encode(hashlib.sha256(answer.body).digest())
+    found = keys.encode_key(hashlib.sha256(answer.body).digest())
     if answer.status != 200 or not answer.is_complete or found != tails_hash:
         message = "The issuer's tails file is missing, too large or has another hash."
         raise Unavailable("tails_unavailable", message)

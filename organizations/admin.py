@@ -1,5 +1,8 @@
-"""Organizations and their keys in the admin. Staff with the permission may create organizations,
-issue keys and revoke them; each such act is in the admin's log."""
+"""Organizations and their keys in the admin.
+
+Staff with the permission may create organizations, issue keys and revoke them. The admin's
+log records each of these.
+"""
 
 from typing import Any
 
@@ -16,7 +19,7 @@ from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
 from agency.core.errors import AgencyError
 from agency.studio.forms import CountsOnce, OrganizationForm
 from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
-from organizations.networks import genesis_at
+from organizations.networks import fetch_genesis
 from organizations.provisioning import create_organization
 from tenants.models import (
     AgreementAcceptance,
@@ -81,9 +84,7 @@ class TenantAdmin(MadeOnceAdmin):
 
     @admin.display(description="public DID")
     def did(self, tenant: Tenant) -> str:
-        return tenant.wallets.filter(is_organization=True).values_list(
-            "did", flat=True
-        )[0]
+        return tenant.wallets.get(is_organization=True).did
 
     def make(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
         given = form.cleaned_data
@@ -115,13 +116,12 @@ class IssueKeyForm(CountsOnce, forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         is_provider_key = given.get("kind") == ApiKey.Kind.PROVIDER_KEY
-        wanted, other = (
-            ("provider", "tenant") if is_provider_key else ("tenant", "provider")
-        )
-        if not given.get(wanted) and wanted not in self.errors:
-            self.add_error(wanted, "This kind of key needs it.")
-        if given.get(other):
-            self.add_error(other, "This kind of key has none.")
+        needed = "provider" if is_provider_key else "tenant"
+        excluded = "tenant" if is_provider_key else "provider"
+        if not given.get(needed) and needed not in self.errors:
+            self.add_error(needed, "This kind of key needs it.")
+        if given.get(excluded):
+            self.add_error(excluded, "This kind of key has none.")
         return given
 
 
@@ -168,10 +168,9 @@ class ApiKeyAdmin(MadeOnceAdmin):
     def revoke(
         self, request: HttpRequest, keys: QuerySet[ApiKey]
     ) -> HttpResponse | None:
-        """Asks first, then revokes the live ones among the selected."""
-        live = keys.filter(pk__in=ApiKey.live().values("pk")).select_related(
-            "tenant", "provider"
-        )
+        """Ask for confirmation, then revoke the live keys among the selected."""
+        live = keys.filter(pk__in=ApiKey.live().values("pk"))
+        live = live.select_related("tenant", "provider")
         if live and "confirmed" not in request.POST:
             context = self.admin_site.each_context(request)
             context |= {"title": "Revoke keys", "keys": live, "opts": self.opts}
@@ -235,19 +234,19 @@ class NetworkForm(forms.ModelForm):
             self.instance.kind = Network.Kind.INDY
 
     def clean(self) -> dict[str, Any]:
-        """What is uploaded or named counts before what stands in the field."""
+        """A file or an address takes precedence over the text in the field."""
         given = super().clean()
         try:
-            given["genesis"] = check_genesis(self.genesis(given))
+            given["genesis"] = check_genesis(self.read_genesis(given))
         except AgencyError as error:
             self.add_error("genesis", error.message)
         return given
 
-    def genesis(self, given: dict[str, Any]) -> str:
+    def read_genesis(self, given: dict[str, Any]) -> str:
         if file := given.get("file"):
             return file.read(MAX_GENESIS_BYTES + 1).decode(errors="replace")
         if address := given.get("address"):
-            return genesis_at(address)
+            return fetch_genesis(address)
         return given.get("genesis", "")
 
 
@@ -262,7 +261,7 @@ class NetworkAdmin(ReadOnlyAdmin):
 
     @method_decorator(csrf_protect)
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Not in one transaction, as Django has it: the form calls an address."""
+        """Outside of Django's transaction: the form may call an address."""
         return self._changeform_view(*args, **kwargs)
 
     @transaction.atomic
@@ -294,7 +293,7 @@ class NetworkAdmin(ReadOnlyAdmin):
 
 @admin.register(AgreementAcceptance)
 class AgreementAcceptanceAdmin(ReadOnlyAdmin):
-    """Who accepted which agreement of a ledger; without an organization it was the agency."""
+    """Who accepted the agreement of a ledger; the agency, if no organization is named."""
 
     list_display = ["network", "tenant", "version", "mechanism", "accepted_at"]
     list_filter = ["network"]
@@ -315,7 +314,7 @@ class AssetAdmin(ReadOnlyAdmin):
 
 @admin.register(IdempotencyKey)
 class IdempotencyKeyAdmin(ReadOnlyAdmin):
-    """Which writes were done with which key; the answers are sealed."""
+    """Which write was done with which key. The responses are sealed."""
 
     list_display = ["key", "operation", "tenant", "provider", "created_at"]
     list_select_related = ["tenant", "provider"]
@@ -329,7 +328,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(DataKey)
 class DataKeyAdmin(ReadOnlyAdmin):
-    """Which master key seals which organization; the keys themselves are not shown."""
+    """Which master key wraps which data key. The keys themselves are not shown."""
 
     list_display = ["id", "tenant", "master_key_id", "created_at"]
     list_filter = ["master_key_id"]

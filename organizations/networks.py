@@ -1,4 +1,4 @@
-"""Indy networks: how they are added, their agreements, and how an organization stands there."""
+"""Indy networks: adding them, accepting agreements, and what an issuer may do there."""
 
 from typing import NamedTuple
 
@@ -16,14 +16,15 @@ from tenants.models import AgreementAcceptance, Network, Tenant
 from wallets import keys
 from wallets.models import Wallet
 
-MECHANISMS = (
-    "service_agreement",
-    "on_file",
-)  # how organizations accept, if the ledger knows it
+# How an agreement is accepted: the first of these that the ledger offers.
+PREFERRED_MECHANISMS = ("service_agreement", "on_file")
 
 
 class IssuerStatus(NamedTuple):
-    """How an organization stands on its network. problem: why it cannot write yet, or ""."""
+    """What an organization may do on its network.
+
+    problem: why it is not registered, or that the ledger does not respond; else "".
+    """
 
     is_registered: bool
     may_write: bool
@@ -38,10 +39,10 @@ def add_network(
     genesis: str | None = None,
     endorser_seed: bytes | None = None,
 ) -> Network:
-    """Makes an Indy network, or changes what is given of one.
+    """Create an Indy network, or change what is given of one.
 
-    Raises Invalid `bad_genesis`, `bad_network`. endorser_seed: 32 bytes, of a DID that has the role
-    of an endorser on the ledger.
+    endorser_seed: 32 bytes, of a DID that has the role of an endorser on the ledger.
+    Raises Invalid `bad_genesis`, `bad_network`.
     """
     network = Network.objects.filter(pk=network_id).first()
     network = network or Network(pk=network_id, kind=Network.Kind.INDY, name=network_id)
@@ -51,7 +52,7 @@ def add_network(
     network.genesis = check_genesis(network.genesis if genesis is None else genesis)
     if endorser_seed:
         network.endorser_did = keys.did_of(keys.verkey_of(endorser_seed))
-        vault.seal(network, "endorser_seed", keys.encode(endorser_seed))
+        vault.seal(network, "endorser_seed", keys.encode_key(endorser_seed))
     try:
         network.full_clean()
     except ValidationError as error:
@@ -60,53 +61,74 @@ def add_network(
     return network
 
 
-def genesis_at(address: str) -> str:
-    """The text there, whatever it is. Raises Invalid `bad_genesis`, and what http.get() raises."""
-    answer = http.get(address, accept="text/plain, */*", max_bytes=MAX_GENESIS_BYTES)
-    if answer.status != 200 or not answer.is_complete:
-        raise Invalid(
-            "bad_genesis", f"{address} answered {answer.status}, or too much."
-        )
-    return answer.body.decode(errors="replace")
+def fetch_genesis(url: str) -> str:
+    """The text at this address, whatever it is.
+
+    Raises Invalid `bad_genesis`, and what http.get() raises.
+    """
+    response = http.get(url, accept="text/plain, */*", max_bytes=MAX_GENESIS_BYTES)
+    if response.status != 200 or not response.is_complete:
+        message = f"{url} responded {response.status}, or the response is too large."
+        raise Invalid("bad_genesis", message)
+    return response.body.decode(errors="replace")
 
 
-def accept(
+def accept_agreement(
     network: Network, tenant: Tenant | None, agreement: Agreement | None
 ) -> None:
-    """Notes that the organization, or the agency itself, accepts the agreement in force."""
+    """Record that the organization, or the agency itself, accepts the current agreement."""
     if agreement is None:
         return
-    known = [name for name in MECHANISMS if name in agreement.mechanisms]
-    mechanism = (known + sorted(agreement.mechanisms))[0]
-    noted = {
-        "version": agreement.version,
-        "digest": agreement.digest,
-        "mechanism": mechanism,
-    }
-    noted |= {"accepted_at": timezone.now(), "updated_at": timezone.now()}
+    offered = agreement.mechanisms
+    preferred = [name for name in PREFERRED_MECHANISMS if name in offered]
+    mechanism = (preferred + sorted(offered))[0]
+    now = timezone.now()
     AgreementAcceptance.objects.update_or_create(
-        network=network, tenant=tenant, defaults=noted
+        network=network,
+        tenant=tenant,
+        defaults={
+            "version": agreement.version,
+            "digest": agreement.digest,
+            "mechanism": mechanism,
+            "accepted_at": now,
+            "updated_at": now,
+        },
     )
 
 
 def issuer_status(tenant: Tenant) -> IssuerStatus:
-    """As the ledger says or, while it gives no answer, as far as we know."""
-    registry = ledger_of(tenant.network)
+    """From the ledger or, while it does not respond, from our own records."""
+    ledger = ledger_of(tenant.network)
     did = Wallet.objects.get(tenant=tenant, is_organization=True).did
-    waiting = Publication.objects.filter(
+    pending = Publication.objects.filter(
         tenant=tenant, kind=Publication.Kind.DID, status=Publication.Status.PENDING
     )
-    noted = waiting.values_list("last_error", flat=True).first() or ""
-    problem = noted.partition(": ")[2] or noted
     try:
-        standing, agreement = registry.did_role(did), registry.agreement()
+        role = ledger.did_role(did)
+        agreement = ledger.agreement()
     except Unavailable as error:
-        return IssuerStatus(not waiting.exists(), False, None, None, error.message)
+        return IssuerStatus(
+            is_registered=not pending.exists(),
+            may_write=False,
+            agreement=None,
+            acceptance=None,
+            problem=error.message,
+        )
     acceptance = None
     if agreement:
-        rows = AgreementAcceptance.objects.filter(network=tenant.network, tenant=tenant)
-        acceptance = rows.filter(digest=agreement.digest).first()
-    problem = "" if standing.is_registered else problem or "It is not registered yet."
+        acceptance = AgreementAcceptance.objects.filter(
+            network=tenant.network, tenant=tenant, digest=agreement.digest
+        ).first()
+    problem = ""
+    if not role.is_registered:
+        # `last_error` is "code: message".
+        last_error = pending.values_list("last_error", flat=True).first() or ""
+        message = last_error.partition(": ")[2] or last_error
+        problem = message or "It is not registered yet."
     return IssuerStatus(
-        standing.is_registered, standing.may_write, agreement, acceptance, problem
+        is_registered=role.is_registered,
+        may_write=role.may_write,
+        agreement=agreement,
+        acceptance=acceptance,
+        problem=problem,
     )

@@ -1,6 +1,6 @@
-"""The only way to make an organization (its wallet, public DID, data key and keys) or delete it."""
+"""Creating an organization with its wallet, public DID and keys, and deleting it."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -14,7 +14,7 @@ from wallets import keys
 from wallets.models import Key, Wallet
 
 LOCAL = "local"
-FIRST = "First key"
+FIRST_KEY_NAME = "First key"
 TENANT_KINDS = (ApiKey.Kind.ACCESS_TOKEN, ApiKey.Kind.SUBSCRIPTION_KEY)
 
 
@@ -28,12 +28,19 @@ class Organization(NamedTuple):
 
 
 @transaction.atomic
-def create_organization(name, *, owner=None, image_url="", network_id=None, seed=None):
-    """Makes everything or nothing. `seed`: 32 bytes of the issuer's key; 409 if its DID stands on
-    the network already.
+def create_organization(
+    name: str,
+    *,
+    owner: Any = None,
+    image_url: str = "",
+    network_id: str | None = None,
+    seed: bytes | None = None,
+) -> Organization:
+    """Create an organization with a provider account of its own, all or nothing.
 
-    owner: the person who makes it in the studio and gets the role owner. Unless that is staff, the
-    account has quotas; 409 `quota_exceeded` for one organization more than a person may have.
+    owner: the person who creates it in the studio, and gets the role owner. Unless the
+    person is staff, the account has quotas. seed: 32 bytes of the issuer's key.
+    409 `did_taken` if its DID is on the network already, `quota_exceeded`.
     """
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
@@ -41,19 +48,28 @@ def create_organization(name, *, owner=None, image_url="", network_id=None, seed
     tenant = create_tenant(provider, name, network_id, seed, image_url=image_url)
     if owner:
         Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
-    secrets = [ApiKey.issue(kind, tenant, FIRST)[1] for kind in TENANT_KINDS]
-    provider_key = ApiKey.issue(ApiKey.Kind.PROVIDER_KEY, provider, FIRST)[1]
-    return Organization(tenant, *secrets, provider_key)
+    _, access_token = ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, tenant, FIRST_KEY_NAME)
+    _, subscription_key = ApiKey.issue(
+        ApiKey.Kind.SUBSCRIPTION_KEY, tenant, FIRST_KEY_NAME
+    )
+    _, provider_key = ApiKey.issue(ApiKey.Kind.PROVIDER_KEY, provider, FIRST_KEY_NAME)
+    return Organization(tenant, access_token, subscription_key, provider_key)
 
 
 @transaction.atomic
-def create_organization_of(
-    provider, name, *, network_id=None, seed=None, public_id=None, **fields
-):
-    """A further organization of a provider account, which reaches it; everything or nothing.
+def create_provider_organization(
+    provider: Provider,
+    name: str,
+    *,
+    network_id: str | None = None,
+    seed: bytes | None = None,
+    public_id: Any = None,
+    **fields: Any,
+) -> Tenant:
+    """Create another organization of a provider account, which reaches it; all or nothing.
 
-    409 `tenant_id_taken` for a chosen `public_id` that another organization has, and
-    `quota_exceeded`.
+    public_id: chosen by the caller. 409 `tenant_id_taken` if another organization has it,
+    `did_taken`, `quota_exceeded`.
     """
     quotas.require_room_for_organization(provider)
     if public_id:
@@ -62,15 +78,22 @@ def create_organization_of(
         provider, name, network_id, seed, made_by_provider=True, **fields
     )
     for kind in TENANT_KINDS:
-        ApiKey.issue(kind, tenant, FIRST)
+        ApiKey.issue(kind, tenant, FIRST_KEY_NAME)
     return tenant
 
 
-def create_tenant(provider, name, network_id, seed, **fields):
-    """The organization with its data key and its wallet, and no keys yet."""
-    network = find_network(network_id or LOCAL)
+def create_tenant(
+    provider: Provider,
+    name: str,
+    network_id: str | None,
+    seed: bytes | None,
+    **fields: Any,
+) -> Tenant:
+    """The organization with its data key and its wallet, and no API keys yet."""
+    network = require_network(network_id or LOCAL)
     tenant = Tenant(name=name, network=network, provider=provider)
-    for field, value in ({"public_id": tenant.pk} | fields).items():
+    tenant.public_id = tenant.pk  # unless another one was chosen
+    for field, value in fields.items():
         setattr(tenant, field, value)
     try:
         with transaction.atomic():
@@ -84,56 +107,61 @@ def create_tenant(provider, name, network_id, seed, **fields):
 
 
 @transaction.atomic
-def remove_organization(tenant):
-    """Deletes an organization with all that is its own.
+def remove_organization(tenant: Tenant) -> None:
+    """Delete an organization with all that belongs to it. A second call does nothing.
 
-    Its public objects stay, and the tombstones of its keys: peers are told `connection_gone`.
-    What is at work on a connection may refer to the organization until that connection is held.
+    Its public objects stay, and so do its keys as tombstones: peers that send to them get
+    the problem `connection_gone`.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
     if not row.select_for_update(of=["self"], no_key=True).first():
-        return  # somebody else was faster
+        return
     for wallet in Wallet.objects.filter(tenant=tenant).order_by("pk"):
         wallet.remove()
+    # The full lock only now: work on a connection may insert rows that refer to the
+    # organization, until wallet.remove() has locked that connection.
     row.select_for_update(of=["self"]).get()
     tenant.delete()
 
 
-def create_organization_wallet(tenant, seed=None):
-    """The tenant's own wallet, whose DID stands on its network; on a remote one soon after."""
+def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> None:
+    """The organization's own wallet, with its DID on the network.
+
+    On a remote network the DID is published later, by a worker. 409 `did_taken`.
+    """
     wallet = Wallet.create(tenant, is_organization=True)
     seed = seed or keys.generate_seed()
     verkey = keys.verkey_of(seed)
     did = keys.did_of(verkey)
     if Key.objects.filter(verkey=verkey).exists():
         raise Conflict("did_taken", f"The DID {did} is taken.")
-    registry = ledger_of(tenant.network)
-    if registry.is_remote:
+    ledger = ledger_of(tenant.network)
+    if ledger.is_remote:
         publishing.enqueue_did(tenant, did, verkey)
     else:
-        registry.publish_did(did, verkey)
+        ledger.publish_did(did, verkey)
     wallet.create_key(seed)
     Wallet.objects.filter(pk=wallet.pk).update(did=did)
 
 
-def known_network(network_id):
-    """The network of this id, else the one that it stands for (NETWORK_ALIASES), else None."""
-    named = Network.objects.filter(
-        pk__in=[network_id, settings.NETWORK_ALIASES.get(network_id)]
-    )
-    return min(named, key=lambda network: network.pk != network_id, default=None)
+def resolve_network(network_id: str) -> Network | None:
+    """The network of this id, else the one that it is an alias of (NETWORK_ALIASES)."""
+    alias_of = settings.NETWORK_ALIASES.get(network_id)
+    found = Network.objects.filter(pk__in=[network_id, alias_of])
+    return min(found, key=lambda network: network.pk != network_id, default=None)
 
 
-def find_network(network_id):
-    """The network of this id, or the one that it stands for (NETWORK_ALIASES); the local one is
-    made when it is first needed."""
-    network = known_network(network_id)
-    if not network and LOCAL in (network_id, settings.NETWORK_ALIASES.get(network_id)):
-        kind = Network.Kind.LOCAL
-        defaults = {"name": "Local network", "kind": kind}
+def require_network(network_id: str) -> Network:
+    """Like resolve_network(), or Invalid `unknown_network`.
+
+    The local network is created when it is first needed.
+    """
+    network = resolve_network(network_id)
+    if network:
+        return network
+    if LOCAL in (network_id, settings.NETWORK_ALIASES.get(network_id)):
+        defaults = {"name": "Local network", "kind": Network.Kind.LOCAL}
         return Network.objects.get_or_create(pk=LOCAL, defaults=defaults)[0]
-    if not network:
-        known = ", ".join(Network.objects.values_list("pk", flat=True))
-        message = f"There is no network {network_id}. There is: {known}."
-        raise Invalid("unknown_network", message, {"networkId": [message]})
-    return network
+    known = ", ".join(Network.objects.values_list("pk", flat=True))
+    message = f"There is no network {network_id}. The networks are: {known}."
+    raise Invalid("unknown_network", message, {"networkId": [message]})

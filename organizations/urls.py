@@ -2,6 +2,7 @@
 
 from django.urls import path, re_path
 
+from organizations.api.assets import serve_picture
 from organizations.api.organizations import Configuration, Networks, Pictures, Tenants
 from organizations.api.providers import (
     Analytics,
@@ -9,7 +10,6 @@ from organizations.api.providers import (
     ProviderNetworks,
     ProviderTenants,
 )
-from tenants import assets
 
 credentials_api = [
     path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
@@ -52,6 +52,6 @@ provider_api = [
 ]
 public = [
     re_path(
-        r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$", assets.serve
+        r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$", serve_picture
     ),
 ]

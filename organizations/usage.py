@@ -1,4 +1,4 @@
-"""What the organizations of a provider account did, counted from their records."""
+"""The usage of a provider account, counted from the records of its organizations."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -24,47 +24,53 @@ class Usage(NamedTuple):
 
 
 def tenants_of(provider: Provider) -> QuerySet[Tenant]:
-    """The organizations that a provider account reaches: those it made."""
+    """The organizations that a provider account reaches: those it created."""
     return Tenant.objects.filter(provider=provider, made_by_provider=True)
 
 
 def count_cloud_wallets(provider: Provider) -> int:
-    return Wallet.objects.filter(
-        tenant__in=tenants_of(provider), is_organization=False
-    ).count()
+    tenants = tenants_of(provider)
+    return Wallet.objects.filter(tenant__in=tenants, is_organization=False).count()
 
 
-def by_month(provider: Provider, now: datetime, months: int = MONTHS) -> list[Usage]:
-    """This month first, back to the month in which the account began."""
-    wanted = [month_before(now, number) for number in range(months)]
-    wanted = [
-        start for start in wanted if start >= month_before(provider.created_at, 0)
-    ]
-    wanted = wanted or [month_before(now, 0)]
-    of = {"tenant__in": tenants_of(provider), "wallet__is_organization": True}
-    issued = Credential.objects.filter(role=Credential.Role.ISSUER, **of)
-    verified = Verification.objects.filter(role=Verification.Role.VERIFIER, **of)
-    credentials = counts(issued, "issued_at", wanted[-1])
-    verifications = counts(verified, "verified_at", wanted[-1])
+def usage_by_month(
+    provider: Provider, now: datetime, months: int = MONTHS
+) -> list[Usage]:
+    """The latest month first, back to the one in which the account was created."""
+    created = start_of_month(provider.created_at, 0)
+    starts = [start_of_month(now, number) for number in range(months)]
+    starts = [start for start in starts if start >= created]
+    # With clocks that differ, the account may be of next month.
+    starts = starts or [start_of_month(now, 0)]
+    of_organizations = {
+        "tenant__in": tenants_of(provider),
+        "wallet__is_organization": True,
+    }
+    issued = Credential.objects.filter(role=Credential.Role.ISSUER, **of_organizations)
+    verified = Verification.objects.filter(
+        role=Verification.Role.VERIFIER, **of_organizations
+    )
+    credentials = count_by_month(issued, "issued_at", starts[-1])
+    verifications = count_by_month(verified, "verified_at", starts[-1])
     return [
         Usage(
-            start,
-            month_before(start, -1),
-            credentials.get(start, 0),
-            verifications.get(start, 0),
+            start=start,
+            end=start_of_month(start, -1),
+            credentials=credentials.get(start, 0),
+            verifications=verifications.get(start, 0),
         )
-        for start in wanted
+        for start in starts
     ]
 
 
-def counts(rows: QuerySet, column: str, since: datetime) -> dict[datetime, int]:
-    """How many rows have their time in which month."""
+def count_by_month(rows: QuerySet, column: str, since: datetime) -> dict[datetime, int]:
+    """The number of rows by the start of the month in which `column` falls."""
     rows = rows.filter(**{f"{column}__gte": since}).order_by()
     months = rows.values_list(TruncMonth(column, tzinfo=UTC)).annotate(Count("pk"))
     return dict(months)
 
 
-def month_before(moment: datetime, months: int) -> datetime:
-    """The first moment of the month that was so many months earlier."""
-    number = moment.year * 12 + moment.month - 1 - months
+def start_of_month(moment: datetime, months_before: int) -> datetime:
+    """The start, in UTC, of the month so many months before that of `moment`."""
+    number = moment.year * 12 + moment.month - 1 - months_before
     return datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC)

@@ -37,8 +37,8 @@ BATCH = 1000
 class IdempotentRequest:
     """One write with a key.
 
-    owner: `{"tenant": …}` or `{"provider": …}`, whose keys these are. operation: for support.
-    fingerprint: of all that must be the same when the write is sent again (see `fingerprint`).
+    owner: `{"tenant": …}` or `{"provider": …}`; keys are unique for each. operation: shown
+    to support. fingerprint: see `request_fingerprint`.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class IdempotentRequest:
         self.has_performed = False
 
     def respond(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
-        """The body of the response, and whether its effect is of an earlier request.
+        """The body of the response, and whether an earlier request had the effect.
 
         409 `idempotency_in_progress`, `already_created`; 422 `idempotency_key_reused`.
         """
@@ -78,9 +78,10 @@ class IdempotentRequest:
         prepare: Callable[[], Any] | None = None,
         shown_once: bool = False,
     ) -> Any:
-        """Run the effect and store the key, in one transaction; or find the object it made before.
+        """Run the effect and store the key in one transaction, or find what it made before.
 
-        prepare: does what takes long or commits by itself; its result becomes the last argument.
+        prepare: does what takes long or commits by itself, before the transaction. Its
+        result becomes the last argument of the function.
         """
         assert not self.has_performed, "a handler calls perform() once"
         if self.row:
@@ -102,7 +103,7 @@ class IdempotentRequest:
         [owner] = self.owner.values()
         name = f"{owner.pk} {self.key}"
         if not call_lock_function("pg_try_advisory_lock", name):
-            raise in_progress()
+            raise in_progress_error()
         try:
             yield
         finally:
@@ -110,13 +111,16 @@ class IdempotentRequest:
 
     def _require_same_request(self, row: IdempotencyKey) -> None:
         if bytes(row.fingerprint) != self.fingerprint:
-            message = "This Idempotency-Key came with another request. Take a new key for this one."
+            message = (
+                "This Idempotency-Key came with another request. "
+                "Use a new key for this one."
+            )
             raise Unprocessable("idempotency_key_reused", message)
         if row.shown_once:
-            raise already_created()
+            raise already_created_error()
 
     def _run_handler(self, handle: Callable[[], Any]) -> Any:
-        """An error after the effect says that it was undone: then the key is free again."""
+        """Run the handler. If it undoes its effect and raises, the key is free again."""
         try:
             return handle()
         except AgencyError as error:
@@ -134,10 +138,9 @@ class IdempotentRequest:
         try:
             with transaction.atomic():
                 row.save(force_insert=True)
-        except (
-            IntegrityError
-        ):  # the lock was lost, or a proxy in between does not keep sessions
-            raise in_progress() from None
+        except IntegrityError:
+            # The advisory lock was lost, or a pooler in between does not keep sessions.
+            raise in_progress_error() from None
         return row
 
     def _object_made_by(self, row: IdempotencyKey) -> models.Model | None:
@@ -145,7 +148,7 @@ class IdempotentRequest:
             return None
         made = apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
         if not made:
-            raise already_created()
+            raise already_created_error()
         return made
 
     def _store_response(self, row: IdempotencyKey, body: Any) -> None:
@@ -164,19 +167,22 @@ def check_key(key: str) -> str:
     return key
 
 
-def fingerprint(method: str, address: str, is_literal: bool, data: Any) -> bytes:
-    """Keyed digest (32 bytes) of what makes two requests the same, their dialect included.
+def request_fingerprint(
+    method: str, address: str, is_literal: bool, data: Any
+) -> bytes:
+    """Keyed digest (32 bytes) of all that must be equal in a repeated request.
 
-    data: the parsed body. A form counts by its fields: its boundary is new in each request.
+    data: the parsed body.
     """
     if hasattr(data, "lists"):
-        data = [
-            [name, [digest_of_field(one) for one in values]]
+        # Of a form its fields: the boundary in its body is new in each request.
+        fields = [
+            [name, [digest_of_field(value) for value in values]]
             for name, values in data.lists()
         ]
-        data.sort()
+        data = sorted(fields)
     dialect = "literal" if is_literal else "client"
-    return vault.digest(
+    return vault.keyed_digest(
         "\n".join([method, address, dialect, json.dumps(data, sort_keys=True)])
     )
 
@@ -199,16 +205,20 @@ def call_lock_function(function: str, name: str) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def in_progress() -> InProgress:
-    message = "A request with this Idempotency-Key is being worked on. Send it again in a moment."
+def in_progress_error() -> InProgress:
+    message = (
+        "A request with this Idempotency-Key is being processed. "
+        "Send it again in a moment."
+    )
     return InProgress("idempotency_in_progress", message)
 
 
-def already_created() -> Conflict:
-    return Conflict(
-        "already_created",
-        "An earlier request with this Idempotency-Key did this. Its answer is not shown again.",
+def already_created_error() -> Conflict:
+    message = (
+        "An earlier request with this Idempotency-Key did this. "
+        "Its response is not shown again."
     )
+    return Conflict("already_created", message)
 
 
 def delete_old_keys() -> int:

@@ -1,4 +1,4 @@
-"""Pictures from strangers: recognised by content, decoded, and written anew. The only Pillow."""
+"""Pictures from strangers: decoded and encoded anew. The only import of Pillow."""
 
 import io
 import struct
@@ -9,48 +9,63 @@ from PIL import Image, ImageOps
 
 from agency.core.errors import Invalid
 
-FORMATS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
+EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
 MAX_PIXELS = 4_000_000
 MAX_STORED_BYTES = 2 * 1024 * 1024
-Image.MAX_IMAGE_PIXELS = None  # we judge the size ourselves, before anything is decoded
-BROKEN = (
-    OSError, ValueError, SyntaxError, EOFError, TypeError, IndexError, KeyError, AttributeError,
-    OverflowError, MemoryError, struct.error, zlib.error,
-)  # fmt: skip
+# We check the size ourselves, before anything is decoded.
+Image.MAX_IMAGE_PIXELS = None
+# What Pillow's decoders raise for broken files.
+DECODE_ERRORS = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
 
 
-def rewrite(data: bytes) -> tuple[bytes, str]:
-    """The picture without anything but its pixels, and the ending of its name.
+def reencode_picture(data: bytes) -> tuple[bytes, str]:
+    """The picture with nothing but its pixels, and the extension of its file name.
 
-    Of a moving picture only the first frame stays. Raises Invalid("bad_image") for everything
-    that is not a picture, too large, or does not decode.
+    The format is recognized by content. Of an animation only the first frame stays.
+    Raises Invalid("bad_image") for what is not a picture, too large, or does not decode.
     """
     if len(data) > settings.MAX_IMAGE_BYTES:
         raise bad_image(f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes.")
     try:
-        with Image.open(io.BytesIO(data), formats=list(FORMATS)) as image:
-            kind, (width, height) = str(image.format), image.size
+        with Image.open(io.BytesIO(data), formats=list(EXTENSIONS)) as image:
+            image_format = str(image.format)
+            width, height = image.size
             if width * height > MAX_PIXELS:
                 raise bad_image(f"The picture has {width} x {height} pixels.")
-            written = write(image, kind)
-    except BROKEN as error:
-        raise bad_image("That is not a picture that can be read.") from error
-    if len(written) > MAX_STORED_BYTES:
+            encoded = encode_image(image, image_format)
+    except DECODE_ERRORS as error:
+        raise bad_image("This is not a picture that can be read.") from error
+    if len(encoded) > MAX_STORED_BYTES:
         raise bad_image("The picture is too detailed.")
-    return written, FORMATS[kind]
+    return encoded, EXTENSIONS[image_format]
 
 
-def write(image: Image.Image, kind: str) -> bytes:
+def encode_image(image: Image.Image, image_format: str) -> bytes:
+    # The orientation is in the EXIF data, which does not stay.
     upright = ImageOps.exif_transpose(image)
-    transparent = kind != "JPEG" and upright.has_transparency_data
-    out = io.BytesIO()
-    upright.convert("RGBA" if transparent else "RGB").save(out, kind)
-    return out.getvalue()
+    is_transparent = image_format != "JPEG" and upright.has_transparency_data
+    encoded = io.BytesIO()
+    upright.convert("RGBA" if is_transparent else "RGB").save(encoded, image_format)
+    return encoded.getvalue()
 
 
 def bad_image(reason: str) -> Invalid:
-    hint = (
-        f"{reason} Send a PNG, JPEG, WebP or GIF of at most {settings.MAX_IMAGE_BYTES} bytes and "
-        f"{MAX_PIXELS} pixels as the form field `uploadedFiles`; turn an SVG into a PNG first."
+    message = (
+        f"{reason} Send a PNG, JPEG, WebP or GIF of at most "
+        f"{settings.MAX_IMAGE_BYTES} bytes and {MAX_PIXELS} pixels as the form field "
+        "`uploadedFiles`; convert an SVG to a PNG first."
     )
-    return Invalid("bad_image", hint, {"uploadedFiles": [hint]})
+    return Invalid("bad_image", message, {"uploadedFiles": [message]})

@@ -1,9 +1,11 @@
 """How many of each thing an organization may have, if its account has quotas.
 
-Accounts that people made for themselves in the studio have them (`Provider.has_quotas`); accounts
-made by the command or by staff have none, and nor do the organizations made with their keys. Each
-check counts no further than the quota, by an index, and takes no lock: calls that come at the same
-moment may exceed it by their number.
+Accounts that people created for themselves in the studio have quotas
+(`Provider.has_quotas`). Accounts created by the command or by staff have none, and neither
+have the organizations created with their keys.
+
+A check counts by an index and stops at the quota. It takes no lock, so calls at the same
+moment may exceed the quota by their number.
 """
 
 from typing import Any, NamedTuple
@@ -18,48 +20,46 @@ from tenants.models import Provider
 
 
 class QuotaExceeded(Conflict):
-    """409 `quota_exceeded`: there is as much as there may be."""
+    """409 `quota_exceeded`: the owner has as much as the quota allows."""
 
-    def __init__(self, quota: "Quota"):
+    def __init__(self, quota: "Quota") -> None:
         limit = getattr(settings, quota.setting)
-        message = f"{quota.who} may have {limit} {quota.what} ({quota.setting}). "
-        message += f"{quota.advice}, or ask whoever runs this service for more."
-        super().__init__("quota_exceeded", message)
+        super().__init__(
+            "quota_exceeded",
+            f"{quota.who} may have {limit} {quota.what} ({quota.setting}). "
+            f"{quota.advice}, or ask whoever runs this service for more.",
+        )
         metrics.count_quota_refusal(quota.setting)
 
 
 class Quota(NamedTuple):
-    """rows: what is counted of which models, by label. owner: their column for whose they are.
-
-    open_only: of exchanges, those that are not finished. size: the column whose sum is limited,
-    instead of the number of rows. who, what, advice: parts of the sentence for the caller.
-    """
+    """A limit, with the parts of the sentence for a caller who reaches it."""
 
     setting: str
     what: str
     advice: str
-    rows: dict[str, Q]
+    rows: dict[str, Q]  # which rows are counted, by the label of their model
     who: str = "This organization"
-    owner: str = "tenant"
-    open_only: bool = False
-    size: str = ""
+    owner: str = "tenant"  # the column of their owner
+    open_only: bool = False  # of exchanges: count only those that are not finished
+    size: str = ""  # the column whose sum is limited, instead of the number of rows
 
     def rows_of(self, label: str, owner: Any) -> QuerySet:
-        model = apps.get_model(label)
+        # By label: the models stand above this module.
+        model: Any = apps.get_model(label)
         rows = model._base_manager.filter(self.rows[label], **{self.owner: owner})
         return rows.filter(state__in=model.OPEN) if self.open_only else rows
 
-    def count(self, owner: Any, limit: int) -> int:
-        """How much there is of this owner. Of rows no more than `limit` are counted."""
-        if self.size:
-            sums = (
-                self.rows_of(label, owner).aggregate(sum=Sum(self.size))
-                for label in self.rows
-            )
-            return sum(one["sum"] or 0 for one in sums)
-        return sum(
-            self.rows_of(label, owner).order_by()[:limit].count() for label in self.rows
-        )
+    def count_used(self, owner: Any, limit: int) -> int:
+        """How much of the quota this owner uses. Rows are counted up to `limit`."""
+        used = 0
+        for label in self.rows:
+            rows = self.rows_of(label, owner)
+            if self.size:
+                used += rows.aggregate(sum=Sum(self.size))["sum"] or 0
+            else:
+                used += rows.order_by()[:limit].count()
+        return used
 
 
 WALLETS = Quota(
@@ -81,14 +81,14 @@ OPEN_EXCHANGES = Quota(
     rows={"credentials.Credential": Q(), "verifications.Verification": Q()},
     open_only=True,
 )
-# Deleted ones count: what was published of them stays for ever.
+# Deleted definitions count: what was published of them stays for ever.
 DEFINITIONS = Quota(
     setting="QUOTA_DEFINITIONS",
     what="credential definitions, deleted ones included",
     advice="Use one that you have",
     rows={
         "credentials.CredentialDefinition": Q(),
-        # on their way to a remote ledger
+        # Those that are not published on a remote ledger yet.
         "credentials.Publication": Q(
             kind="definition", status="pending", definition=None
         ),
@@ -123,31 +123,33 @@ def require_room(quota: Quota, tenant_id: Any) -> None:
     limit = getattr(settings, quota.setting)
     limited = Provider.objects.filter(tenants=tenant_id, has_quotas=True)
     if limit and limited.exists():
-        _require(quota, tenant_id, limit)
+        require_below(quota, tenant_id, limit)
 
 
 def require_room_for_picture(provider: Provider, size: int) -> None:
-    """409 `quota_exceeded` unless the account may keep a picture of so many bytes."""
-    if provider.has_quotas:
-        _require(PICTURES, provider, settings.QUOTA_PICTURES)
-        _require(PICTURE_BYTES, provider, settings.QUOTA_PICTURE_BYTES, adding=size)
+    """409 `quota_exceeded` unless the account may store a picture of so many bytes."""
+    if not provider.has_quotas:
+        return
+    require_below(PICTURES, provider, settings.QUOTA_PICTURES)
+    require_below(PICTURE_BYTES, provider, settings.QUOTA_PICTURE_BYTES, adding=size)
 
 
 def require_room_for_organization(provider: Provider) -> None:
-    """409 `quota_exceeded` unless whoever made the account may have one more organization.
+    """409 `quota_exceeded` unless the account's person may have one more organization.
 
-    The account of a person who was deleted counts for itself.
+    All accounts of the person count together. An account whose person was deleted counts
+    alone.
     """
     if not provider.has_quotas:
         return
     limit = settings.QUOTA_ORGANIZATIONS
     if provider.person_id:
-        _require(ORGANIZATIONS, provider.person_id, limit)
+        require_below(ORGANIZATIONS, provider.person_id, limit)
     else:
-        _require(ORGANIZATIONS._replace(owner="provider"), provider, limit)
+        require_below(ORGANIZATIONS._replace(owner="provider"), provider, limit)
 
 
-def _require(quota: Quota, owner: Any, limit: int, adding: int = 1) -> None:
-    """limit: 0 for any number."""
-    if limit and quota.count(owner, limit) + adding > limit:
+def require_below(quota: Quota, owner: Any, limit: int, adding: int = 1) -> None:
+    """A limit of 0 means no limit."""
+    if limit and quota.count_used(owner, limit) + adding > limit:
         raise QuotaExceeded(quota)

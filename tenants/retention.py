@@ -1,4 +1,4 @@
-"""What organizations and people leave behind: expired sessions, pictures without an owner."""
+"""Deletes expired sessions, and pictures and files that belong to nobody."""
 
 from contextlib import suppress
 
@@ -9,24 +9,28 @@ from django.utils import timezone
 
 from agency.core import metrics
 from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago, delete_in_batches
-from tenants.assets import FOLDER, place
+from tenants.assets import FOLDER, storage_path
 from tenants.models import ApiKey, Asset, Tenant
 
 UPLOAD_DAYS = 1  # a younger picture may belong to an upload that is not finished
 
 
-def forget_sessions() -> int:
-    """Like `manage.py clearsessions`, in batches: that deletes all in one statement, which the
-    time limit of the worker's statements would end again and again once they are many."""
+def delete_expired_sessions() -> int:
+    """Like `manage.py clearsessions`, but in batches.
+
+    That command deletes all in one statement. Of many sessions it would run into the time
+    limit of the worker's statements again and again.
+    """
     expired = Session.objects.filter(expire_date__lt=timezone.now())
-    return delete_in_batches(
-        expired.only("pk", "expire_date"), BatchBudget(), by="expire_date"
-    )
+    rows = expired.only("pk", "expire_date")
+    return delete_in_batches(rows, BatchBudget(), by="expire_date")
 
 
-def forget_pictures() -> int:
-    """Pictures of accounts that nobody can use any more: without an organization and without a
-    live key. Their files go in forget_files(), so that no row is ever without its file."""
+def delete_ownerless_pictures() -> int:
+    """Pictures of accounts that nobody can use: without organizations and live keys.
+
+    delete_orphaned_files() deletes their files later, so no row is ever without its file.
+    """
     tenants = Tenant.objects.filter(provider=OuterRef("provider"))
     keys = ApiKey.live().filter(provider=OuterRef("provider"))
     ownerless = Asset.objects.filter(~Exists(tenants), ~Exists(keys))
@@ -34,22 +38,22 @@ def forget_pictures() -> int:
     return delete_in_batches(old.only("pk"), BatchBudget())
 
 
-def forget_files() -> int:
-    """Files of pictures that no row names, also those of uploads that were cut off."""
+def delete_orphaned_files() -> int:
+    """Files without a row: of deleted pictures, and of uploads that were interrupted."""
     try:
         _, names = default_storage.listdir(FOLDER)
     except FileNotFoundError:  # before the first upload
         return 0
     return sum(
-        _forget_files(names[start : start + BATCH_ROWS])
+        delete_orphans_among(names[start : start + BATCH_ROWS])
         for start in range(0, len(names), BATCH_ROWS)
     )
 
 
-def _forget_files(names: list[str]) -> int:
+def delete_orphans_among(names: list[str]) -> int:
     known = set(Asset.objects.filter(name__in=names).values_list("name", flat=True))
     deleted = 0
-    for path in map(place, set(names) - known):
+    for path in map(storage_path, set(names) - known):
         with suppress(FileNotFoundError):  # another worker was faster
             if default_storage.get_modified_time(path) < days_ago(UPLOAD_DAYS):
                 default_storage.delete(path)

@@ -1,4 +1,4 @@
-"""What organizations need done beside the calls."""
+"""Tasks that delete what organizations and people leave behind."""
 
 from celery import shared_task
 
@@ -6,12 +6,12 @@ from tenants import idempotency, retention
 
 
 @shared_task
-def forget_idempotency_keys() -> None:
+def delete_old_idempotency_keys() -> None:
     idempotency.delete_old_keys()
 
 
 @shared_task
-def forget_sessions_and_pictures() -> None:
-    retention.forget_sessions()
-    retention.forget_pictures()
-    retention.forget_files()
+def delete_old_sessions_and_pictures() -> None:
+    retention.delete_expired_sessions()
+    retention.delete_ownerless_pictures()
+    retention.delete_orphaned_files()

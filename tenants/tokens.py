@@ -1,7 +1,7 @@
 """The form of tokens and keys: `<prefix>_<32 base62 characters><6 of checksum>`.
 
-The prefix names the kind for people and secret scanners; the CRC-32 lets garbage be refused without
-a look into the database. 32 base62 characters are 190 random bits.
+The prefix names the kind for people and secret scanners. By the checksum (CRC-32) other text
+is refused without a query. 32 base62 characters are 190 random bits.
 """
 
 import secrets
@@ -10,12 +10,14 @@ import zlib
 
 PREFIXES = {"access_token": "agt", "subscription_key": "ags", "provider_key": "agp"}
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-RANDOM_LENGTH, CHECK_LENGTH = 32, 6
+RANDOM_LENGTH = 32
+CHECKSUM_LENGTH = 6
+HINT_LENGTH = 8  # the prefix and the first four random characters
 
 
-def generate(prefix: str) -> str:
+def generate_token(prefix: str) -> str:
     body = "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
-    return f"{prefix}_{body}{checksum(prefix, body)}"
+    return f"{prefix}_{body}{checksum_of(prefix, body)}"
 
 
 def is_well_formed(secret: str, prefix: str) -> bool:
@@ -23,18 +25,21 @@ def is_well_formed(secret: str, prefix: str) -> bool:
     if not secret.startswith(start) or not secret.isascii():
         return False
     rest = secret[len(start) :]
-    body, check = rest[:RANDOM_LENGTH], rest[RANDOM_LENGTH:]
-    return len(rest) == RANDOM_LENGTH + CHECK_LENGTH and check == checksum(prefix, body)
+    if len(rest) != RANDOM_LENGTH + CHECKSUM_LENGTH:
+        return False
+    body = rest[:RANDOM_LENGTH]
+    return rest[RANDOM_LENGTH:] == checksum_of(prefix, body)
 
 
-def hint(secret: str) -> str:
-    """What may be shown later: prefix and the first four random characters."""
-    return secret[:8]
+def hint_of(secret: str) -> str:
+    """What is stored in the clear and shown later, so that people recognize a key."""
+    return secret[:HINT_LENGTH]
 
 
-def checksum(prefix: str, body: str) -> str:
-    number, digits = zlib.crc32(f"{prefix}_{body}".encode()), ""
-    for _ in range(CHECK_LENGTH):
+def checksum_of(prefix: str, body: str) -> str:
+    number = zlib.crc32(f"{prefix}_{body}".encode())
+    digits = ""
+    for _ in range(CHECKSUM_LENGTH):
         number, digit = divmod(number, len(ALPHABET))
         digits = ALPHABET[digit] + digits
     return digits

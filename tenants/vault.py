@@ -1,7 +1,7 @@
-"""Sealing at rest: AES-256-GCM under one data key per tenant, each wrapped by the master key.
+"""Sealing at rest: AES-256-GCM under a data key per tenant, wrapped by the master key.
 
-A sealed value is bound to its place: the additional data names tenant, table, row and column, so a
-value copied elsewhere does not open. Layout: version (1 byte), nonce (12), ciphertext and tag.
+The associated data of a sealed value names tenant, table, row and column, so a value that
+is copied elsewhere does not open. Layout: version (1 byte), nonce (12), ciphertext and tag.
 Rows without a tenant are sealed under the system's data key.
 """
 
@@ -11,6 +11,7 @@ import hmac
 import json
 import os
 from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -19,120 +20,143 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import IntegrityError, transaction
 
+if TYPE_CHECKING:  # tenants.models imports this module
+    from tenants.models import DataKey
+
 VERSION = b"\x01"
 NONCE_BYTES = 12
 
 
-def seal(row, column, value):
-    """Sets `row.column` to the sealed form of a JSON value (None stays None), before saving."""
+def seal(row: Any, column: str, value: Any) -> None:
+    """Set `row.column` to the sealed form of a JSON value, before saving. None stays None."""
     sealed = None
     if value is not None:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-        sealed = encrypt(data_key(row.tenant_id), text, place(row, column))
+        key = data_key(row.tenant_id)
+        sealed = encrypt_bytes(key, text, associated_data(row, column))
     setattr(row, column, sealed)
 
 
-def sealed(row, column, value):
+def sealed(row: Any, column: str, value: Any) -> bytes:
     """Like seal(), but returns the bytes, for move(row, …, column=…)."""
     seal(row, column, value)
     return getattr(row, column)
 
 
-def unseal(row, column):
+def unseal(row: Any, column: str) -> Any:
     """The JSON value sealed in `row.column`, or None."""
     blob = getattr(row, column)
     if blob is None:
         return None
-    return json.loads(decrypt(data_key(row.tenant_id), bytes(blob), place(row, column)))
+    key = data_key(row.tenant_id)
+    return json.loads(decrypt_bytes(key, bytes(blob), associated_data(row, column)))
 
 
-def seal_text(value, purpose):
-    """A JSON value as base64url, for who brings it back: sealed under the system's data key."""
-    sealed = encrypt(data_key(None), json.dumps(value).encode(), purpose.encode())
+def seal_text(value: Any, purpose: str) -> str:
+    """A JSON value as base64url, for a client that sends it back, such as a cursor.
+
+    Sealed under the system's data key.
+    """
+    text = json.dumps(value).encode()
+    sealed = encrypt_bytes(data_key(None), text, purpose.encode())
     return base64.urlsafe_b64encode(sealed).decode().rstrip("=")
 
 
-def unseal_text(text, purpose):
-    """What seal_text() made for the same purpose; None if the text is anything else."""
+def unseal_text(text: str, purpose: str) -> Any:
+    """The value from seal_text() for the same purpose; None if the text is not one."""
     try:
         sealed = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
-        return json.loads(decrypt(data_key(None), sealed, purpose.encode()))
+        return json.loads(decrypt_bytes(data_key(None), sealed, purpose.encode()))
     except (ValueError, InvalidTag):
         return None
 
 
-def place(row, column):
+def associated_data(row: Any, column: str) -> bytes:
     return f"{row.tenant_id}|{row._meta.db_table}|{row.pk}|{column}|1".encode()
 
 
-def digest(secret):
-    """Keyed SHA-256 (32 bytes): a stolen table of digests cannot even be tested against."""
-    return hmac.digest(derived(b"token digests"), secret.encode(), "sha256")
+def keyed_digest(secret: str) -> bytes:
+    """HMAC-SHA-256 (32 bytes): guesses cannot be tried on a stolen table of digests."""
+    return hmac.digest(derive_key(b"token digests"), secret.encode(), "sha256")
 
 
-def create_data_key(tenant):
-    """Makes a data key, of the system for None, in the transaction that makes the tenant."""
-    model = apps.get_model("tenants", "DataKey")
+def create_data_key(tenant: Any) -> "DataKey":
+    """Create a data key, in the transaction that creates the tenant. None: the system's."""
+    model = data_key_model()
     row = model(tenant=tenant, master_key_id=master_key_id())
-    row.wrapped = encrypt(settings.MASTER_KEY, os.urandom(32), wrapping_place(row))
+    new_key = os.urandom(32)
+    row.wrapped = encrypt_bytes(settings.MASTER_KEY, new_key, wrapping_data(row))
     row.save()
     return row
 
 
-def check_master_key():
-    """Raises ImproperlyConfigured unless the master key opens what is already in the database."""
-    model = apps.get_model("tenants", "DataKey")
-    row = model.objects.filter(tenant=None).first() or model.objects.first()
-    unwrap(row or system_data_key(model.objects))
+def check_master_key() -> None:
+    """Raises ImproperlyConfigured unless the master key opens what the database holds."""
+    rows = data_key_model().objects
+    row = rows.filter(tenant=None).first() or rows.first()
+    unwrap_data_key(row or system_data_key())
 
 
-def system_data_key(rows):
-    """Made by who needs it first; the others wait for that."""
+def system_data_key() -> "DataKey":
+    """The system's data key, created when it is first needed."""
+    rows = data_key_model().objects
+    if row := rows.filter(tenant=None).first():
+        return row
     try:
         with transaction.atomic():
             return create_data_key(None)
-    except IntegrityError:
+    except IntegrityError:  # another process was faster
         return rows.get(tenant=None)
 
 
 @lru_cache(maxsize=10_000)
-def data_key(tenant_id):
-    rows = apps.get_model("tenants", "DataKey").objects
+def data_key(tenant_id: Any) -> bytes:
     if tenant_id is None:
-        return unwrap(rows.filter(tenant=None).first() or system_data_key(rows))
-    return unwrap(rows.get(tenant_id=tenant_id))
+        return unwrap_data_key(system_data_key())
+    return unwrap_data_key(data_key_model().objects.get(tenant_id=tenant_id))
 
 
-def unwrap(row):
+def data_key_model() -> "type[DataKey]":
+    return apps.get_model("tenants", "DataKey")
+
+
+def unwrap_data_key(row: "DataKey") -> bytes:
     try:
-        return decrypt(settings.MASTER_KEY, bytes(row.wrapped), wrapping_place(row))
+        return decrypt_bytes(
+            settings.MASTER_KEY, bytes(row.wrapped), wrapping_data(row)
+        )
     except InvalidTag:
         raise ImproperlyConfigured(
-            f"AGENCY_MASTER_KEY is not the key this database was sealed with (it needs key "
+            "AGENCY_MASTER_KEY is not the key this database was sealed with (it needs key "
             f"{row.master_key_id}, this one is {master_key_id()}). Put the right key back."
         ) from None
 
 
-def wrapping_place(row):
+def wrapping_data(row: "DataKey") -> bytes:
+    """The associated data of a wrapped data key."""
     return f"{row.tenant_id}|tenants_datakey|{row.pk}|wrapped|1".encode()
 
 
-def master_key_id():
-    return derived(b"key id").hex()[:16]
+def master_key_id() -> str:
+    """Tells master keys apart without telling anything about them."""
+    return derive_key(b"key id").hex()[:16]
 
 
 @lru_cache(maxsize=8)
-def derived(purpose):
+def derive_key(purpose: bytes) -> bytes:
+    """A key of its own for each purpose, from the master key."""
     return hmac.digest(settings.MASTER_KEY, purpose, hashlib.sha256)
 
 
-def encrypt(key, plaintext, additional):
+def encrypt_bytes(key: bytes, plaintext: bytes, associated: bytes) -> bytes:
     nonce = os.urandom(NONCE_BYTES)
-    return VERSION + nonce + AESGCM(key).encrypt(nonce, plaintext, additional)
+    return VERSION + nonce + AESGCM(key).encrypt(nonce, plaintext, associated)
 
 
-def decrypt(key, blob, additional):
+def decrypt_bytes(key: bytes, blob: bytes, associated: bytes) -> bytes:
+    """Raises InvalidTag."""
     if blob[:1] != VERSION:
         raise InvalidTag
-    nonce, ciphertext = blob[1 : 1 + NONCE_BYTES], blob[1 + NONCE_BYTES :]
-    return AESGCM(key).decrypt(nonce, ciphertext, additional)
+    nonce = blob[1 : 1 + NONCE_BYTES]
+    ciphertext = blob[1 + NONCE_BYTES :]
+    return AESGCM(key).decrypt(nonce, ciphertext, associated)

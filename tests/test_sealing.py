@@ -97,12 +97,12 @@ def secrets(faber):
     """Everything that must not be found: texts, and bytes."""
     made, [definition] = faber.made, CredentialDefinition.objects.all()
     private = vault.unseal(definition, "private_key")
-    seeds = [key.secret() for key in Key.objects.filter(retired_at=None)]
-    texts = [keys.encode(seed) for seed in seeds]
+    seeds = [key.unseal_seed() for key in Key.objects.filter(retired_at=None)]
+    texts = [keys.encode_key(seed) for seed in seeds]
     texts += [*WORDS, made.access_token, made.subscription_key, made.provider_key]
-    texts += [wallet.secret() for wallet in Wallet.objects.all()]
+    texts += [wallet.unseal_link_secret() for wallet in Wallet.objects.all()]
     texts += [number for number in numbers(private) if len(number) > 30]
-    data_keys = [vault.unwrap(row) for row in DataKey.objects.all()]
+    data_keys = [vault.unwrap_data_key(row) for row in DataKey.objects.all()]
     return (
         [text.encode() for text in texts]
         + seeds
@@ -245,7 +245,7 @@ def test_a_sealed_value_opens_in_its_own_place_only(faber, acme):
     for row in (bob, elsewhere):
         row.link_secret = alice.link_secret
         with pytest.raises(InvalidTag):
-            row.secret()
+            row.unseal_link_secret()
     alice.seed = alice.link_secret
     with pytest.raises(InvalidTag):
         vault.unseal(alice, "seed")
@@ -268,7 +268,7 @@ def test_a_sealed_value_with_one_changed_byte_does_not_open(faber, place):
     changed[place] ^= 1
     wallet.link_secret = bytes(changed)
     with pytest.raises(InvalidTag):
-        wallet.secret()
+        wallet.unseal_link_secret()
 
 
 def test_a_sealed_value_looks_different_each_time(faber):
@@ -287,7 +287,7 @@ def another_master_key(settings):
 
 
 def clear_caches():
-    vault.derived.cache_clear()
+    vault.derive_key.cache_clear()
     vault.data_key.cache_clear()
 
 
@@ -331,5 +331,5 @@ def test_the_wrong_master_key_opens_nothing_and_knows_no_token(
     faber, another_master_key
 ):
     with pytest.raises(ImproperlyConfigured):
-        Wallet.objects.get(tenant=faber.tenant).secret()
+        Wallet.objects.get(tenant=faber.tenant).unseal_link_secret()
     assert faber.send("get", "/connections").status_code == 401

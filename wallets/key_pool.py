@@ -1,7 +1,8 @@
-"""Definition keys made ahead of need: making one takes seconds, giving it new names takes none.
+"""Definition keys made ahead of need: making one takes seconds, renaming one takes
+none.
 
-The keys of CL signatures do not depend on attribute names, only on their number. A spare key is
-made with revocation; for a definition without, that part is left out.
+The keys of CL signatures do not depend on attribute names, only on their number. A
+spare key is made with revocation; for a definition without, that part is left out.
 """
 
 import copy
@@ -24,101 +25,106 @@ from wallets import anoncreds
 from wallets.anoncreds import Definition, common_view
 from wallets.models import KeyDemand, SpareKey
 
-REMEMBERED = timedelta(
-    days=30
-)  # how long a number of attributes is kept in the pool once asked for
+DEMAND_RETENTION = timedelta(days=30)  # a size asked for is kept in the pool this long
 WAIT_SECONDS = 60.0  # for a key that is being made
 POLL_SECONDS = 0.5
-LOCK = 0x61676E63  # the advisory lock of the one process that makes keys
-ISSUER = "1" * 22
+FILLING_LOCK = 0x61676E63  # the advisory lock of the one process that makes keys
+SPARE_ISSUER = "1" * 22  # in the place of the issuer's DID
+LINK_SECRET = "master_secret"  # the library's name of it among the attributes
 T = TypeVar("T")
 
 
-def has(count: int) -> bool:
+def has_spare_key(size: int) -> bool:
     """Whether there is a spare key for so many attributes."""
-    return SpareKey.objects.filter(attributes=count).exists()
+    return SpareKey.objects.filter(attributes=size).exists()
 
 
-class Reserved(NamedTuple):
+class ReservedKey(NamedTuple):
     """A key that left the pool: as it was there, and under the names of a schema."""
 
     parts: dict
     definition: Definition
 
     def give_back(self) -> None:
-        """Into the pool again, as nothing came of it."""
-        count = (
-            len(self.parts["public"]["value"]["primary"]["r"]) - 1
-        )  # less the link secret
-        _store(count, self.parts)
+        """Put it into the pool again, because it was not used."""
+        attributes = self.parts["public"]["value"]["primary"]["r"]
+        store_parts(len(attributes) - 1, self.parts)  # less the link secret
 
 
-def reserve(
+def reserve_key(
     schema_id: str,
     schema: dict,
     issuer_id: str,
     tag: str,
     support_revocation: bool,
     caller: object,
-) -> Reserved:
-    """A spare key under this schema's names, now the caller's; waits while one is being made.
+) -> ReservedKey:
+    """Take a spare key for this schema; wait while one is being made.
 
-    Outside of any transaction. Raises like `await_key`.
+    Call it outside of any transaction. Raises like `await_key`.
     """
+    size = len(schema["attrNames"])
 
-    def taken() -> Reserved | None:
+    def take_parts() -> ReservedKey | None:
         with transaction.atomic():
-            parts = _take(len(schema["attrNames"]))
+            parts = pop_parts(size)
         if parts is None:
             return None
-        own = Definition(**copy.deepcopy(parts))
-        return Reserved(
-            parts, relabel(own, schema_id, schema, issuer_id, tag, support_revocation)
+        definition = relabel_key(
+            Definition(**copy.deepcopy(parts)),
+            schema_id=schema_id,
+            schema=schema,
+            issuer_id=issuer_id,
+            tag=tag,
+            support_revocation=support_revocation,
         )
+        return ReservedKey(parts, definition)
 
-    return _await(len(schema["attrNames"]), taken, caller)
+    return poll_pool(size, take_parts, caller)
 
 
-def await_key(count: int, caller: object) -> None:
-    """Returns when the pool holds a key for so many attributes.
+def await_key(size: int, caller: object) -> None:
+    """Return when the pool holds a key for so many attributes.
 
-    It is made by another process; meanwhile this thread waits without a database connection: one
-    thread for each caller (an organization's id), a quarter of the web server's in all.
-    Raises Unavailable("key_not_ready") if that is too many, or takes longer than WAIT_SECONDS.
+    Another process makes it. Meanwhile this thread waits without a database
+    connection: one thread for each caller (an organization's id), a quarter of the web
+    server's in all. Raises Unavailable("key_not_ready") if that is too many, or takes
+    over WAIT_SECONDS.
     """
-    _await(count, lambda: has(count) or None, caller)
+    poll_pool(size, lambda: has_spare_key(size) or None, caller)
 
 
-def _await(count: int, look: Callable[[], T | None], caller: object) -> T:
-    """What `look` finds."""
-    ask_for(count)
-    found = look()
+def poll_pool(size: int, look_up: Callable[[], T | None], caller: object) -> T:
+    """Call `look_up` until it returns something."""
+    record_demand(size)
+    found = look_up()
     if found is not None:
         return found
-    end = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + WAIT_SECONDS
     with waiters.admit(caller), fair_pool.idle_thread():
-        # Not for those that are refused: they would flood the worker.
+        # Not for callers that are refused: they would flood the worker.
         notify_worker("wallets.tasks.fill_key_pool")
-        while (found := look()) is None:
-            if time.monotonic() > end:
-                raise not_ready()
+        while (found := look_up()) is None:
+            if time.monotonic() > deadline:
+                raise not_ready_error()
             close_old_connections()
             time.sleep(POLL_SECONDS)
     return found
 
 
-def ask_for(count: int) -> None:
-    """Has the pool hold a key for so many attributes from now on. Written once a day at most."""
+def record_demand(size: int) -> None:
+    """Have the pool hold a key of this size from now on; written once a day."""
     now = timezone.now()
-    if KeyDemand.objects.filter(
-        pk=count, asked_at__gt=now - timedelta(days=1)
-    ).exists():
-        return
-    KeyDemand.objects.update_or_create(pk=count, defaults={"asked_at": now})
+    recent = KeyDemand.objects.filter(pk=size, asked_at__gt=now - timedelta(days=1))
+    if not recent.exists():
+        KeyDemand.objects.update_or_create(pk=size, defaults={"asked_at": now})
 
 
-def not_ready() -> Unavailable:
-    message = "The keys of this definition are being made. Send the request again in a minute."
+def not_ready_error() -> Unavailable:
+    message = (
+        "The keys of this definition are being made. "
+        "Send the request again in a minute."
+    )
     return Unavailable("key_not_ready", message)
 
 
@@ -134,7 +140,7 @@ class Waiters:
         with self._lock:
             is_full = len(self._callers) >= max(1, settings.WEB_THREADS // 4)
             if is_full or caller in self._callers:
-                raise not_ready()
+                raise not_ready_error()
             self._callers.add(caller)
         try:
             yield
@@ -145,24 +151,30 @@ class Waiters:
 waiters = Waiters()
 
 
-def take(
+def take_key(
     schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
 ) -> Definition | None:
-    """A spare key under this schema's names, or None. Leaves the pool when the caller commits."""
-    parts = _take(len(schema["attrNames"]))
+    """A spare key for this schema, or None.
+
+    It leaves the pool when the caller commits.
+    """
+    parts = pop_parts(len(schema["attrNames"]))
     if parts is None:
         return None
-    return relabel(
-        Definition(**parts), schema_id, schema, issuer_id, tag, support_revocation
+    return relabel_key(
+        Definition(**parts),
+        schema_id=schema_id,
+        schema=schema,
+        issuer_id=issuer_id,
+        tag=tag,
+        support_revocation=support_revocation,
     )
 
 
-def _take(count: int) -> dict | None:
-    spare = (
-        SpareKey.objects.select_for_update(skip_locked=True)
-        .filter(attributes=count)
-        .first()
-    )
+def pop_parts(size: int) -> dict | None:
+    """Delete a spare key and return its parts, in the caller's transaction."""
+    rows = SpareKey.objects.select_for_update(skip_locked=True)
+    spare = rows.filter(attributes=size).first()
     if spare is None:
         return None
     parts = vault.unseal(spare, "parts")
@@ -170,22 +182,22 @@ def _take(count: int) -> dict | None:
     return parts
 
 
-def relabel(
-    made: Definition,
+def relabel_key(
+    key: Definition,
     schema_id: str,
     schema: dict,
     issuer_id: str,
     tag: str,
     support_revocation: bool,
 ) -> Definition:
-    """The same key with other attribute names, in place."""
-    public, private, proof = made
+    """Put the names of a schema into a key, in place."""
+    public, private, proof = key
     primary = public["value"]["primary"]
-    known = sorted(set(primary["r"]) - {"master_secret"})
+    old_names = sorted(set(primary["r"]) - {LINK_SECRET})
     labels = [common_view(name) for name in schema["attrNames"]]
-    renamed = dict(zip(known, labels, strict=True)) | {"master_secret": "master_secret"}
-    primary["r"] = {renamed[label]: value for label, value in primary["r"].items()}
-    proof["xr_cap"] = [[renamed[label], value] for label, value in proof["xr_cap"]]
+    new_names = dict(zip(old_names, labels, strict=True)) | {LINK_SECRET: LINK_SECRET}
+    primary["r"] = {new_names[name]: value for name, value in primary["r"].items()}
+    proof["xr_cap"] = [[new_names[name], value] for name, value in proof["xr_cap"]]
     public |= {"schemaId": schema_id, "issuerId": issuer_id, "tag": tag}
     if not support_revocation:
         public["value"].pop("revocation", None)
@@ -193,60 +205,76 @@ def relabel(
     return Definition(public, private, proof)
 
 
-def wanted() -> list[int]:
-    """The numbers of attributes for which a key is missing, each as often as it is: those that were
-    asked for first, the latest of them before all."""
-    since = timezone.now() - REMEMBERED
-    asked = KeyDemand.objects.filter(asked_at__gt=since).order_by("-asked_at")
-    each = {
-        number: max(1, settings.KEY_POOL_SIZE)
-        for number in asked.values_list("pk", flat=True)
-    }
-    each |= {
-        n: settings.KEY_POOL_SIZE for n in settings.KEY_POOL_ATTRIBUTES if n not in each
-    }
-    have = list(SpareKey.objects.values_list("attributes", flat=True))
-    return [n for n, size in each.items() for _ in range(size - have.count(n))]
+def missing_keys() -> list[int]:
+    """The sizes of the keys that are missing, each as often as it is missing.
+
+    Sizes that were asked for come first, the latest before all.
+    """
+    since = timezone.now() - DEMAND_RETENTION
+    asked_for = KeyDemand.objects.filter(asked_at__gt=since).order_by("-asked_at")
+    # KEY_POOL_SIZE may be 0: what is asked for is made nevertheless.
+    at_least_one = max(1, settings.KEY_POOL_SIZE)
+    wanted = dict.fromkeys(asked_for.values_list("pk", flat=True), at_least_one)
+    for size in settings.KEY_POOL_ATTRIBUTES:
+        wanted.setdefault(size, settings.KEY_POOL_SIZE)
+    spare = list(SpareKey.objects.values_list("attributes", flat=True))
+    return [
+        size
+        for size, number in wanted.items()
+        for _ in range(number - spare.count(size))
+    ]
 
 
-def fill(report: Any = print) -> int:
-    """Makes what is missing, one key at a time; 0 at once if another process is at it."""
-    if not claim():
+def fill_pool(report: Callable[[str], Any] = print) -> int:
+    """Make what is missing, one key at a time. How many.
+
+    Returns 0 at once if another process is making keys.
+    """
+    if not lock_filling():
         return 0
     try:
         made = 0
-        while missing := wanted():
-            make(missing[0])
+        while missing := missing_keys():
+            make_key(missing[0])
             made += 1
             report(f"made a key for {missing[0]} attributes")
         return made
     finally:
-        release()
+        unlock_filling()
 
 
-def make(count: int) -> SpareKey:
-    names = [f"a{number}" for number in range(count)]
-    schema = {"issuerId": ISSUER, "name": "spare", "version": "1", "attrNames": names}
-    made = anoncreds.create_definition(
-        f"{ISSUER}:2:spare:1", schema, ISSUER, "spare", True
+def make_key(size: int) -> SpareKey:
+    names = [f"a{number}" for number in range(size)]
+    schema = {
+        "issuerId": SPARE_ISSUER,
+        "name": "spare",
+        "version": "1",
+        "attrNames": names,
+    }
+    key = anoncreds.create_definition(
+        schema_id=f"{SPARE_ISSUER}:2:spare:1",
+        schema=schema,
+        issuer_id=SPARE_ISSUER,
+        tag="spare",
+        support_revocation=True,
     )
-    return _store(count, made._asdict())
+    return store_parts(size, key._asdict())
 
 
-def _store(count: int, parts: dict) -> SpareKey:
+def store_parts(size: int, parts: dict) -> SpareKey:
     with transaction.atomic():
-        spare = SpareKey(attributes=count)
+        spare = SpareKey(attributes=size)
         vault.seal(spare, "parts", parts)
         spare.save(force_insert=True)
     return spare
 
 
-def claim() -> bool:
+def lock_filling() -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_try_advisory_lock(%s)", [LOCK])
+        cursor.execute("SELECT pg_try_advisory_lock(%s)", [FILLING_LOCK])
         return bool(cursor.fetchone()[0])
 
 
-def release() -> None:
+def unlock_filling() -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        cursor.execute("SELECT pg_advisory_unlock(%s)", [FILLING_LOCK])

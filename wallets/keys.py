@@ -1,7 +1,7 @@
-"""Ed25519 signing keys and the X25519 boxes made from them. The only import of PyNaCl.
+"""Ed25519 signing keys, and boxes made with them. The only import of PyNaCl.
 
-Keys are 32-byte seeds; public keys ("verkeys") travel as base58 text. RFC 0019 packs with the
-X25519 twins of both.
+A private key is a seed of 32 bytes; a public key ("verkey") is base58 text. Boxes use
+the X25519 keys that both convert to (RFC 0019).
 """
 
 import os
@@ -16,7 +16,7 @@ from agency.core.errors import PeerError
 
 NONCE_BYTES = Box.NONCE_SIZE  # 24
 ED25519 = b"\xed\x01"  # its multicodec prefix
-MAX_TEXT = 128  # reading base58 takes quadratic time, and strangers write it
+MAX_TEXT = 128  # decoding base58 takes quadratic time, and strangers write it
 
 
 def generate_seed() -> bytes:
@@ -24,20 +24,23 @@ def generate_seed() -> bytes:
 
 
 def verkey_of(seed: bytes) -> str:
-    return encode(bytes(SigningKey(seed).verify_key))
+    return encode_key(bytes(SigningKey(seed).verify_key))
 
 
 def did_of(verkey: str) -> str:
     """The unqualified Indy DID: base58 of the first 16 bytes of the verkey."""
-    return encode(decode(verkey)[:16])
+    return encode_key(decode_key(verkey)[:16])
 
 
-def encode(data: bytes) -> str:
+def encode_key(data: bytes) -> str:
     return base58.b58encode(data).decode()
 
 
-def decode(verkey: str) -> bytes:
-    """The 32 bytes of a verkey given as base58 or did:key (with or without fragment)."""
+def decode_key(verkey: str) -> bytes:
+    """The 32 bytes of a verkey in base58 or as did:key (with or without fragment).
+
+    Also of a seed in base58. Raises PeerError("bad_key").
+    """
     if len(verkey) > MAX_TEXT:
         raise PeerError("bad_key", "not an Ed25519 key")
     try:
@@ -55,57 +58,64 @@ def decode(verkey: str) -> bytes:
     return data
 
 
-def normalise(verkey: str) -> str:
-    """Any accepted spelling of a verkey as base58."""
-    return encode(decode(verkey))
+def normalise_verkey(verkey: str) -> str:
+    """A verkey in base58, from any form that decode_key() accepts."""
+    return encode_key(decode_key(verkey))
 
 
 def did_key_of(verkey: str) -> str:
-    return f"did:key:z{encode(ED25519 + decode(verkey))}"
+    return f"did:key:z{encode_key(ED25519 + decode_key(verkey))}"
 
 
-def sign(seed: bytes, data: bytes) -> bytes:
+def sign_bytes(seed: bytes, data: bytes) -> bytes:
     return SigningKey(seed).sign(data).signature
 
 
 def is_signed_by(verkey: str, data: bytes, signature: bytes) -> bool:
     try:
-        VerifyKey(decode(verkey)).verify(data, signature)
+        VerifyKey(decode_key(verkey)).verify(data, signature)
     except (CryptoError, ValueError):
         return False
     return True
 
 
-def box(message: bytes, nonce: bytes, to_verkey: str, seed: bytes) -> bytes:
+def seal_box(message: bytes, nonce: bytes, to_verkey: str, seed: bytes) -> bytes:
+    """An authenticated box (`crypto_box`): the receiver knows who sealed it."""
     return Box(_private(seed), _public(to_verkey)).encrypt(message, nonce).ciphertext
 
 
 def open_box(ciphertext: bytes, nonce: bytes, from_verkey: str, seed: bytes) -> bytes:
+    """Raises PeerError("cannot_open")."""
     try:
         return Box(_private(seed), _public(from_verkey)).decrypt(ciphertext, nonce)
     except (CryptoError, ValueError) as error:
         raise PeerError("cannot_open", "the envelope does not open") from error
 
 
-def seal(message: bytes, to_verkey: str) -> bytes:
+def seal_anonymous_box(message: bytes, to_verkey: str) -> bytes:
+    """A sealed box (`crypto_box_seal`): anybody may have sealed it."""
     return SealedBox(_public(to_verkey)).encrypt(message)
 
 
-def open_seal(ciphertext: bytes, seed: bytes) -> bytes:
+def open_anonymous_box(ciphertext: bytes, seed: bytes) -> bytes:
+    """Raises PeerError("cannot_open")."""
     try:
         return SealedBox(_private(seed)).decrypt(ciphertext)
     except (CryptoError, ValueError) as error:
         raise PeerError("cannot_open", "the envelope does not open") from error
 
 
-def encrypt(message: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
-    """ChaCha20-Poly1305 (IETF, 12-byte nonce): ciphertext with the 16-byte tag at its end."""
+def encrypt_aead(message: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
+    """ChaCha20-Poly1305 (IETF, 12-byte nonce): the ciphertext, then a 16-byte tag."""
     return bindings.crypto_aead_chacha20poly1305_ietf_encrypt(
         message, additional, nonce, key
     )
 
 
-def decrypt(ciphertext: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
+def decrypt_aead(
+    ciphertext: bytes, additional: bytes, nonce: bytes, key: bytes
+) -> bytes:
+    """Raises PeerError("cannot_open")."""
     try:
         return bindings.crypto_aead_chacha20poly1305_ietf_decrypt(
             ciphertext, additional, nonce, key
@@ -120,6 +130,6 @@ def _private(seed: bytes) -> PrivateKey:
 
 def _public(verkey: str) -> PublicKey:
     try:
-        return VerifyKey(decode(verkey)).to_curve25519_public_key()
+        return VerifyKey(decode_key(verkey)).to_curve25519_public_key()
     except (CryptoError, RuntimeError) as error:
         raise PeerError("bad_key", "not an Ed25519 key") from error

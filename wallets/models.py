@@ -16,15 +16,18 @@ from wallets import anoncreds, keys
 class Wallet(Record):
     """One party's agent: keys, link secret, connections, exchanges.
 
-    A tenant has one wallet of its own (issuer and verifier, with a public DID) and any number of
-    custodial wallets, one for each holder.
+    An organization has one wallet of its own, which issues and verifies under a public
+    DID, and any number of hosted wallets, one for each holder.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="wallets")
     wallet_id = models.CharField(max_length=128)
     owner_name = models.CharField(max_length=200, blank=True)
+    # Whether it is the organization's own wallet.
     is_organization = models.BooleanField(default=False)
+    # The public DID of the organization's own wallet.
     did = models.CharField(max_length=64, blank=True)
+    # Sealed.
     link_secret = models.BinaryField()
 
     class Meta:
@@ -52,7 +55,7 @@ class Wallet(Record):
     def create(
         cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any
     ) -> "Wallet":
-        """409 `quota_exceeded` for a custodial wallet more than the organization may have."""
+        """409 `quota_exceeded` if the organization may have no more hosted wallets."""
         wallet = cls(tenant=tenant, **fields)
         if not wallet.is_organization:
             quotas.require_room(quotas.WALLETS, tenant.pk)
@@ -62,7 +65,8 @@ class Wallet(Record):
         return wallet
 
     @classmethod
-    def custodial(cls, tenant: Tenant) -> "models.QuerySet[Wallet]":
+    def hosted_by(cls, tenant: Tenant) -> "models.QuerySet[Wallet]":
+        """The wallets of holders, without the organization's own."""
         return cls.objects.filter(tenant=tenant, is_organization=False)
 
     @property
@@ -73,12 +77,14 @@ class Wallet(Record):
     def image_url(self) -> str:
         return self.tenant.image_url if self.is_organization else ""
 
-    def secret(self) -> str:
+    def unseal_link_secret(self) -> str:
         return vault.unseal(self, "link_secret")
 
     @property
     def public_key(self) -> "Key":
-        """The organization's: the key of its DID, which is its first and stays."""
+        """The key of the organization's public DID: its first one, which never
+        changes.
+        """
         key = self.keys.order_by("pk").first()
         assert key and key.did == self.did, "only an organization has a public DID"
         return key
@@ -86,23 +92,26 @@ class Wallet(Record):
     def create_key(self, seed: bytes | None = None) -> "Key":
         return Key.create(self, seed or keys.generate_seed())
 
-    def hold(self) -> bool:
-        """Whether it is still there; then nobody else connects or deletes it before this
-        transaction is over. Held before any connection of it."""
-        return bool(
-            Wallet.objects.select_for_update(no_key=True).filter(pk=self.pk).first()
-        )
+    def lock(self) -> bool:
+        """Lock the row until the transaction ends; False if it was deleted.
 
-    def require(self) -> None:
-        """404 unless it can be held."""
-        if not self.hold():
+        Nobody else connects or deletes the wallet meanwhile. Lock order: the wallet
+        before its connections.
+        """
+        rows = Wallet.objects.select_for_update(no_key=True)
+        return rows.filter(pk=self.pk).first() is not None
+
+    def lock_or_404(self) -> None:
+        if not self.lock():
             raise NotFound("not_found", "There is no such wallet any more.")
 
     @transaction.atomic
     def remove(self) -> None:
-        """Deletes the wallet and its connections; its keys stay behind as tombstones. Later calls
-        do nothing."""
-        if not self.hold():
+        """Delete the wallet and its connections. Its keys stay, as tombstones.
+
+        A second call does nothing.
+        """
+        if not self.lock():
             return
         rows = self.connections.select_related("my_key", "invitation_key")
         for connection in rows.order_by("pk"):
@@ -112,8 +121,11 @@ class Wallet(Record):
 
 
 class Key(Record):
-    """A signing key of a wallet. Retired, it stays as a tombstone: no seed, no wallet, and in the
-    end no tenant."""
+    """A signing key of a wallet.
+
+    A retired key stays as a tombstone, without seed and wallet and, once its
+    organization is deleted, without tenant: late messages to it are recognized.
+    """
 
     TOMBSTONE = {"wallet": None, "seed": None}
 
@@ -139,10 +151,9 @@ class Key(Record):
 
     @classmethod
     def create(cls, wallet: Wallet, seed: bytes) -> "Key":
-        key = cls(
-            tenant_id=wallet.tenant_id, wallet=wallet, verkey=keys.verkey_of(seed)
-        )
-        vault.seal(key, "seed", keys.encode(seed))
+        verkey = keys.verkey_of(seed)
+        key = cls(tenant_id=wallet.tenant_id, wallet=wallet, verkey=verkey)
+        vault.seal(key, "seed", keys.encode_key(seed))
         key.save(force_insert=True)
         return key
 
@@ -150,9 +161,9 @@ class Key(Record):
     def did(self) -> str:
         return keys.did_of(self.verkey)
 
-    def secret(self) -> bytes:
-        """The 32-byte seed."""
-        return keys.decode(vault.unseal(self, "seed"))
+    def unseal_seed(self) -> bytes:
+        """32 bytes."""
+        return keys.decode_key(vault.unseal(self, "seed"))
 
     def retire(self) -> None:
         Key.objects.filter(pk=self.pk).update(
@@ -161,7 +172,10 @@ class Key(Record):
 
 
 class SpareKey(Record):
-    """A definition key made ahead of need, for so many attributes (see pool.py). Used once."""
+    """A definition key made ahead of need (see key_pool.py), used once.
+
+    attributes: for how many. parts: sealed.
+    """
 
     tenant_id = None  # sealed under the system's data key
 
@@ -173,7 +187,7 @@ class SpareKey(Record):
 
 
 class KeyDemand(models.Model):
-    """When a definition key for so many attributes was last asked for (see pool.py)."""
+    """When a definition key for so many attributes was last asked for."""
 
     attributes = models.PositiveSmallIntegerField(primary_key=True)
     asked_at = models.DateTimeField()

@@ -8,16 +8,18 @@ from django.conf import settings
 
 from wallets import key_pool
 
-PATIENCE = 600  # seconds: eight keys on a slow machine
+FILL_TIMEOUT_SECONDS = 600  # enough for eight keys on a slow machine
 
 
 @shared_task
 def fill_key_pool() -> None:
-    """Starts `manage.py fill_key_pool` when a key is missing, and waits for it. One that is at work
-    makes all that are missing, so no second one is started beside it."""
-    if not key_pool.wanted() or not key_pool.claim():
+    """Run `manage.py fill_key_pool` if a key is missing and nobody makes keys yet.
+
+    One run makes all that are missing, so a second one beside it has nothing to do.
+    """
+    if not key_pool.missing_keys() or not key_pool.lock_filling():
         return
-    key_pool.release()
+    key_pool.unlock_filling()
     manage = str(settings.BASE_DIR / "manage.py")
     command = ["nice", "-n", "19", sys.executable, manage, "fill_key_pool"]
-    subprocess.run(command, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+    subprocess.run(command, timeout=FILL_TIMEOUT_SECONDS, stdout=subprocess.DEVNULL)

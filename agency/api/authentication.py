@@ -80,14 +80,14 @@ class TenantAuthentication(BaseAuthentication):
             secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
         elif not request.path_info.startswith(settings.SUBSCRIPTION_KEY_OPTIONAL):
             raise exceptions.AuthenticationFailed(describe_mistake(token, ""))
-        keys = ApiKey.find_each(secrets)
+        keys = ApiKey.find_live_by_kind(secrets)
         tenant_ids = {key.tenant_id for key in keys.values()}
         if set(keys) != set(secrets) or len(tenant_ids) > 1:
             raise exceptions.AuthenticationFailed(
                 describe_mistake(token, subscription or None)
             )
         for key in keys.values():
-            key.used()
+            key.record_use()
         key = keys[ApiKey.Kind.ACCESS_TOKEN]
         remember_caller(request.headers["Authorization"], f"tenant {key.tenant_id}")
         return Caller(key.tenant, key, tuple(keys.values())), key
@@ -130,10 +130,10 @@ class ProviderAuthentication(BaseAuthentication):
     """The provider key as bearer token; no other header counts."""
 
     def authenticate(self, request):
-        key = ApiKey.find(ApiKey.Kind.PROVIDER_KEY, bearer_token(request))
+        key = ApiKey.find_live(ApiKey.Kind.PROVIDER_KEY, bearer_token(request))
         if not key:
             raise exceptions.AuthenticationFailed(INVALID_PROVIDER_KEY)
-        key.used()
+        key.record_use()
         remember_caller(request.headers["Authorization"], f"provider {key.provider_id}")
         return ProviderCaller(key.provider, key), key
 

@@ -45,7 +45,7 @@ def read(did: str, document: dict[str, Any] | None = None) -> Party:
     if did.startswith("did:peer:2"):
         return of_document(did, _expanded(did))
     if did.startswith("did:key:"):
-        return Party(did[:MAX_DID], keys.normalise(did), "", [])
+        return Party(did[:MAX_DID], keys.normalise_verkey(did), "", [])
     if document is None:
         raise unknown("the DID cannot be resolved here, and no document came along")
     if did.startswith("did:peer:1") and did != _hashed(document):
@@ -68,7 +68,7 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
         raise unknown("the DID is too long")
     known, service = _public_keys(document), _service(document)
     recipients = [_resolve(key, known) for key in texts(service, "recipientKeys")]
-    recipients = recipients or [keys.normalise(next(iter(known.values()), ""))]
+    recipients = recipients or [keys.normalise_verkey(next(iter(known.values()), ""))]
     routing_keys = [_resolve(key, known) for key in texts(service, "routingKeys")]
     endpoint = _endpoint(service)
     if endpoint.startswith("did:"):
@@ -114,7 +114,7 @@ def _public_key(entry: dict[str, Any]) -> str:
         return f"did:key:{multibase}" if multibase.startswith("z6Mk") else ""
     if isinstance(jwk, dict):
         is_ours = jwk.get("crv") == "Ed25519" and isinstance(jwk.get("x"), str)
-        return keys.encode(decode_bytes(jwk["x"][:64])) if is_ours else ""
+        return keys.encode_key(decode_bytes(jwk["x"][:64])) if is_ours else ""
     raw = entry.get("publicKeyBase58")
     return (
         raw
@@ -150,7 +150,7 @@ def _endpoint(service: dict[str, Any]) -> str:
 def _resolve(key: str, known: dict[str, str]) -> str:
     if not key.startswith("did:key:"):
         key = known.get(key.rpartition("#")[2], key)
-    return keys.normalise(key)
+    return keys.normalise_verkey(key)
 
 
 def _decoded(did: str) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def _hashed(document: dict[str, Any]) -> str:
     """The did:peer:1 of a document: the multihash of its JSON without the id."""
     content = {name: value for name, value in document.items() if name != "id"}
     data = json.dumps(content, separators=(",", ":"), ensure_ascii=False).encode()
-    return f"did:peer:1z{keys.encode(SHA_256 + hashlib.sha256(data).digest())}"
+    return f"did:peer:1z{keys.encode_key(SHA_256 + hashlib.sha256(data).digest())}"
 
 
 def legacy_document(party: Party) -> dict[str, Any]:

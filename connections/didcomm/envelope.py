@@ -45,7 +45,7 @@ def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
         ).encode()
     )
     nonce = os.urandom(12)
-    sealed = keys.encrypt(body, protected.encode(), nonce, key)
+    sealed = keys.encrypt_aead(body, protected.encode(), nonce, key)
     return json.dumps(
         {
             "protected": protected,
@@ -59,16 +59,20 @@ def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
 def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
     if sender is None:
         return {
-            "encrypted_key": encode_bytes(keys.seal(key, recipient)),
+            "encrypted_key": encode_bytes(keys.seal_anonymous_box(key, recipient)),
             "header": {"kid": recipient},
         }
     nonce = os.urandom(keys.NONCE_BYTES)
     return {
-        "encrypted_key": encode_bytes(keys.box(key, nonce, recipient, sender.seed)),
+        "encrypted_key": encode_bytes(
+            keys.seal_box(key, nonce, recipient, sender.seed)
+        ),
         "header": {
             "kid": recipient,
             "iv": encode_bytes(nonce),
-            "sender": encode_bytes(keys.seal(sender.verkey.encode(), recipient)),
+            "sender": encode_bytes(
+                keys.seal_anonymous_box(sender.verkey.encode(), recipient)
+            ),
         },
     }
 
@@ -105,7 +109,7 @@ def _unpack(
     key, sender = _unlock(entries[kid], seed, header["alg"])
     sealed = decode_bytes(envelope["ciphertext"]) + decode_bytes(envelope["tag"])
     nonce = decode_bytes(envelope["iv"])
-    body = keys.decrypt(sealed, envelope["protected"].encode(), nonce, key)
+    body = keys.decrypt_aead(sealed, envelope["protected"].encode(), nonce, key)
     return Opened(body, kid, sender)
 
 
@@ -119,15 +123,15 @@ def _recipients(header: dict[str, Any]) -> dict[str, dict]:
 
 def _verkey(kid: str) -> str:
     """Some name the recipient as did:key. What is no key at all is nobody's here."""
-    return keys.normalise(kid) if kid.startswith("did:key:") else kid
+    return keys.normalise_verkey(kid) if kid.startswith("did:key:") else kid
 
 
 def _unlock(entry: dict, seed: bytes, algorithm: str) -> tuple[bytes, str | None]:
     encrypted, header = decode_bytes(entry["encrypted_key"]), entry["header"]
     if algorithm == "Anoncrypt":
-        return keys.open_seal(encrypted, seed), None
-    named = keys.open_seal(decode_bytes(header["sender"]), seed).decode(
+        return keys.open_anonymous_box(encrypted, seed), None
+    named = keys.open_anonymous_box(decode_bytes(header["sender"]), seed).decode(
         "ascii", "replace"
     )
-    sender = keys.normalise(named)
+    sender = keys.normalise_verkey(named)
     return keys.open_box(encrypted, decode_bytes(header["iv"]), sender, seed), sender

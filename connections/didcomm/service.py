@@ -28,7 +28,7 @@ def read_service(message: Message) -> Party:
         )
     return Party(
         "",
-        keys.normalise(recipients[0]),
+        keys.normalise_verkey(recipients[0]),
         reachable(text(decorator, "serviceEndpoint")),
-        [keys.normalise(key) for key in texts(decorator, "routingKeys")],
+        [keys.normalise_verkey(key) for key in texts(decorator, "routingKeys")],
     )

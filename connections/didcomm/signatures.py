@@ -19,14 +19,14 @@ def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
     jwk = {
         "kty": "OKP",
         "crv": "Ed25519",
-        "x": _encode(keys.decode(verkey)),
+        "x": _encode(keys.decode_key(verkey)),
         "kid": kid,
     }
     payload, protected = (
         _encode(content),
         _encode(json.dumps({"alg": "EdDSA", "jwk": jwk}).encode()),
     )
-    signature = _encode(keys.sign(seed, f"{protected}.{payload}".encode()))
+    signature = _encode(keys.sign_bytes(seed, f"{protected}.{payload}".encode()))
     jws = {"header": {"kid": kid}, "protected": protected, "signature": signature}
     return {"mime-type": mime_type, "data": {"base64": payload, "jws": jws}}
 
@@ -62,12 +62,14 @@ def _signer(entry: Any, payload: str) -> str:
         raise bad_signature()
     protected = text(entry, "protected")
     header, jwk = _protected(protected)
-    verkey = keys.encode(decode_bytes(text(jwk, "x")[:64]))
+    verkey = keys.encode_key(decode_bytes(text(jwk, "x")[:64]))
     places = [
         place for place in (entry.get("header"), header, jwk) if isinstance(place, dict)
     ]
     named = [str(place.get("kid")) for place in places]
-    claimed = {keys.normalise(kid) for kid in named if kid.startswith("did:key:")}
+    claimed = {
+        keys.normalise_verkey(kid) for kid in named if kid.startswith("did:key:")
+    }
     signed = f"{protected}.{payload}".encode()
     is_signed = keys.is_signed_by(
         verkey, signed, decode_bytes(text(entry, "signature"))

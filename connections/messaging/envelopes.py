@@ -26,7 +26,7 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     """The envelope of a row; to be posted, it is wrapped once for each routing key."""
     if row.envelope:
         return bytes(row.envelope)
-    sender = envelope.Sender(row.my_key.verkey, row.my_key.secret())
+    sender = envelope.Sender(row.my_key.verkey, row.my_key.unseal_seed())
     body = json.dumps(vault.unseal(row, "body")).encode()
     data = envelope.pack(body, [row.recipient_key], sender)
     recipient = row.recipient_key
@@ -53,7 +53,7 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
         if known.retired_at:
             raise RetiredKey
         found.append(known)
-        return known.verkey, known.secret()
+        return known.verkey, known.unseal_seed()
 
     opened = envelope.unpack(data, find_seed)
     return found[0], message.parse(opened.body)._replace(sender=opened.sender)

@@ -65,7 +65,7 @@ def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
 def accept_shared(wallet: Wallet, message: Message) -> Connection:
     """The connection on which this wallet answers a shared message; later, the same one."""
     starter = read_service(message)
-    wallet.require()
+    wallet.lock_or_404()
     hosted = _find_hosted_link(starter.verkey)
     if hosted and hosted.wallet_id == wallet.pk:
         raise Invalid("own_message", "A wallet cannot answer its own offer or request.")

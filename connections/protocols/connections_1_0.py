@@ -71,7 +71,7 @@ def sign(content: dict, seed: bytes, prefix: str) -> dict:
         "@type": prefix + SIGNATURE,
         "signer": keys.verkey_of(seed),
         "sig_data": encode_bytes(data),
-        "signature": encode_bytes(keys.sign(seed, data)),
+        "signature": encode_bytes(keys.sign_bytes(seed, data)),
     }
 
 
@@ -82,7 +82,7 @@ def read_signed(decorated: Any, signer: str) -> dict:
         raise PeerError("response_not_accepted", "connection~sig is missing")
     data = decode_bytes(text(decorated, "sig_data"))
     signature = decode_bytes(text(decorated, "signature"))
-    named = keys.normalise(text(decorated, "signer"))
+    named = keys.normalise_verkey(text(decorated, "signer"))
     if named != signer or not keys.is_signed_by(signer, data, signature):
         raise PeerError(
             "response_not_accepted", "the signature is not the invitation key's"
@@ -123,5 +123,7 @@ def read_invitation(message: Message) -> Party:
         raise PeerError(
             "bad_invitation", "the invitation gives no http address to answer to"
         )
-    routing_keys = [keys.normalise(key) for key in texts(message.body, "routingKeys")]
-    return Party("", keys.normalise(recipients[0]), endpoint, routing_keys)
+    routing_keys = [
+        keys.normalise_verkey(key) for key in texts(message.body, "routingKeys")
+    ]
+    return Party("", keys.normalise_verkey(recipients[0]), endpoint, routing_keys)

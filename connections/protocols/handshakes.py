@@ -86,7 +86,7 @@ def accept(wallet: Wallet, invitation: Message) -> Connection:
     """Answer an invitation. A single-use one again gives the same connection, and so does another
     one of an inviter who is known by a DID or key that stays."""
     invited = out_of_band.read(invitation)
-    wallet.require()
+    wallet.lock_or_404()
     hosted = find_hosted_invitation(invited.inviter.verkey, invitation.id)
     if hosted and hosted.wallet_id == wallet.pk:
         raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
@@ -185,7 +185,7 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
             version=version,
             label=wallet.name,
             party=party,
-            seed=my_key.secret(),
+            seed=my_key.unseal_seed(),
             prefix=prefix,
             parent=invitation_id,
         )
@@ -285,7 +285,7 @@ def _build_response(
 ) -> dict[str, Any]:
     """Signed with the key of the invitation."""
     module = MODULES[message.protocol[0]]
-    seed = invitation.inviting_key.secret()
+    seed = invitation.inviting_key.unseal_seed()
     return module.response(invitation.own_party(my_key), seed, message)
 
 

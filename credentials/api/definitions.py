@@ -96,7 +96,7 @@ class CredentialDefinitions(View):
 
             def prepare():
                 prepared = publishing.prepare_definition(*wanted)
-                if isinstance(prepared, key_pool.Reserved):
+                if isinstance(prepared, key_pool.ReservedKey):
                     undo.callback(prepared.give_back)
                 return prepared
 

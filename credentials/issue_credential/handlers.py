@@ -180,7 +180,7 @@ def _process_credential(
     return anoncreds.process_credential(
         issued,
         vault.unseal(credential, "request_metadata"),
-        credential.wallet.secret(),
+        credential.wallet.unseal_link_secret(),
         credential.public_definition(),
         ledger.revocation_registry(registry_id) if registry_id else None,
     )

@@ -263,7 +263,7 @@ class Credential(Exchange):
         request, metadata = anoncreds.create_request(
             vault.unseal(self, "offer_body"),
             definition,
-            self.wallet.secret(),
+            self.wallet.unseal_link_secret(),
             self.connection.my_key.did,  # type: ignore[union-attr]
         )
         self._save_sealed(request_body=request, request_metadata=metadata)

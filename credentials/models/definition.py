@@ -128,7 +128,9 @@ class CredentialDefinition(Record):
             message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
         no_integers = [
-            name for name in self.claims if anoncreds.integer(values[name]) is None
+            name
+            for name in self.claims
+            if anoncreds.parse_integer(values[name]) is None
         ]
         if no_integers:
             listed = ", ".join(no_integers)
@@ -160,7 +162,7 @@ class CredentialDefinition(Record):
         offer: dict[str, Any],
         request: dict[str, Any],
         values: Mapping[str, str],
-        revocation: anoncreds.RevocationInfo | None = None,
+        revocation: anoncreds.RevocationSlot | None = None,
     ) -> dict[str, Any]:
         """The AnonCreds credential. revocation: of a definition that supports it."""
         return anoncreds.create_credential(

@@ -45,7 +45,7 @@ class RevocationRegistry(Record):
         cls,
         definition: CredentialDefinition,
         registry_id: str,
-        made: anoncreds.Registry,
+        made: anoncreds.RevocationRegistry,
     ) -> Self:
         """Create the row of a registry that is published."""
         registry = cls(
@@ -74,11 +74,11 @@ class RevocationRegistry(Record):
         assert public is not None, "a row is made of a published registry only"
         return public
 
-    def signing_info(self, index: int) -> anoncreds.RevocationInfo:
+    def signing_info(self, index: int) -> anoncreds.RevocationSlot:
         """What the library needs to sign a credential into the slot."""
         newest_list = StatusList.newest(self.tenant.network, self.registry_id)
         assert newest_list is not None, "a registry is published with a list"
         private_key = vault.unseal(self, "private_key")
-        return anoncreds.RevocationInfo(
+        return anoncreds.RevocationSlot(
             self.public_part(), private_key, newest_list, index
         )

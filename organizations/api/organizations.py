@@ -11,6 +11,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import NotFound
 from credentials.ledgers import ledger_of
+from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.serializers import (
     IssuerStatusContract,
     NetworkAgreementContract,
@@ -21,13 +22,13 @@ from organizations.api.serializers import (
     TenantParameters,
     TenantQuery,
 )
-from organizations.networks import accept
+from organizations.networks import accept_agreement
 from organizations.provisioning import (
     LOCAL,
-    create_organization_of,
-    find_network,
-    known_network,
+    create_provider_organization,
     remove_organization,
+    require_network,
+    resolve_network,
 )
 from tenants import assets
 from tenants.models import Network, Provider, Tenant
@@ -54,7 +55,7 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
         "endorser": wanted.get("endorserType"),
         "short_qr_codes": wanted.get("shortQrCodes"),
     }
-    return create_organization_of(
+    return create_provider_organization(
         provider,
         wanted["name"],
         network_id=wanted.get("networkId"),
@@ -66,7 +67,7 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
 
 def all_networks() -> QuerySet[Network]:
     """So few that they come in one answer."""
-    find_network(LOCAL)
+    require_network(LOCAL)
     return Network.objects.order_by("pk")
 
 
@@ -116,8 +117,8 @@ class Networks(View):
 
     @operation("getTransactionAuthorAgreement", response=NetworkAgreementContract)
     def read_agreement(self, request: Request, networkId: str) -> Response:
-        find_network(LOCAL)
-        network = known_network(networkId)
+        require_network(LOCAL)
+        network = resolve_network(networkId)
         if not network:
             raise NotFound("not_found", "There is no such network.")
         agreement = ledger_of(network).agreement()
@@ -130,18 +131,18 @@ class Networks(View):
     @operation("acceptTransactionAuthorAgreement")
     def accept_agreement(self, request: Request, networkId: str) -> Response:
         tenant = self.tenant
-        named = known_network(networkId)
+        named = resolve_network(networkId)
         if named != tenant.network and networkId.lower() != str(tenant.public_id):
             raise NotFound(
                 "not_found", "That is neither your organization nor its network."
             )
         in_force = ledger_of(tenant.network).agreement
-        self.perform(accept, tenant.network, tenant, prepare=in_force)
+        self.perform(accept_agreement, tenant.network, tenant, prepare=in_force)
         return Response()
 
 
 class Pictures(View):
-    parser_classes = [assets.PictureFormParser, JSONParser]
+    parser_classes = [PictureFormParser, JSONParser]
 
     @operation(
         "uploadImage",
@@ -149,8 +150,10 @@ class Pictures(View):
         response={(200, "application/json"): OpenApiTypes.STR},
     )
     def create(self, request: Request) -> Response:
-        data = assets.uploaded(request.data)
-        return Response(self.perform(assets.store, self.tenant.provider, data).address)
+        data = read_upload(request.data)
+        return Response(
+            self.perform(assets.store_picture, self.tenant.provider, data).address
+        )
 
 
 class Configuration(View):

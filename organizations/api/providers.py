@@ -16,6 +16,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
 from agency.core.errors import Conflict
 from organizations import usage
+from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.organizations import all_networks, create_tenant, with_issuer
 from organizations.api.serializers import (
     AssetContract,
@@ -157,7 +158,7 @@ def new_keys(tenant: Tenant) -> dict[str, str]:
 
 
 class ProviderAssets(ProviderView):
-    parser_classes = [assets.PictureFormParser, JSONParser]
+    parser_classes = [PictureFormParser, JSONParser]
 
     @operation(
         "addAsset",
@@ -165,7 +166,9 @@ class ProviderAssets(ProviderView):
         response=AssetContract,
     )
     def create(self, request: Request) -> Response:
-        asset = self.perform(assets.store, self.provider, assets.uploaded(request.data))
+        asset = self.perform(
+            assets.store_picture, self.provider, read_upload(request.data)
+        )
         return self.to_response(AssetContract, asset)
 
 
@@ -179,12 +182,12 @@ class Analytics(ProviderView):
     @operation("getCurrentUsage", response=UsageContract)
     def current_usage(self, request: Request) -> Response:
         return self.to_response(
-            UsageContract, usage.by_month(self.provider, timezone.now(), 1)[0]
+            UsageContract, usage.usage_by_month(self.provider, timezone.now(), 1)[0]
         )
 
     @operation("searchUsage", response=UsageContract(many=True))
     def search_usage(self, request: Request) -> Response:
-        months = usage.by_month(self.provider, timezone.now())
+        months = usage.usage_by_month(self.provider, timezone.now())
         return Response(UsageContract(months, many=True).data)
 
 

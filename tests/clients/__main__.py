@@ -89,7 +89,7 @@ def make_organizations() -> dict[str, dict[str, str]]:
 
     with mock.patch("wallets.anoncreds.create_definition", definition_like):
         for _ in range(DEFINITIONS):
-            key_pool.make(2)
+            key_pool.make_key(2)
     made = {version: create_organization(version) for version in VERSIONS}
     return {
         version: {

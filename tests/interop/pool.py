@@ -85,7 +85,7 @@ class Pool:
     def as_trustee(self, build, *arguments) -> dict:
         """Writes as the DID that may write everything, and lets the slowest validator have it."""
         request = build(self.trustee, *arguments)
-        request.set_signature(keys.sign(TRUSTEE, request.signature_input))
+        request.set_signature(keys.sign_bytes(TRUSTEE, request.signature_input))
         answer = pool.send(self.network(), request, is_write=True)
         self.settle()
         return answer

@@ -27,7 +27,7 @@ def impatient(settings):
 
 def test_a_network_is_added_by_a_file_while_its_ledger_is_away(file):
     said = add_network("--name", "CANdy", "--genesis", file)
-    assert "It is kept, but: CANdy does not respond" in said
+    assert "It is stored, but: CANdy does not respond" in said
     network = Network.objects.get()
     assert (network.pk, network.name, network.kind) == ("candy", "CANdy", "indy")
     assert network.genesis == GENESIS and not network.endorser_did
@@ -71,7 +71,7 @@ def test_the_endorser_is_kept_sealed_and_its_seed_is_not_shown(file, monkeypatch
     said = add_network("--genesis", file, "--endorser")
     network, did = Network.objects.get(), keys.did_of(keys.verkey_of(SEED.encode()))
     assert network.endorser_did == did and did in said and SEED not in said
-    assert vault.unseal(network, "endorser_seed") == keys.encode(SEED.encode())
+    assert vault.unseal(network, "endorser_seed") == keys.encode_key(SEED.encode())
 
 
 def test_a_wrong_seed_is_refused(file, monkeypatch):

@@ -93,7 +93,7 @@ def test_a_did_stays_taken_when_its_organization_is_gone(transactional_db):
 
 
 def test_of_many_organizations_with_one_seed_one_is_made(transactional_db):
-    provisioning.find_network("local")
+    provisioning.require_network("local")
     make = [lambda: provisioning.create_organization("Faber", seed=SEED)] * 4
     assert error_codes(at_once(*make)) == ["did_taken"] * 3
     assert Tenant.objects.count() == 1
@@ -133,7 +133,7 @@ def test_the_first_organization_may_name_the_local_network_by_another_id(
 def test_a_network_of_our_own_is_not_taken_for_another(faber, settings):
     settings.NETWORK_ALIASES = {"sovrin-staging": "local"}
     own = Network.objects.create(pk="sovrin-staging", kind="indy", genesis="{}")
-    assert provisioning.find_network("sovrin-staging") == own
+    assert provisioning.require_network("sovrin-staging") == own
 
 
 def test_the_agreement_of_a_foreign_network_is_that_of_ours(faber, settings):

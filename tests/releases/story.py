@@ -58,7 +58,7 @@ def tell() -> dict[str, Any]:
     what_is_gone(world)
     idempotent(world)
     left_on_the_way(world)
-    key_pool.make(2)
+    key_pool.make_key(2)
     headers = {"organization": world.faber.headers, "provider": world.provider.headers}
     return known | {"headers": headers, "tenant": str(world.faber.tenant.public_id)}
 
@@ -82,9 +82,9 @@ def operators(world: World) -> None:
     genesis = HERE.joinpath("indy_genesis.txt").read_text()
     network = networks.add_network(LEDGER, "A ledger", genesis, keys.generate_seed())
     agreement = Agreement("Be kind.", "1", "a" * 64, {"on_file": "It is on file."})
-    networks.accept(network, None, agreement)
+    networks.accept_agreement(network, None, agreement)
     made = create_organization("Office on a ledger", network_id=LEDGER)
-    networks.accept(network, made.tenant, agreement)
+    networks.accept_agreement(network, made.tenant, agreement)
 
 
 def connections(world: World) -> dict[str, Any]:

@@ -55,7 +55,7 @@ PASSING = {  # states that a hosted party leaves within the call
 OUR_OWN = "state is no string enum CredentialState: 'Proposed'"  # the contract has no such state
 NOT_SEALED = {  # binary columns, and what is in them instead
     "tenants_apikey.digest": "a keyed digest",
-    "tenants_datakey.wrapped": "a data key wrapped by the master key, opened by vault.unwrap()",
+    "tenants_datakey.wrapped": "a data key wrapped by the master key, see vault.unwrap_data_key()",
     "tenants_idempotencykey.fingerprint": "a keyed digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",
@@ -123,7 +123,7 @@ def world(release, known, migrated, tmp_path_factory, django_db_blocker):
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr("wallets.anoncreds.create_definition", keys.definition_like)
-        patch.setattr("wallets.key_pool._take", keys.new_key_at_once)
+        patch.setattr("wallets.key_pool.pop_parts", keys.new_key_at_once)
         patch.setattr(health, "schema_is_right", False)
         yield Restored(known)
 
@@ -143,7 +143,7 @@ def move_to(name):
     connections.close_all()
     connection.close_pool()
     connection.settings_dict["NAME"] = settings.DATABASES["default"]["NAME"] = name
-    for cached in (vault.data_key, vault.derived, published_body):
+    for cached in (vault.data_key, vault.derive_key, published_body):
         cached.cache_clear()
 
 
@@ -211,7 +211,7 @@ def test_every_sealed_value_opens(world):
             opened[place] += 1
     assert set(opened) == set(sealed_columns())
     for row in DataKey.objects.all():
-        assert len(vault.unwrap(row)) == 32
+        assert len(vault.unwrap_data_key(row)) == 32
 
 
 def test_accounts_of_the_studio_have_quotas_and_others_have_none(world):

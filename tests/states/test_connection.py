@@ -33,7 +33,7 @@ def receive_response(row):
     asked = walks.received(
         connections_1_0.request("Phone", "", party, row.message_prefix)
     )
-    body = connections_1_0.response(party, invitation_key.secret(), asked)
+    body = connections_1_0.response(party, invitation_key.unseal_seed(), asked)
     handshakes.receive_response(row, walks.received(body, party.verkey))
 
 

@@ -7,7 +7,7 @@ from math import isqrt
 from typing import NamedTuple
 
 from tests.fixtures import ALICE_LINK_SECRET, Stored
-from wallets.anoncreds import common_view, encode
+from wallets.anoncreds import common_view, encode_value
 
 E_START = 2**596
 KINDS = {">=": ("GE", 0), ">": ("GT", 1), "<=": ("LE", 0), "<": ("LT", -1)}
@@ -286,7 +286,7 @@ def _requested(request: dict, parts: tuple[Part, ...]) -> dict:
 
 
 def _shown(raw: str) -> dict:
-    return {"raw": raw, "encoded": encode(raw)}
+    return {"raw": raw, "encoded": encode_value(raw)}
 
 
 def _identifier(definition: Stored) -> dict:
@@ -307,7 +307,7 @@ def _key(definition: Stored) -> dict:
 
 
 def _messages(values: dict[str, str], link_secret: str) -> dict[str, int]:
-    signed = {common_view(name): int(encode(raw)) for name, raw in values.items()}
+    signed = {common_view(name): int(encode_value(raw)) for name, raw in values.items()}
     return signed | {SECRET: int(link_secret)}
 
 

@@ -11,7 +11,7 @@ from wallets import anoncreds, key_pool
 from wallets.anoncreds import Definition
 
 # The stored definition for each number of attributes. All have keys for revocation;
-# relabel() leaves them out of a definition without.
+# relabel_key() leaves them out of a definition without.
 DEFINITION_BY_SIZE = {2: "badge", 3: "licence"}
 
 
@@ -32,15 +32,17 @@ def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
     """What `wallets.anoncreds.create_definition` returns, with real keys made before."""
     found = stored_definition(len(schema["attrNames"]))
     made = Definition(*copy.deepcopy((found.public, found.private, found.key_proof)))
-    return key_pool.relabel(made, schema_id, schema, issuer_id, tag, support_revocation)
+    return key_pool.relabel_key(
+        made, schema_id, schema, issuer_id, tag, support_revocation
+    )
 
 
 def new_key_at_once(count):
-    """In place of `wallets.key_pool._take`: where the pool holds no key, a stored one."""
+    """In place of `wallets.key_pool.pop_parts`: where the pool holds no key, a stored one."""
     parts = take(count)
     if parts is None:
         names = [f"a{number}" for number in range(count)]
-        wanted = ("", {"attrNames": names}, key_pool.ISSUER, "spare", True)
+        wanted = ("", {"attrNames": names}, key_pool.SPARE_ISSUER, "spare", True)
         parts = anoncreds.create_definition(
             *wanted
         )._asdict()  # patched, here or by a test
@@ -52,11 +54,11 @@ def stored_keys():
     """Nobody makes keys, and nobody waits for one."""
     with (
         mock.patch("wallets.anoncreds.create_definition", definition_like),
-        mock.patch("wallets.key_pool._take", new_key_at_once),
-        mock.patch("wallets.key_pool.has", lambda count: True),
-        mock.patch.object(key_pool.Reserved, "give_back"),
+        mock.patch("wallets.key_pool.pop_parts", new_key_at_once),
+        mock.patch("wallets.key_pool.has_spare_key", lambda count: True),
+        mock.patch.object(key_pool.ReservedKey, "give_back"),
     ):
         yield
 
 
-take = key_pool._take
+take = key_pool.pop_parts

@@ -5,7 +5,7 @@ from connections.models import Connection
 from connections.protocols import connections_1_0
 from tests.support import queues
 from wallets import anoncreds
-from wallets.anoncreds import Entry
+from wallets.anoncreds import SubProof
 
 ISSUE, PROVE = "issue-credential/1.0/", "present-proof/1.0/"
 VALUES = {"name": "Ann", "level": "7"}
@@ -42,7 +42,7 @@ def answers_request(phone, client, credential):
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
     shown = anoncreds.create_presentation(
         request,
-        [Entry(credential, {referent: True}, [])],
+        [SubProof(credential, {referent: True}, [])],
         {},
         LINK_SECRET,
         {schema_id: ledger_schema(client, schema_id)},

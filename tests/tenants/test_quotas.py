@@ -347,7 +347,7 @@ def test_the_quotas_of_others_do_not_count(club, faber, settings):
 def test_no_more_rows_are_counted_than_the_quota(faber):
     for _ in range(3):
         faber.hosts()
-    assert quotas.WALLETS.count(faber.tenant, 2) == 2
+    assert quotas.WALLETS.count_used(faber.tenant, 2) == 2
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from agency.core import retention as batches
 from agency.core.metrics import registry
 from organizations.provisioning import remove_organization
 from tenants import retention, tasks
-from tenants.assets import place
+from tenants.assets import storage_path
 from tenants.models import ApiKey, Asset, Provider
 from tests.support.people import Organization
 from tests.support.pictures import picture, storage, uploads
@@ -33,7 +33,7 @@ def age_files(days):
     """Whatever there is, is older."""
     then = timezone.now().timestamp() - days * DAY
     for name in default_storage.listdir("assets")[1]:
-        os.utime(default_storage.path(place(name)), (then, then))
+        os.utime(default_storage.path(storage_path(name)), (then, then))
     Asset.objects.update(created_at=timezone.now() - timedelta(days=days))
 
 
@@ -43,7 +43,7 @@ def files():
 
 def stray(name="stray.png"):
     """What an upload leaves that was cut off before it was noted."""
-    default_storage.save(place(name), ContentFile(b"x"))
+    default_storage.save(storage_path(name), ContentFile(b"x"))
     return name
 
 
@@ -54,7 +54,7 @@ def test_expired_sessions_go_and_live_ones_stay(client, django_user_model):
         Session(session_key=f"old{number}", session_data="", expire_date=past)
         for number in range(3)
     )
-    tasks.forget_sessions_and_pictures()
+    tasks.delete_old_sessions_and_pictures()
     assert Session.objects.get().session_key == client.session.session_key
 
 
@@ -68,23 +68,23 @@ def test_sessions_go_in_batches_the_oldest_first(transactional_db, monkeypatch):
         )
         for age in range(1, 8)
     )
-    assert retention.forget_sessions() == 4
+    assert retention.delete_expired_sessions() == 4
     left = Session.objects.order_by("pk").values_list("session_key", flat=True)
     assert list(left) == ["6", "7", "8"]
-    assert retention.forget_sessions() == 3
+    assert retention.delete_expired_sessions() == 3
 
 
 def test_a_picture_of_an_organization_stays(asset):
     ApiKey.objects.all().delete()
     age_files(400)
-    tasks.forget_sessions_and_pictures()
+    tasks.delete_old_sessions_and_pictures()
     assert Asset.objects.get() == asset and files() == {asset.name}
 
 
 def test_a_picture_of_an_account_that_can_still_be_used_stays(faber, asset):
     remove_organization(faber.tenant)
     age_files(400)
-    tasks.forget_sessions_and_pictures()
+    tasks.delete_old_sessions_and_pictures()
     assert Asset.objects.get() == asset and files() == {asset.name}
 
 
@@ -95,7 +95,7 @@ def test_a_picture_goes_when_nobody_can_use_its_account(faber, asset):
     for key in faber.tenant.provider.keys.all():
         key.revoke()
     age_files(2)
-    tasks.forget_sessions_and_pictures()
+    tasks.delete_old_sessions_and_pictures()
     assert Asset.objects.get().provider == other.tenant.provider
     assert files() == {Asset.objects.get().name}
 
@@ -105,14 +105,14 @@ def test_what_was_just_uploaded_stays(faber, asset):
     ApiKey.objects.all().delete()
     stray()
     age_files(0.9)
-    tasks.forget_sessions_and_pictures()
+    tasks.delete_old_sessions_and_pictures()
     assert Asset.objects.get() == asset and files() == {asset.name, "stray.png"}
 
 
 def test_a_file_that_no_row_names_goes(asset):
     stray()
     age_files(2)
-    assert retention.forget_files() == 1
+    assert retention.delete_orphaned_files() == 1
     assert files() == {asset.name}
 
 
@@ -125,7 +125,7 @@ def test_many_files_are_looked_up_in_batches(
         stray(f"{number}.png")
     age_files(2)
     with django_assert_num_queries(3):
-        assert retention.forget_files() == 4
+        assert retention.delete_orphaned_files() == 4
     assert files() == {asset.name}
 
 
@@ -139,11 +139,11 @@ def test_a_file_that_another_worker_deletes_is_no_failure(asset, monkeypatch):
         return modified(self, path)
 
     monkeypatch.setattr(FileSystemStorage, "get_modified_time", first_gone)
-    assert retention.forget_files() == 0
+    assert retention.delete_orphaned_files() == 0
 
 
 def test_before_the_first_upload_there_is_nothing_to_do(transactional_db):
-    assert retention.forget_files() == 0
+    assert retention.delete_orphaned_files() == 0
 
 
 def test_what_went_is_counted(transactional_db, asset):
@@ -158,7 +158,7 @@ def test_what_went_is_counted(transactional_db, asset):
     before = counted("files of pictures"), counted("tenants.Asset")
     Asset.objects.update(provider=Provider.objects.create(name="Nobody's"))
     age_files(2)
-    tasks.forget_sessions_and_pictures()
+    tasks.delete_old_sessions_and_pictures()
     assert (counted("files of pictures"), counted("tenants.Asset")) == (
         before[0] + 1,
         before[1] + 1,

@@ -17,19 +17,19 @@ Kind = ApiKey.Kind
 
 @pytest.mark.parametrize("kind, prefix", tokens.PREFIXES.items())
 def test_a_token_has_prefix_random_part_and_checksum(kind, prefix):
-    secret = tokens.generate(prefix)
+    secret = tokens.generate_token(prefix)
     assert re.fullmatch(rf"{prefix}_[0-9A-Za-z]{{38}}", secret)
     assert tokens.is_well_formed(secret, prefix)
-    assert tokens.hint(secret) == secret[:8]
+    assert tokens.hint_of(secret) == secret[:8]
 
 
 def test_every_token_is_another_one():
-    assert len({tokens.generate("agt") for _ in range(100)}) == 100
+    assert len({tokens.generate_token("agt") for _ in range(100)}) == 100
 
 
 @pytest.mark.parametrize("place", range(42))
 def test_one_wrong_character_breaks_the_checksum(place):
-    secret = tokens.generate("agt")
+    secret = tokens.generate_token("agt")
     wrong = "0" if secret[place] != "0" else "1"
     assert not tokens.is_well_formed(
         secret[:place] + wrong + secret[place + 1 :], "agt"
@@ -51,37 +51,37 @@ def test_one_wrong_character_breaks_the_checksum(place):
 )
 def test_what_is_not_exactly_a_token_is_refused(change):
     assert not tokens.is_well_formed(
-        change("agt_" + "a" * 32 + tokens.checksum("agt", "a" * 32)), "agt"
+        change("agt_" + "a" * 32 + tokens.checksum_of("agt", "a" * 32)), "agt"
     )
 
 
 def test_garbage_is_refused_without_a_look_into_the_database(db):
     with CaptureQueriesContext(connection) as queries:
-        assert ApiKey.find(Kind.ACCESS_TOKEN, "agt_" + "x" * 38) is None
+        assert ApiKey.find_live(Kind.ACCESS_TOKEN, "agt_" + "x" * 38) is None
     assert len(queries) == 0
 
 
 def test_only_a_digest_is_kept(faber):
     key = ApiKey.objects.get(tenant=faber.tenant, kind=Kind.ACCESS_TOKEN)
-    assert bytes(key.digest) == vault.digest(faber.made.access_token)
+    assert bytes(key.digest) == vault.keyed_digest(faber.made.access_token)
     assert len(key.digest) == 32 and faber.made.access_token.startswith(key.hint)
 
 
 def test_the_digest_depends_on_the_master_key(settings):
-    before = vault.digest("secret")
+    before = vault.keyed_digest("secret")
     settings.MASTER_KEY = bytes(32)
-    vault.derived.cache_clear()
+    vault.derive_key.cache_clear()
     try:
-        assert vault.digest("secret") != before
+        assert vault.keyed_digest("secret") != before
     finally:
-        vault.derived.cache_clear()
+        vault.derive_key.cache_clear()
 
 
 def test_a_key_of_one_kind_is_no_key_of_another(faber):
     secret = faber.made.access_token
-    assert ApiKey.find(Kind.ACCESS_TOKEN, secret)
-    assert not ApiKey.find(Kind.SUBSCRIPTION_KEY, secret)
-    assert not ApiKey.find(Kind.PROVIDER_KEY, secret)
+    assert ApiKey.find_live(Kind.ACCESS_TOKEN, secret)
+    assert not ApiKey.find_live(Kind.SUBSCRIPTION_KEY, secret)
+    assert not ApiKey.find_live(Kind.PROVIDER_KEY, secret)
 
 
 def token_of(organization):
@@ -156,9 +156,9 @@ def test_a_refusal_does_not_tell_which_key_is_wrong_or_revoked_or_of_another(
     made = faber.made
     pairs = [
         ("x", made.subscription_key),
-        (tokens.generate("agt"), made.subscription_key),
+        (tokens.generate_token("agt"), made.subscription_key),
         (made.access_token, "x"),
-        (made.access_token, tokens.generate("ags")),
+        (made.access_token, tokens.generate_token("ags")),
         (made.access_token, acme.made.subscription_key),
     ]
     answers = {Api(*pair).send("get", "/connections").content for pair in pairs}

@@ -19,7 +19,7 @@ from tests.fixtures import (
     tails_path,
 )
 from wallets import anoncreds
-from wallets.anoncreds import Entry
+from wallets.anoncreds import SubProof
 
 FABER = "Th7MpTaRZVRYnPiabds81Y"
 VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
@@ -75,7 +75,7 @@ def test_a_new_definition_issues_a_credential_that_proves_itself():
     asked = proof_request({"pet": {"name": "Pet Name"}})
     public = {schema_id: schema}, {definition_id: made.public}
     shown = anoncreds.create_presentation(
-        asked, [Entry(held, {"pet": True}, [])], {}, "1", *public
+        asked, [SubProof(held, {"pet": True}, [])], {}, "1", *public
     )
     assert anoncreds.verify_presentation(shown, asked, *public)
 
@@ -179,7 +179,7 @@ def test_a_new_registry_revokes_one_of_its_credentials(tmp_path):
         0,
         0,
     ]
-    place = anoncreds.RevocationInfo(*keys, first, 3)
+    place = anoncreds.RevocationSlot(*keys, first, 3)
     offer, request, metadata = offer_and_request("badge")
     sent = anoncreds.create_credential(
         one.public, one.private, offer, request, BADGE, place
@@ -205,7 +205,7 @@ def shows_not_revoked(held, registry_public, status_list, path, public):
     state = anoncreds.create_revocation_state(held, registry_public, status_list, path)
     shown = anoncreds.create_presentation(
         asked,
-        [Entry(held, {"level": True}, [], at, state)],
+        [SubProof(held, {"level": True}, [], at, state)],
         {},
         ALICE_LINK_SECRET,
         known.schemas,
@@ -369,18 +369,18 @@ def test_one_attribute_is_shown_in_one_entry_and_compared_in_another():
         {"adult": {"name": "age", "p_type": ">=", "p_value": 18}},
     )
     shown, compared = (
-        Entry(credential, {"shown": True}, []),
-        Entry(credential, {}, ["adult"]),
+        SubProof(credential, {"shown": True}, []),
+        SubProof(credential, {}, ["adult"]),
     )
     assert verify(present(request, shown, compared), request)
     with pytest.raises(PeerError):
-        present(request, Entry(credential, {"shown": True}, ["adult"]))
+        present(request, SubProof(credential, {"shown": True}, ["adult"]))
 
 
 def test_a_predicate_that_does_not_hold_cannot_be_presented():
     request = proof_request({}, {"old": {"name": "age", "p_type": ">", "p_value": 28}})
     with pytest.raises(PeerError) as refused:
-        present(request, Entry(issue(stored("degree"), VALUES), {}, ["old"]))
+        present(request, SubProof(issue(stored("degree"), VALUES), {}, ["old"]))
     assert refused.value.code == "presentation_refused"
 
 
@@ -411,7 +411,7 @@ def test_what_is_no_presentation_does_not_verify(presentation):
 def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash(
     raw, encoded
 ):
-    assert anoncreds.encode(raw) == encoded
+    assert anoncreds.encode_value(raw) == encoded
 
 
 @settings(deadline=None)
@@ -423,7 +423,8 @@ def test_whole_numbers_of_32_bits_stand_for_themselves_and_all_else_for_its_hash
 def test_the_encoding_is_that_of_the_library(raw):
     raw = raw.replace("\0", "").encode(errors="replace").decode()
     assert (
-        anoncreds.encode(raw) == library.encode_credential_attributes({"a": raw})["a"]
+        anoncreds.encode_value(raw)
+        == library.encode_credential_attributes({"a": raw})["a"]
     )
 
 

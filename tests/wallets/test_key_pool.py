@@ -116,7 +116,7 @@ def test_a_new_number_of_attributes_waits_for_the_process_that_makes_keys(
         assert not defined.done()
         put_in()
         assert defined.result(20)["definitionId"]
-    assert key_pool.wanted().count(2) == 1
+    assert key_pool.missing_keys().count(2) == 1
 
 
 def test_who_waits_too_long_is_told_to_come_again_and_gets_one_definition(
@@ -134,7 +134,7 @@ def test_so_many_threads_wait_for_keys_and_no_more(faber, acme, no_new_keys, set
     with key_pool.waiters.admit(acme.tenant.pk):
         error = error_of(faber.defines, "a", "b")
     assert error.code == "key_not_ready"
-    assert key_pool.wanted()[0] == 2
+    assert key_pool.missing_keys()[0] == 2
 
 
 def test_who_waits_for_a_key_calls_the_worker_once_and_who_is_refused_never(
@@ -164,23 +164,23 @@ def test_a_thread_that_waits_for_a_key_is_idle(faber, monkeypatch):
 def test_it_makes_what_is_missing_and_no_more(settings, monkeypatch):
     one = stored("badge")
     made = anoncreds.Definition(one.public, one.private, one.key_proof)
-    monkeypatch.setattr("wallets.anoncreds.create_definition", lambda *args: made)
+    monkeypatch.setattr("wallets.anoncreds.create_definition", lambda **parts: made)
     settings.KEY_POOL_SIZE, settings.KEY_POOL_ATTRIBUTES = 2, [1, 2]
     put_in()
-    assert key_pool.wanted() == [1, 1, 2]
-    assert key_pool.fill(report=str) == 3
-    assert key_pool.wanted() == [] and key_pool.fill(report=str) == 0
+    assert key_pool.missing_keys() == [1, 1, 2]
+    assert key_pool.fill_pool(report=str) == 3
+    assert key_pool.missing_keys() == [] and key_pool.fill_pool(report=str) == 0
 
 
 def test_only_one_process_makes_keys(settings):
     settings.KEY_POOL_SIZE = 1
     from tests.support.races import elsewhere
 
-    assert key_pool.claim()
+    assert key_pool.lock_filling()
     try:
-        assert elsewhere(lambda: key_pool.fill(report=str)) == 0
+        assert elsewhere(lambda: key_pool.fill_pool(report=str)) == 0
     finally:
-        key_pool.release()
+        key_pool.unlock_filling()
 
 
 @pytest.mark.slow
@@ -189,7 +189,7 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
     schema = one.schema | {"name": "Other", "attrNames": names}
     schema_id = f"{one.schema['issuerId']}:2:Other:1.0"
     parts = json.loads(json.dumps([one.public, one.private, one.key_proof]))
-    made = key_pool.relabel(
+    made = key_pool.relabel_key(
         anoncreds.Definition(*parts),
         schema_id,
         schema,
@@ -219,16 +219,16 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
 
 
 def test_no_process_is_started_while_another_makes_keys(monkeypatch):
-    key_pool.ask_for(2)
+    key_pool.record_demand(2)
     started = []
     monkeypatch.setattr(
         tasks.subprocess, "run", lambda command, **options: started.append(command)
     )
     with ThreadPoolExecutor(1) as another:
-        assert another.submit(key_pool.claim).result()
+        assert another.submit(key_pool.lock_filling).result()
         tasks.fill_key_pool()
         assert started == []
-        another.submit(key_pool.release).result()
+        another.submit(key_pool.unlock_filling).result()
         another.submit(lambda: connection.close()).result()  # its own
     tasks.fill_key_pool()
     assert [command[-1] for command in started] == ["fill_key_pool"]
@@ -253,6 +253,6 @@ def shown(made, schema_id, definition_id, schema, names):
         "requested_attributes": {"x": {"name": names[0]}},
         "requested_predicates": {},
     }
-    entries = [anoncreds.Entry(held, {"x": True}, [])]
+    entries = [anoncreds.SubProof(held, {"x": True}, [])]
     known = ({schema_id: schema}, {definition_id: made.public})
     return anoncreds.create_presentation(request, entries, {}, secret, *known), request

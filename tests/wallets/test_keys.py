@@ -11,8 +11,8 @@ from tests.fixtures.wire_vectors import SEED_A, SEED_B, VECTORS, VERKEY_A, VERKE
 from wallets import keys
 
 NONCE = bytes(keys.NONCE_BYTES)
-LOW_ORDER = keys.encode(bytes([1]) + bytes(31))
-NOT_A_POINT = keys.encode(bytes([2]) + bytes(31))
+LOW_ORDER = keys.encode_key(bytes([1]) + bytes(31))
+NOT_A_POINT = keys.encode_key(bytes([2]) + bytes(31))
 
 
 def test_a_seed_makes_the_verkey_and_did_that_others_make():
@@ -29,7 +29,7 @@ def test_every_seed_is_another_one():
     [VERKEY_B, VECTORS["didkey_B"], f"{VECTORS['didkey_B']}#{VECTORS['didkey_B'][8:]}"],
 )
 def test_every_spelling_of_a_key_is_read(spelling):
-    assert keys.normalise(spelling) == VERKEY_B
+    assert keys.normalise_verkey(spelling) == VERKEY_B
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_every_spelling_of_a_key_is_read(spelling):
 )
 def test_what_is_no_ed25519_key_is_refused(text):
     with pytest.raises(PeerError) as refused:
-        keys.decode(text)
+        keys.decode_key(text)
     assert refused.value.code == "bad_key"
 
 
 @given(st.text(max_size=200))
 def test_any_text_is_a_key_or_refused(text):
     try:
-        assert len(keys.decode(text)) == 32
+        assert len(keys.decode_key(text)) == 32
     except PeerError as refused:
         assert refused.code == "bad_key"
 
@@ -67,12 +67,12 @@ def test_any_text_is_a_key_or_refused(text):
 def test_an_endless_text_is_refused_at_once(prefix):
     started = time.monotonic()
     with pytest.raises(PeerError):
-        keys.decode(prefix + "z" * 200_000)
+        keys.decode_key(prefix + "z" * 200_000)
     assert time.monotonic() - started < 0.1
 
 
 def test_a_signature_is_good_for_its_key_and_data_only():
-    signature = keys.sign(SEED_A, b"data")
+    signature = keys.sign_bytes(SEED_A, b"data")
     assert keys.is_signed_by(VERKEY_A, b"data", signature)
     assert not keys.is_signed_by(VERKEY_B, b"data", signature)
     assert not keys.is_signed_by(VERKEY_A, b"date", signature)
@@ -85,17 +85,19 @@ def test_any_bytes_are_no_signature(signature):
 
 @given(st.binary(max_size=500))
 def test_a_box_opens_for_both_ends(data):
-    closed = keys.box(data, NONCE, VERKEY_B, SEED_A)
+    closed = keys.seal_box(data, NONCE, VERKEY_B, SEED_A)
     assert keys.open_box(closed, NONCE, VERKEY_A, SEED_B) == data
-    assert keys.open_seal(keys.seal(data, VERKEY_B), SEED_B) == data
+    assert (
+        keys.open_anonymous_box(keys.seal_anonymous_box(data, VERKEY_B), SEED_B) == data
+    )
 
 
 @given(st.binary(max_size=130), st.binary(max_size=30))
 def test_any_bytes_are_no_box(data, nonce):
     for attempt in (
         lambda: keys.open_box(data, nonce, VERKEY_A, SEED_B),
-        lambda: keys.open_seal(data, SEED_B),
-        lambda: keys.decrypt(data, b"", nonce, bytes(32)),
+        lambda: keys.open_anonymous_box(data, SEED_B),
+        lambda: keys.decrypt_aead(data, b"", nonce, bytes(32)),
     ):
         with pytest.raises(PeerError) as refused:
             attempt()
@@ -105,9 +107,9 @@ def test_any_bytes_are_no_box(data, nonce):
 @pytest.mark.parametrize("weak", [LOW_ORDER, NOT_A_POINT])
 def test_a_weak_key_is_the_peers_mistake(weak):
     for attempt in (
-        lambda: keys.box(b"", NONCE, weak, SEED_A),
+        lambda: keys.seal_box(b"", NONCE, weak, SEED_A),
         lambda: keys.open_box(bytes(16), NONCE, weak, SEED_A),
-        lambda: keys.seal(b"", weak),
+        lambda: keys.seal_anonymous_box(b"", weak),
     ):
         with pytest.raises(PeerError):
             attempt()
@@ -117,4 +119,4 @@ def test_a_weak_key_is_the_peers_mistake(weak):
 @pytest.mark.parametrize("key", [b"", bytes(31), bytes(33)])
 def test_a_content_key_of_another_length_opens_nothing(key):
     with pytest.raises(PeerError):
-        keys.decrypt(bytes(32), b"", bytes(12), key)
+        keys.decrypt_aead(bytes(32), b"", bytes(12), key)

@@ -126,7 +126,7 @@ def _build_candidate(
         sentence = f"Name each attribute of the schema once: {names}."
         raise _invalid_sample(f"{path}.values", sentence)
     encoded = {
-        name: {"raw": raw, "encoded": anoncreds.encode(raw)}
+        name: {"raw": raw, "encoded": anoncreds.encode_value(raw)}
         for name, raw in values.items()
     }
     return Candidate(

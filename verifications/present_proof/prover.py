@@ -181,7 +181,7 @@ def _send_presentation(
         proof_request,
         selections,
         candidates,
-        verification.wallet.secret(),
+        verification.wallet.unseal_link_secret(),
         ledger,
         tails_path,
     )

@@ -12,7 +12,7 @@ from verifications.proofs.proof_items import (
 )
 from verifications.proofs.request_reading import prune_request, read_items
 from wallets import anoncreds
-from wallets.anoncreds import INT32, Entry, common_view
+from wallets.anoncreds import INT32, SubProof, common_view
 
 TailsPath = Callable[[dict], str]
 
@@ -240,7 +240,7 @@ def _share_sub_proof(choices: list[_Choice]) -> bool:
     )
 
 
-def _answered_request(request: dict, entries: list[Entry]) -> dict:
+def _answered_request(request: dict, entries: list[SubProof]) -> dict:
     """The request as the library needs it: with the answered referents only.
 
     The library uses a revocation state only where an interval is asked for, and does
@@ -283,7 +283,9 @@ def _revocation_state(
     return status_list["timestamp"], state
 
 
-def _library_entry(part: list[_Choice], revocation: tuple[int, dict] | None) -> Entry:
+def _library_entry(
+    part: list[_Choice], revocation: tuple[int, dict] | None
+) -> SubProof:
     attributes: dict[str, bool] = {}
     predicates: list[str] = []
     for choice in part:
@@ -292,9 +294,9 @@ def _library_entry(part: list[_Choice], revocation: tuple[int, dict] | None) -> 
             predicates += choice.item.referents
     credential = part[0].candidate.credential
     if revocation is None:
-        return Entry(credential, attributes, predicates)
+        return SubProof(credential, attributes, predicates)
     timestamp, state = revocation
-    return Entry(credential, attributes, predicates, timestamp, state)
+    return SubProof(credential, attributes, predicates, timestamp, state)
 
 
 class _SelectionErrors:

@@ -33,7 +33,7 @@ class WalletView(View):
 
     @property
     def wallet(self):
-        wallets = Wallet.custodial(self.tenant).select_related("tenant")
+        wallets = Wallet.hosted_by(self.tenant).select_related("tenant")
         return or_404(wallets.filter(wallet_id=self.kwargs["walletId"]).first(), Wallet)
 
 
@@ -63,7 +63,7 @@ class Wallets(WalletView):
     )
     def list(self, request):
         return self.list_response(
-            WalletContract, Wallet.custodial(self.tenant), WalletQuery
+            WalletContract, Wallet.hosted_by(self.tenant), WalletQuery
         )
 
     @operation("deleteWallet")

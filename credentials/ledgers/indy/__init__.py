@@ -351,4 +351,4 @@ def changed_indices(before: list[int], after: list[int]) -> dict[str, list[int]]
 
 def abbreviate_verkey(verkey: str) -> str:
     """How ledgers may write the key from whose first 16 bytes the DID is made."""
-    return "~" + keys.encode(keys.decode(verkey)[16:])
+    return "~" + keys.encode_key(keys.decode_key(verkey)[16:])

@@ -40,13 +40,13 @@ def organization_author(network: Network, did: str) -> Author:
     """The organization of this network that has the DID."""
     wallet = Wallet.objects.get(tenant__network=network, is_organization=True, did=did)
     key = wallet.keys.order_by("pk")[0]  # the oldest key is the DID's
-    return Author(did, key.secret(), wallet.tenant_id)
+    return Author(did, key.unseal_seed(), wallet.tenant_id)
 
 
 def agency_endorser(network: Network) -> Author | None:
     if not network.endorser_did:
         return None
-    seed = keys.decode(vault.unseal(network, "endorser_seed"))
+    seed = keys.decode_key(vault.unseal(network, "endorser_seed"))
     return Author(network.endorser_did, seed, None)
 
 
@@ -118,7 +118,7 @@ def submit_transaction(
 
 def add_signatures(request: Request, signers: list[Author]) -> None:
     for signer in signers:
-        signature = keys.sign(signer.seed, request.signature_input)
+        signature = keys.sign_bytes(signer.seed, request.signature_input)
         if len(signers) == 1:
             request.set_signature(signature)
         else:

@@ -1,35 +1,37 @@
 """Accepts the transaction author agreement of a network for what the agency's endorser writes."""
 
-from django.core.management.base import BaseCommand, CommandError
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agency.core.errors import AgencyError
 from credentials.ledgers import ledger_of
-from organizations.networks import accept
+from organizations.networks import accept_agreement
 from tenants.models import Network
 
 
 class Command(BaseCommand):
     help = "Show the transaction author agreement of a network and accept it for the agency."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("network", help="its id")
         parser.add_argument(
             "--yes", action="store_true", help="accept it without asking"
         )
 
-    def handle(self, network, yes, **options):
-        network = Network.objects.filter(pk=network).first()
-        if not network:
+    def handle(self, network: str, yes: bool, **options: Any) -> None:
+        found = Network.objects.filter(pk=network).first()
+        if not found:
             raise CommandError("There is no such network.")
         try:
-            agreement = ledger_of(network).agreement()
+            agreement = ledger_of(found).agreement()
         except AgencyError as error:
             raise CommandError(error.message) from None
         if not agreement:
-            self.stdout.write(f"{network} has no agreement.")
+            self.stdout.write(f"{found} has no agreement.")
             return
         self.stdout.write(f"{agreement.text}\n\nVersion {agreement.version}")
         if not yes and input("Accept it for the agency? [yes/no] ") != "yes":
             raise CommandError("Not accepted.")
-        accept(network, None, agreement)
+        accept_agreement(found, None, agreement)
         self.stdout.write("Accepted.")

@@ -3,22 +3,24 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rest_framework.exceptions import ValidationError
 
 from agency.core.errors import AgencyError
 from credentials.ledgers import ledger_of
 from organizations.api.serializers import SeedField
-from organizations.networks import add_network, genesis_at
+from organizations.networks import add_network, fetch_genesis
+from tenants.models import Network
 
-SEED = "ENDORSER_SEED"
+SEED_VARIABLE = "ENDORSER_SEED"
 
 
 class Command(BaseCommand):
     help = "Add an Indy network, or change what is given of one."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--id", required=True, help="networkId in the API")
         parser.add_argument("--name", default="", help="shown to people")
         parser.add_argument(
@@ -27,30 +29,30 @@ class Command(BaseCommand):
         parser.add_argument(
             "--endorser",
             action="store_true",
-            help=f"the agency's endorser: its seed stands in {SEED} or comes from standard input",
+            help=f"set the agency's endorser; {SEED_VARIABLE} or standard input has its seed",
         )
 
-    def handle(self, *args, **given):
+    def handle(self, *args: Any, **given: Any) -> None:
         try:
-            genesis = read(given["genesis"]) if given["genesis"] else None
-            seed = endorser_seed() if given["endorser"] else None
+            genesis = read_genesis(given["genesis"]) if given["genesis"] else None
+            seed = read_endorser_seed() if given["endorser"] else None
             network = add_network(given["id"], given["name"], genesis, seed)
         except AgencyError as error:
             raise CommandError(error.message) from None
-        endorser = (
-            network.endorser_did or "none: organizations need a role of their own"
-        )
+        endorser = network.endorser_did
+        endorser = endorser or "none: organizations need a role of their own"
         self.stdout.write(f"{network.pk} ({network}). Endorser: {endorser}.")
-        self.stdout.write(self.standing(network))
+        self.stdout.write(self.ledger_status(network))
 
-    def standing(self, network):
-        """Whether the ledger answers, and what it says of the endorser."""
-        registry, did = ledger_of(network), network.endorser_did
+    def ledger_status(self, network: Network) -> str:
+        """Whether the ledger responds, and whether the endorser may endorse there."""
+        ledger = ledger_of(network)
+        did = network.endorser_did
         try:
-            registry.agreement()
-            may_endorse = not did or registry.did_role(did).may_endorse
+            ledger.agreement()
+            may_endorse = not did or ledger.did_role(did).may_endorse
         except AgencyError as error:
-            return self.style.WARNING(f"It is kept, but: {error.message}")
+            return self.style.WARNING(f"It is stored, but: {error.message}")
         if not may_endorse:
             return self.style.WARNING(
                 "The ledger answers, but the DID is no endorser there."
@@ -58,21 +60,20 @@ class Command(BaseCommand):
         return "The ledger answers."
 
 
-def read(place):
-    """The text of a file or of an address."""
-    if place.startswith(("http://", "https://")):
-        return genesis_at(place)
+def read_genesis(source: str) -> str:
+    """The text of a file, or at an address."""
+    if source.startswith(("http://", "https://")):
+        return fetch_genesis(source)
     try:
-        return Path(place).read_text(errors="replace")
+        return Path(source).read_text(errors="replace")
     except (OSError, ValueError) as error:
-        raise CommandError(f"{place} cannot be read: {error}") from None
+        raise CommandError(f"{source} cannot be read: {error}") from None
 
 
-def endorser_seed():
-    text = os.environ.get(SEED) or sys.stdin.readline().rstrip("\r\n")
+def read_endorser_seed() -> bytes:
+    text = os.environ.get(SEED_VARIABLE) or sys.stdin.readline().rstrip("\r\n")
     try:
         return SeedField().run_validation(text)
     except ValidationError as error:
-        raise CommandError(
-            f"The seed of the endorser: {' '.join(error.detail)}"
-        ) from None
+        details = " ".join(map(str, error.detail))
+        raise CommandError(f"The seed of the endorser: {details}") from None

@@ -1,8 +1,9 @@
 """Creates an organization and prints its keys, once."""
 
 import json
+from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agency.core.errors import AgencyError
 from organizations.provisioning import create_organization
@@ -11,30 +12,32 @@ from organizations.provisioning import create_organization
 class Command(BaseCommand):
     help = "Create an organization. Its keys are printed now and cannot be read again."
 
-    def add_arguments(self, parser):
+    def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", help="shown to holders")
         parser.add_argument("--network", help="id of the network it publishes on")
         parser.add_argument("--image-url", default="", help="its logo")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
-    def handle(self, name, network, image_url, **options):
+    def handle(
+        self, name: str, network: str | None, image_url: str, **options: Any
+    ) -> None:
         if not name.strip() or len(name) > 200:
             raise CommandError("The name needs 1 to 200 characters.")
         try:
-            made = create_organization(
+            organization = create_organization(
                 name.strip(), image_url=image_url, network_id=network
             )
         except AgencyError as error:
             raise CommandError(error.message) from None
-        shown = {
-            "tenantId": str(made.tenant.public_id),
-            "accessToken": made.access_token,
-            "subscriptionKey": made.subscription_key,
-            "providerKey": made.provider_key,
+        values = {
+            "tenantId": str(organization.tenant.public_id),
+            "accessToken": organization.access_token,
+            "subscriptionKey": organization.subscription_key,
+            "providerKey": organization.provider_key,
         }
         if options["json"]:
-            self.stdout.write(json.dumps(shown))
+            self.stdout.write(json.dumps(values))
         else:
-            for label, value in shown.items():
+            for label, value in values.items():
                 self.stdout.write(f"{label:16} {value}")
             self.stdout.write("Keep the keys now: they cannot be read again.")

@@ -4,8 +4,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 
-from organizations.networks import genesis_at
-from organizations.provisioning import LOCAL, find_network
+from organizations.networks import fetch_genesis
+from organizations.provisioning import LOCAL, require_network
 from tenants.models import Network
 from tests.support.http_endpoints import HEAD, answers, serving
 from tests.support.ledger_networks import GENESIS
@@ -42,14 +42,14 @@ def test_a_network_is_added_by_a_file(adds):
 def test_a_network_is_added_by_an_address(adds, settings, monkeypatch):
     settings.OUTGOING_ALLOW_LOOPBACK = True
     body = GENESIS.encode()
-    monkeypatch.setattr("organizations.admin.genesis_at", outside_of_transactions)
+    monkeypatch.setattr("organizations.admin.fetch_genesis", outside_of_transactions)
     with serving(answers(HEAD + f"{len(body)}\r\n\r\n".encode() + body)) as authority:
         assert adds(address=f"http://{authority}/genesis") == ADDED
 
 
 def outside_of_transactions(address):
     assert not connection.in_atomic_block
-    return genesis_at(address)
+    return fetch_genesis(address)
 
 
 WRONG = [
@@ -84,7 +84,7 @@ def test_the_page_says_what_is_wrong(browser, allow):
 
 def test_an_indy_network_changes_and_the_local_one_does_not(browser, allow, adds):
     adds(genesis=GENESIS)
-    find_network(LOCAL)
+    require_network(LOCAL)
     allow("tenants.change_network")
     browser.send(
         f"{NETWORKS}candy/change/", name="CANdy Dev", genesis=GENESIS, id="other"

@@ -77,10 +77,10 @@ def secrets(faber):
         faber.made.subscription_key,
         faber.made.provider_key,
     ]
-    seeds = [key.secret() for key in Key.objects.exclude(seed=None)]
+    seeds = [key.unseal_seed() for key in Key.objects.exclude(seed=None)]
     encoded = [form(seed) for seed in seeds for form in (bytes.hex, base64_of)]
     digests = [bytes(key.digest).hex() for key in faber.tenant.keys.all()]
-    link_secrets = [wallet.secret() for wallet in Wallet.objects.all()]
+    link_secrets = [wallet.unseal_link_secret() for wallet in Wallet.objects.all()]
     texts = [*VALUES.values(), *links, *keys, *encoded, *digests, *link_secrets]
     return [*texts, invited["invitation"], "recipientKeys"]
 

@@ -53,7 +53,9 @@ def definition_of_any_size(schema_id, schema, issuer_id, tag, support_revocation
     }
     proof["xr_cap"] = [[label, response] for label in [*labels, "master_secret"]]
     made = Definition(public, private, proof)
-    return key_pool.relabel(made, schema_id, schema, issuer_id, tag, support_revocation)
+    return key_pool.relabel_key(
+        made, schema_id, schema, issuer_id, tag, support_revocation
+    )
 
 
 @pytest.fixture

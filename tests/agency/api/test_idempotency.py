@@ -385,7 +385,7 @@ def test_keys_are_forgotten_after_a_day_in_steps_and_may_be_used_again(
     )
     IdempotencyKey.objects.update(created_at=past)
     IdempotencyKey.objects.filter(key="old 4").update(created_at=almost)
-    tasks.forget_idempotency_keys()
+    tasks.delete_old_idempotency_keys()
     assert [one.key for one in IdempotencyKey.objects.all()] == ["old 4"]
     assert "Idempotency-Replayed" not in keyed(faber, "/connections", {}, "old 0")
 

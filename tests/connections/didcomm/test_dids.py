@@ -85,7 +85,7 @@ def test_a_did_key_is_a_party_without_an_endpoint():
 )
 def test_a_key_is_read_in_each_of_its_forms(key):
     if "publicKeyJwk" in key:
-        x = base64.urlsafe_b64encode(keys.decode(VERKEY_B)).decode().rstrip("=")
+        x = base64.urlsafe_b64encode(keys.decode_key(VERKEY_B)).decode().rstrip("=")
         key = {"publicKeyJwk": key["publicKeyJwk"] | {"x": x}}
     document = {
         "authentication": [{"id": "#1", "type": "Ed25519VerificationKey2020", **key}]
@@ -225,7 +225,7 @@ def resigned(kid):
     protected["jwk"]["kid"] = kid
     jws["protected"] = encoded(protected)
     payload = signed["data"]["base64"]
-    data = keys.sign(SEED_A, f"{jws['protected']}.{payload}".encode())
+    data = keys.sign_bytes(SEED_A, f"{jws['protected']}.{payload}".encode())
     jws["signature"] = base64.urlsafe_b64encode(data).decode()
     return signed
 

@@ -33,4 +33,4 @@ def test_the_keys_of_the_samples_have_all_their_names():
 def test_values_are_encoded_as_others_encode_them():
     for text, encoded in wire_vectors.VECTORS["anoncreds_encoding"].items():
         if text.startswith("'"):
-            assert anoncreds.encode(text[1:-1]) == encoded
+            assert anoncreds.encode_value(text[1:-1]) == encoded

@@ -18,7 +18,7 @@ from tests.support.outside_exchanges import LINK_SECRET, ledger_object, ledger_s
 from verifications.models import Verification
 from verifications.present_proof import messages as proving
 from wallets import anoncreds
-from wallets.anoncreds import Entry
+from wallets.anoncreds import SubProof
 
 VALUES = {"name": "Ann", "level": "7"}
 POLICY = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
@@ -139,7 +139,7 @@ def shown(pocket, client, shared, credential):
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
     made = anoncreds.create_presentation(
         request,
-        [Entry(credential, {referent: True}, [])],
+        [SubProof(credential, {referent: True}, [])],
         {},
         LINK_SECRET,
         {schema_id: ledger_schema(client, schema_id)},

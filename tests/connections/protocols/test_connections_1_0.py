@@ -63,7 +63,7 @@ CREDO = {
                 "type": "did-communication",
                 "priority": 0,
                 "recipientKeys": [f"{DID}#1"],
-                "routingKeys": [keys.encode(keys.decode(MEDIATOR))],
+                "routingKeys": [keys.encode_key(keys.decode_key(MEDIATOR))],
                 "serviceEndpoint": ENDPOINT,
             }
         ],
@@ -222,7 +222,9 @@ def test_the_time_in_front_is_not_judged(time):
     signed = connections_1_0.sign({}, SEED_B, message.PREFIX)
     signed |= {
         "sig_data": message.encode_bytes(data),
-        "signature": base64.b64encode(keys.sign(SEED_B, data)).decode().rstrip("="),
+        "signature": base64.b64encode(keys.sign_bytes(SEED_B, data))
+        .decode()
+        .rstrip("="),
         "signer": DID_KEY,
     }
     assert connections_1_0.read_signed(signed, VERKEY_B) == {"DID": DID}

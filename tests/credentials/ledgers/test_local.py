@@ -2,11 +2,11 @@
 
 import pytest
 
-from organizations.provisioning import LOCAL, find_network
+from organizations.provisioning import LOCAL, require_network
 from tests.credentials.ledgers.contract import Contract
 
 
 class TestLocal(Contract):
     @pytest.fixture
     def network(self, transactional_db):
-        return find_network(LOCAL)
+        return require_network(LOCAL)

@@ -208,7 +208,7 @@ def test_usage_is_told_by_month(provider):
         newest = Credential.objects.filter(role="issuer").order_by("-pk")[:1]
         Credential.objects.filter(pk__in=newest).update(issued_at=moment)
     provider.account.created_at = datetime(2025, 12, 5, tzinfo=UTC)
-    told = usage.by_month(provider.account, datetime(2026, 2, 3, tzinfo=UTC))
+    told = usage.usage_by_month(provider.account, datetime(2026, 2, 3, tzinfo=UTC))
     assert [(month.start.month, month.credentials) for month in told] == [
         (2, 1),
         (1, 1),
@@ -222,5 +222,5 @@ def test_usage_is_told_by_month(provider):
     [(0, (2026, 1)), (1, (2025, 12)), (13, (2024, 12)), (-1, (2026, 2))],
 )
 def test_months_are_counted_over_the_year(months, expected):
-    start = usage.month_before(datetime(2026, 1, 31, 12, tzinfo=UTC), months)
+    start = usage.start_of_month(datetime(2026, 1, 31, 12, tzinfo=UTC), months)
     assert (start.year, start.month, start.day, start.hour) == (*expected, 1, 0)

@@ -228,7 +228,7 @@ def another_text_in_a_group():
 @forgery("revealed_mismatch", None)
 def another_text_with_its_own_number():
     case = forge(ask(attribute("name")), attribute("name"))
-    forged = {"raw": "Mallory", "encoded": anoncreds.encode("Mallory")}
+    forged = {"raw": "Mallory", "encoded": anoncreds.encode_value("Mallory")}
     requested(case)["revealed_attrs"]["name"] |= forged
     return case
 

@@ -20,10 +20,10 @@ class Command(BaseCommand):
     def handle(self, show: bool, **options: Any) -> None:
         if not show:
             os.nice(19)
-            key_pool.fill(self.stdout.write)
+            key_pool.fill_pool(self.stdout.write)
         for number in sorted(
             set(SpareKey.objects.values_list("attributes", flat=True))
         ):
             count = SpareKey.objects.filter(attributes=number).count()
             self.stdout.write(f"{number} attributes: {count}")
-        self.stdout.write(f"missing: {len(key_pool.wanted())}")
+        self.stdout.write(f"missing: {len(key_pool.missing_keys())}")

@@ -1,0 +1,21 @@
+"""The tables of this app."""
+
+from tenants.models.idempotency import IdempotencyKey
+from tenants.models.keys import ApiKey, DataKey
+from tenants.models.networks import AgreementAcceptance, Network
+from tenants.models.organizations import Asset, Provider, Tenant
+from tenants.models.people import Membership
+from tenants.models.record import Record
+
+__all__ = [
+    "AgreementAcceptance",
+    "ApiKey",
+    "Asset",
+    "DataKey",
+    "IdempotencyKey",
+    "Membership",
+    "Network",
+    "Provider",
+    "Record",
+    "Tenant",
+]

@@ -1,0 +1,146 @@
+"""Keys: those with which organizations call the API, and those that seal their secrets."""
+
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from tenants import tokens, vault
+from tenants.models.organizations import Provider, Tenant
+from tenants.models.record import Record
+
+ROTATION_OVERLAP = timedelta(hours=24)
+
+
+class DataKey(Record):
+    """The key that seals a tenant's secrets, itself sealed by the master key (see vault.py)."""
+
+    tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, null=True)
+    master_key_id = models.CharField(max_length=16)
+    wrapped = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                models.Value(1), condition=Q(tenant=None), name="one_system_data_key"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"data key of {self.tenant_id or 'the system'}"
+
+
+class ApiKey(Record):
+    """An access token, subscription key or provider key: shown once, stored as a digest.
+
+    A key is live while it is neither revoked nor past `expires_at`.
+    """
+
+    class Kind(models.TextChoices):
+        ACCESS_TOKEN = "access_token", "Access token"
+        SUBSCRIPTION_KEY = "subscription_key", "Subscription key"
+        PROVIDER_KEY = "provider_key", "Provider key"
+
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, null=True, related_name="keys"
+    )
+    provider = models.ForeignKey(
+        Provider, on_delete=models.CASCADE, null=True, related_name="keys"
+    )
+    name = models.CharField(max_length=100)
+    digest = models.BinaryField(unique=True)
+    # The sealed key, if the provider API must show it again: of organizations that a
+    # provider account created, where PROVIDER_KEYS_READABLE is set.
+    sealed = models.BinaryField(null=True)
+    # The beginning of the key, by which people recognize it.
+    hint = models.CharField(max_length=16)
+    last_used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "API key"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="provider_key", provider__isnull=False, tenant=None)
+                | (~Q(kind="provider_key") & Q(provider=None, tenant__isnull=False)),
+                name="key_has_one_owner",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} {self.hint}…"
+
+    @classmethod
+    def issue(
+        cls, kind: str, owner: Tenant | Provider, name: str
+    ) -> tuple["ApiKey", str]:
+        """A new key: (row, secret). A provider key belongs to a provider account."""
+        secret = tokens.generate_token(tokens.PREFIXES[kind])
+        row = cls(kind=kind, name=name)
+        row.digest = vault.keyed_digest(secret)
+        row.hint = tokens.hint_of(secret)
+        if isinstance(owner, Provider):
+            row.provider = owner
+        else:
+            row.tenant = owner
+            if owner.made_by_provider and settings.PROVIDER_KEYS_READABLE:
+                vault.seal(row, "sealed", secret)
+        row.save(force_insert=True)
+        return row, secret
+
+    @classmethod
+    def live(cls) -> "models.QuerySet[ApiKey]":
+        not_expired = Q(expires_at=None) | Q(expires_at__gt=timezone.now())
+        return cls.objects.filter(not_expired, revoked_at=None)
+
+    @classmethod
+    def find_live(cls, kind: str, secret: str) -> "ApiKey | None":
+        return cls.find_live_by_kind({kind: secret}).get(kind)
+
+    @classmethod
+    def find_live_by_kind(cls, secrets: dict[str, str]) -> dict[str, "ApiKey"]:
+        """The live keys of these secrets, by kind, in one query.
+
+        secrets: by kind. If one is malformed, none is looked up.
+        """
+        for kind, secret in secrets.items():
+            if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
+                return {}
+        digests = [vault.keyed_digest(secret) for secret in secrets.values()]
+        keys = cls.live().select_related("tenant__network", "provider")
+        return {key.kind: key for key in keys.filter(digest__in=digests)}
+
+    @property
+    def is_live(self) -> bool:
+        if self.revoked_at:
+            return False
+        return not self.expires_at or self.expires_at > timezone.now()
+
+    @property
+    def owner(self) -> Tenant | Provider:
+        owner = self.tenant or self.provider
+        assert owner  # by the constraint
+        return owner
+
+    def record_use(self) -> None:
+        """Store the time of this use, at most once a minute."""
+        now = timezone.now()
+        if not self.last_used_at or now - self.last_used_at > timedelta(minutes=1):
+            ApiKey.objects.filter(pk=self.pk).update(last_used_at=now)
+
+    def revoke(self) -> None:
+        now = timezone.now()
+        live = ApiKey.objects.filter(pk=self.pk, revoked_at=None)
+        live.update(revoked_at=now, updated_at=now)
+
+    def rotate(self, overlap: timedelta = ROTATION_OVERLAP) -> tuple["ApiKey", str]:
+        """A successor: (row, secret). This key stays live for `overlap`, or less if it
+        expires earlier."""
+        end = timezone.now() + overlap
+        keys = ApiKey.live().filter(pk=self.pk)
+        keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)
+        return ApiKey.issue(self.kind, self.owner, self.name)

@@ -1,0 +1,78 @@
+"""Networks on which organizations publish, and who accepted their agreements."""
+
+from django.db import models
+from django.db.models import Q
+
+from tenants.models.record import Record
+
+
+class Network(models.Model):
+    """A ledger on which DIDs, schemas and definitions are published."""
+
+    tenant_id = None  # sealed under the system's data key
+
+    class Kind(models.TextChoices):
+        LOCAL = "local"
+        INDY = "indy"
+
+    id = models.SlugField(primary_key=True)
+    name = models.CharField(max_length=100)
+    kind = models.CharField(max_length=16, choices=Kind.choices)
+    # Counts the writes to the local network.
+    sequence = models.BigIntegerField(default=0)
+    # Of an Indy network: the transaction of a validator on each line.
+    genesis = models.TextField(blank=True)
+    # The agency's own DID there, by which it registers and endorses its organizations, and
+    # its sealed seed; both or neither.
+    endorser_did = models.CharField(max_length=22, blank=True)
+    endorser_seed = models.BinaryField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(kind="indy") & ~Q(genesis="")
+                | Q(kind="local", genesis="", endorser_did=""),
+                name="indy_networks_have_a_genesis",
+            ),
+            models.CheckConstraint(
+                condition=Q(endorser_did="", endorser_seed=None)
+                | ~Q(endorser_did="") & Q(endorser_seed__isnull=False),
+                name="endorser_is_whole",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    def next_sequence(self) -> int:
+        """The number of the next write. The row is locked until the transaction ends."""
+        Network.objects.filter(pk=self.pk).update(sequence=models.F("sequence") + 1)
+        self.refresh_from_db(fields=["sequence"])
+        return self.sequence
+
+
+class AgreementAcceptance(Record):
+    """Who last accepted a transaction author agreement of a network.
+
+    An organization accepts it for what it writes. Without one, it is the agency, for what
+    its endorser writes.
+    """
+
+    network = models.ForeignKey(Network, on_delete=models.CASCADE)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, null=True)
+    version = models.CharField(max_length=256)
+    digest = models.CharField(max_length=64)
+    mechanism = models.CharField(max_length=256)
+    accepted_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["network", "tenant"],
+                nulls_distinct=False,
+                name="one_acceptance_each",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tenant or 'the agency'}: {self.version} on {self.network}"

@@ -1,0 +1,76 @@
+"""Organizations (tenants), and the provider accounts that created them."""
+
+from django.conf import settings
+from django.db import models
+from uuid_utils.compat import uuid7
+
+from tenants.models.networks import Network
+from tenants.models.record import Record
+
+
+class Provider(Record):
+    """An account that creates organizations over the API and reaches only those."""
+
+    name = models.CharField(max_length=200)
+    # Whether its organizations have limits, see quotas.py.
+    has_quotas = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="Whether the account and its organizations have the limits of QUOTA_….",
+    )
+    # Who created the account in the studio, if it was created there.
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+    )
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Tenant(Record):
+    """An organization."""
+
+    class Endorser(models.TextChoices):
+        SHARED = "Shared"
+        DEDICATED = "Dedicated"
+        DELEGATED = "Delegated"
+
+    # Its id in the API, which a provider account may choose.
+    public_id = models.UUIDField(unique=True, default=uuid7, editable=False)
+    name = models.CharField(max_length=200)
+    image_url = models.URLField(max_length=2000, blank=True)
+    network = models.ForeignKey(Network, on_delete=models.PROTECT)
+    provider = models.ForeignKey(
+        Provider, on_delete=models.PROTECT, related_name="tenants"
+    )
+    # Whether a provider account created it over the API, and so reaches it.
+    made_by_provider = models.BooleanField(default=False)
+    region = models.CharField(max_length=100, blank=True)
+    endorser = models.CharField(
+        max_length=9, choices=Endorser.choices, default=Endorser.SHARED
+    )
+    # QR codes of its invitations contain the short link, not the invitation itself.
+    short_qr_codes = models.BooleanField(default=False, db_default=False)
+    people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Asset(Record):
+    """A picture that is served publicly, under a random name."""
+
+    LIMIT = 1000
+
+    provider = models.ForeignKey(
+        Provider, on_delete=models.CASCADE, related_name="assets"
+    )
+    name = models.CharField(max_length=40, unique=True)
+    size = models.PositiveIntegerField()
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def address(self) -> str:
+        return f"{settings.PUBLIC_URL}/assets/{self.name}"

@@ -1,0 +1,68 @@
+"""AnonCreds with CL signatures: the only package that imports the `anoncreds` library.
+
+All objects that go in or out are plain JSON: a dict for each, `str` for link secrets,
+nonces and ids. What the library refuses is raised as an `AgencyError` without the
+library's own text, because that text may quote attribute values.
+
+Nothing here imports Django, so that `verifications/proofs` can be used without it.
+"""
+
+from wallets.anoncreds.encoding import (
+    INT32,
+    common_view,
+    encode_value,
+    is_encoding_of,
+    parse_integer,
+)
+from wallets.anoncreds.holding import (
+    create_link_secret,
+    create_request,
+    process_credential,
+)
+from wallets.anoncreds.issuing import (
+    Definition,
+    create_credential,
+    create_definition,
+    create_offer,
+)
+from wallets.anoncreds.proving import (
+    SubProof,
+    create_presentation,
+    create_revocation_state,
+    generate_nonce,
+    verify_presentation,
+)
+from wallets.anoncreds.revocation import (
+    RevocationRegistry,
+    RevocationSlot,
+    create_registry,
+    create_status_list,
+    revocation_index,
+    update_status_list,
+)
+
+__all__ = [
+    "INT32",
+    "Definition",
+    "RevocationRegistry",
+    "RevocationSlot",
+    "SubProof",
+    "create_credential",
+    "create_definition",
+    "create_link_secret",
+    "create_offer",
+    "create_presentation",
+    "create_registry",
+    "create_request",
+    "create_revocation_state",
+    "create_status_list",
+    "encode_value",
+    "generate_nonce",
+    "is_encoding_of",
+    "common_view",
+    "parse_integer",
+    "process_credential",
+    "revocation_index",
+    "update_status_list",
+    "verify_presentation",
+]

@@ -1,0 +1,21 @@
+"""What the library raises, and how it becomes an error of ours."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import anoncreds
+
+from agency.core.errors import AgencyError
+
+# ValueError and TypeError come from the library's Python wrapper.
+REFUSALS = (anoncreds.AnoncredsError, ValueError, TypeError)
+
+
+@contextmanager
+def refused_as(kind: type[AgencyError], code: str, message: str) -> Iterator[None]:
+    """Raise this error for what the library refuses inside the block."""
+    try:
+        yield
+    except REFUSALS:
+        # Without the cause: its text may quote attribute values.
+        raise kind(code, message) from None

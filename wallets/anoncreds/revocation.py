@@ -1,0 +1,151 @@
+"""Revocation registries and their status lists."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import anoncreds
+
+from agency.core.errors import Invalid, Unavailable
+from wallets.anoncreds.refusals import refused_as
+
+
+class RevocationRegistry(NamedTuple):
+    """A revocation registry; only `public` and the tails file may leave the wallet.
+
+    public: {"issuerId", "revocDefType", "credDefId", "tag", "value": {"publicKeys",
+    "maxCredNum", "tailsLocation", "tailsHash"}}. Its tailsLocation is `tails_path` at
+    first: put the URL of the file there before publishing. Nothing is computed from
+    it.
+    """
+
+    public: dict
+    private: dict
+    tails_path: str
+
+
+class RevocationSlot(NamedTuple):
+    """An index in a registry, for one credential.
+
+    index: one of 1 to maxCredNum - 1, used only once. status_list: any list of the
+    registry on which the index is not revoked; it names the registry.
+    """
+
+    registry_public: dict
+    registry_private: dict
+    status_list: dict
+    index: int  # type: ignore[assignment]  # hides tuple.index()
+
+
+def create_registry(
+    definition_id: str,
+    definition_public: dict,
+    issuer_id: str,
+    tag: str,
+    size: int,
+    tails_directory: str,
+) -> RevocationRegistry:
+    """A new registry for size - 1 credentials, with its tails file in that directory.
+
+    The file is named by its hash (base58 of SHA-256), has (2 * size + 1) * 128 + 2
+    bytes and takes about 1.2 ms for each index. Raises Invalid("invalid_registry") if
+    the definition does not support revocation or the size is below 2,
+    Unavailable("tails_unavailable") if the file cannot be written.
+    """
+    if size < 2 or not definition_public["value"].get("revocation"):
+        message = "The definition cannot have such a registry."
+        raise Invalid("invalid_registry", message)
+    message = "The tails file cannot be written."
+    with refused_as(Unavailable, "tails_unavailable", message):
+        public, private = anoncreds.RevocationRegistryDefinition.create(
+            definition_id,
+            anoncreds.CredentialDefinition.load(definition_public),
+            issuer_id,
+            tag,
+            "CL_ACCUM",
+            size,
+            tails_dir_path=tails_directory,
+        )
+        return RevocationRegistry(
+            public=public.to_dict(),
+            private=private.to_dict(),
+            tails_path=public.tails_location,
+        )
+
+
+def create_status_list(
+    definition_public: dict,
+    registry_id: str,
+    registry_public: dict,
+    registry_private: dict,
+    issuer_id: str,
+    timestamp: int,
+) -> dict:
+    """The first list of a registry, nothing revoked; timestamp in unix seconds.
+
+    {"revRegDefId", "issuerId", "revocationList": [0 or 1, …], "currentAccumulator",
+    "timestamp"}. Raises Invalid("invalid_status_list").
+    """
+    message = "The registry cannot have a list."
+    with refused_as(Invalid, "invalid_status_list", message):
+        status_list = anoncreds.RevocationStatusList.create(
+            anoncreds.CredentialDefinition.load(definition_public),
+            registry_id,
+            anoncreds.RevocationRegistryDefinition.load(registry_public),
+            anoncreds.RevocationRegistryDefinitionPrivate.load(registry_private),
+            issuer_id,
+            timestamp=timestamp,
+        )
+        return status_list.to_dict()
+
+
+def update_status_list(
+    definition_public: dict,
+    registry_public: dict,
+    registry_private: dict,
+    status_list: dict,
+    revoked: Sequence[int],
+    timestamp: int,
+) -> dict:
+    """The next list, with these indices revoked too, or the same one at a later time.
+
+    Raises Invalid with the code "unknown_index", "already_revoked" (also for an index
+    that is given twice) or "timestamp_not_later": the library checks none of these.
+    """
+    if timestamp <= status_list["timestamp"]:
+        message = "A registry's list must be later than the one before."
+        raise Invalid("timestamp_not_later", message)
+    for index in revoked:
+        require_free_index(status_list, index)
+    if len(set(revoked)) < len(revoked):
+        raise Invalid("already_revoked", "An index is given twice.")
+    message = "The list does not fit the registry."
+    with refused_as(Invalid, "invalid_status_list", message):
+        loaded = anoncreds.RevocationStatusList.load(status_list)
+        updated = loaded.update(
+            anoncreds.CredentialDefinition.load(definition_public),
+            anoncreds.RevocationRegistryDefinition.load(registry_public),
+            anoncreds.RevocationRegistryDefinitionPrivate.load(registry_private),
+            None,
+            revoked,
+            timestamp,
+        )
+        return updated.to_dict()
+
+
+def revocation_index(credential: dict) -> int | None:
+    """The credential's index in its registry, as the issuer signed it; None without
+    one.
+    """
+    return (credential["signature"].get("r_credential") or {}).get("i")
+
+
+def require_free_index(status_list: dict, index: int) -> None:
+    """Raises Invalid("unknown_index", "already_revoked").
+
+    The library takes index 0 in updates, ignores unknown ones and issues on revoked
+    ones.
+    """
+    if not 0 < index < len(status_list["revocationList"]):
+        raise Invalid("unknown_index", f"The registry has no index {index}.")
+    if status_list["revocationList"][index]:
+        raise Invalid("already_revoked", f"Index {index} of the registry is revoked.")
