@@ -97,7 +97,7 @@ def publish_revocation(credential: Credential) -> None:
         rows = Credential.objects.filter(pk=credential.pk)
         rows.update(revocation_published_at=timezone.now())
         if credential.connection:
-            notification = messages.revocation(
+            notification = messages.build_revocation(
                 credential.revocation_registry_id,
                 index,
                 credential.wire,

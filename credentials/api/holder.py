@@ -87,7 +87,9 @@ class WalletCredentials(WalletExchangeView):
     def accept_data(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(CredentialDataParameters)["credentialData"]
-        offer = links.resolve_message(given, "credentialData", messages.check_shared)
+        offer = links.resolve_message(
+            given, "credentialData", messages.check_shared_offer
+        )
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
         connectionless.require_first_responder(taken.connection, taken)
         return self.exchange_response(taken.pk)

@@ -223,7 +223,7 @@ class CounterProposalParameters(Parameters, ProposalPart):
     aliases = {"attributeValues": "credentialValues"}
 
     def validate_credentialValues(self, values):
-        if problem := proposal_messages.problem_of(values):
+        if problem := proposal_messages.find_problem(values):
             raise serializers.ValidationError(problem)
         return values
 

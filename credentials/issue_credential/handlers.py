@@ -195,7 +195,7 @@ def _is_stored(credential: Credential, issued: dict[str, Any]) -> bool:
 
 
 def _send_ack(credential: Credential) -> None:
-    credential._send(messages.ack(credential.thread_id, credential.wire))
+    credential._send(messages.build_ack(credential.thread_id, credential.wire))
 
 
 @handles("issue-credential/1.0/ack")

@@ -1,5 +1,5 @@
-"""issue-credential 1.0 and 2.0 (RFCs 0036, 0453), revocation notification (RFCs 0183,
-0721)."""
+"""The messages of issue-credential 1.0 and 2.0 (RFCs 0036, 0453) and of revocation
+notification (RFCs 0183, 0721): built and read, without the database."""
 
 from typing import Any
 
@@ -10,81 +10,95 @@ from connections.didcomm.message import Message, build, text
 from connections.didcomm.service import read_service
 
 ISSUE_CREDENTIAL = "issue-credential"
+MAX_ATTRIBUTES = 125  # of a credential; the API allows no more either
 ABANDONED = "issuance-abandoned"
 REVOCATION_FORMAT = "indy-anoncreds"  # ACA-Py reads no other, whatever it was issued in
 
 
-def offer(
+def build_offer(
     offer: dict,
     names: list[str],
     values: dict[str, str],
     wire: Wire,
     thread_id: str | None = None,
 ) -> dict:
-    """Without a value a name is previewed as an empty text. thread_id: of what it
-    answers."""
-    message = _build("offer-credential", wire, thread_id, comment="")
-    message["credential_preview"] = preview(
+    """An offer. Attributes without a value are previewed as empty texts.
+
+    offer: as AnonCreds makes it. thread_id: of the proposal that it answers.
+    """
+    message = _build_message("offer-credential", wire, thread_id, comment="")
+    message["credential_preview"] = build_preview(
         {name: values.get(name, "") for name in names}, wire
     )
     return message | enclose(wire, formats.OFFER, offer)
 
 
-def preview(values: dict[str, str], wire: Wire) -> dict:
+def build_preview(values: dict[str, str], wire: Wire) -> dict:
+    """The credential preview of an offer or proposal."""
     kind = wire.prefix + wire.type(ISSUE_CREDENTIAL, "credential-preview")
     attributes = [{"name": name, "value": value} for name, value in values.items()]
     return {"@type": kind, "attributes": attributes}
 
 
-def request(request: dict, thread_id: str, wire: Wire) -> dict:
-    message = _build("request-credential", wire, thread_id, comment="")
+def build_request(request: dict, thread_id: str, wire: Wire) -> dict:
+    message = _build_message("request-credential", wire, thread_id, comment="")
     return message | enclose(wire, formats.REQUEST, request)
 
 
-def issue(credential: dict, thread_id: str, wire: Wire) -> dict:
-    message = _build("issue-credential", wire, thread_id, comment="")
+def build_issue(credential: dict, thread_id: str, wire: Wire) -> dict:
+    message = _build_message("issue-credential", wire, thread_id, comment="")
     return message | enclose(wire, formats.CREDENTIAL, credential)
 
 
-def ack(thread_id: str, wire: Wire) -> dict:
-    return _build("ack", wire, thread_id, status="OK")
+def build_ack(thread_id: str, wire: Wire) -> dict:
+    return _build_message("ack", wire, thread_id, status="OK")
 
 
-def abandon(thread_id: str, wire: Wire) -> dict:
+def build_problem_report(thread_id: str, wire: Wire) -> dict:
     description = {"code": ABANDONED, "en": "The credential is not wanted."}
-    return _build("problem-report", wire, thread_id, description=description)
+    return _build_message("problem-report", wire, thread_id, description=description)
 
 
-def _build(name: str, wire: Wire, thread_id: str | None = None, **members: Any) -> dict:
+def _build_message(
+    name: str, wire: Wire, thread_id: str | None = None, **members: Any
+) -> dict:
     return build(wire.type(ISSUE_CREDENTIAL, name), wire.prefix, thread_id, **members)
 
 
-def revocation(registry_id: str, index: int, wire: Wire) -> dict:
-    """Names the credential by its place, in the version of its issuance."""
+def build_revocation(registry_id: str, index: int, wire: Wire) -> dict:
+    """The notification that a credential is revoked, in the version of its issuance.
+
+    It names the credential by its slot, as ACA-Py does.
+    """
     if wire.version == "1.0":
         thread_id = f"indy::{registry_id}::{index}"
-        return _revoke(wire, thread_id=thread_id, comment="")
-    place = f"{registry_id}::{index}"
-    return _revoke(wire, revocation_format=REVOCATION_FORMAT, credential_id=place)
+        return _build_revoke(wire, thread_id=thread_id, comment="")
+    return _build_revoke(
+        wire,
+        revocation_format=REVOCATION_FORMAT,
+        credential_id=f"{registry_id}::{index}",
+    )
 
 
-def _revoke(wire: Wire, **members: str) -> dict:
+def _build_revoke(wire: Wire, **members: str) -> dict:
     return build(wire.type("revocation_notification", "revoke"), wire.prefix, **members)
 
 
 def read_revocation(message: Message) -> tuple[str, int]:
-    """Registry and index of `[indy::]<registry id>::<index>`, in either version's
-    member."""
+    """Registry id and index of the revoked credential, in either version.
+
+    The member that names it holds `[indy::]<registry id>::<index>`.
+    """
     is_first = message.type.split("/")[1].startswith("1.")
-    place = text(message.body, "thread_id" if is_first else "credential_id")
-    registry_id, _, index = place.removeprefix("indy::").rpartition("::")
+    named = text(message.body, "thread_id" if is_first else "credential_id")
+    registry_id, _, index = named.removeprefix("indy::").rpartition("::")
     if not registry_id or not index.isdecimal() or len(index) > 9:
         raise PeerError("message_parse_failure", "the notification names no credential")
     return registry_id, int(index)
 
 
-def check_shared(message: Message) -> None:
-    """PeerError unless this is an offer that can be taken without a connection."""
+def check_shared_offer(message: Message) -> None:
+    """PeerError unless this is an offer that can be accepted without a connection."""
     protocol, _, name = message.family.split("/")
     if (protocol, name) != (ISSUE_CREDENTIAL, "offer-credential"):
         raise PeerError("bad_offer", f"{message.type} is not a credential offer")
@@ -94,13 +108,14 @@ def check_shared(message: Message) -> None:
 
 
 def read_preview(message: Message) -> dict[str, str]:
-    """The previewed values of an offer by name."""
-    return previewed(message.body.get("credential_preview"))
+    """The values of an offer's preview, by attribute name."""
+    return read_attributes(message.body.get("credential_preview"))
 
 
-def previewed(preview: Any) -> dict[str, str]:
+def read_attributes(preview: Any) -> dict[str, str]:
+    """`{name: value}` of a credential preview. PeerError if it cannot be read."""
     attributes = preview.get("attributes") if isinstance(preview, dict) else None
-    if not isinstance(attributes, list) or not 1 <= len(attributes) <= 125:
+    if not isinstance(attributes, list) or not 1 <= len(attributes) <= MAX_ATTRIBUTES:
         raise PeerError("bad_preview", "the preview has no attributes")
     values = {}
     for attribute in attributes:

@@ -33,7 +33,7 @@ def propose(connection: Connection, proposed: Proposal) -> Credential:
     """Holder: say what it would like to be issued. proposed: see proposal_messages."""
     connection.require_connected()
     wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
-    message = proposal_messages.message(proposed, wire)
+    message = proposal_messages.build_proposal(proposed, wire)
     credential = create_proposed(
         connection,
         Role.HOLDER,
@@ -53,21 +53,23 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
         "definitionId": credential.definition_id,
         "schemaId": credential.schema_id,
     }
-    names_definition = proposal_messages.WORDS.keys() & changes
+    names_definition = proposal_messages.FILTER_MEMBERS.keys() & changes
     proposed: Proposal = {} if names_definition else dict(offered)
     proposed["credentialValues"] = credential.unsealed_values()
     proposed |= changes
     proposed = {name: value for name, value in proposed.items() if value}
     _check_counter_proposal(credential, proposed)
     _move_to_proposed(credential, [State.OFFERED], proposed)
-    message = proposal_messages.message(proposed, credential.wire, credential.thread_id)
+    message = proposal_messages.build_proposal(
+        proposed, credential.wire, credential.thread_id
+    )
     credential._send(message)
 
 
 def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
     """400 for values that are too large, 409 for a proposal that is answered
     already."""
-    problem = proposal_messages.problem_of(proposed.get("credentialValues", {}))
+    problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
     # The issuer would take it for a replay of the first proposal.
@@ -90,7 +92,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
         raise PeerError(
             messages.ABANDONED, "a connectionless exchange takes no proposals"
         )
-    proposed = proposal_messages.read(message)
+    proposed = proposal_messages.read_proposal(message)
     thread_id = message.thread_id
     credential = Credential._in_thread(connection, Role.ISSUER, thread_id)
     if credential is None and thread_id != message.id:
@@ -177,7 +179,7 @@ def find_answered_elsewhere(
     if not candidates or connection.is_hosted:
         return None
     for credential in candidates:
-        if proposal_messages.fits(credential.unsealed_proposal() or {}, offer):
+        if proposal_messages.matches_offer(credential.unsealed_proposal() or {}, offer):
             return credential
     return None
 
@@ -218,7 +220,7 @@ def offer_proposed(
         offer_body=vault.sealed(credential, "offer_body", offer),
         values=vault.sealed(credential, "values", values),
     )
-    message = messages.offer(
+    message = messages.build_offer(
         offer, attribute_names, values or {}, credential.wire, credential.thread_id
     )
     credential._send(message)
@@ -231,10 +233,10 @@ def find_proposed_definition(credential: Credential) -> CredentialDefinition:
     If the proposal names none, it is the definition that was offered before.
     """
     named = credential.unsealed_proposal() or {}
-    if not proposal_messages.WORDS.keys() & named.keys():
+    if not proposal_messages.FILTER_MEMBERS.keys() & named.keys():
         named = {"definitionId": credential.definition_id}
     fitting = []
-    if any(named.get(name) for name in proposal_messages.WORDS):
+    if any(named.get(name) for name in proposal_messages.FILTER_MEMBERS):
         fitting = list(_fitting_definitions(credential.tenant, named)[:2])
     if len(fitting) != 1:
         count = "more than one" if fitting else "none"

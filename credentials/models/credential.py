@@ -208,7 +208,7 @@ class Credential(Exchange):
         attribute_names = definition.schema.attribute_names
         offer = definition.create_offer()
         wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
-        message = messages.offer(offer, attribute_names, values or {}, wire)
+        message = messages.build_offer(offer, attribute_names, values or {}, wire)
         credential = cls(
             tenant_id=connection.tenant_id,
             wallet_id=connection.wallet_id,
@@ -267,7 +267,7 @@ class Credential(Exchange):
             self.connection.my_key.did,  # type: ignore[union-attr]
         )
         self._save_sealed(request_body=request, request_metadata=metadata)
-        self._send(messages.request(request, self.thread_id, self.wire))
+        self._send(messages.build_request(request, self.thread_id, self.wire))
 
     @network_reads.atomic_with_reads
     def issue(
@@ -298,7 +298,7 @@ class Credential(Exchange):
             revocation_index=slot.index if slot else None,
         )
         self._save_sealed(values=values)
-        self._send(messages.issue(credential, self.thread_id, self.wire))
+        self._send(messages.build_issue(credential, self.thread_id, self.wire))
 
     def _values_to_issue(self, values: Values | None) -> Values:
         """The given values or those of the offer. 400 or 409 if the holder cannot get
@@ -325,7 +325,8 @@ class Credential(Exchange):
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             outbox.enqueue_if_possible(
-                self.connection, messages.abandon(self.thread_id, self.wire)
+                self.connection,
+                messages.build_problem_report(self.thread_id, self.wire),
             )
 
     def receive_problem(self, code: str) -> None:

@@ -169,7 +169,7 @@ def test_a_place_is_burnt_when_the_issue_fails(faber, badge, monkeypatch):
     path = f"/credentials/{offered['credentialId']}"
     with monkeypatch.context() as broken:
         broken.setattr(
-            "credentials.issue_credential.messages.issue", lambda *args: 1 / 0
+            "credentials.issue_credential.messages.build_issue", lambda *args: 1 / 0
         )
         assert faber.send("put", path).status_code == 500
     assert faber.get(path)["state"] == "Requested"
@@ -214,7 +214,7 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
     alice = faber.hosts()
     alice.receives(faber, badge, VALUES)
     held = Credential.objects.select_related("connection").get(role="holder")
-    notification = messages.revocation(
+    notification = messages.build_revocation(
         held.revocation_registry_id, held.revocation_index, held.wire
     )
     handlers.receive_revocation(held.connection, message.read(notification))

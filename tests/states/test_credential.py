@@ -27,23 +27,29 @@ def walk(faber, monkeypatch):
 
 def receive_request(row):
     """A request that came with a good key, but at the wrong time."""
-    body = messages.request({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
+    body = messages.build_request(
+        {"cred_def_id": row.definition_id}, row.thread_id, row.wire
+    )
     handlers.receive_request(row, walks.received(body))
 
 
 def receive_proposal(row):
-    body = proposal_messages.message({"comment": "Later"}, row.wire, row.thread_id)
+    body = proposal_messages.build_proposal(
+        {"comment": "Later"}, row.wire, row.thread_id
+    )
     proposals.receive_proposal(row.connection, walks.received(body))
 
 
 def receive_offer(row):
     offer = {"schema_id": row.schema_id, "cred_def_id": row.definition_id, "nonce": "1"}
-    body = messages.offer(offer, ["name"], {}, row.wire, row.thread_id)
+    body = messages.build_offer(offer, ["name"], {}, row.wire, row.thread_id)
     handlers.receive_offer(row.connection, walks.received(body))
 
 
 def receive_credential(row):
-    body = messages.issue({"cred_def_id": row.definition_id}, row.thread_id, row.wire)
+    body = messages.build_issue(
+        {"cred_def_id": row.definition_id}, row.thread_id, row.wire
+    )
     handlers.receive_credential(row, walks.received(body))
 
 

@@ -104,7 +104,7 @@ def test_an_automatic_issue_that_breaks_is_made_up_for(
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
         broken.setattr(
-            "credentials.issue_credential.messages.issue",
+            "credentials.issue_credential.messages.build_issue",
             fails_with(RuntimeError("broken")),
         )
         alice.accepts_offer()

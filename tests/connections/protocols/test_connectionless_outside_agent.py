@@ -61,7 +61,10 @@ def request_for(pocket, client, shared):
     request, metadata = anoncreds.create_request(
         offer, definition, LINK_SECRET, pocket.party.did
     )
-    return issuing.request(request, shared.thread_id, wire), (metadata, definition)
+    return issuing.build_request(request, shared.thread_id, wire), (
+        metadata,
+        definition,
+    )
 
 
 def held(pocket, keys):
@@ -173,7 +176,7 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     acme, definition, phone, version, is_anonymous
 ):
     offer, wire = definition.create_offer(), formats.Wire(phone.prefix, version)
-    body = issuing.offer(offer, ["name", "level"], VALUES, wire)
+    body = issuing.build_offer(offer, ["name", "level"], VALUES, wire)
     alice = acme.hosts("Alice")
 
     def issue(data):
@@ -183,7 +186,7 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
             request = enclosed(asked, formats.REQUEST)
             issued = definition.sign_credential(offer, request, VALUES)
             back = service.read_service(asked).verkey
-            answer = issuing.issue(issued, asked.thread_id, wire)
+            answer = issuing.build_issue(issued, asked.thread_id, wire)
             phone.answers = phone.pack(answer, back, is_anonymous)
             connection.close()  # that of the server's thread
 

@@ -34,7 +34,7 @@ PROPOSE = ISSUE + "propose-credential"
 
 def proposes(phone, thread=None, version="1.0", form=HLINDY, **proposed):
     wire = Wire(phone.prefix, version, form)
-    return phone.says(proposal_messages.message(proposed, wire, thread))
+    return phone.says(proposal_messages.build_proposal(proposed, wire, thread))
 
 
 def seen(faber):
@@ -110,7 +110,9 @@ def test_the_offer_before_a_proposal_is_not_taken_any_more(
     thread = phone.newest(ISSUE + "offer-credential").thread_id
     proposes(phone, thread, credentialValues=OTHER)
     before = rows()
-    asked = messages.request({"cred_def_id": definition}, thread, Wire(phone.prefix))
+    asked = messages.build_request(
+        {"cred_def_id": definition}, thread, Wire(phone.prefix)
+    )
     phone.says(asked)
     assert phone.inbox[-1].is_problem_report and rows() == before
 
@@ -215,7 +217,9 @@ def test_who_proposed_does_not_offer_in_the_same_thread(faber, phone, definition
     sent = proposes(phone, definitionId=definition)
     before = rows()
     offer = {"schema_id": "s", "cred_def_id": definition}
-    phone.says(messages.offer(offer, ["name"], {}, Wire(phone.prefix), sent["@id"]))
+    phone.says(
+        messages.build_offer(offer, ["name"], {}, Wire(phone.prefix), sent["@id"])
+    )
     assert phone.inbox[-1].is_problem_report and rows() == before
 
 
@@ -229,7 +233,7 @@ def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
 
 def test_an_invitation_takes_no_proposal(faber, phone):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    body = proposal_messages.message({"comment": "Please"}, Wire(phone.prefix))
+    body = proposal_messages.build_proposal({"comment": "Please"}, Wire(phone.prefix))
     phone.says(body, to=row.invitation["recipientKeys"][0])
     row.refresh_from_db()
     assert (row.state, rows(), phone.inbox) == ("Invited", [], [])
@@ -242,7 +246,9 @@ def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
     phone.their_key, before = connection.my_key.verkey, rows()
     thread = Credential.objects.get().thread_id
     wire = Wire(phone.prefix)
-    phone.says(proposal_messages.message({"credentialValues": OTHER}, wire, thread))
+    phone.says(
+        proposal_messages.build_proposal({"credentialValues": OTHER}, wire, thread)
+    )
     assert rows() == before
     connection.refresh_from_db()
     assert connection.state == "Invited", "and who proposed has not taken the offer"
@@ -274,7 +280,7 @@ def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
 
 def offers_to(phone, thread, values):
     offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"}
-    body = messages.offer(offer, list(values), values, Wire(phone.prefix), thread)
+    body = messages.build_offer(offer, list(values), values, Wire(phone.prefix), thread)
     phone.offered = phone.says(body)["@id"]
 
 
@@ -286,7 +292,8 @@ def test_a_hosted_wallet_proposes_to_another_agent_and_goes_on(faber, phone):
     queues.worker_catches_up()
     received = phone.newest(PROPOSE)
     assert (
-        proposal_messages.read(received) == body and received.thread_id == received.id
+        proposal_messages.read_proposal(received) == body
+        and received.thread_id == received.id
     )
     offers_to(phone, received.id, OTHER)
     assert alice.get(f"/credentials/{mine}")["values"] == OTHER
@@ -372,7 +379,7 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
 ):
     phone.connects(faber)
     wanted = {"definitionId": definition, "credentialValues": VALUES}
-    phone.post(phone.pack(proposal_messages.message(wanted, Wire(phone.prefix))))
+    phone.post(phone.pack(proposal_messages.build_proposal(wanted, Wire(phone.prefix))))
     if fault == "inside_handling":
         die_and_recover(fault)
     queues.worker_catches_up()
@@ -424,7 +431,8 @@ def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
     Connection.objects.update(their_endpoint="")
     wanted = {"definitionId": definition, "credentialValues": VALUES}
     assert (
-        phone.asks(proposal_messages.message(wanted, Wire(phone.prefix))).content == b""
+        phone.asks(proposal_messages.build_proposal(wanted, Wire(phone.prefix))).content
+        == b""
     )
     faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
     phone.asks(phone.build(trust_ping.PING, response_requested=False))

@@ -393,15 +393,17 @@ WHOLE = {
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("proposed", [WHOLE, {"definitionId": "d"}, {}])
 def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
-    body = proposal_messages.message(proposed, Wire(didcomm.PREFIX, version, form))
-    assert proposal_messages.read(didcomm.read(body)) == proposed
+    body = proposal_messages.build_proposal(
+        proposed, Wire(didcomm.PREFIX, version, form)
+    )
+    assert proposal_messages.read_proposal(didcomm.read(body)) == proposed
 
 
 @pytest.mark.parametrize(
     "form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")]
 )
 def test_each_format_has_its_own_words(form, word):
-    body = proposal_messages.message(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
+    body = proposal_messages.build_proposal(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
     assert didcomm.attached(didcomm.read(body), "filters~attach")[word] == "i"
     assert body["formats"][0]["format"] == FILTER.formats[form]
 
@@ -431,7 +433,7 @@ def attributes(*listed):
 )
 def test_a_proposal_that_cannot_be_read_is_refused(members):
     with pytest.raises(PeerError):
-        proposal_messages.read(didcomm.read(didcomm.build(PROPOSE, **members)))
+        proposal_messages.read_proposal(didcomm.read(didcomm.build(PROPOSE, **members)))
 
 
 @pytest.mark.parametrize(
@@ -441,12 +443,12 @@ def test_neither_is_one_in_2_0(content):
     body = didcomm.build("issue-credential/2.0/propose-credential")
     body |= enclose(Wire(didcomm.PREFIX, "2.0"), FILTER, content)
     with pytest.raises(PeerError):
-        proposal_messages.read(didcomm.read(body))
+        proposal_messages.read_proposal(didcomm.read(body))
 
 
 def test_a_long_comment_is_cut():
     body = didcomm.build(PROPOSE, comment="x" * 5000)
     assert (
-        len(proposal_messages.read(didcomm.read(body))["comment"])
+        len(proposal_messages.read_proposal(didcomm.read(body))["comment"])
         == proposal_messages.MAX_COMMENT
     )
