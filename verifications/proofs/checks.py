@@ -490,7 +490,8 @@ def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
     if time is None:
         return None
     for index, sub_proof in judgement.sub_proofs(item).items():
-        if not _is_revocable(judgement, index):
+        known = judgement.resolved_definitions[index]
+        if known is None or known[0]["value"].get("revocation") is None:
             continue
         identifier = judgement.sent.identifiers[index]
         names_list = (
@@ -686,11 +687,6 @@ def _presentation_for_library(sent: Presentation) -> dict:
         )
     ]
     return sent.body | {"identifiers": identifiers}
-
-
-def _is_revocable(judgement: Judgement, index: int) -> bool:
-    known = judgement.resolved_definitions[index]
-    return known is not None and known[0]["value"].get("revocation") is not None
 
 
 def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
