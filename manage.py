@@ -10,7 +10,7 @@ from django.db import OperationalError
 from psycopg.errors import LockNotAvailable
 
 from agency.core.database.base import is_outage
-from agency.devtools.var import remembered_environment
+from agency.devtools.var import read_run_environment
 
 SERVICES = {
     "deliver",
@@ -22,7 +22,7 @@ SERVICES = {
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
     if "DATABASE_URL" not in os.environ and "DATABASE_URL_FILE" not in os.environ:
-        os.environ.update(remembered_environment())
+        os.environ.update(read_run_environment())
     if not SERVICES & set(sys.argv[1:2]):
         os.environ.setdefault("ONE_OFF_COMMAND", "1")
     try:

@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m agency")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listen.add_arguments(
-        commands.add_parser("listen", help=listen.HELP, description=listen.LONG)
+        commands.add_parser("listen", help=listen.HELP, description=listen.DESCRIPTION)
     )
     given = parser.parse_args(arguments)
     return given.run(given)

@@ -9,7 +9,7 @@ figures.
 import os
 import sys
 
-from agency.devtools.embedded import throw_away
+from agency.devtools.embedded import temporary_servers
 from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
@@ -22,7 +22,7 @@ def main(names):
     unknown = set(names) - set(BENCHES)
     if unknown:
         sys.exit(f"Choose from {', '.join(BENCHES)}.")
-    with throw_away() as environment:
+    with temporary_servers() as environment:
         quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
         quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
         os.environ |= (

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from agency.devtools.supervisor import Supervisor, commands
+from agency.devtools.supervisor import Supervisor, read_procfile
 from agency.ops.healthcheck import probe_health
 
 
@@ -30,7 +30,7 @@ def running(*names, **environment):
     } | environment
     try:
         for name in names:
-            product.start(name, commands()[name])
+            product.start(name, read_procfile()[name])
         wait_for(lambda: probe_health(port, url), product)
         yield url
     finally:
@@ -40,7 +40,7 @@ def running(*names, **environment):
 def wait_for(condition, product, seconds=60):
     end = time.monotonic() + seconds
     while not condition():
-        product.check()
+        product.raise_if_ended()
         if time.monotonic() > end:
             raise RuntimeError("the product did not start")
         time.sleep(0.1)

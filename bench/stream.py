@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from django.db import connection
 
-from agency.devtools.supervisor import commands
+from agency.devtools.supervisor import read_procfile
 from agency.ops.healthcheck import probe_health
 from bench.product import free_port
 from connections.protocols import handshakes
@@ -49,7 +49,7 @@ def serving():
     port = free_port()
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     environment = os.environ | CAPS | {"STREAM_PORT": str(port), "PATH": path}
-    command = ["/bin/sh", "-c", f"exec {commands()['stream']}"]
+    command = ["/bin/sh", "-c", f"exec {read_procfile()['stream']}"]
     stream = subprocess.Popen(command, env=environment)
     try:
         while not probe_health(port, f"http://127.0.0.1:{port}"):

@@ -1,8 +1,8 @@
-"""What the demo makes for the examples in /docs (agency/api/openapi/examples.py).
+"""The objects that the demo creates for the examples in /docs (agency/api/openapi/examples.py).
 
-The objects come from the API, as everything of the demo; only the id of the revocation registry,
-which no operation shows, is read from the database. Those of one kind are interchangeable, so a
-wallet's are read in one call.
+They are created through the API. Only the id of the revocation registry, which no operation
+returns, is read from the database. Objects of one kind are interchangeable, so those of a
+wallet are read in one call.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -15,7 +15,7 @@ Ids = dict[str, str]
 
 
 class Api(Protocol):
-    """The calls that are made: each raises unless the answer is 200."""
+    """The calls used here. Each raises unless the status is 200."""
 
     def get(self, path: str) -> Any: ...
     def post(self, path: str, body: Any = None) -> Any: ...
@@ -24,7 +24,7 @@ class Api(Protocol):
 
 
 class Story(NamedTuple):
-    """What the demo's story has made. `policy` is the body of the policy `policy_id`."""
+    """What the demo has created. policy: the body of the policy `policy_id`."""
 
     wallet_id: str
     connection_id: str
@@ -39,8 +39,8 @@ class Story(NamedTuple):
         return f"/custodian/v1/api/{quote(self.wallet_id)}"
 
 
-def make(api: Api, provider: Api, story: Story) -> Ids:
-    """The ids and links of an object for each example, by those in the examples."""
+def make_examples(api: Api, provider: Api, story: Story) -> Ids:
+    """The id or link of an object for each example, by that in the example."""
     return (
         read_story(api, story)
         | make_connections(api, story)
@@ -54,7 +54,7 @@ def make(api: Api, provider: Api, story: Story) -> Ids:
 
 
 def read_story(api: Api, story: Story) -> Ids:
-    """Reads what the story left, so it comes before everything that makes more of the kind."""
+    """The objects of the demo. Call it before more objects of these kinds are created."""
     api.post(
         "/messages", {"connectionId": story.connection_id, "text": "Congratulations!"}
     )
@@ -98,10 +98,8 @@ def make_connections(api: Api, story: Story) -> Ids:
         )
         return accepted["connectionId"]
 
-    to_end, to_leave = (
-        invite("Alice, to be ended"),
-        invite("Alice, to be deleted by her"),
-    )
+    to_end = invite("Alice, to be ended")
+    to_leave = invite("Alice, to be deleted by her")
     accept(to_end)
     return {
         examples.INVITATION_LINK: invite("Anybody", multiParty=True)["invitationUrl"],
@@ -148,14 +146,14 @@ def make_credentials(api: Api, story: Story) -> Ids:
 
 
 def make_policies(api: Api, story: Story) -> Ids:
-    def keep(name: str) -> str:
+    def create_policy(name: str) -> str:
         return api.post("/verificationPolicies", story.policy | {"name": name})[
             "policyId"
         ]
 
     return {
-        examples.POLICY_TO_DELETE: keep("To be deleted"),
-        examples.POLICY_TO_DELETE_AS_DEFINITION: keep(
+        examples.POLICY_TO_DELETE: create_policy("To be deleted"),
+        examples.POLICY_TO_DELETE_AS_DEFINITION: create_policy(
             "To be deleted by its old address"
         ),
     }
@@ -168,15 +166,14 @@ def make_verifications(api: Api, story: Story) -> Ids:
     }
     connection = f"connections/{quote(story.connection_id)}"
 
-    def ask() -> str:
+    def request_proof() -> str:
         return api.put(f"{policy}/{connection}")["verificationId"]
 
-    to_delete, *_ = [ask() for _ in range(4)]
+    to_delete, *_ = [request_proof() for _ in range(4)]
     api.post(f"/verifications/policy/{connection}", one_item)
     rows = api.get(f"{story.wallet}/verifications?state=Requested")  # newest first
-    *four, _ = [
-        row["verificationId"] for row in rows
-    ]  # the last one is that of `to_delete`
+    # The last one is that of `to_delete`.
+    *four, _ = [row["verificationId"] for row in rows]
     to_choose, to_answer, to_decline, to_be_deleted = four
     for_a_choice = api.post("/verifications/policy", one_item)
     return {
@@ -191,7 +188,7 @@ def make_verifications(api: Api, story: Story) -> Ids:
 
 
 def make_webhooks(api: Api) -> Ids:
-    """Nobody is at this address: the webhook that stays enabled is told of disabled ones only."""
+    """This address does not exist. The webhook that stays enabled gets few events only."""
 
     def register_webhook(**options: Any) -> str:
         body = {"url": "https://office.example/agency-events"} | options
@@ -201,7 +198,8 @@ def make_webhooks(api: Api) -> Ids:
         body = {"messageType": "verification"}
         return api.post(f"/webhooks/{webhook}/example", body)["deliveryId"]
 
-    first, to_delete = register_webhook(), register_webhook()
+    first = register_webhook()
+    to_delete = register_webhook()
     enabled = register_webhook(messageTypes=["webhook_disabled"])
     ids = {
         examples.WEBHOOK: first,
@@ -216,23 +214,25 @@ def make_webhooks(api: Api) -> Ids:
 
 
 def make_organizations(api: Api, provider: Api) -> Ids:
-    def make_one(name: str) -> str:
+    def create_tenant(name: str) -> str:
         return provider.post("/provider/v1/tenants", {"name": name})["tenantId"]
 
     return {
         examples.TENANT: api.get("/tenants")[0]["tenantId"],
-        examples.TENANT_OF_PROVIDER: make_one("Faber Evening School"),
-        examples.TENANT_OF_PROVIDER_TO_DELETE: make_one(
+        examples.TENANT_OF_PROVIDER: create_tenant("Faber Evening School"),
+        examples.TENANT_OF_PROVIDER_TO_DELETE: create_tenant(
             "Faber Night School, to be deleted"
         ),
     }
 
 
 def make_wallets(api: Api) -> Ids:
-    def host(name: str) -> str:
+    def create_wallet(name: str) -> str:
         return api.post("/custodian/v1/api/wallets", {"ownerName": name})["walletId"]
 
     return {
-        examples.WALLET_TO_DELETE: host("Rex, to be deleted"),
-        examples.WALLET_TO_DELETE_BY_QUERY: host("Rex, to be deleted by query"),
+        examples.WALLET_TO_DELETE: create_wallet("Rex, to be deleted"),
+        examples.WALLET_TO_DELETE_BY_QUERY: create_wallet(
+            "Rex, to be deleted by query"
+        ),
     }

@@ -1,4 +1,4 @@
-"""Runs the commands of the Procfile together: labelled output, one end for all. No Django here."""
+"""Runs the commands of the Procfile together, with labelled output. No Django here."""
 
 import contextlib
 import io
@@ -15,27 +15,27 @@ import psutil
 MARK = "AGENCY_LAUNCHER"
 
 
-class Ended(Exception):
-    """A command that should run for ever has ended; the argument is its name and exit code."""
+class ProcessEnded(Exception):
+    """A service has ended. The message has its name and exit code."""
 
 
-def say(line: str, end: str = "\n", file: TextIO | None = None) -> None:
-    """Prints a line; a terminal that is gone stops nothing."""
+def print_line(line: str, end: str = "\n", file: TextIO | None = None) -> None:
+    """Print a line. A closed terminal is no error."""
     with contextlib.suppress(OSError):
         print(line, end=end, file=file, flush=True)
 
 
-def commands() -> dict[str, str]:
+def read_procfile() -> dict[str, str]:
     """The shell commands of the Procfile in the working directory, by name."""
     lines = (line.partition(": ") for line in Path("Procfile").read_text().splitlines())
     return {name: command for name, _, command in lines}
 
 
 class Supervisor:
-    """Commands in process groups of their own: Ctrl-C reaches only us, and we end them.
+    """Runs commands in process groups of their own: Ctrl-C reaches only this process.
 
-    They and what they start carry `mark` in their environment: so `sweep` finds them after we
-    were killed.
+    The commands and their children have `mark` in their environment, so that
+    `end_marked_processes` finds them after this process was killed.
     """
 
     def __init__(self, mark: str):
@@ -45,14 +45,16 @@ class Supervisor:
         self.relays: list[threading.Thread] = []
 
     def start(self, name: str, command: str) -> None:
-        process = self.popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        process = self.start_process(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
         self.services[name] = process
         self.relays.append(
-            threading.Thread(target=relay, args=(name, process), daemon=True)
+            threading.Thread(target=relay_output, args=(name, process), daemon=True)
         )
         self.relays[-1].start()
 
-    def popen(
+    def start_process(
         self, command: str, stdout: int | None = None, stderr: int | None = None
     ) -> "subprocess.Popen[str]":
         return subprocess.Popen(
@@ -66,54 +68,56 @@ class Supervisor:
             errors="replace",
         )
 
-    def check(self) -> None:
-        """Raises Ended when a service has."""
+    def raise_if_ended(self) -> None:
+        """Raise ProcessEnded if a service has ended."""
         for name, process in self.services.items():
             if process.poll() is not None:
-                raise Ended(
+                raise ProcessEnded(
                     f"{name} ended unexpectedly (exit code {process.returncode})"
                 )
 
     def watch(self) -> NoReturn:
-        """Returns only by raising Ended."""
+        """Wait until a service ends, then raise ProcessEnded."""
         while True:
-            self.check()
+            self.raise_if_ended()
             time.sleep(0.2)
 
     def run(self, command: str) -> int:
-        """Runs a command beside the services, with our output; answers its exit code."""
-        process = self.popen(command)
+        """Run a command beside the services, with our output. Returns its exit code."""
+        process = self.start_process(command)
         try:
             while process.poll() is None:
-                self.check()
+                self.raise_if_ended()
                 time.sleep(0.2)
             return process.returncode
         finally:
-            end([process], grace=5)
+            end_processes([process], grace=5)
 
     def capture(self, command: str) -> tuple[int, str]:
-        """Runs a command; answers its exit code and all it printed."""
-        process = self.popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        """Run a command. Returns its exit code and output."""
+        process = self.start_process(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
         try:
             output, _ = process.communicate()
             return process.returncode, output
         finally:
-            end([process], grace=5)
+            end_processes([process], grace=5)
 
     def stop(self, grace: float = 30) -> None:
-        """Asks all services to end, kills what is left of them after `grace` seconds."""
-        end(list(self.services.values()), grace)
+        """Send SIGTERM to all services, and SIGKILL after `grace` seconds."""
+        end_processes(list(self.services.values()), grace)
         for thread in self.relays:
             thread.join(timeout=2)
 
 
-def relay(name: str, process: "subprocess.Popen[str]") -> None:
+def relay_output(name: str, process: "subprocess.Popen[str]") -> None:
     with process.stdout or io.StringIO() as lines:
         for line in filter(str.strip, lines):
-            say(f"{name:<6} | {line.rstrip()}")
+            print_line(f"{name:<6} | {line.rstrip()}")
 
 
-def end(processes: list["subprocess.Popen[str]"], grace: float) -> None:
+def end_processes(processes: list["subprocess.Popen[str]"], grace: float) -> None:
     deadline = time.monotonic() + grace
     for process in processes:
         signal_group(process, signal.SIGTERM)
@@ -130,22 +134,24 @@ def signal_group(process: "subprocess.Popen[str]", number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def sweep(mark: str, grace: float = 10) -> int:
-    """Ends what a killed launcher with this mark has left behind; answers how many processes."""
-    leftovers = [process for process in psutil.process_iter() if carries(process, mark)]
-    for ask in (psutil.Process.terminate, psutil.Process.kill):
+def end_marked_processes(mark: str, grace: float = 10) -> int:
+    """End the processes that a killed launcher with this mark left. Returns their number."""
+    leftovers = [
+        process for process in psutil.process_iter() if has_mark(process, mark)
+    ]
+    for send_signal in (psutil.Process.terminate, psutil.Process.kill):
         deadline = time.monotonic() + grace
         for process in leftovers:
             with contextlib.suppress(psutil.Error):
-                ask(process)
-        while any(carries(process, mark) for process in leftovers):
+                send_signal(process)
+        while any(has_mark(process, mark) for process in leftovers):
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)
     return len(leftovers)
 
 
-def carries(process: psutil.Process, mark: str) -> bool:
+def has_mark(process: psutil.Process, mark: str) -> bool:
     try:
         return process.pid != os.getpid() and process.environ().get(MARK) == mark
     except psutil.Error:

@@ -1,17 +1,17 @@
-"""What `make run` keeps under var/ of the working directory. No Django, nothing to install here."""
+"""The files of `make run` in var/ of the working directory. Standard library only."""
 
 import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
-VAR = Path("var").resolve()
-ENVIRONMENT = VAR / "environment.json"
-DEMO = VAR / "demo.json"
+VAR_FOLDER = Path("var").resolve()
+ENVIRONMENT_FILE = VAR_FOLDER / "environment.json"
+DEMO_FILE = VAR_FOLDER / "demo.json"
 
 
-def remembered(path: Path, make: Callable[[], str]) -> str:
-    """The text of a file that only its owner reads, made at the first call."""
+def read_or_create(path: Path, make: Callable[[], str]) -> str:
+    """The text of a file that only its owner can read. It is created if it is missing."""
     if not path.exists():
         unfinished = path.with_name(f"{path.name}.new")
         unfinished.unlink(missing_ok=True)
@@ -22,6 +22,6 @@ def remembered(path: Path, make: Callable[[], str]) -> str:
     return path.read_text()
 
 
-def remembered_environment() -> dict[str, str]:
-    """The environment of the `make run` in this folder; empty when none runs."""
-    return json.loads(ENVIRONMENT.read_text()) if ENVIRONMENT.exists() else {}
+def read_run_environment() -> dict[str, str]:
+    """The environment of the `make run` in this folder; empty if none runs."""
+    return json.loads(ENVIRONMENT_FILE.read_text()) if ENVIRONMENT_FILE.exists() else {}

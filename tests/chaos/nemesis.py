@@ -13,7 +13,7 @@ import psutil
 import redis
 
 from agency.devtools.embedded import postgres, valkey
-from agency.devtools.embedded.home import running
+from agency.devtools.embedded.home import find_server
 from tests.support.processes import Processes
 
 PAUSES = 1.0, 3.0  # seconds between two faults
@@ -68,7 +68,7 @@ class Nemesis:
 
     def kill_broker(self) -> None:
         """It comes back with nothing in it."""
-        if server := running(self.home / "valkey" / "pid", self.home / "valkey"):
+        if server := find_server(self.home / "valkey" / "pid", self.home / "valkey"):
             server.kill()
             server.wait(10)
         valkey.start(self.home / "valkey", durable=False)

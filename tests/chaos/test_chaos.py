@@ -15,7 +15,7 @@ from threading import Event, Thread
 
 import pytest
 
-from agency.devtools.embedded import empty_home, postgres, valkey
+from agency.devtools.embedded import postgres, temporary_home, valkey
 from tests.chaos.ledger import Ledger
 from tests.chaos.nemesis import WEB, Nemesis
 from tests.chaos.receivers import receiving
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.timeout(240 + 3 * SECONDS)
 
 @pytest.fixture
 def home():
-    with empty_home() as home:
+    with temporary_home() as home:
         yield home
 
 

@@ -17,9 +17,9 @@ from unittest import mock
 
 import django
 
-from agency.devtools.embedded import SIGNALS, uninterrupted
+from agency.devtools.embedded import SIGNALS, ignore_signals
 from agency.devtools.embedded.home import free_port
-from agency.devtools.supervisor import Supervisor, commands
+from agency.devtools.supervisor import Supervisor, read_procfile
 from agency.ops.healthcheck import probe_health
 
 HERE = Path(__file__).parent
@@ -60,15 +60,15 @@ def main() -> int:
 def services(supervisor: Supervisor, port: int) -> Iterator[None]:
     """The web server and the worker of webhooks of the Procfile on a migrated database; they end
     with the block."""
-    code, output = supervisor.capture(commands()["migrate"])
+    code, output = supervisor.capture(read_procfile()["migrate"])
     if code:
         sys.exit(output)
-    supervisor.start("web", commands()["web"])
-    supervisor.start("deliver", commands()["deliver"])
+    supervisor.start("web", read_procfile()["web"])
+    supervisor.start("deliver", read_procfile()["deliver"])
     try:
         deadline = time.monotonic() + SECONDS_TO_START
         while not probe_health(port, os.environ["PUBLIC_URL"]):
-            supervisor.check()
+            supervisor.raise_if_ended()
             if time.monotonic() > deadline:
                 sys.exit(
                     f"The web server did not answer within {SECONDS_TO_START} seconds."
@@ -76,7 +76,7 @@ def services(supervisor: Supervisor, port: int) -> Iterator[None]:
             time.sleep(0.1)
         yield
     finally:
-        with uninterrupted():
+        with ignore_signals():
             supervisor.stop()
 
 

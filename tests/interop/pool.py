@@ -20,8 +20,8 @@ from pathlib import Path
 from django.conf import settings
 from indy_vdr import ledger
 
-from agency.devtools.embedded.home import hold
-from agency.devtools.supervisor import MARK, sweep
+from agency.devtools.embedded.home import lock_file
+from agency.devtools.supervisor import MARK, end_marked_processes
 from credentials.ledgers.indy import pool
 from tenants.models import Network
 from tests.support.processes import eventually
@@ -137,7 +137,7 @@ def folder() -> Iterator[Path]:
     such runs left behind are ended: nobody holds their lock."""
     clear_abandoned()
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
-    with hold(path / "lock.new"):
+    with lock_file(path / "lock.new"):
         (path / "lock.new").rename(path / "lock")
         outer = os.environ.get(MARK, "")
         os.environ[MARK] = str(path)
@@ -150,8 +150,8 @@ def folder() -> Iterator[Path]:
 
 def clear_abandoned() -> None:
     for lock in Path(tempfile.gettempdir()).glob(PREFIX + "*/lock"):
-        with suppress(OSError), hold(lock):
-            sweep(str(lock.parent))
+        with suppress(OSError), lock_file(lock):
+            end_marked_processes(str(lock.parent))
             shutil.rmtree(lock.parent, ignore_errors=True)
 
 

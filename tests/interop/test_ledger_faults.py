@@ -11,7 +11,7 @@ from indy_vdr import ledger
 
 from agency.core import fair_pool
 from agency.core.errors import Invalid
-from agency.devtools.supervisor import commands
+from agency.devtools.supervisor import read_procfile
 from credentials.ledgers import ledger_of
 from credentials.ledgers.indy import IndyLedger, pool, reads
 from credentials.ledgers.local import published_body
@@ -296,7 +296,7 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
 @contextmanager
 def worker(**environment):
     """The worker of the Procfile, on the database of the test."""
-    command = [sys.executable, "-m", *commands()["worker"].split()]
+    command = [sys.executable, "-m", *read_procfile()["worker"].split()]
     process = subprocess.Popen(command, env=beside(environment), start_new_session=True)
     try:
         yield process

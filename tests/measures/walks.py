@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from agency.devtools.embedded import throw_away
+from agency.devtools.embedded import temporary_servers
 from agency.devtools.run import DEVELOPER_SETTINGS
 from tests.measures.source import PACKAGES
 from tests.support.paths import ROOT
@@ -54,7 +54,7 @@ class Walk:
 
 
 def report() -> str:
-    with throw_away() as environment:
+    with temporary_servers() as environment:
         os.environ |= environment | DEVELOPER_SETTINGS
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "agency.settings",

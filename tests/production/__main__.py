@@ -24,9 +24,16 @@ from pathlib import Path
 import requests
 import yaml
 
-from agency.devtools.embedded import SIGNALS, uninterrupted
+from agency.devtools.embedded import SIGNALS, ignore_signals
 from agency.devtools.embedded.home import free_port, new_master_key
-from agency.devtools.supervisor import MARK, Ended, Supervisor, commands, say, sweep
+from agency.devtools.supervisor import (
+    MARK,
+    ProcessEnded,
+    Supervisor,
+    end_marked_processes,
+    print_line,
+    read_procfile,
+)
 from tests.production import Failed, imports
 from tests.production.proxy import Proxy, is_installed
 from tests.production.receiver import Receiver, receiving
@@ -58,12 +65,12 @@ def main() -> int:
                 - {"staticfiles"}
             ):
                 raise Failed(f"something wrote {written} into the product's folder")
-        except (Failed, Ended) as failure:
-            say(f"FAILED: {failure}", file=sys.stderr)
+        except (Failed, ProcessEnded) as failure:
+            print_line(f"FAILED: {failure}", file=sys.stderr)
             return 1
         finally:
             os.chdir(before)
-    say("Everything started, worked and stopped.")
+    print_line("Everything started, worked and stopped.")
     return 0
 
 
@@ -95,7 +102,7 @@ def run(folder: Path) -> None:
             agency.open_pages()
             agency.play(receiver)
             judge_health(supervisor)
-    if left := sweep(str(folder)):
+    if left := end_marked_processes(str(folder)):
         raise Failed(f"{left} processes were left behind")
 
 
@@ -129,7 +136,7 @@ def install(environment: Path) -> Path:
     """A virtual environment with requirements.txt alone; answers its Python."""
     started_at = time.monotonic()
     python = environment / "bin" / "python"
-    say("Installing requirements.txt alone ... ", end="")
+    print_line("Installing requirements.txt alone ... ", end="")
     pip = [python, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
     for command in (
         [sys.executable, "-m", "venv", environment],
@@ -141,7 +148,7 @@ def install(environment: Path) -> Path:
         )
         if ran.returncode:
             raise Failed(f"{shlex.join(map(str, command))}: {ran.stdout}{ran.stderr}")
-    say(f"{time.monotonic() - started_at:.0f} s")
+    print_line(f"{time.monotonic() - started_at:.0f} s")
     return python
 
 
@@ -188,10 +195,10 @@ def judge_imports(python: Path, environment: dict[str, str]) -> None:
         why = reasons.get(
             name, "can be imported, yet is listed as needing development packages"
         )
-        say(f"{name}: {why}", file=sys.stderr)
+        print_line(f"{name}: {why}", file=sys.stderr)
     if set(reasons) != imports.DEVELOPMENT_ONLY:
         raise Failed("not every module can be imported with requirements.txt alone")
-    say(f"Imported {number} modules; {len(reasons)} are for development only.")
+    print_line(f"Imported {number} modules; {len(reasons)} are for development only.")
 
 
 def must(supervisor: Supervisor, command: str) -> str:
@@ -204,7 +211,7 @@ def must(supervisor: Supervisor, command: str) -> str:
 @contextlib.contextmanager
 def started(supervisor: Supervisor) -> Iterator[None]:
     """Every line of the Procfile: `migrate` to its end, the others until the block ends."""
-    lines = commands()
+    lines = read_procfile()
     must(supervisor, lines.pop("migrate"))
     try:
         for name, command in lines.items():
@@ -213,7 +220,7 @@ def started(supervisor: Supervisor) -> Iterator[None]:
         yield
         supervisor.check()
     finally:
-        with uninterrupted():
+        with ignore_signals():
             supervisor.stop(grace=SECONDS_TO_STOP)
     for name, process in supervisor.services.items():
         if process.returncode not in ENDED_CLEANLY:
@@ -254,7 +261,7 @@ def judge_health(supervisor: Supervisor) -> None:
         # The shell of the supervisor begins with exec; ports are those of this run.
         ours = check.replace("8001", supervisor.environment["STREAM_PORT"])
         must(supervisor, f"/bin/sh -c {shlex.quote(ours)}")
-        say(f"{name} is well.")
+        print_line(f"{name} is well.")
     supervisor.check()
 
 

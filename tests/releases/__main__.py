@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import django
 
 from agency import __version__
-from agency.devtools.embedded import empty_home, postgres, valkey
+from agency.devtools.embedded import postgres, temporary_home, valkey
 from agency.devtools.embedded.home import new_master_key
 from tests.releases import RELEASES, hashes
 
@@ -31,7 +31,7 @@ def main() -> None:
         sys.exit(f"{folder} exists: what is released stays as it is.")
     unfinished = RELEASES / f"{__version__}.new"
     shutil.rmtree(unfinished, ignore_errors=True)
-    with empty_home() as home:
+    with temporary_home() as home:
         environment = {
             "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
             "REDIS_URL": valkey.start(home / "valkey", durable=False),
@@ -75,7 +75,7 @@ def dump() -> bytes:
     """As SQL that any driver can run: without what only psql understands or only new servers."""
     url = urlsplit(os.environ["DATABASE_URL"])
     command = [
-        postgres.program("pg_dump"),
+        postgres.program_path("pg_dump"),
         "--no-owner",
         "--inserts",
         "--rows-per-insert=100",

@@ -13,7 +13,7 @@ import psutil
 
 from agency.devtools.embedded.home import free_port
 from agency.devtools.run import DEVELOPER_SETTINGS
-from agency.devtools.supervisor import Supervisor, commands
+from agency.devtools.supervisor import Supervisor, read_procfile
 from agency.ops.healthcheck import probe_health
 
 PATIENCE = 60  # seconds
@@ -45,7 +45,7 @@ class Processes:
         """Answers the process's id. given: variables for this one alone."""
         before = self.supervisor.environment
         self.supervisor.environment = before | given
-        self.supervisor.start(name, f"{commands()[name]} {options}")
+        self.supervisor.start(name, f"{read_procfile()[name]} {options}")
         self.supervisor.environment = before
         return self.supervisor.services[name].pid
 

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from agency.devtools.embedded import empty_home, environment
+from agency.devtools.embedded import start_servers, temporary_home
 
 WORKER = "PYTEST_XDIST_WORKER"  # set by pytest-xdist: gw0, gw1, ...
 HOME = "TESTS_HOME"  # where our servers are
@@ -47,9 +47,9 @@ def start(config: pytest.Config) -> None:
         return
     servers = contextlib.ExitStack()
     config.add_cleanup(servers.close)
-    home = servers.enter_context(empty_home())
+    home = servers.enter_context(temporary_home())
     own = "" if os.environ.get("DATABASE_URL") else "1"
-    os.environ |= environment(home) | {HOME: str(home), OWN_DATABASE: own}
+    os.environ |= start_servers(home) | {HOME: str(home), OWN_DATABASE: own}
 
 
 def of_worker(name: str) -> dict[str, str]:
@@ -59,7 +59,7 @@ def of_worker(name: str) -> dict[str, str]:
     os.environ["REDIS_URL"] = broker_of(name, os.environ["REDIS_URL"])
     home = Path(os.environ[HOME], name)
     home.mkdir()
-    return environment(home)
+    return start_servers(home)
 
 
 def broker_of(worker: str, url: str) -> str:

@@ -1,9 +1,10 @@
 """A real PostgreSQL and a real Valkey from Python wheels: for development, tests and CI.
 
-    python -m agency.embedded COMMAND [ARGUMENT...]     runs COMMAND beside throw-away servers
+    python -m agency.devtools.embedded COMMAND [ARGUMENT...]
 
-A server lives in one folder, its home: data, log, password, port and process id. So whoever knows
-the folder can stop it, also after its launcher was killed. No Django here.
+runs COMMAND beside temporary servers. A server keeps its data, log, password, port and
+process id in one folder, its home. So anybody who knows the folder can stop it, also after
+its launcher was killed. No Django here.
 """
 
 import contextlib
@@ -16,37 +17,37 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from agency.devtools.embedded import postgres, valkey
-from agency.devtools.embedded.home import Failed, hold, new_master_key
+from agency.devtools.embedded.home import ToolError, lock_file, new_master_key
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-PREFIX = "agency-servers-"
+HOME_PREFIX = "agency-servers-"
 
 
 @contextlib.contextmanager
-def throw_away() -> Iterator[dict[str, str]]:
-    """The environment of a run of its own: empty servers, keys and storage that end with the block.
+def temporary_servers() -> Iterator[dict[str, str]]:
+    """The environment for empty servers, keys and storage, which end with the block.
 
-    A server that the caller's environment names already (DATABASE_URL, REDIS_URL) is used instead.
+    A server that DATABASE_URL or REDIS_URL names already is used instead.
     """
-    with empty_home() as home:
-        yield environment(home)
+    with temporary_home() as home:
+        yield start_servers(home)
 
 
 @contextlib.contextmanager
-def empty_home() -> Iterator[Path]:
-    """A folder for servers (`postgres` and `valkey` in it), which end with the block."""
-    clear_abandoned()
-    home = Path(tempfile.mkdtemp(prefix=PREFIX)).resolve()
-    with hold(home / "lock.new"):
+def temporary_home() -> Iterator[Path]:
+    """A folder for the homes `postgres` and `valkey`, removed with its servers in the end."""
+    remove_abandoned_homes()
+    home = Path(tempfile.mkdtemp(prefix=HOME_PREFIX)).resolve()
+    with lock_file(home / "lock.new"):
         (home / "lock.new").rename(home / "lock")
         try:
             yield home
         finally:
-            with uninterrupted():
-                clear(home)
+            with ignore_signals():
+                remove_home(home)
 
 
-def environment(home: Path) -> dict[str, str]:
+def start_servers(home: Path) -> dict[str, str]:
     database = os.environ.get("DATABASE_URL") or postgres.start(
         home / "postgres", postgres.FAST
     )
@@ -64,15 +65,15 @@ def environment(home: Path) -> dict[str, str]:
     }
 
 
-def clear_abandoned() -> None:
-    """Ends the throw-away servers of runs that were killed: nobody holds their lock."""
-    for lock in Path(tempfile.gettempdir()).glob(PREFIX + "*/lock"):
-        with contextlib.suppress(OSError, Failed), hold(lock):
-            clear(lock.parent)
+def remove_abandoned_homes() -> None:
+    """Remove the temporary homes of runs that were killed: nobody has their lock."""
+    for lock in Path(tempfile.gettempdir()).glob(HOME_PREFIX + "*/lock"):
+        with contextlib.suppress(OSError, ToolError), lock_file(lock):
+            remove_home(lock.parent)
 
 
-def clear(home: Path) -> None:
-    """Ends the servers of the home, and those in folders of it that are homes too."""
+def remove_home(home: Path) -> None:
+    """Stop the servers in this folder and in its subfolders, then delete it."""
     valkey.stop(home / "valkey")
     for server in (home / "postgres", *home.glob("*/postgres")):
         postgres.stop(server, "immediate")
@@ -80,8 +81,8 @@ def clear(home: Path) -> None:
 
 
 @contextlib.contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Signals that would end the process are ignored during the block."""
+def ignore_signals() -> Iterator[None]:
+    """Ignore the signals that would end the process, during the block."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:
         yield

@@ -3,15 +3,15 @@ import signal
 import subprocess
 import sys
 
-from agency.devtools.embedded import SIGNALS, throw_away
-from agency.devtools.embedded.home import Failed
+from agency.devtools.embedded import SIGNALS, temporary_servers
+from agency.devtools.embedded.home import ToolError
 
 
 def main(command: list[str]) -> int:
     for number in SIGNALS:
         signal.signal(number, signal.default_int_handler)
     with (
-        throw_away() as values,
+        temporary_servers() as values,
         subprocess.Popen(command, env=os.environ | values) as child,
     ):
         try:
@@ -25,5 +25,5 @@ try:
     sys.exit(main(sys.argv[1:]))
 except KeyboardInterrupt:
     sys.exit(130)
-except Failed as failure:
+except ToolError as failure:
     sys.exit(str(failure))

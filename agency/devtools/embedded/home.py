@@ -1,4 +1,4 @@
-"""What both servers' homes have: a port, a process id, a lock, failures."""
+"""What the homes of both servers have: a port, a process id, a lock; and their errors."""
 
 import base64
 import contextlib
@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 
 
-class Failed(Exception):
-    """One sentence for the person at the terminal."""
+class ToolError(Exception):
+    """An error whose message is printed without a traceback."""
 
 
 def new_master_key() -> str:
@@ -23,7 +23,7 @@ def new_master_key() -> str:
 
 
 def free_port(path: Path) -> int:
-    """The port remembered in `path` while it is free, else another one, remembered."""
+    """The port stored in `path` if it is free; else another one, which is stored."""
     port = int(path.read_text()) if path.exists() else 0
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -36,8 +36,8 @@ def free_port(path: Path) -> int:
     return port
 
 
-def running(pid_file: Path, folder: Path) -> psutil.Process | None:
-    """The server that wrote `pid_file`, if it still works in `folder`: a recycled id does not."""
+def find_server(pid_file: Path, folder: Path) -> psutil.Process | None:
+    """The process of `pid_file`, if it runs in `folder`. A reused process id does not."""
     try:
         process = psutil.Process(int(pid_file.read_text().split()[0]))
         return process if Path(process.cwd()) == folder.resolve() else None
@@ -46,36 +46,36 @@ def running(pid_file: Path, folder: Path) -> psutil.Process | None:
 
 
 @contextlib.contextmanager
-def hold(path: Path) -> Iterator[None]:
-    """Locks the file, made if need be, for the block. BlockingIOError when another one holds it."""
+def lock_file(path: Path) -> Iterator[None]:
+    """Lock a file for the block. Creates it; raises BlockingIOError if it is locked."""
     with open(path, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
 
 
 @contextlib.contextmanager
-def reported(name: str) -> Iterator[None]:
-    """Turns the failure of a program, or its absence, into one sentence."""
+def raise_tool_error(name: str) -> Iterator[None]:
+    """Raise ToolError if a program in the block fails or is missing."""
     try:
         yield
     except FileNotFoundError as error:
-        raise Failed(f"{name}: the program {error.filename} is missing.") from error
+        raise ToolError(f"{name}: the program {error.filename} is missing.") from error
     except subprocess.CalledProcessError as error:
         reason = last_line(error.stderr or error.stdout or b"") or str(error)
-        raise Failed(f"{name}: {reason}") from error
+        raise ToolError(f"{name}: {reason}") from error
 
 
 def last_line(text: bytes, word: str = "") -> str:
-    """The last line that says something, of those with `word`."""
+    """The last line that is not blank and contains `word`."""
     lines = text.decode(errors="replace").split("\n")
     return next(
         (line.strip() for line in reversed(lines) if line.strip() and word in line), ""
     )
 
 
-def package(name: str) -> Path:
+def package_folder(name: str) -> Path:
     """The folder of an installed package, without importing it."""
     found = importlib.util.find_spec(name)
     if found is None or found.origin is None:
-        raise Failed(f"The package {name} is missing: run `make install`.")
+        raise ToolError(f"The package {name} is missing: run `make install`.")
     return Path(found.origin).parent

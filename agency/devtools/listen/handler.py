@@ -1,4 +1,4 @@
-"""The handler under development, called as webhooks are: same body, same signature."""
+"""The local handler, called like a webhook: with the same body and signature."""
 
 import http.client
 import itertools
@@ -8,42 +8,45 @@ import urllib.error
 import urllib.request
 from datetime import UTC, datetime
 
-from agency.devtools.listen.remote import NoRedirects
+from agency.devtools.listen.client import NoRedirects
 from webhooks.delivery import signing
 
-PAUSES = (1.0, 2.0, 5.0)  # seconds; the last again and again
-DEADLINE = 15.0  # seconds
-REFUSALS = 5  # after so many answers other than 2xx the next event is posted
+RETRY_DELAYS = (1.0, 2.0, 5.0)  # seconds between attempts; the last one repeats
+TIMEOUT_SECONDS = 15.0
+MAX_REFUSALS = 5  # responses other than 2xx, after which an event is given up
 
 
 class Handler:
-    """secret: `whsec_…`. Proxies of the environment are left aside."""
+    """secret: `whsec_…`. Proxies of the environment are not used."""
 
     def __init__(self, url: str, secret: str):
-        self.url, self.secret = url, secret
+        self.url = url
+        self.secret = secret
         self.opener = urllib.request.build_opener(
             NoRedirects, urllib.request.ProxyHandler({})
         )
 
     def deliver(self, body: str) -> None:
-        """Returns when it was taken. One that is down is waited for; one that refuses it REFUSALS
-        times keeps no further event waiting: that one can be sent again."""
+        """Post an event until the handler responds 2xx, or refuses it MAX_REFUSALS times.
+
+        A handler that is down is retried without end. A refused event can be sent again.
+        """
         refused = 0
         for number in itertools.count():
             started = time.monotonic()
-            status, said = self.call(body)
+            status, error = self.post_event(body)
             milliseconds = round((time.monotonic() - started) * 1000)
-            say(body, f"{status or said} in {milliseconds} ms")
+            print_outcome(body, f"{status or error} in {milliseconds} ms")
             refused += bool(status)
             if status in range(200, 300):
                 return
-            if refused >= REFUSALS:
-                say(body, "given up")
+            if refused >= MAX_REFUSALS:
+                print_outcome(body, "given up")
                 return
-            time.sleep(PAUSES[min(number, len(PAUSES) - 1)])
+            time.sleep(RETRY_DELAYS[min(number, len(RETRY_DELAYS) - 1)])
 
-    def call(self, body: str) -> tuple[int, str]:
-        """The status, or 0 and why there is none."""
+    def post_event(self, body: str) -> tuple[int, str]:
+        """The status of the response, or 0 and the error."""
         message_id = f"msg_{json.loads(body)['event_id']}"
         headers = signing.signature_headers(
             message_id, body, [self.secret], datetime.now(UTC)
@@ -53,7 +56,7 @@ class Handler:
             self.url, body.encode(), headers, method="POST"
         )
         try:
-            with self.opener.open(request, timeout=DEADLINE) as answer:
+            with self.opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
                 return answer.status, ""
         except urllib.error.HTTPError as error:
             with error:
@@ -64,6 +67,7 @@ class Handler:
             return 0, str(error) or type(error).__name__
 
 
-def say(body: str, outcome: str) -> None:
-    event, now = json.loads(body), datetime.now().strftime("%H:%M:%S")
+def print_outcome(body: str, outcome: str) -> None:
+    event = json.loads(body)
+    now = datetime.now().strftime("%H:%M:%S")
     print(f"{now}  {event['message_type']} {event['object_id']}  {outcome}", flush=True)

@@ -20,7 +20,7 @@ from django.test import RequestFactory
 from agency.api.exceptions import server_error
 from agency.core.database.base import is_outage
 from agency.core.database.options import connection_options
-from agency.devtools.embedded import empty_home, postgres
+from agency.devtools.embedded import postgres, temporary_home
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
 from tests.support.processes import eventually
@@ -134,7 +134,7 @@ def test_manage_py_knows_which_commands_end_by_themselves():
 @pytest.mark.slow
 def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
     """A new table of the database is locked by another process, as by a service that runs."""
-    with empty_home() as home:
+    with temporary_home() as home:
         database = postgres.start(home / "postgres", postgres.FAST)
         given = {"DATABASE_URL": database, "DATABASE_LOCK_TIMEOUT": "0.2"}
         assert run("manage.py", "migrate", "tenants", **given).returncode == 0

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from agency.devtools.supervisor import commands
+from agency.devtools.supervisor import read_procfile
 from tests.support.paths import ROOT
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -30,13 +30,13 @@ def in_a_shell(words: list[str]) -> str:
 )
 def test_compose_runs_the_command_of_the_procfile(name: str) -> None:
     words = shlex.split(COMPOSE["services"][name]["command"].replace("$$", "$"))
-    assert in_a_shell(words) == commands()[name]
+    assert in_a_shell(words) == read_procfile()[name]
 
 
 def test_the_image_runs_the_web_command_of_the_procfile() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
     [command] = [line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")]
-    assert in_a_shell(json.loads(command)) == commands()["web"]
+    assert in_a_shell(json.loads(command)) == read_procfile()["web"]
 
 
 def test_compose_keeps_data_in_volumes_and_secrets_out_of_the_file() -> None:

@@ -84,9 +84,9 @@ def test_a_refused_call_is_one_sentence(demo_file: Path) -> None:
 
 
 def test_a_state_that_is_not_reached_is_named(demo_file: Path, monkeypatch) -> None:
-    monkeypatch.setattr(demo, "SECONDS_FOR_A_STATE", 0)
+    monkeypatch.setattr(demo, "STATE_TIMEOUT_SECONDS", 0)
     monkeypatch.setattr(demo.Api, "get", lambda self, path: {"state": "Offered"})
     with pytest.raises(
         CommandError, match="/credentials/1 is Offered and does not become Issued"
     ):
-        demo.Api("no", "key").reach("/credentials/1", "Issued")
+        demo.Api("no", "key").wait_for_state("/credentials/1", "Issued")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agency.devtools.supervisor import commands
+from agency.devtools.supervisor import read_procfile
 from tests.agency.devtools.test_commands import COMPOSE
 from tests.production.proxy import CONFIGURATION, Proxy, is_installed
 from tests.support.http_endpoints import certificate
@@ -63,7 +63,9 @@ def test_commands_run_as_the_user_of_the_services() -> None:
     assert "StateDirectory=agency" in command and f"--uid={user} " in command
 
 
-@pytest.mark.parametrize("name", [name for name in commands() if name != "migrate"])
+@pytest.mark.parametrize(
+    "name", [name for name in read_procfile() if name != "migrate"]
+)
 def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> None:
     """As systemd reads it: `%i` is the instance, `$$` a dollar. Programs print their arguments."""
     [line] = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
@@ -80,7 +82,7 @@ def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> No
             capture_output=True,
             text=True,
         ).stdout
-        for command in (shell, commands()[name])
+        for command in (shell, read_procfile()[name])
     )
     assert ran == expected != ""
 
@@ -102,7 +104,7 @@ def test_systemd_takes_the_unit(tmp_path: Path) -> None:
 
 def test_the_page_enables_every_line_of_the_procfile() -> None:
     [names] = re.findall(r"systemctl enable --now agency@\{([\w,]+)\}", PAGE)
-    assert names.split(",") == [name for name in commands() if name != "migrate"]
+    assert names.split(",") == [name for name in read_procfile() if name != "migrate"]
 
 
 def test_the_page_names_settings_that_there_are() -> None:
@@ -127,7 +129,7 @@ def test_image_and_containers_have_an_init_and_a_health_check() -> None:
         r"^HEALTHCHECK (?:.*\\\n)*.*CMD (\[.+\])$", dockerfile, re.MULTILINE
     )
     assert check == '["python", "-m", "agency.ops.healthcheck"]'
-    for name in commands():
+    for name in read_procfile():
         service = COMPOSE["services"][name]
         assert "entrypoint" not in service and "init" not in service
         assert service["healthcheck"].get("disable", name == "migrate") is (

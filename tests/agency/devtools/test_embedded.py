@@ -12,7 +12,7 @@ import redis
 
 from agency.devtools import embedded
 from agency.devtools.embedded import postgres, valkey
-from agency.devtools.embedded.home import Failed, free_port
+from agency.devtools.embedded.home import ToolError, free_port
 
 SLEEP = [sys.executable, "-m", "agency.devtools.embedded", sys.executable, "-c"]
 TELL = "import os, time; print(os.environ['STORAGE_ROOT'], flush=True); time.sleep(60)"
@@ -58,7 +58,7 @@ def test_postgres_starts_over_a_half_made_cluster_and_a_recycled_process_id(
 
 
 def test_postgres_that_cannot_start_says_why(tmp_path: Path) -> None:
-    with pytest.raises(Failed, match="FATAL.*max_connectionz.*log"):
+    with pytest.raises(ToolError, match="FATAL.*max_connectionz.*log"):
         postgres.start(tmp_path / "postgres", ("max_connectionz=1",))
 
 
@@ -127,7 +127,7 @@ def test_throw_away_servers_of_a_killed_run_end_with_the_next_one() -> None:
     process.wait()
     for child in children:
         child.kill()
-    embedded.clear_abandoned()
+    embedded.remove_abandoned_homes()
     time.sleep(0.1)
     assert servers_in(home) == [] and not home.exists()
     redis.Redis.from_url(os.environ["REDIS_URL"]).ping()

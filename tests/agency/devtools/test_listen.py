@@ -12,7 +12,7 @@ import pytest
 import requests
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from agency.devtools.listen import handler, remote
+from agency.devtools.listen import client, handler
 from tests.support.event_streams import free_port, serving
 from tests.support.paths import ROOT
 from tests.support.webhook_receiver import receiving
@@ -231,7 +231,7 @@ BODY = '{"message_type": "verification", "object_id": "x", "event_id": "1"}'
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(handler, "PAUSES", (0.01,))
+    monkeypatch.setattr(handler, "RETRY_DELAYS", (0.01,))
 
 
 def test_a_handler_that_is_down_is_waited_for(quick, local, capsys):
@@ -254,7 +254,7 @@ def test_a_handler_that_refuses_is_asked_five_times(quick, local):
 
 def test_a_redirect_is_not_followed(quick, local):
     local.answers(302, Location=local.url)
-    assert handler.Handler(local.url, new_secret()).call(BODY) == (302, "")
-    with pytest.raises(remote.Unreachable):
-        remote.Remote(local.url, "t", "s").open(local.url)
+    assert handler.Handler(local.url, new_secret()).post_event(BODY) == (302, "")
+    with pytest.raises(client.Unreachable):
+        client.AgencyClient(local.url, "t", "s").open_url(local.url)
     assert len(local.calls) == 1

@@ -110,7 +110,7 @@ def test_networks_of_the_original_service_are_the_local_one(
     monkeypatch.delenv("NETWORK_ALIASES", raising=False)
     if chosen:
         monkeypatch.setenv("NETWORK_ALIASES", chosen)
-    values = run.environment(8000, contextlib.ExitStack())
+    values = run.build_environment(8000, contextlib.ExitStack())
     aliases = "sovrin-staging=local,sovrin-builder=local,bcovrin-test=local"
     assert values.get("NETWORK_ALIASES") == (None if chosen else aliases)
 

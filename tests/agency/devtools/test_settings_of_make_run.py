@@ -16,7 +16,7 @@ import requests
 
 from agency.devtools import run
 from agency.devtools.embedded.home import free_port
-from agency.devtools.supervisor import Supervisor, commands
+from agency.devtools.supervisor import Supervisor, read_procfile
 from tests.support.paths import ROOT
 from tests.support.processes import eventually
 
@@ -66,7 +66,7 @@ def environment_of_make_run(port: int, **given: str) -> Iterator[dict[str, str]]
             patch.delenv(name, raising=False)
         for name, value in given.items():
             patch.setenv(name, value)
-        yield dict(os.environ) | run.environment(port, cleanup)
+        yield dict(os.environ) | run.build_environment(port, cleanup)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +78,8 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web]:
         supervisor.environment |= environment | {
             "METRICS_ROOT": str(folder / "metrics")
         }
-        supervisor.services["web"] = supervisor.popen(
-            commands()["web"], stdout=output.fileno(), stderr=output.fileno()
+        supervisor.services["web"] = supervisor.start_process(
+            read_procfile()["web"], stdout=output.fileno(), stderr=output.fileno()
         )
         web = Web(environment, f"http://127.0.0.1:{port}", log)
         try:

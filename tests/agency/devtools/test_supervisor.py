@@ -2,7 +2,7 @@ import subprocess
 import sys
 import time
 
-from agency.devtools.supervisor import Supervisor, sweep
+from agency.devtools.supervisor import Supervisor, end_marked_processes
 
 PROGRAM = (
     "import signal, time; signal.signal(15, signal.SIG_IGN); print(1); time.sleep(60)"
@@ -22,22 +22,22 @@ def test_what_does_not_end_when_asked_is_killed_after_the_grace() -> None:
 
 def test_a_child_of_a_service_ends_with_it() -> None:
     supervisor = Supervisor(mark="parent")
-    process = supervisor.popen(
+    process = supervisor.start_process(
         'python -c \'import subprocess; subprocess.run(["sleep", "60"])\''
     )
     supervisor.services["parent"] = process
     time.sleep(0.5)
     supervisor.stop(grace=0.5)
-    assert sweep("parent") == 0
+    assert end_marked_processes("parent") == 0
 
 
 def test_a_sweep_ends_what_carries_the_mark_and_nothing_else() -> None:
     supervisor = Supervisor(mark="ours")
-    ours = supervisor.popen(STUBBORN, stdout=subprocess.DEVNULL)
+    ours = supervisor.start_process(STUBBORN, stdout=subprocess.DEVNULL)
     theirs = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     time.sleep(0.5)
     try:
-        assert sweep("ours", grace=0.5) == 1
+        assert end_marked_processes("ours", grace=0.5) == 1
         assert ours.wait(5) == -9
         assert theirs.poll() is None
     finally:

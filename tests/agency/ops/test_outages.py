@@ -16,7 +16,7 @@ import psutil
 import pytest
 import requests
 
-from agency.devtools.embedded import empty_home, postgres, valkey
+from agency.devtools.embedded import postgres, temporary_home, valkey
 from tests.support.processes import Processes, eventually, processes
 
 WITHIN = 3  # seconds for an answer during an outage
@@ -106,7 +106,7 @@ def receiver():
 def product(receiver, tmp_path):
     """Web, stream, worker, deliver and beat, beside servers of their own."""
     url, calls = receiver
-    with empty_home() as home:
+    with temporary_home() as home:
         servers = {
             "DATABASE_URL": postgres.start(home / "postgres", postgres.FAST),
             "REDIS_URL": valkey.start(home / "valkey", durable=False),

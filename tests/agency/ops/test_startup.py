@@ -14,7 +14,7 @@ import pytest
 import requests
 
 from agency.core.database import sessions
-from agency.devtools.embedded import empty_home, environment, postgres
+from agency.devtools.embedded import postgres, start_servers, temporary_home
 from agency.devtools.embedded.home import new_master_key
 from tests.support.postgres_pooler import pooling
 from tests.support.processes import eventually, processes
@@ -28,9 +28,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 @pytest.fixture(scope="module")
 def servers():
     """A database that was migrated, and so sealed with a key."""
-    with empty_home() as home:
+    with temporary_home() as home:
         database = postgres.start(home / "postgres", postgres.FAST)
-        servers = environment(home) | {"DATABASE_URL": database, "KEY_POOL_SIZE": "0"}
+        servers = start_servers(home) | {"DATABASE_URL": database, "KEY_POOL_SIZE": "0"}
         servers["ALLOWED_HOSTS"] = "127.0.0.1"
         with processes(home, **servers) as running:
             assert running.manage("migrate --verbosity 0") == 0
@@ -219,7 +219,7 @@ def pgbouncer(servers, tmp_path, mode):
     )
     options = {}
     if os.geteuid() == 0:  # it refuses to run as root
-        options = {"user": postgres.account().pw_uid}
+        options = {"user": postgres.server_account().pw_uid}
         for path in (tmp_path, *tmp_path.parents[:2]):
             path.chmod(path.stat().st_mode | 0o055)
     process = subprocess.Popen([PGBOUNCER, "-q", tmp_path / "pgbouncer.ini"], **options)

@@ -15,7 +15,7 @@ import requests
 from django.conf import settings
 
 from agency.devtools.run import DEVELOPER_SETTINGS
-from agency.devtools.supervisor import commands
+from agency.devtools.supervisor import read_procfile
 from tests.interop.peers.processes import Process, eventually, free_port
 from tests.support import people
 
@@ -141,7 +141,7 @@ def commands_of_checkout() -> dict[str, str]:
     before = os.getcwd()
     os.chdir(settings.BASE_DIR)
     try:
-        return commands()
+        return read_procfile()
     finally:
         os.chdir(before)
 

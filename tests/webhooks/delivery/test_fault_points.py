@@ -6,7 +6,7 @@ import pytest
 import requests
 from django.db import connection
 
-from agency.devtools.embedded import empty_home, valkey
+from agency.devtools.embedded import temporary_home, valkey
 from connections.models import Connection
 from tests.support.processes import eventually, processes, same_server
 from tests.support.queues import let_leases_run_out
@@ -26,7 +26,7 @@ KILLED = -9
 def product(tmp_path):
     """The product's processes beside this test, on its database."""
     database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
-    with empty_home() as home:
+    with temporary_home() as home:
         broker = valkey.start(home / "valkey", durable=False)
         with processes(tmp_path, DATABASE_URL=database, REDIS_URL=broker) as product:
             yield product

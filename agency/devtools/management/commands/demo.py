@@ -1,4 +1,4 @@
-"""One organization's story, told through its API as any client would: issue and verify."""
+"""`manage.py demo`: an organization issues and verifies a credential through the API."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError
 
 from agency.devtools import example_objects
-from agency.devtools.var import remembered
+from agency.devtools.var import read_or_create
 from organizations.provisioning import create_organization
 
 EMAIL = "demo@agency.localhost"
@@ -23,7 +23,7 @@ DEGREE = {
     "Degree": "Mathematics",
     "Graduation year": "2018",
 }
-SECONDS_FOR_A_STATE = 30
+STATE_TIMEOUT_SECONDS = 30
 
 
 class Command(BaseCommand):
@@ -36,45 +36,47 @@ class Command(BaseCommand):
             organization = create_organization("Faber College", owner=owner)
         self.api = Api(organization.access_token, organization.subscription_key)
         self.provider = Api(organization.provider_key)
-        story = self.play()
+        story = self.play_story()
         seconds = time.monotonic() - started
         with self.step("Examples: an object for each of the examples in /docs"):
-            ids = example_objects.make(self.api, self.provider, story)
+            ids = example_objects.make_examples(self.api, self.provider, story)
         settings.DEMO_FILE.unlink(missing_ok=True)
         settings.DEMO_FILE.parent.mkdir(exist_ok=True)
-        remembered(
+        read_or_create(
             settings.DEMO_FILE,
             lambda: json.dumps(
                 {"tenant": str(organization.tenant.pk), "examples": ids}
             ),
         )
-        self.say(f"The credential is verified in {seconds:.1f} s.")
-        self.say(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
-        self.say(f"Sign in as {EMAIL} with the password {password} (not shown again).")
+        self.print_line(f"The credential is verified in {seconds:.1f} s.")
+        self.print_line(f"See it all in the studio: {settings.PUBLIC_URL}/studio/")
+        self.print_line(
+            f"Sign in as {EMAIL} with the password {password} (not shown again)."
+        )
 
-    def play(self) -> example_objects.Story:
+    def play_story(self) -> example_objects.Story:
         """Connect, define, issue, verify."""
         with self.step("Wallet: one for Alice, hosted here"):
             alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})[
                 "walletId"
             ]
         self.alice = f"/custodian/v1/api/{quote(alice)}"
-        connection_id, connection_of_alice = self.connect()
-        definition_id = self.define()
-        self.issue(connection_id, definition_id)
-        policy_id = self.verify(connection_id, definition_id)
+        connection_id, connection_of_alice = self.connect_alice()
+        definition_id = self.create_definition()
+        self.issue_degree(connection_id, definition_id)
+        policy_id = self.verify_degree(connection_id, definition_id)
         return example_objects.Story(
             wallet_id=alice,
             connection_id=connection_id,
             connection_of_wallet_id=connection_of_alice,
             definition_id=definition_id,
             policy_id=policy_id,
-            policy=policy(definition_id),
+            policy=degree_policy(definition_id),
             values=DEGREE,
         )
 
-    def connect(self) -> tuple[str, str]:
-        """Answers the ids that the connection has for the organization, and for Alice."""
+    def connect_alice(self) -> tuple[str, str]:
+        """Returns the ids of the connection: the organization's and Alice's."""
         with self.step("Invitation: Faber College invites"):
             connection = self.api.post("/connections", {"name": "Alice"})
         with self.step("Connection: Alice accepts"):
@@ -82,22 +84,24 @@ class Command(BaseCommand):
             theirs = self.api.call(
                 "POST", f"{self.alice}/connections/invitation", files=form
             )
-            self.api.reach(
+            self.api.wait_for_state(
                 f"/connections/{quote(connection['connectionId'])}", "Connected"
             )
         return connection["connectionId"], theirs["connectionId"]
 
-    def define(self) -> str:
+    def create_definition(self) -> str:
         with self.step("Schema: Degree 1.0"):
             attributes = {"name": "Degree", "version": "1.0", "attrNames": list(DEGREE)}
             schema_id = self.api.post("/definitions/schemas", attributes)
-        self.say("           A new definition needs a new key: up to 15 s, once ...")
+        self.print_line(
+            "           A new definition needs a new key: up to 15 s, once ..."
+        )
         with self.step("Definition: Degree, ready to be issued"):
             path = f"/definitions/credentials/{quote(schema_id, safe='')}"
             parameters = {"supportRevocation": True, "tag": "default"}
             return self.api.post(path, parameters)["definitionId"]
 
-    def issue(self, connection_id: str, definition_id: str) -> None:
+    def issue_degree(self, connection_id: str, definition_id: str) -> None:
         with self.step("Offer: a degree for Alice"):
             offer = {
                 "definitionId": definition_id,
@@ -109,19 +113,19 @@ class Command(BaseCommand):
         with self.step("Request: Alice accepts the offer"):
             [offered] = self.api.get(f"{self.alice}/credentials")
             self.api.post(f"{self.alice}/credentials/{quote(offered['credentialId'])}")
-            self.api.reach(credential, "Requested")
+            self.api.wait_for_state(credential, "Requested")
         with self.step("Credential: Faber College issues it"):
             self.api.put(credential)
-            self.api.reach(
+            self.api.wait_for_state(
                 f"{self.alice}/credentials/{quote(offered['credentialId'])}", "Issued"
             )
 
-    def verify(self, connection_id: str, definition_id: str) -> str:
-        """Answers the policy's id."""
+    def verify_degree(self, connection_id: str, definition_id: str) -> str:
+        """Returns the id of the policy."""
         with self.step("Policy: show the degree, prove a graduation in 2000 or later"):
-            policy_id = self.api.post("/verificationPolicies", policy(definition_id))[
-                "policyId"
-            ]
+            policy_id = self.api.post(
+                "/verificationPolicies", degree_policy(definition_id)
+            )["policyId"]
         with self.step("Verification: Faber College asks Alice"):
             path = f"/verifications/policy/{quote(policy_id)}/connections/{quote(connection_id)}"
             verification = (
@@ -132,30 +136,30 @@ class Command(BaseCommand):
             path = f"{self.alice}/verifications/{quote(asked['verificationId'])}/autoSelect"
             self.api.put(path)
         with self.step("Result: the proof is valid"):
-            result = self.api.reach(verification, "Accepted")
+            result = self.api.wait_for_state(verification, "Accepted")
             if not result.get("isValid"):
                 raise CommandError("The proof was received, but it is not valid.")
         return policy_id
 
     @contextlib.contextmanager
     def step(self, sentence: str) -> Iterator[None]:
-        """Prints the step with its time; a failure names the step."""
+        """Print the step and its duration. The message of a failure names the step."""
         started = time.monotonic()
         try:
             yield
         except CommandError as error:
             raise CommandError(f"{sentence}: failed. {error}") from error
-        self.say(f"  {time.monotonic() - started:5.1f} s  {sentence}")
+        self.print_line(f"  {time.monotonic() - started:5.1f} s  {sentence}")
 
-    def say(self, line: str) -> None:
+    def print_line(self, line: str) -> None:
         self.stdout.write(line)
         self.stdout.flush()
 
 
 class Api:
-    """The API of an organization or, without subscription key, of a provider.
+    """A client of the API for an organization or, without subscription key, a provider.
 
-    Whatever goes wrong is one sentence in a CommandError.
+    Raises CommandError for every failure.
     """
 
     def __init__(self, token: str, subscription_key: str = ""):
@@ -183,13 +187,13 @@ class Api:
             ) from error
         if response.status_code != 200:
             raise CommandError(
-                f"{method} {path} answered {response.status_code}: {reason(response)}"
+                f"{method} {path} answered {response.status_code}: {error_message(response)}"
             )
         return response.json() if response.content else None
 
-    def reach(self, path: str, state: str) -> Any:
-        """Reads an object until it is in `state`."""
-        deadline = time.monotonic() + SECONDS_FOR_A_STATE
+    def wait_for_state(self, path: str, state: str) -> Any:
+        """Read an object until it is in `state`."""
+        deadline = time.monotonic() + STATE_TIMEOUT_SECONDS
         while (found := self.get(path))["state"] != state:
             if time.monotonic() > deadline:
                 raise CommandError(
@@ -199,14 +203,14 @@ class Api:
         return found
 
 
-def reason(response: requests.Response) -> str:
-    """The message of an error, or the beginning of what came instead."""
+def error_message(response: requests.Response) -> str:
+    """The message of an error response, or the beginning of its body."""
     with contextlib.suppress(ValueError, TypeError, KeyError):
         return response.json()["message"]
     return " ".join(response.text.split())[:200]
 
 
-def policy(definition_id: str) -> dict[str, Any]:
+def degree_policy(definition_id: str) -> dict[str, Any]:
     ours = [{"credentialDefinitionId": definition_id}]
     return {
         "name": "Graduate",
@@ -231,7 +235,7 @@ def policy(definition_id: str) -> dict[str, Any]:
 
 
 def demo_owner() -> tuple[User, str]:
-    """The demo's person, who may see the admin too, with a new password."""
+    """The user of the demo, who may use the admin too, and a new password."""
     password = secrets.token_urlsafe(12)
     owner, _ = User.objects.get_or_create(email=EMAIL, defaults={"username": EMAIL})
     owner.is_staff = owner.is_superuser = True

@@ -1,11 +1,11 @@
-"""What is kept between runs: a small file that only its owner reads."""
+"""The state of `listen` between runs: a small file that only its owner can read."""
 
 import json
 import os
 from pathlib import Path
 
 
-class Memory:
+class StateFile:
     def __init__(self, path: Path):
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -15,7 +15,7 @@ class Memory:
         return self.values.get(name, "")
 
     def put(self, **values: str) -> None:
-        """Whole or not at all, whatever kills us."""
+        """Write the values atomically, even if this process is killed."""
         self.values |= values
         unfinished = self.path.with_name(f"{self.path.name}.new")
         unfinished.unlink(missing_ok=True)
