@@ -218,7 +218,7 @@ def started(supervisor: Supervisor) -> Iterator[None]:
             supervisor.start(name, command)
         wait_until_ready(supervisor)
         yield
-        supervisor.check()
+        supervisor.raise_if_ended()
     finally:
         with ignore_signals():
             supervisor.stop(grace=SECONDS_TO_STOP)
@@ -232,7 +232,7 @@ def started(supervisor: Supervisor) -> Iterator[None]:
 def wait_until_ready(supervisor: Supervisor) -> None:
     deadline = time.monotonic() + SECONDS_TO_START
     while (found := readiness(supervisor))[0] != 200:
-        supervisor.check()
+        supervisor.raise_if_ended()
         if time.monotonic() > deadline:
             raise Failed(f"/health/ready after {SECONDS_TO_START} s: {found}")
         time.sleep(0.2)
@@ -262,7 +262,7 @@ def judge_health(supervisor: Supervisor) -> None:
         ours = check.replace("8001", supervisor.environment["STREAM_PORT"])
         must(supervisor, f"/bin/sh -c {shlex.quote(ours)}")
         print_line(f"{name} is well.")
-    supervisor.check()
+    supervisor.raise_if_ended()
 
 
 if __name__ == "__main__":

@@ -59,7 +59,7 @@ class Processes:
         before = self.supervisor.environment
         self.supervisor.environment = before | given
         try:
-            process = self.supervisor.popen(f"python manage.py {arguments}")
+            process = self.supervisor.start_process(f"python manage.py {arguments}")
             return process.wait(PATIENCE)
         finally:
             self.supervisor.environment = before

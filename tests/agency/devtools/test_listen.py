@@ -237,9 +237,9 @@ def quick(monkeypatch):
 def test_a_handler_that_is_down_is_waited_for(quick, local, capsys):
     port = free_port()
     down = handler.Handler(f"http://127.0.0.1:{port}/hooks", new_secret())
-    assert down.call(BODY)[0] == 0
+    assert down.post_event(BODY)[0] == 0
     calls = iter([(0, "refused")] * 20 + [(200, "")])
-    down.call = lambda body: next(calls)
+    down.post_event = lambda body: next(calls)
     down.deliver(BODY)
     assert next(calls, None) is None
     assert capsys.readouterr().out.count("refused") == 20

@@ -132,7 +132,7 @@ def test_the_loop_outlives_a_lost_database_and_ends_when_asked(
     faber, receiver, registers, product
 ):
     registers(messageTypes=["connection_invited"])
-    loop = product.supervisor.popen("python manage.py deliver --loop")
+    loop = product.supervisor.start_process("python manage.py deliver --loop")
     try:
         faber.invites()
         eventually(lambda: len(receiver.calls) == 1)
