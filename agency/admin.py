@@ -1,7 +1,7 @@
-"""The admin of support staff: it reads, by explicit lists of columns, and shows no secret.
+"""The admin for support staff: read-only, with explicit lists of columns.
 
-Columns that are sealed, digests, tokens and messages are in no list. What staff with a permission
-may do beyond reading is in organizations/admin.py.
+No list has columns that are sealed, digests, tokens or messages. What staff with
+permissions may do beyond reading is in organizations/admin.py.
 """
 
 from functools import cached_property
@@ -26,7 +26,7 @@ admin.site.login = secure_admin_login(admin.site.login)
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than 10,000 rows: a search finds what lies deeper."""
+    """Counts up to 10,000 rows only. Use the search for older ones."""
 
     limit = 10_000
 
@@ -36,7 +36,7 @@ class BoundedPaginator(Paginator):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Lists and shows; `fields` must name each column that is shown. An id finds its row."""
+    """Lists and shows rows. `fields` must name the columns. An id finds its row."""
 
     list_per_page = 50
     show_full_result_count = False
@@ -67,11 +67,10 @@ class ReadOnlyAdmin(admin.ModelAdmin):
             return super().get_search_results(request, queryset, search_term)
 
 
-class MadeOnceAdmin(ReadOnlyAdmin):
-    """Staff with the add permission may make rows, whose secrets the answer shows, once.
+class ShownOnceAdmin(ReadOnlyAdmin):
+    """Staff with the add permission may create rows, whose secrets are shown once.
 
-    Subclasses give `make` and a form that counts once, with its fields. Django's admin writes the
-    log entry.
+    Subclasses define `create_row` and a form, an OnceForm. Django's admin writes the log.
     """
 
     form_fields: list[str]
@@ -86,12 +85,12 @@ class MadeOnceAdmin(ReadOnlyAdmin):
         change: bool = False,
         **kwargs: Any,
     ) -> type[ModelForm]:
-        """The form is for new rows; the page of a row has none."""
+        """Use the form for new rows only."""
         if obj:
             kwargs["form"] = ModelForm
         return super().get_form(request, obj, change, **kwargs)
 
-    def make(self, form: ModelForm) -> tuple[Model, dict[str, str]]:
+    def create_row(self, form: ModelForm) -> tuple[Model, dict[str, str]]:
         """Returns the new row and its secrets by label."""
         raise NotImplementedError
 
@@ -113,19 +112,19 @@ class MadeOnceAdmin(ReadOnlyAdmin):
         )
 
     def save_form(self, request: HttpRequest, form: ModelForm, change: bool) -> Model:
-        made, made_secrets = self.make(form)
-        made.secrets = made_secrets
-        return made
+        row, secrets = self.create_row(form)
+        row.secrets = secrets
+        return row
 
     def save_model(
         self, request: HttpRequest, obj: Model, form: ModelForm, change: bool
     ) -> None:
-        """make() has saved it."""
+        """create_row() has saved it."""
 
     def save_related(
         self, request: HttpRequest, form: ModelForm, formsets: Any, change: bool
     ) -> None:
-        """make() has saved it."""
+        """create_row() has saved it."""
 
     def response_add(
         self, request: HttpRequest, obj: Model, post_url_continue: str | None = None

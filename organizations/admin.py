@@ -15,9 +15,9 @@ from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
-from agency.admin import MadeOnceAdmin, ReadOnlyAdmin
+from agency.admin import ReadOnlyAdmin, ShownOnceAdmin
 from agency.core.errors import AgencyError
-from agency.studio.forms import CountsOnce, OrganizationForm
+from agency.studio.forms import OnceForm, OrganizationForm
 from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
 from organizations.networks import fetch_genesis
 from organizations.provisioning import create_organization
@@ -64,7 +64,7 @@ class Keys(Inline):
 
 
 @admin.register(Tenant)
-class TenantAdmin(MadeOnceAdmin):
+class TenantAdmin(ShownOnceAdmin):
     form = OrganizationForm
     list_display = ["name", "network", "provider", "created_at"]
     list_filter = ["network"]
@@ -86,7 +86,7 @@ class TenantAdmin(MadeOnceAdmin):
     def did(self, tenant: Tenant) -> str:
         return tenant.wallets.get(is_organization=True).did
 
-    def make(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
+    def create_row(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
         given = form.cleaned_data
         made = create_organization(
             given["name"], image_url=given["image_url"], network_id=given["network_id"]
@@ -99,7 +99,7 @@ class TenantAdmin(MadeOnceAdmin):
         }
 
 
-class IssueKeyForm(CountsOnce, forms.ModelForm):
+class IssueKeyForm(OnceForm, forms.ModelForm):
     class Meta:
         model = ApiKey
         fields = ["kind", "tenant", "provider", "name"]
@@ -126,7 +126,7 @@ class IssueKeyForm(CountsOnce, forms.ModelForm):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(MadeOnceAdmin):
+class ApiKeyAdmin(ShownOnceAdmin):
     form = IssueKeyForm
     list_display = [
         "hint",
@@ -158,7 +158,7 @@ class ApiKeyAdmin(MadeOnceAdmin):
             return "live, ends soon" if key.expires_at else "live"
         return "revoked" if key.revoked_at else "ended"
 
-    def make(self, form: IssueKeyForm) -> tuple[ApiKey, dict[str, str]]:
+    def create_row(self, form: IssueKeyForm) -> tuple[ApiKey, dict[str, str]]:
         given = form.cleaned_data
         owner = given["tenant"] or given["provider"]
         key, secret = ApiKey.issue(given["kind"], owner, given["name"])

@@ -1,4 +1,4 @@
-"""How people sign up, how often they may try to, and what mail to them says."""
+"""Our settings of allauth: who may sign up, rate limits, and mail."""
 
 import math
 import time
@@ -11,8 +11,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as current
 from allauth.core.exceptions import ImmediateHttpResponse
 
-# Not public in allauth, which tells nobody how long to wait. What is used of it is pinned, and
-# tests/agency/studio/test_limits.py fails if it changes.
+# Not public in allauth, which has no way to tell how long to wait. The version is pinned,
+# and tests/agency/studio/test_limits.py fails if it changes.
 from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.core.cache import cache
@@ -25,7 +25,7 @@ from agency.core import metrics
 from agency.core.callers import client_address
 
 SITE = SimpleNamespace(name="Agency", domain=settings.PUBLIC_URL)
-ACTIONS = {  # the limits of allauth that each of its routes asks before all else
+RATE_LIMITED_ACTIONS = {  # by route: the rate limit that allauth checks first
     "account_login": "login",
     "account_signup": "signup",
     "account_reset_password": "reset_password",
@@ -37,8 +37,8 @@ ACTIONS = {  # the limits of allauth that each of its routes asks before all els
 }
 
 
-def needs_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Without EMAIL_URL the page says that mail is not set up; nothing is done or promised."""
+def require_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Without EMAIL_URL, show a page that says that mail is not set up."""
 
     @wraps(view)
     def page(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
@@ -50,16 +50,16 @@ def needs_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]
 
 
 def handler429(request: HttpRequest) -> HttpResponse:
-    """What allauth answers when a limit of one of its routes is met. Routes name it agency.urls."""
-    action = ACTIONS[request.resolver_match.url_name]
+    """The response when a rate limit of a route of allauth is exceeded (agency.urls)."""
+    action = RATE_LIMITED_ACTIONS[request.resolver_match.url_name]
     mailbox = request.POST.get("email", "").strip().lower()
     return too_many_tries(request, action, key=mailbox)
 
 
 def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
-    """429 with the time to wait, as a page for people who browse.
+    """429 with the time to wait, as a page or as JSON.
 
-    action: one of ACCOUNT_RATE_LIMITS. key: what its rates with `key` count by.
+    action: one of ACCOUNT_RATE_LIMITS. key: the key of its rates by `key`.
     """
     metrics.count_refusal(action)
     seconds = seconds_to_wait(request, action, key)
@@ -77,8 +77,11 @@ def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
-    """Until all rates of the action let one more pass: each keeps its last tries, newest first."""
-    waits = [1.0]  # also for a caller that others at the same address were ahead of
+    """Until all rates of the action allow one more attempt.
+
+    allauth stores the times of the last attempts, newest first.
+    """
+    waits = [1.0]  # at least: others at the same address may have used up the limit
     for rate in ratelimit.get_rates(app="allauth.account", action=action):
         name = ratelimit.get_cache_key(
             request, app="allauth.account", action=action, rate=rate, key=key
@@ -90,7 +93,7 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
 
 
 def duration_text(seconds: int) -> str:
-    """`1 second`, `90 seconds`, `2 minutes`: never less than it is."""
+    """`1 second`, `90 seconds`, `2 minutes`: rounded up."""
     number, unit = (
         (seconds, "second") if seconds <= 90 else (math.ceil(seconds / 60), "minute")
     )
@@ -99,22 +102,22 @@ def duration_text(seconds: int) -> str:
 
 class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
-        """What allauth's rates with `ip` count by."""
+        """The key of allauth's rates by `ip`."""
         return client_address(request.META)
 
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """What the rates of login_failed with `key` count by: account and address together.
+        """The key of the rates of login_failed by `key`: IP address and account together.
 
-        allauth's is account and Host: a stranger would lock the owner out, and get more tries by
-        naming another of ALLOWED_HOSTS.
+        allauth uses Host and account. So a stranger could lock the owner out, and could
+        get more attempts by using another of ALLOWED_HOSTS.
         """
         account = credentials.get("email", credentials.get("username", "")).lower()
         return f"{client_address(request.META)} {account}"
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """429 in place of allauth's 200 with a sentence in the form."""
+        """429 instead of allauth's 200 with an error in the form."""
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
@@ -131,7 +134,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
     ) -> None:
-        """Links begin with PUBLIC_URL, whatever host the request named."""
+        """Links begin with PUBLIC_URL, whatever Host the request has."""
         asked = current.request.build_absolute_uri("/")
         links = {
             name: f"{settings.PUBLIC_URL}/{value.removeprefix(asked)}"

@@ -1,4 +1,4 @@
-"""The studio's forms. Each counts once: a reload or a double click makes nothing twice."""
+"""The studio's forms. Each counts once: a reload or a double click creates nothing twice."""
 
 from typing import Any
 from uuid import uuid4
@@ -13,7 +13,8 @@ from organizations.provisioning import LOCAL
 from tenants.models import ApiKey, Network, Tenant
 
 MAX_LIVE_KEYS = 20
-SENT, REMEMBERED = "forms_sent", 100
+SENT_TOKENS = "forms_sent"  # in the session
+MAX_SENT_TOKENS = 100
 SENT_BEFORE = (
     "That form was sent before and counts once. Keys are shown only in the first answer: "
     "if you lost one, create another and revoke the lost one."
@@ -21,29 +22,34 @@ SENT_BEFORE = (
 
 
 def is_sent_again(request: HttpRequest) -> bool:
-    """Whether the session saw this form's token before; notes it. Holds the person's row."""
+    """Whether this form was sent before in this session; remembers its token.
+
+    Locks the row of the user, so that of two concurrent requests one is the first.
+    """
     with transaction.atomic():
         get_user_model().objects.select_for_update().get(pk=request.user.pk)
-        sent = request.session.load().get(SENT, [])
+        sent = request.session.load().get(SENT_TOKENS, [])
         token = request.POST.get("form_token")
         again = not token or token in sent
-        request.session[SENT] = sent if again else [*sent, token][-REMEMBERED:]
+        request.session[SENT_TOKENS] = (
+            sent if again else [*sent, token][-MAX_SENT_TOKENS:]
+        )
         request.session.save()
     return again
 
 
-class NewEachTime(forms.HiddenInput):
-    """A hidden input that shows a fresh token, also when the form is shown again with errors."""
+class FreshTokenInput(forms.HiddenInput):
+    """A hidden input with a new token, also if the form is shown again with errors."""
 
     def format_value(self, value: Any) -> str:
         return str(uuid4())
 
 
-class CountsOnce(forms.Form):
-    form_token = forms.CharField(max_length=36, required=False, widget=NewEachTime)
+class OnceForm(forms.Form):
+    form_token = forms.CharField(max_length=36, required=False, widget=FreshTokenInput)
 
 
-class OrganizationForm(CountsOnce, forms.ModelForm):
+class OrganizationForm(OnceForm, forms.ModelForm):
     name = forms.CharField(
         max_length=200, help_text="Holders see it in invitations, offers and requests."
     )
@@ -83,7 +89,7 @@ class SettingsForm(forms.ModelForm):
         }
 
 
-class KeyForm(CountsOnce):
+class KeyForm(OnceForm):
     kind = forms.ChoiceField(label="Kind of key")
     name = forms.CharField(
         max_length=100,

@@ -1,4 +1,4 @@
-"""Who signs in with an address. Where none is verified, several accounts may have the same one."""
+"""Sign-in by email address. Unless addresses are verified, several accounts may share one."""
 
 from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.internal.userkit import filter_users_by_email
@@ -10,8 +10,11 @@ class Backend(AuthenticationBackend):
     def _authenticate_by_email(
         self, email: str, password: str
     ) -> AbstractBaseUser | None:
-        """The one whose password it is. Where sign-up makes a second account of an address, that of
-        a verified one must not go first: the second could not sign in, which tells of the first."""
+        """The account of this address that has this password.
+
+        Without verification, allauth would try the account with a verified address only.
+        The others could not sign in, which discloses that account.
+        """
         if settings.ACCOUNT_EMAIL_VERIFICATION != "none":
             return super()._authenticate_by_email(email, password)
         users = filter_users_by_email(email, for_login=True)

@@ -1,4 +1,4 @@
-"""The form of signing up, whose answer takes as long for an address that is registered."""
+"""The sign-up form. It takes as long for an address that is already registered."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 class SignUpForm(SignupForm):
     def try_save(self, request: HttpRequest) -> Any:
-        """For a registered address no account is made; the password is hashed nevertheless."""
+        """Hash the password even if the address is registered and no account is created."""
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)

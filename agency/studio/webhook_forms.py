@@ -8,11 +8,11 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from agency.core.errors import Invalid
-from agency.studio.forms import CountsOnce
+from agency.studio.forms import OnceForm
 from webhooks.api.serializers import MAX_URL, MESSAGE_TYPES, WebhookOptions
 from webhooks.events.types import CLIENTS
 
-SINCE = {
+RECOVERY_PERIODS = {
     "failing": ("Its calls began to fail", None),
     "hour": ("One hour ago", timedelta(hours=1)),
     "day": ("A day ago", timedelta(days=1)),
@@ -28,13 +28,13 @@ class EventFilter(forms.Form):
     before = forms.UUIDField(widget=forms.HiddenInput, required=False)
 
     def lookups(self) -> dict[str, Any]:
-        """What was asked for, but for the page."""
+        """The lookups of the filters that are set."""
         names = {"type": "type", "object_id": "object_id", "before": "pk__lt"}
         given = self.cleaned_data
         return {lookup: given[name] for name, lookup in names.items() if given[name]}
 
 
-class WebhookForm(CountsOnce):
+class WebhookForm(OnceForm):
     url = forms.CharField(
         label="Address",
         max_length=MAX_URL,
@@ -61,11 +61,11 @@ class WebhookForm(CountsOnce):
     )
 
     def clean_url(self) -> str:
-        """As the API judges it."""
-        judge = WebhookOptions()
+        """Validate the address like the API."""
+        options = WebhookOptions()
         try:
-            return judge.validate_url(
-                judge.fields["url"].run_validation(self.cleaned_data["url"])
+            return options.validate_url(
+                options.fields["url"].run_validation(self.cleaned_data["url"])
             )
         except serializers.ValidationError as error:
             raise forms.ValidationError([str(one) for one in error.detail]) from None
@@ -73,20 +73,20 @@ class WebhookForm(CountsOnce):
             raise forms.ValidationError(error.message) from None
 
 
-class ExampleForm(CountsOnce):
+class ExampleForm(OnceForm):
     type = forms.ChoiceField(label="Type of event", choices=MESSAGE_TYPES)
 
 
-class RecoveryForm(CountsOnce):
+class RecoveryForm(OnceForm):
     since = forms.ChoiceField(
         label="What failed since",
-        choices=[(name, label) for name, (label, _) in SINCE.items()],
+        choices=[(name, label) for name, (label, _) in RECOVERY_PERIODS.items()],
     )
     unconfirmed = forms.BooleanField(
         label="Also what was never answered", required=False
     )
 
-    def wanted(self) -> dict[str, datetime | bool | None]:
-        _, ago = SINCE[self.cleaned_data["since"]]
+    def recovery_options(self) -> dict[str, datetime | bool | None]:
+        _, ago = RECOVERY_PERIODS[self.cleaned_data["since"]]
         since = timezone.now() - ago if ago else None
         return {"since": since, "unconfirmed": self.cleaned_data["unconfirmed"]}

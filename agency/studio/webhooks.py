@@ -1,4 +1,4 @@
-"""The studio's pages of webhooks: addresses, their secrets, what they were sent and answered."""
+"""The studio's pages of webhooks: addresses, secrets and deliveries."""
 
 import json
 from collections.abc import Callable
@@ -10,21 +10,21 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.core.errors import AgencyError
-from agency.studio.events import SHOWN, deliveries_of, look
-from agency.studio.forms import CountsOnce
-from agency.studio.views import counts_once, manager_of, membership_in, page
+from agency.studio.events import PAGE_SIZE, add_badge, list_deliveries
+from agency.studio.forms import OnceForm
+from agency.studio.pages import get_manager, get_membership, once_per_form, studio_page
 from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
 from tenants import vault
 from tenants.models import Membership, Tenant
 from webhooks.delivery import examples
 from webhooks.models import Attempt, Delivery, Webhook
 
-ANSWER_SHOWN = 500  # characters
+MAX_ANSWER_SHOWN = 500  # characters of a response
 
 
-@page("GET", "HEAD")
+@studio_page("GET", "HEAD")
 def webhooks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return webhooks_page(request, membership_in(request, tenant_id))
+    return webhooks_page(request, get_membership(request, tenant_id))
 
 
 def webhooks_page(
@@ -40,23 +40,27 @@ def webhooks_page(
     return render(request, "studio/webhooks.html", context)
 
 
-@page("POST")
-@counts_once(back="studio:webhooks")
+@studio_page("POST")
+@once_per_form(back="studio:webhooks")
 def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = manager_of(request, tenant_id)
+    membership = get_manager(request, tenant_id)
     form = WebhookForm(request.POST)
     if not form.is_valid():
         return webhooks_page(request, membership, form)
-    wanted = {
+    options = {
         name: form.cleaned_data[name] for name in form.fields if name != "form_token"
     }
-    kind, dialect = Webhook.Type.NOTIFICATION, Webhook.Dialect.CLIENT
     try:
-        made = Webhook.register(membership.tenant, type=kind, dialect=dialect, **wanted)
+        webhook = Webhook.register(
+            membership.tenant,
+            type=Webhook.Type.NOTIFICATION,
+            dialect=Webhook.Dialect.CLIENT,
+            **options,
+        )
     except AgencyError as error:
         form.add_error(None, error.message)
         return webhooks_page(request, membership, form)
-    return secret_page(request, made, vault.unseal(made, "secret"))
+    return secret_page(request, webhook, vault.unseal(webhook, "secret"))
 
 
 def secret_page(
@@ -71,63 +75,63 @@ def secret_page(
     return render(request, "studio/webhook_secret.html", context)
 
 
-def webhook_of(membership: Membership, webhook_id: UUID) -> Webhook:
+def get_webhook(membership: Membership, webhook_id: UUID) -> Webhook:
     return get_object_or_404(
         Webhook.for_tenant(membership.tenant).select_related("tenant"), pk=webhook_id
     )
 
 
-@page("GET", "HEAD")
+@studio_page("GET", "HEAD")
 def webhook(request: HttpRequest, tenant_id: UUID, webhook_id: UUID) -> HttpResponse:
-    membership = membership_in(request, tenant_id)
-    found = webhook_of(membership, webhook_id)
-    rows = deliveries_of(membership.tenant).filter(webhook=found)
-    if before := uuid_of(request.GET.get("before", "")):
+    membership = get_membership(request, tenant_id)
+    found = get_webhook(membership, webhook_id)
+    rows = list_deliveries(membership.tenant).filter(webhook=found)
+    if before := parse_uuid(request.GET.get("before", "")):
         rows = rows.filter(pk__lt=before)
-    shown = list(rows[: SHOWN + 1])
+    shown = list(rows[: PAGE_SIZE + 1])
     context = {
         "membership": membership,
         "tenant": membership.tenant,
         "tab": "webhooks",
         "webhook": found,
-        "deliveries": [look(one) for one in shown[:SHOWN]],
-        "older": shown[SHOWN - 1].pk if len(shown) > SHOWN else "",
+        "deliveries": [add_badge(row) for row in shown[:PAGE_SIZE]],
+        "older": shown[PAGE_SIZE - 1].pk if len(shown) > PAGE_SIZE else "",
         "example": ExampleForm(),
         "recovery": RecoveryForm(),
     }
     return render(request, "studio/webhook.html", context)
 
 
-def uuid_of(text: str) -> UUID | None:
+def parse_uuid(text: str) -> UUID | None:
     try:
         return UUID(text)
     except ValueError:
         return None
 
 
-@page("GET", "HEAD", "POST")
-@counts_once(back="studio:webhooks")
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:webhooks")
 def rotate_secret(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID
 ) -> HttpResponse:
-    found = webhook_of(manager_of(request, tenant_id), webhook_id)
+    found = get_webhook(get_manager(request, tenant_id), webhook_id)
     if request.method == "POST":
         secret, until = found.rotate_secret()
         return secret_page(request, found, secret, until)
-    context = {"tenant": found.tenant, "webhook": found, "form": CountsOnce()}
+    context = {"tenant": found.tenant, "webhook": found, "form": OnceForm()}
     return render(request, "studio/rotate_secret.html", context)
 
 
-def acts(done: str, form_class: Any = CountsOnce) -> Callable[..., Any]:
-    """A button of the webhook's page: does it, says that it was done or why not, and leads back."""
+def webhook_action(done: str, form_class: Any = OnceForm) -> Callable[..., Any]:
+    """A button on the page of a webhook: run the action, show `done` or the error there."""
 
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
-        @page("POST")
-        @counts_once(back="studio:webhooks")
+        @studio_page("POST")
+        @once_per_form(back="studio:webhooks")
         def button(
             request: HttpRequest, tenant_id: UUID, webhook_id: UUID
         ) -> HttpResponse:
-            found = webhook_of(manager_of(request, tenant_id), webhook_id)
+            found = get_webhook(get_manager(request, tenant_id), webhook_id)
             form = form_class(request.POST)
             try:
                 if form.is_valid():
@@ -144,31 +148,31 @@ def acts(done: str, form_class: Any = CountsOnce) -> Callable[..., Any]:
     return decorate
 
 
-@acts("It is called again.")
-def enable(found: Webhook, form: CountsOnce) -> None:
+@webhook_action("Webhook enabled.")
+def enable_webhook(found: Webhook, form: OnceForm) -> None:
     found.enable()
 
 
-@acts("It is not called any more.")
-def disable(found: Webhook, form: CountsOnce) -> None:
+@webhook_action("Webhook disabled.")
+def disable_webhook(found: Webhook, form: OnceForm) -> None:
     found.disable()
 
 
-@acts("An example is on its way.", ExampleForm)
+@webhook_action("The example will be sent now.", ExampleForm)
 def send_example(found: Webhook, form: ExampleForm) -> None:
     examples.send_example(found, form.cleaned_data["type"])
 
 
-@acts("What failed is being sent again, the oldest first.", RecoveryForm)
-def recover(found: Webhook, form: RecoveryForm) -> None:
-    found.recover(**form.wanted())
+@webhook_action("Failed deliveries are being sent again, oldest first.", RecoveryForm)
+def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
+    found.recover(**form.recovery_options())
 
 
-@page("GET", "HEAD", "POST")
+@studio_page("GET", "HEAD", "POST")
 def remove_webhook(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID
 ) -> HttpResponse:
-    found = webhook_of(manager_of(request, tenant_id), webhook_id)
+    found = get_webhook(get_manager(request, tenant_id), webhook_id)
     if request.method != "POST":
         context = {"tenant": found.tenant, "webhook": found}
         return render(request, "studio/remove_webhook.html", context)
@@ -177,46 +181,50 @@ def remove_webhook(
     return redirect("studio:webhooks", tenant_id=tenant_id)
 
 
-def delivery_of(tenant: Tenant, webhook_id: UUID, delivery_id: UUID) -> Delivery:
-    return get_object_or_404(deliveries_of(tenant), pk=delivery_id, webhook=webhook_id)
+def get_delivery(tenant: Tenant, webhook_id: UUID, delivery_id: UUID) -> Delivery:
+    return get_object_or_404(
+        list_deliveries(tenant), pk=delivery_id, webhook=webhook_id
+    )
 
 
-@page("GET", "HEAD")
+@studio_page("GET", "HEAD")
 def delivery(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
-    membership = membership_in(request, tenant_id)
-    found = delivery_of(membership.tenant, webhook_id, delivery_id)
+    membership = get_membership(request, tenant_id)
+    found = get_delivery(membership.tenant, webhook_id, delivery_id)
     context = {
         "membership": membership,
         "tenant": membership.tenant,
         "tab": "webhooks",
         "webhook": found.webhook,
-        "delivery": look(found),
+        "delivery": add_badge(found),
         "event": found.event,
         "body": json.dumps(json.loads(found.event.body), indent=2),
-        "attempts": [shown(attempt) for attempt in found.last_attempts()],
-        "form": CountsOnce(),
+        "attempts": [attempt_context(attempt) for attempt in found.last_attempts()],
+        "form": OnceForm(),
     }
     return render(request, "studio/delivery.html", context)
 
 
-def shown(attempt: Attempt) -> dict[str, Any]:
+def attempt_context(attempt: Attempt) -> dict[str, Any]:
     answer = vault.unseal(attempt, "answer") or ""
     return {
         "attempt": attempt,
-        "answer": answer[:ANSWER_SHOWN],
-        "is_cut": len(answer) > ANSWER_SHOWN,
+        "answer": answer[:MAX_ANSWER_SHOWN],
+        "is_cut": len(answer) > MAX_ANSWER_SHOWN,
         "is_good": attempt.status_code in range(200, 300),
     }
 
 
-@page("POST")
-@counts_once(back="studio:webhooks")
-def resend(
+@studio_page("POST")
+@once_per_form(back="studio:webhooks")
+def resend_delivery(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
-    found = delivery_of(manager_of(request, tenant_id).tenant, webhook_id, delivery_id)
+    found = get_delivery(
+        get_manager(request, tenant_id).tenant, webhook_id, delivery_id
+    )
     try:
         found.resend()
         messages.success(
@@ -224,9 +232,9 @@ def resend(
         )
     except AgencyError as error:
         messages.error(request, error.message)
-    place = {
-        "tenant_id": tenant_id,
-        "webhook_id": webhook_id,
-        "delivery_id": delivery_id,
-    }
-    return redirect("studio:delivery", **place)
+    return redirect(
+        "studio:delivery",
+        tenant_id=tenant_id,
+        webhook_id=webhook_id,
+        delivery_id=delivery_id,
+    )

@@ -1,0 +1,104 @@
+"""The studio's pages of organizations and their settings."""
+
+import json
+import shlex
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from agency.studio.forms import OrganizationForm, SettingsForm
+from agency.studio.keys import organization_page, secret_context
+from agency.studio.pages import (
+    get_manager,
+    get_membership,
+    list_memberships,
+    once_per_form,
+    studio_page,
+)
+from organizations.provisioning import create_organization
+from tenants.models import ApiKey, Tenant
+from tenants.quotas import QuotaExceeded
+
+
+@require_safe
+@never_cache
+def home(request: HttpRequest) -> HttpResponse:
+    if request.user.is_authenticated:
+        return redirect("studio:organizations")
+    example = example_call("YOUR-ACCESS-TOKEN", "YOUR-SUBSCRIPTION-KEY")
+    context = {"sign_up": settings.STUDIO_SIGN_UP, "example": example}
+    return render(request, "studio/home.html", context)
+
+
+@studio_page("GET", "HEAD")
+def organizations(request: HttpRequest) -> HttpResponse:
+    memberships = list_memberships(request).order_by("tenant__name", "pk")
+    if not memberships:
+        return redirect("studio:new_organization")
+    return render(request, "studio/organizations.html", {"memberships": memberships})
+
+
+@studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:organizations")
+def new_organization(request: HttpRequest) -> HttpResponse:
+    form = OrganizationForm(request.POST or None)
+    if not form.is_valid():
+        return render(request, "studio/new_organization.html", {"form": form})
+    given = form.cleaned_data
+    try:
+        made = create_organization(
+            given["name"],
+            owner=request.user,
+            image_url=given["image_url"],
+            network_id=given["network_id"],
+        )
+    except QuotaExceeded as error:
+        form.add_error(None, error.message)
+        return render(
+            request, "studio/new_organization.html", {"form": form}, status=error.status
+        )
+    Kind = ApiKey.Kind
+    context = {
+        "tenant": made.tenant,
+        "secrets": [
+            secret_context(Kind.ACCESS_TOKEN, made.access_token),
+            secret_context(Kind.SUBSCRIPTION_KEY, made.subscription_key),
+            secret_context(Kind.PROVIDER_KEY, made.provider_key),
+        ],
+        "example": example_call(made.access_token, made.subscription_key),
+    }
+    return render(request, "studio/organization_created.html", context)
+
+
+@studio_page("GET", "HEAD")
+def organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return organization_page(request, get_membership(request, tenant_id))
+
+
+@studio_page("POST")
+def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    tenant = get_manager(request, tenant_id).tenant
+    form = SettingsForm(request.POST, instance=tenant)
+    if form.is_valid():
+        changes = form.cleaned_data | {"updated_at": timezone.now()}
+        Tenant.objects.filter(pk=tenant.pk).update(**changes)
+        messages.success(request, "The settings are saved.")
+    return redirect("studio:organization", tenant_id=tenant_id)
+
+
+def example_call(access_token: str, subscription_key: str) -> str:
+    """A shell command that creates a wallet with these keys."""
+    words = [
+        ["curl", f"{settings.PUBLIC_URL}/custodian/v1/api/wallets"],
+        ["-H", f"Authorization: Bearer {access_token}"],
+        ["-H", f"X-Service-Subscription-Key: {subscription_key}"],
+        ["-H", "Content-Type: application/json"],
+        ["-d", json.dumps({"ownerName": "Alice"})],
+    ]
+    return " \\\n  ".join(shlex.join(line) for line in words)

@@ -1,0 +1,62 @@
+"""What the pages of the studio share: who may see them, and forms that count once."""
+
+from collections.abc import Callable
+from functools import wraps
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from agency.studio.forms import SENT_BEFORE, is_sent_again
+from tenants.models import Membership
+
+View = Callable[..., HttpResponse]
+
+
+def studio_page(*methods: str) -> Callable[[View], View]:
+    """A page for signed-in people, which no cache stores."""
+
+    def decorate(view: View) -> View:
+        return never_cache(login_required(require_http_methods(methods)(view)))
+
+    return decorate
+
+
+def once_per_form(back: str) -> Callable[[View], View]:
+    """Process a form only once: redirect to the page `back` if it is sent again."""
+
+    def decorate(view: View) -> View:
+        @wraps(view)
+        def view_once(request: HttpRequest, **ids: UUID) -> HttpResponse:
+            if request.method == "POST" and is_sent_again(request):
+                messages.warning(request, SENT_BEFORE)
+                return redirect(back, **{k: ids[k] for k in ids if k == "tenant_id"})
+            return view(request, **ids)
+
+        return view_once
+
+    return decorate
+
+
+def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
+    found = Membership.objects.filter(user=request.user)
+    return found.select_related("tenant__network", "tenant__provider")
+
+
+def get_membership(request: HttpRequest, tenant_id: UUID) -> Membership:
+    """The person's membership in the organization, or 404."""
+    return get_object_or_404(list_memberships(request), tenant_id=tenant_id)
+
+
+def get_manager(request: HttpRequest, tenant_id: UUID) -> Membership:
+    """The person's membership, or 403 if it does not allow changes."""
+    membership = get_membership(request, tenant_id)
+    if not membership.may_manage_keys:
+        raise PermissionDenied
+    return membership
