@@ -49,7 +49,7 @@ def delivery(office, invite):
     outcome = Outcome(
         Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, ANSWER
     )
-    call.note(row, outcome)
+    call.record_outcome(row, outcome)
     return Delivery.objects.get(pk=row.pk)
 
 
