@@ -165,7 +165,7 @@ def send_example(found: Webhook, form: ExampleForm) -> None:
 
 @webhook_action("Failed deliveries are being sent again, oldest first.", RecoveryForm)
 def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
-    found.recover(**form.recovery_options())
+    found.start_recovery(**form.recovery_options())
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -173,7 +173,7 @@ def test_one_webhook_too_many_is_refused(browser, url, office):
 def test_a_rotated_secret_is_shown_once_and_the_old_one_signs_on(browser, url, office):
     old = vault.unseal(office, "secret")
     [new] = SECRET.findall(text(browser.send(f"{url}/webhooks/{office.pk}/secret")))
-    assert Webhook.objects.get().secrets() == [new, old]
+    assert Webhook.objects.get().signing_secrets() == [new, old]
     page = text(browser.get(f"{url}/webhooks/{office.pk}"))
     assert "Signs too until" in page and not SECRET.search(page)
 
