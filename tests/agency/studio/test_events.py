@@ -223,7 +223,7 @@ def test_what_a_disabled_webhook_cannot_do_is_said(browser, url, office, deliver
     office.disable()
     path = f"{url}/webhooks/{office.pk}/deliveries/{delivery.pk}"
     browser.send(f"{path}/resend")
-    assert "Enable it, then send again" in text(browser.get(path))
+    assert "Enable it, then try again" in text(browser.get(path))
 
 
 def test_a_webhook_is_deleted_after_a_question(browser, url, office):
