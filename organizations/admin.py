@@ -1,7 +1,7 @@
 """Organizations and their keys in the admin.
 
-Staff with the permission may create organizations, issue keys and revoke them. The admin's
-log records each of these.
+Staff with the permission may create organizations, issue keys and revoke them. The
+admin's log records each of these.
 """
 
 from typing import Any
@@ -293,7 +293,7 @@ class NetworkAdmin(ReadOnlyAdmin):
 
 @admin.register(AgreementAcceptance)
 class AgreementAcceptanceAdmin(ReadOnlyAdmin):
-    """Who accepted the agreement of a ledger; the agency, if no organization is named."""
+    """Who accepted the agreement of a ledger; without organization, the agency."""
 
     list_display = ["network", "tenant", "version", "mechanism", "accepted_at"]
     list_filter = ["network"]

@@ -1,4 +1,4 @@
-"""Indy networks: adding them, accepting agreements, and what an issuer may do there."""
+"""Indy networks: adding them, accepting agreements, and what issuers may do."""
 
 from typing import NamedTuple
 
@@ -76,7 +76,7 @@ def fetch_genesis(url: str) -> str:
 def accept_agreement(
     network: Network, tenant: Tenant | None, agreement: Agreement | None
 ) -> None:
-    """Record that the organization, or the agency itself, accepts the current agreement."""
+    """Record that the organization, or the agency, accepts the agreement."""
     if agreement is None:
         return
     offered = agreement.mechanisms

@@ -66,10 +66,10 @@ def create_provider_organization(
     public_id: Any = None,
     **fields: Any,
 ) -> Tenant:
-    """Create another organization of a provider account, which reaches it; all or nothing.
+    """Create another organization of a provider account, all or nothing.
 
-    public_id: chosen by the caller. 409 `tenant_id_taken` if another organization has it,
-    `did_taken`, `quota_exceeded`.
+    public_id: chosen by the caller. 409 `tenant_id_taken` if another organization has
+    it, `did_taken`, `quota_exceeded`.
     """
     quotas.require_room_for_organization(provider)
     if public_id:
@@ -110,8 +110,8 @@ def create_tenant(
 def remove_organization(tenant: Tenant) -> None:
     """Delete an organization with all that belongs to it. A second call does nothing.
 
-    Its public objects stay, and so do its keys as tombstones: peers that send to them get
-    the problem `connection_gone`.
+    Its public objects stay, and so do its keys as tombstones: peers that send to them
+    get the problem `connection_gone`.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
     if not row.select_for_update(of=["self"], no_key=True).first():
@@ -145,7 +145,7 @@ def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> Non
 
 
 def resolve_network(network_id: str) -> Network | None:
-    """The network of this id, else the one that it is an alias of (NETWORK_ALIASES)."""
+    """The network of this id, else the one it is an alias of (NETWORK_ALIASES)."""
     alias_of = settings.NETWORK_ALIASES.get(network_id)
     found = Network.objects.filter(pk__in=[network_id, alias_of])
     return min(found, key=lambda network: network.pk != network_id, default=None)

@@ -1,4 +1,7 @@
-"""Routes of organizations in the credentials API, and of the provider API. Words before ids."""
+"""Routes of organizations in the credentials API, and of the provider API.
+
+Words before ids.
+"""
 
 from django.urls import path, re_path
 

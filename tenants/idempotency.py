@@ -1,10 +1,11 @@
-"""`Idempotency-Key`: a write that is sent again with its key has one effect and one response.
+"""`Idempotency-Key`: a repeated write has one effect and the same response.
 
-The row of the key commits in the transaction of the effect (`IdempotentRequest.perform`). The
-sealed response is stored after messages to hosted parties were delivered, as it shows what they
-did. Where a killed process left a key without a response, the handler runs again without its
-effect, and the response is rebuilt from the object. Errors leave no row: their key may be used
-again. While a write runs, its process holds an advisory lock, which the database drops when the
+The row of the key commits in the transaction of the effect
+(`IdempotentRequest.perform`). The sealed response is stored after messages to hosted
+parties were delivered, as it shows what they did. Where a killed process left a key
+without a response, the handler runs again without its effect, and the response is
+rebuilt from the object. Errors leave no row: their key may be used again. While a
+write runs, its process holds an advisory lock, which the database drops when the
 process dies.
 """
 
@@ -37,8 +38,8 @@ BATCH = 1000
 class IdempotentRequest:
     """One write with a key.
 
-    owner: `{"tenant": …}` or `{"provider": …}`; keys are unique for each. operation: shown
-    to support. fingerprint: see `request_fingerprint`.
+    owner: `{"tenant": …}` or `{"provider": …}`; keys are unique for each. operation:
+    shown to support. fingerprint: see `request_fingerprint`.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class IdempotentRequest:
         prepare: Callable[[], Any] | None = None,
         shown_once: bool = False,
     ) -> Any:
-        """Run the effect and store the key in one transaction, or find what it made before.
+        """Run the effect and store the key in one transaction; or find what it made.
 
         prepare: does what takes long or commits by itself, before the transaction. Its
         result becomes the last argument of the function.
@@ -120,7 +121,7 @@ class IdempotentRequest:
             raise already_created_error()
 
     def _run_handler(self, handle: Callable[[], Any]) -> Any:
-        """Run the handler. If it undoes its effect and raises, the key is free again."""
+        """Run the handler. If it raises and undoes its effect, the key is free again."""
         try:
             return handle()
         except AgencyError as error:
@@ -139,7 +140,8 @@ class IdempotentRequest:
             with transaction.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
-            # The advisory lock was lost, or a pooler in between does not keep sessions.
+            # The advisory lock was lost, or a pooler in between does not keep
+            # sessions.
             raise in_progress_error() from None
         return row
 

@@ -35,7 +35,8 @@ def reencode_picture(data: bytes) -> tuple[bytes, str]:
     """The picture with nothing but its pixels, and the extension of its file name.
 
     The format is recognized by content. Of an animation only the first frame stays.
-    Raises Invalid("bad_image") for what is not a picture, too large, or does not decode.
+    Raises Invalid("bad_image") for what is not a picture, too large, or does not
+    decode.
     """
     if len(data) > settings.MAX_IMAGE_BYTES:
         raise bad_image(f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes.")

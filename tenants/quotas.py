@@ -1,11 +1,11 @@
 """How many of each thing an organization may have, if its account has quotas.
 
 Accounts that people created for themselves in the studio have quotas
-(`Provider.has_quotas`). Accounts created by the command or by staff have none, and neither
-have the organizations created with their keys.
+(`Provider.has_quotas`). Accounts created by the command or by staff have none, and
+neither have the organizations created with their keys.
 
-A check counts by an index and stops at the quota. It takes no lock, so calls at the same
-moment may exceed the quota by their number.
+A check counts by an index and stops at the quota. It takes no lock, so calls at the
+same moment may exceed the quota by their number.
 """
 
 from typing import Any, NamedTuple
@@ -137,8 +137,8 @@ def require_room_for_picture(provider: Provider, size: int) -> None:
 def require_room_for_organization(provider: Provider) -> None:
     """409 `quota_exceeded` unless the account's person may have one more organization.
 
-    All accounts of the person count together. An account whose person was deleted counts
-    alone.
+    All accounts of the person count together. An account whose person was deleted
+    counts alone.
     """
     if not provider.has_quotas:
         return

@@ -18,8 +18,8 @@ UPLOAD_DAYS = 1  # a younger picture may belong to an upload that is not finishe
 def delete_expired_sessions() -> int:
     """Like `manage.py clearsessions`, but in batches.
 
-    That command deletes all in one statement. Of many sessions it would run into the time
-    limit of the worker's statements again and again.
+    That command deletes all in one statement. Of many sessions it would run into the
+    time limit of the worker's statements again and again.
     """
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     rows = expired.only("pk", "expire_date")
@@ -29,7 +29,8 @@ def delete_expired_sessions() -> int:
 def delete_ownerless_pictures() -> int:
     """Pictures of accounts that nobody can use: without organizations and live keys.
 
-    delete_orphaned_files() deletes their files later, so no row is ever without its file.
+    delete_orphaned_files() deletes their files later, so no row is ever without its
+    file.
     """
     tenants = Tenant.objects.filter(provider=OuterRef("provider"))
     keys = ApiKey.live().filter(provider=OuterRef("provider"))
@@ -39,7 +40,7 @@ def delete_ownerless_pictures() -> int:
 
 
 def delete_orphaned_files() -> int:
-    """Files without a row: of deleted pictures, and of uploads that were interrupted."""
+    """Files without a row: of deleted pictures and of interrupted uploads."""
     try:
         _, names = default_storage.listdir(FOLDER)
     except FileNotFoundError:  # before the first upload

@@ -1,7 +1,7 @@
 """The form of tokens and keys: `<prefix>_<32 base62 characters><6 of checksum>`.
 
-The prefix names the kind for people and secret scanners. By the checksum (CRC-32) other text
-is refused without a query. 32 base62 characters are 190 random bits.
+The prefix names the kind for people and secret scanners. By the checksum (CRC-32)
+other text is refused without a query. 32 base62 characters are 190 random bits.
 """
 
 import secrets

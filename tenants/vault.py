@@ -1,8 +1,8 @@
 """Sealing at rest: AES-256-GCM under a data key per tenant, wrapped by the master key.
 
-The associated data of a sealed value names tenant, table, row and column, so a value that
-is copied elsewhere does not open. Layout: version (1 byte), nonce (12), ciphertext and tag.
-Rows without a tenant are sealed under the system's data key.
+The associated data of a sealed value names tenant, table, row and column, so a value
+that is copied elsewhere does not open. Layout: version (1 byte), nonce (12),
+ciphertext and tag. Rows without a tenant are sealed under the system's data key.
 """
 
 import base64
@@ -11,7 +11,7 @@ import hmac
 import json
 import os
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -20,15 +20,16 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import IntegrityError, transaction
 
-if TYPE_CHECKING:  # tenants.models imports this module
-    from tenants.models import DataKey
-
 VERSION = b"\x01"
 NONCE_BYTES = 12
+DataKey = Any  # the model: tenants.models imports this module
 
 
 def seal(row: Any, column: str, value: Any) -> None:
-    """Set `row.column` to the sealed form of a JSON value, before saving. None stays None."""
+    """Set `row.column` to the sealed form of a JSON value, before saving.
+
+    None stays None.
+    """
     sealed = None
     if value is not None:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
@@ -76,12 +77,15 @@ def associated_data(row: Any, column: str) -> bytes:
 
 
 def keyed_digest(secret: str) -> bytes:
-    """HMAC-SHA-256 (32 bytes): guesses cannot be tried on a stolen table of digests."""
+    """HMAC-SHA-256 (32 bytes): nobody can try guesses on a stolen table."""
     return hmac.digest(derive_key(b"token digests"), secret.encode(), "sha256")
 
 
-def create_data_key(tenant: Any) -> "DataKey":
-    """Create a data key, in the transaction that creates the tenant. None: the system's."""
+def create_data_key(tenant: Any) -> DataKey:
+    """Create a data key, in the transaction that creates the tenant.
+
+    None: the system's.
+    """
     model = data_key_model()
     row = model(tenant=tenant, master_key_id=master_key_id())
     new_key = os.urandom(32)
@@ -91,13 +95,13 @@ def create_data_key(tenant: Any) -> "DataKey":
 
 
 def check_master_key() -> None:
-    """Raises ImproperlyConfigured unless the master key opens what the database holds."""
+    """Raises ImproperlyConfigured unless the master key opens the database's keys."""
     rows = data_key_model().objects
     row = rows.filter(tenant=None).first() or rows.first()
     unwrap_data_key(row or system_data_key())
 
 
-def system_data_key() -> "DataKey":
+def system_data_key() -> DataKey:
     """The system's data key, created when it is first needed."""
     rows = data_key_model().objects
     if row := rows.filter(tenant=None).first():
@@ -116,23 +120,24 @@ def data_key(tenant_id: Any) -> bytes:
     return unwrap_data_key(data_key_model().objects.get(tenant_id=tenant_id))
 
 
-def data_key_model() -> "type[DataKey]":
+def data_key_model() -> Any:
     return apps.get_model("tenants", "DataKey")
 
 
-def unwrap_data_key(row: "DataKey") -> bytes:
+def unwrap_data_key(row: DataKey) -> bytes:
     try:
         return decrypt_bytes(
             settings.MASTER_KEY, bytes(row.wrapped), wrapping_data(row)
         )
     except InvalidTag:
         raise ImproperlyConfigured(
-            "AGENCY_MASTER_KEY is not the key this database was sealed with (it needs key "
-            f"{row.master_key_id}, this one is {master_key_id()}). Put the right key back."
+            "AGENCY_MASTER_KEY is not the key this database was sealed with (it needs "
+            f"key {row.master_key_id}, this one is {master_key_id()}). "
+            "Put the right key back."
         ) from None
 
 
-def wrapping_data(row: "DataKey") -> bytes:
+def wrapping_data(row: DataKey) -> bytes:
     """The associated data of a wrapped data key."""
     return f"{row.tenant_id}|tenants_datakey|{row.pk}|wrapped|1".encode()
 

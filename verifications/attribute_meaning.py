@@ -15,7 +15,7 @@ from typing import Any
 
 from credentials.ledgers.base import schema_id_of
 from verifications.proofs.selection import LedgerReader
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 
 def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str, Any]:
@@ -36,14 +36,14 @@ def means_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
     """Whether an item can only mean the attribute `policyName`."""
     if not could_mean_policy_name(item, ledger):
         return False
-    names = set(map(common_view, item["attributeNames"]))
+    names = set(map(normalise_name, item["attributeNames"]))
     return all(names.isdisjoint(labels) for labels in _allowed_schemas(item, ledger))
 
 
 def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
     """Whether all allowed credentials have an attribute `policyName`, not asked for."""
-    name = common_view(item["policyName"])
-    if name in map(common_view, item["attributeNames"]):
+    name = normalise_name(item["policyName"])
+    if name in map(normalise_name, item["attributeNames"]):
         return False
     schemas = list(_allowed_schemas(item, ledger))
     return bool(schemas) and all(name in labels for labels in schemas)
@@ -57,7 +57,7 @@ def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set
         schema_id = definition["schemaId"] if definition else _schema_id_in(restriction)
         schema = ledger.schema(schema_id) if schema_id else None
         if schema:
-            yield set(map(common_view, schema["attrNames"]))
+            yield set(map(normalise_name, schema["attrNames"]))
 
 
 def _schema_id_in(restriction: dict[str, Any]) -> str | None:

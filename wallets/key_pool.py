@@ -22,7 +22,7 @@ from agency.core.errors import Unavailable
 from agency.core.workers import notify_worker
 from tenants import vault
 from wallets import anoncreds
-from wallets.anoncreds import Definition, common_view
+from wallets.anoncreds import Definition, normalise_name
 from wallets.models import KeyDemand, SpareKey
 
 DEMAND_RETENTION = timedelta(days=30)  # a size asked for is kept in the pool this long
@@ -194,7 +194,7 @@ def relabel_key(
     public, private, proof = key
     primary = public["value"]["primary"]
     old_names = sorted(set(primary["r"]) - {LINK_SECRET})
-    labels = [common_view(name) for name in schema["attrNames"]]
+    labels = [normalise_name(name) for name in schema["attrNames"]]
     new_names = dict(zip(old_names, labels, strict=True)) | {LINK_SECRET: LINK_SECRET}
     primary["r"] = {new_names[name]: value for name, value in primary["r"].items()}
     proof["xr_cap"] = [[new_names[name], value] for name, value in proof["xr_cap"]]

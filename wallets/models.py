@@ -82,9 +82,7 @@ class Wallet(Record):
 
     @property
     def public_key(self) -> "Key":
-        """The key of the organization's public DID: its first one, which never
-        changes.
-        """
+        """The key of the organization's public DID: its first, which never changes."""
         key = self.keys.order_by("pk").first()
         assert key and key.did == self.did, "only an organization has a public DID"
         return key

@@ -14,7 +14,7 @@ from connections.api.serializers import (
 from connections.invitation_links import encoded_message
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 STATES = [(str(state), str(state)) for state in Credential.State]
 ROLES = [(str(role), str(role)) for role in Credential.Role]
@@ -50,7 +50,7 @@ class AttributeNamesField(serializers.ListField):
 
     def to_internal_value(self, data):
         names = super().to_internal_value(data)
-        compared = [common_view(name) for name in names]
+        compared = [normalise_name(name) for name in names]
         if not all(compared):
             raise serializers.ValidationError("A name is blank.")
         if "master_secret" in compared:
@@ -58,7 +58,7 @@ class AttributeNamesField(serializers.ListField):
                 "The name master_secret is taken by the protocol."
             )
         twice = sorted(
-            {name for name in names if compared.count(common_view(name)) > 1}
+            {name for name in names if compared.count(normalise_name(name)) > 1}
         )
         if twice:
             raise serializers.ValidationError(

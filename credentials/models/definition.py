@@ -77,7 +77,7 @@ class CredentialDefinition(Record):
         on_network = cls.objects.filter(tenant__network__tenant=tenant_id)
         rows = on_network.filter(definition_id__in=definition_ids).exclude(claims={})
         return {
-            definition_id: {anoncreds.common_view(name) for name in claims}
+            definition_id: {anoncreds.normalise_name(name) for name in claims}
             for definition_id, claims in rows.values_list("definition_id", "claims")
         }
 
@@ -184,4 +184,4 @@ class CredentialDefinition(Record):
 def normalised_names(names: Iterable[str]) -> list[str]:
     """Attribute names as proofs compare them, to find the credentials that fit a
     request."""
-    return [anoncreds.common_view(name)[:256] for name in names]
+    return [anoncreds.normalise_name(name)[:256] for name in names]

@@ -19,8 +19,8 @@ class IdempotencyKey(Record):
     operation = models.CharField(max_length=200)
     # Of the request: the same key with another request is refused.
     fingerprint = models.BinaryField()
-    # What the write made, if anything. If a killed process stored no response, the next
-    # request rebuilds it from this object.
+    # What the write made, if anything. If a killed process stored no response, the
+    # next request rebuilds it from this object.
     object_model = models.CharField(max_length=100, blank=True)
     object_id = models.CharField(max_length=100, blank=True)
     # Whether the response holds a secret, so that it is not stored.

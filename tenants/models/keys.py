@@ -1,4 +1,6 @@
-"""Keys: those with which organizations call the API, and those that seal their secrets."""
+"""Keys: those with which organizations call the API, and those that seal their
+secrets.
+"""
 
 from datetime import timedelta
 
@@ -15,7 +17,7 @@ ROTATION_OVERLAP = timedelta(hours=24)
 
 
 class DataKey(Record):
-    """The key that seals a tenant's secrets, itself sealed by the master key (see vault.py)."""
+    """The key that seals a tenant's secrets, wrapped by the master key (vault.py)."""
 
     tenant = models.OneToOneField(Tenant, on_delete=models.CASCADE, null=True)
     master_key_id = models.CharField(max_length=16)
@@ -33,7 +35,7 @@ class DataKey(Record):
 
 
 class ApiKey(Record):
-    """An access token, subscription key or provider key: shown once, stored as a digest.
+    """An access token, subscription key or provider key, stored as a digest.
 
     A key is live while it is neither revoked nor past `expires_at`.
     """
@@ -138,8 +140,10 @@ class ApiKey(Record):
         live.update(revoked_at=now, updated_at=now)
 
     def rotate(self, overlap: timedelta = ROTATION_OVERLAP) -> tuple["ApiKey", str]:
-        """A successor: (row, secret). This key stays live for `overlap`, or less if it
-        expires earlier."""
+        """A successor: (row, secret).
+
+        This key stays live for `overlap`, or less if it expires earlier.
+        """
         end = timezone.now() + overlap
         keys = ApiKey.live().filter(pk=self.pk)
         keys.filter(Q(expires_at=None) | Q(expires_at__gt=end)).update(expires_at=end)

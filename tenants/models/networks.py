@@ -22,8 +22,8 @@ class Network(models.Model):
     sequence = models.BigIntegerField(default=0)
     # Of an Indy network: the transaction of a validator on each line.
     genesis = models.TextField(blank=True)
-    # The agency's own DID there, by which it registers and endorses its organizations, and
-    # its sealed seed; both or neither.
+    # The agency's own DID there, by which it registers and endorses its organizations,
+    # and its sealed seed; both or neither.
     endorser_did = models.CharField(max_length=22, blank=True)
     endorser_seed = models.BinaryField(null=True)
 
@@ -45,7 +45,7 @@ class Network(models.Model):
         return self.name
 
     def next_sequence(self) -> int:
-        """The number of the next write. The row is locked until the transaction ends."""
+        """The number of the next write. Locks the row until the transaction ends."""
         Network.objects.filter(pk=self.pk).update(sequence=models.F("sequence") + 1)
         self.refresh_from_db(fields=["sequence"])
         return self.sequence
@@ -54,8 +54,8 @@ class Network(models.Model):
 class AgreementAcceptance(Record):
     """Who last accepted a transaction author agreement of a network.
 
-    An organization accepts it for what it writes. Without one, it is the agency, for what
-    its endorser writes.
+    An organization accepts it for what it writes. Without one, it is the agency, for
+    what its endorser writes.
     """
 
     network = models.ForeignKey(Network, on_delete=models.CASCADE)

@@ -7,7 +7,7 @@ from math import isqrt
 from typing import NamedTuple
 
 from tests.fixtures import ALICE_LINK_SECRET, Stored
-from wallets.anoncreds import common_view, encode_value
+from wallets.anoncreds import encode_value, normalise_name
 
 E_START = 2**596
 KINDS = {">=": ("GE", 0), ">": ("GT", 1), "<=": ("LE", 0), "<": ("LT", -1)}
@@ -89,7 +89,7 @@ class _Draft:
         self.part, self.key = part, _key(part.definition)
         self.messages = _messages(part.values, part.link_secret)
         self.shown = {
-            common_view(name)
+            normalise_name(name)
             for referent in part.referents
             for name in _names(request["requested_attributes"].get(referent, {}))
         }
@@ -110,7 +110,7 @@ class _Draft:
 
     def _range(self, asked: dict, lie: int | None) -> "_Range":
         """Of a lie the response stands in `m` where the library does not look for it."""
-        label = common_view(asked["name"])
+        label = normalise_name(asked["name"])
         if lie is None:
             return _Range(self.key, asked, self.messages[label], self.masks[label])
         mask = self.lied.setdefault((label, lie), secrets.randbits(592))
@@ -198,7 +198,7 @@ class _Range:
     def answer(self, challenge: int) -> dict:
         crossed = sum(self.roots[name] * self.blinds[name] for name in ROOTS)
         alpha = self.alpha_mask + challenge * (self.blinds["DELTA"] - crossed)
-        said = {"attr_name": common_view(self.asked["name"]), "p_type": self.kind}
+        said = {"attr_name": normalise_name(self.asked["name"]), "p_type": self.kind}
         return {
             "u": _responses(self.root_masks, self.roots, challenge),
             "r": _responses(self.blind_masks, self.blinds, challenge),
@@ -307,7 +307,9 @@ def _key(definition: Stored) -> dict:
 
 
 def _messages(values: dict[str, str], link_secret: str) -> dict[str, int]:
-    signed = {common_view(name): int(encode_value(raw)) for name, raw in values.items()}
+    signed = {
+        normalise_name(name): int(encode_value(raw)) for name, raw in values.items()
+    }
     return signed | {SECRET: int(link_secret)}
 
 

@@ -468,8 +468,8 @@ def test_no_other_number_is_the_encoding_of_a_text(raw, encoded):
 
 def test_names_are_compared_without_capitals_and_spaces():
     assert (
-        anoncreds.common_view("Full Name")
+        anoncreds.normalise_name("Full Name")
         == "fullname"
-        == anoncreds.common_view(" fullNAME ")
+        == anoncreds.normalise_name(" fullNAME ")
     )
-    assert anoncreds.common_view("Full\tName") != "fullname"
+    assert anoncreds.normalise_name("Full\tName") != "fullname"

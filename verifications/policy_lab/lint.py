@@ -24,7 +24,7 @@ from verifications.proofs.proof_items import (
 )
 from verifications.proofs.request_building import holds_integers_only, needs_bound
 from verifications.proofs.selection import Candidate, LedgerReader, comparable_number
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 OLD_VALID_AT = timedelta(days=1)
 MAX_LOOKUPS = 100
@@ -222,8 +222,8 @@ def attribute_not_in_schema(review: Review) -> Findings:
         needed = item.get("attributeNames") or [item["attributeName"]]
         if required := restriction.get("value"):
             needed = [*needed, required["attributeName"]]
-        labels = set(map(common_view, schema["attrNames"]))
-        missing = [name for name in needed if common_view(name) not in labels]
+        labels = set(map(normalise_name, schema["attrNames"]))
+        missing = [name for name in needed if normalise_name(name) not in labels]
         if missing:
             yield path, f"Its credentials do not have: {', '.join(missing)}."
 
@@ -287,12 +287,12 @@ def equality_predicate(review: Review) -> Findings:
 
 def compared_and_revealed(review: Review) -> Findings:
     shown = [
-        (common_view(name), item.get("restrictions"))
+        (normalise_name(name), item.get("restrictions"))
         for _, item in review.items
         for name in item.get("attributeNames", [])
     ]
     for path, item in review.items:
-        label = common_view(item.get("attributeName", ""))
+        label = normalise_name(item.get("attributeName", ""))
         if (label, item.get("restrictions")) in shown:
             message = (
                 "The policy shows this attribute too; the comparison hides nothing."
@@ -304,12 +304,12 @@ def revealed_number(review: Review) -> Findings:
     for path, item in review.items:
         # A value that a restriction requires is known to the verifier anyway.
         required = {
-            common_view(restriction["value"]["attributeName"])
+            normalise_name(restriction["value"]["attributeName"])
             for restriction in item.get("restrictions", [])
             if "value" in restriction
         }
         for name in item.get("attributeNames", []):
-            if common_view(name) in required:
+            if normalise_name(name) in required:
                 continue
             if _is_private_name(name) or any(
                 comparable_number(sample, name) is not None
@@ -329,7 +329,7 @@ def no_revocation_requirement(review: Review) -> Findings:
 
 def non_revocation_alone(review: Review) -> Findings:
     compared = [item["attributeName"] for _, item in review.text_comparisons]
-    if any(_EXPIRY_NAME.search(common_view(name)) for name in compared):
+    if any(_EXPIRY_NAME.search(normalise_name(name)) for name in compared):
         return
     if review.asks_for_non_revocation and review.allows_revocable():
         message = (
@@ -417,4 +417,4 @@ def lint_policy(
 def _is_private_name(name: str) -> bool:
     """Whether an attribute has the name of something private."""
     words = {word.lower() for word in _WORDS.findall(name)}
-    return bool(_PRIVATE_NAME.search(common_view(name)) or words & _PRIVATE_WORDS)
+    return bool(_PRIVATE_NAME.search(normalise_name(name)) or words & _PRIVATE_WORDS)

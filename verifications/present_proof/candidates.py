@@ -8,14 +8,14 @@ from credentials.models import Credential
 from tenants import vault
 from verifications.proofs.request_reading import read_items
 from verifications.proofs.selection import Candidate, LedgerReader, RevocationStatus
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
 
 def find_credentials(wallet: Wallet, proof_request: dict[str, Any]) -> list[Credential]:
     """The wallet's credentials that have any attribute asked for, oldest first."""
     labels = {
-        common_view(name)
+        normalise_name(name)
         for item in read_items(proof_request)
         for name in item.attribute_names
     }

@@ -68,7 +68,7 @@ from verifications.proofs.proof_items import Item, credential_facts, matches_fac
 from verifications.proofs.request_reading import prune_request, read_items
 from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 # The largest honest numbers: the exponent e of a signature, and a response that hides
 # a value.
@@ -289,7 +289,7 @@ class Judgement:
         for item in self.items:
             if not item.is_predicate:
                 continue
-            label = common_view(item.attribute_names[0])
+            label = normalise_name(item.attribute_names[0])
             pairs = zip(item.referents, item.comparisons, strict=True)
             for referent, (predicate_type, threshold) in pairs:
                 claim = (label, _LIBRARY_KINDS[predicate_type], threshold)
@@ -401,7 +401,7 @@ def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
             if answer.index is None
             else judgement.resolved_definitions[answer.index]
         )
-        if known and not set(map(common_view, names)) <= _schema_labels(known[1]):
+        if known and not set(map(normalise_name, names)) <= _schema_labels(known[1]):
             message = "The credential has no attribute of this name."
             return Failure("attribute_not_in_schema", message)
     return None
@@ -701,7 +701,7 @@ def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
 
 
 def _schema_labels(schema: dict) -> set[str]:
-    return set(map(common_view, schema["attrNames"]))
+    return set(map(normalise_name, schema["attrNames"]))
 
 
 def _values_by_label(
@@ -709,7 +709,7 @@ def _values_by_label(
 ) -> Iterator[tuple[str, Value]]:
     """What the answer shows, by label; names: the attributes it was asked for."""
     for name, value in answer.values.items():
-        yield common_view(names[0] if name == SINGLE_VALUE else name), value
+        yield normalise_name(names[0] if name == SINGLE_VALUE else name), value
 
 
 def _restrictions_met_by_name(
@@ -734,7 +734,7 @@ def _shows_required_value(
         return True
     if any(answer.form == "unrevealed_attrs" for answer in judgement.own_answers(item)):
         return False
-    required_label = common_view(required["attributeName"])
+    required_label = normalise_name(required["attributeName"])
     return any(
         value.raw == required["attributeValue"]
         for answer, names in judgement.all_answers(item)

@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from wallets.anoncreds import INT32, common_view
+from wallets.anoncreds import INT32, normalise_name
 
 MIN_SUFFIX = "#min"
 MAX_SUFFIX = "#max"
@@ -114,7 +114,7 @@ class Item(NamedTuple):
 
 def contains_name(names: Iterable[str], name: str) -> bool:
     """Whether an attribute is among these, ignoring capitals and spaces."""
-    return common_view(name) in map(common_view, names)
+    return normalise_name(name) in map(normalise_name, names)
 
 
 def fits_32_bits(predicate_type: object, threshold: int) -> bool:
@@ -137,7 +137,7 @@ def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]
     for restriction in restrictions:
         if value := restriction.get("value"):
             name = value["attributeName"]
-            name = first_spelling.setdefault(common_view(name), name)
+            name = first_spelling.setdefault(normalise_name(name), name)
             grouped.setdefault(name, []).append(restriction)
     return grouped
 

@@ -15,7 +15,7 @@ from verifications.proofs.proof_items import (
     RESTRICTION_FIELDS,
     fits_32_bits,
 )
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 # How far the clock of the policy's author may be ahead of ours.
 CLOCK_SKEW_SECONDS = 60
@@ -151,7 +151,7 @@ def _read_names(errors: _Errors, path: str, names: object) -> list[str]:
     if len(names) > MAX_NAMES:
         errors.add_error(path, f"Give at most {MAX_NAMES} names.")
         return []
-    views = [common_view(name) if isinstance(name, str) else "" for name in names]
+    views = [normalise_name(name) if isinstance(name, str) else "" for name in names]
     if not all(views):
         errors.add_error(path, "Attribute names must not be blank.")
     elif len(set(views)) < len(views):
@@ -214,7 +214,7 @@ def _check_comparison(
 def _check_own_value(errors: _Errors, path: str, policy: dict) -> None:
     for index, restriction in enumerate(policy.get("restrictions", [])):
         named = restriction.get("value", {}).get("attributeName", "")
-        if named and common_view(named) == common_view(policy["attributeName"]):
+        if named and normalise_name(named) == normalise_name(policy["attributeName"]):
             errors.add_error(
                 f"{path}.restrictions[{index}].value.attributeName",
                 "A predicate hides this attribute, so its value cannot be required.",

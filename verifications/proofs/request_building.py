@@ -14,7 +14,7 @@ from verifications.proofs.proof_items import (
     contains_name,
     restrictions_by_value_name,
 )
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 # Definition id -> its attributes, in the common view, that hold nothing but integers.
 IntegerAttributes = Mapping[str, Container[str]]
@@ -84,7 +84,7 @@ def needs_bound(item: dict, integer_attributes: IntegerAttributes) -> bool:
 
 def holds_integers_only(item: dict, integer_attributes: IntegerAttributes) -> bool:
     """Whether every alternative names a definition whose attribute is never a text."""
-    label = common_view(item["attributeName"])
+    label = normalise_name(item["attributeName"])
     definition_ids = [
         restriction.get("credentialDefinitionId", "")
         for restriction in item.get("restrictions", [])

@@ -30,7 +30,7 @@ from verifications.proofs.proof_items import (
     fits_32_bits,
     restrictions_by_value_name,
 )
-from wallets.anoncreds import common_view
+from wallets.anoncreds import normalise_name
 
 # The name of a restriction's member in a request -> the API's name. The two with
 # `issuer_id` are the newer names of `issuer_did`.
@@ -228,13 +228,13 @@ def _names_error(referent: str) -> PeerError:
 def _read_names(referent: str, names: object) -> tuple[str, ...]:
     if not isinstance(names, list) or not names:
         raise _names_error(referent)
-    if not all(isinstance(name, str) and common_view(name) for name in names):
+    if not all(isinstance(name, str) and normalise_name(name) for name in names):
         raise _names_error(referent)
     if len(names) > MAX_NAMES:
         raise PeerError(
             "request_too_large", f"{referent!r} asks for too many attributes."
         )
-    if len(set(map(common_view, names))) < len(names):
+    if len(set(map(normalise_name, names))) < len(names):
         raise PeerError(
             "request_malformed", f"{referent!r} asks for one attribute twice."
         )

@@ -12,7 +12,7 @@ from verifications.proofs.proof_items import (
 )
 from verifications.proofs.request_reading import prune_request, read_items
 from wallets import anoncreds
-from wallets.anoncreds import INT32, SubProof, common_view
+from wallets.anoncreds import INT32, SubProof, normalise_name
 
 TailsPath = Callable[[dict], str]
 
@@ -202,13 +202,13 @@ class _Choice(NamedTuple):
         names = [] if self.companion is None else [self.companion]
         if not self.item.is_predicate and not self.hidden:
             names += self.item.attribute_names
-        return set(map(common_view, names))
+        return set(map(normalise_name, names))
 
     @property
     def compared_labels(self) -> set[str]:
         """The attributes that its predicate compares, in the common view."""
         names = self.item.attribute_names if self.item.is_predicate else ()
-        return set(map(common_view, names))
+        return set(map(normalise_name, names))
 
     @property
     def interval(self) -> Interval | None:
@@ -359,8 +359,8 @@ def _validate_selections(
 
 
 def _has_attributes(item: Item, candidate: Candidate) -> bool:
-    labels = set(map(common_view, candidate.values))
-    return labels.issuperset(map(common_view, item.attribute_names))
+    labels = set(map(normalise_name, candidate.values))
+    return labels.issuperset(map(normalise_name, item.attribute_names))
 
 
 def _met_restriction(item: Item, candidate: Candidate) -> dict | None:
@@ -402,8 +402,10 @@ def _companion_attribute(item: Item, restriction: dict) -> str | None:
     required = restriction.get("value")
     if required is None:
         return None
-    label = common_view(required["attributeName"])
-    return next((name for name in item.companions if common_view(name) == label), None)
+    label = normalise_name(required["attributeName"])
+    return next(
+        (name for name in item.companions if normalise_name(name) == label), None
+    )
 
 
 def _predicate_refusal(item: Item, candidate: Candidate) -> str | None:
@@ -446,8 +448,10 @@ def comparable_number(candidate: Candidate, name: str) -> int | None:
 
 
 def _value_of(values: dict, name: str) -> Any:
-    label = common_view(name)
-    return next((one for key, one in values.items() if common_view(key) == label), None)
+    label = normalise_name(name)
+    return next(
+        (one for key, one in values.items() if normalise_name(key) == label), None
+    )
 
 
 def _require_known(public: dict | None) -> dict:

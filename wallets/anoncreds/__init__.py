@@ -9,9 +9,9 @@ Nothing here imports Django, so that `verifications/proofs` can be used without 
 
 from wallets.anoncreds.encoding import (
     INT32,
-    common_view,
     encode_value,
     is_encoding_of,
+    normalise_name,
     parse_integer,
 )
 from wallets.anoncreds.holding import (
@@ -59,7 +59,7 @@ __all__ = [
     "encode_value",
     "generate_nonce",
     "is_encoding_of",
-    "common_view",
+    "normalise_name",
     "parse_integer",
     "process_credential",
     "revocation_index",

@@ -43,7 +43,7 @@ def is_encoding_of(raw: str, encoded: str) -> bool:
         return False
 
 
-def common_view(name: str) -> str:
+def normalise_name(name: str) -> str:
     """An attribute name as the library compares it: lower case, without U+0020."""
     return name.replace(" ", "").lower()
 

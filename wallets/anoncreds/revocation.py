@@ -133,9 +133,7 @@ def update_status_list(
 
 
 def revocation_index(credential: dict) -> int | None:
-    """The credential's index in its registry, as the issuer signed it; None without
-    one.
-    """
+    """The credential's index in its registry, as it was signed; None without one."""
     return (credential["signature"].get("r_credential") or {}).get("i")
 
 

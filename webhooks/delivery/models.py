@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 from uuid import UUID
 
 from django.db import models
@@ -34,9 +34,8 @@ class Delivery(Record, QueuedJob):
     """
 
     Status = QueuedJob.Status
-    SCHEDULE: ClassVar = (
-        5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400,
-    )  # fmt: skip  # seconds
+    # Seconds before each further attempt.
+    SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
     webhook = models.ForeignKey(
         Webhook,
@@ -99,7 +98,7 @@ class Delivery(Record, QueuedJob):
     def create_for(cls, event: Event, webhook_ids: Iterable[UUID]) -> int:
         """Create one delivery of the event for each webhook. How many."""
         rows = [cls.build(event, webhook_id) for webhook_id in webhook_ids]
-        return len(cls.objects.bulk_create(rows))
+        return len(Delivery.objects.bulk_create(rows))
 
     @classmethod
     def build(cls, event: Event, webhook_id: UUID) -> "Delivery":
@@ -135,7 +134,9 @@ class Delivery(Record, QueuedJob):
             is_blocked=Exists(earlier),
             blocked_until=Subquery(failing.values("blocks_until")[:1]),
         )
-        found = list(rows.select_related("event")[: limit + BLOCKED_LOOKAHEAD])
+        found: list[Any] = list(
+            rows.select_related("event")[: limit + BLOCKED_LOOKAHEAD]
+        )
         # Blocked rows become due later: else each claim would look at them again.
         postponed = [row for row in found if row.is_blocked and row.blocked_until]
         for row in postponed:

@@ -4,6 +4,8 @@ Deliveries that are pending for a disabled webhook are closed. A recovery that i
 organization started (Webhook.start_recovery) sends again what the webhook missed.
 """
 
+from uuid import UUID
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
@@ -68,7 +70,7 @@ def run_recoveries() -> int:
 
 
 @transaction.atomic
-def recovery_step(webhook_id: object) -> int:
+def recovery_step(webhook_id: UUID) -> int:
     """Make a batch due: first failed deliveries, then events without a delivery.
 
     Without any left, the recovery ends once every transaction is over that may have
@@ -86,6 +88,7 @@ def recovery_step(webhook_id: object) -> int:
         return recovered
     all_committed_before = timezone.now() - TRANSACTION_MARGIN
     recover_since = None
+    assert webhook.recover_since  # by the query
     if webhook.updated_at >= all_committed_before:
         recover_since = max(webhook.recover_since, all_committed_before)
     Webhook.objects.filter(pk=webhook_id).update(recover_since=recover_since)
@@ -97,6 +100,7 @@ def requeue_failed(webhook: Webhook) -> int:
 
     Those that fail again have a later `finished_at`: nothing is repeated for ever.
     """
+    assert webhook.recover_since
     statuses = [Delivery.Status.EXHAUSTED]
     if webhook.recover_unconfirmed:
         statuses.append(Delivery.Status.UNCONFIRMED)

@@ -66,8 +66,7 @@ class Event(Record):
             "created_at": self.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         }
         self.body = json.dumps(common | {"data": data} | members)
-        number = RawSQL(TRANSACTION_SQL, [self.object_key])
-        self.transaction_id = number  # type: ignore[assignment]
+        self.transaction_id = RawSQL(TRANSACTION_SQL, [self.object_key])
         self.save(force_insert=True)
 
     @property

@@ -1,4 +1,6 @@
-"""Accepts the transaction author agreement of a network for what the agency's endorser writes."""
+"""Accepts the transaction author agreement of a network for what the agency's endorser
+writes.
+"""
 
 from typing import Any
 
@@ -11,7 +13,7 @@ from tenants.models import Network
 
 
 class Command(BaseCommand):
-    help = "Show the transaction author agreement of a network and accept it for the agency."
+    help = "Show the agreement of a network and accept it for the agency."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("network", help="its id")

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--endorser",
             action="store_true",
-            help=f"set the agency's endorser; {SEED_VARIABLE} or standard input has its seed",
+            help=f"set the agency's endorser, by the seed in {SEED_VARIABLE} or stdin",
         )
 
     def handle(self, *args: Any, **given: Any) -> None:
