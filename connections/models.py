@@ -14,7 +14,7 @@ from agency.core.errors import WrongState
 from agency.core.states import move
 from connections.didcomm import dids, formats
 from connections.didcomm.dids import Party
-from connections.didcomm.formats import Wire
+from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import PREFIX, Message, build
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, router
@@ -330,12 +330,16 @@ class Connection(EventSource):
         name = message.protocol[0]
         if name not in formats.PROTOCOLS:
             return
-        wire = formats.wire_of(message)
-        if wire.version not in formats.VERSIONS:
+        message_format = formats.format_of(message)
+        if message_format.version not in formats.VERSIONS:
             return
         # A message without attachments does not tell the format.
-        form = wire.format if "formats" in message.body else self._format_of(name)
-        latest = [wire.version, form]
+        form = (
+            message_format.format
+            if "formats" in message.body
+            else self._format_of(name)
+        )
+        latest = [message_format.version, form]
         if self.spoken.get(name) != latest:
             self.spoken |= {name: latest}
             self.save(update_fields=["spoken"])
@@ -346,7 +350,7 @@ class Connection(EventSource):
             return str(self.spoken[protocol][1])
         return next((form for _, form in self.spoken.values()), formats.HLINDY)
 
-    def wire_for(self, protocol: str) -> Wire:
+    def message_format_for(self, protocol: str) -> MessageFormat:
         """How a new exchange of `issue-credential` or `present-proof` is written to the peer.
 
         In the version set for this connection, else the one it wrote last, else the newest that
@@ -361,7 +365,9 @@ class Connection(EventSource):
         newest = max(offered, default=by_handshake)
         version, _ = self.spoken.get(protocol, (newest, ""))
         form = self._format_of(protocol)
-        return Wire(self.message_prefix, self.exchange_version or version, form)
+        return MessageFormat(
+            self.message_prefix, self.exchange_version or version, form
+        )
 
     def set_exchange_version(self, version: str) -> None:
         """Of new exchanges; empty: by what the peer speaks."""

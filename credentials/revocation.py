@@ -100,7 +100,7 @@ def publish_revocation(credential: Credential) -> None:
             notification = messages.build_revocation(
                 credential.revocation_registry_id,
                 index,
-                credential.wire,
+                credential.message_format,
             )
             outbox.enqueue_if_possible(credential.connection, notification)
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from agency.core.errors import WrongState
 from agency.core.states import move
-from connections.didcomm.formats import Wire
+from connections.didcomm.formats import MessageFormat
 from connections.exchange import Exchange
 from connections.messaging import outbox
 from connections.models import Connection
@@ -164,7 +164,7 @@ class Verification(Exchange):
         connection: Connection,
         role: str,
         thread_id: str,
-        wire: Wire,
+        message_format: MessageFormat,
         policy: dict[str, Any],
         proof_request: dict[str, Any] | None,
     ) -> Self:
@@ -176,8 +176,8 @@ class Verification(Exchange):
             role=role,
             state=cls.State.PROPOSED if proof_request is None else cls.State.REQUESTED,
             thread_id=thread_id,
-            wire_version=wire.version,
-            wire_format=wire.format,
+            wire_version=message_format.version,
+            wire_format=message_format.format,
         )
         vault.seal(row, "policy", policy)
         vault.seal(row, "request_body", proof_request)
@@ -263,7 +263,7 @@ class Verification(Exchange):
                 messages.ABANDONED,
                 "The proof is not wanted.",
                 self.thread_id,
-                self.wire,
+                self.message_format,
             )
             outbox.enqueue_if_possible(self.connection, report)
 

@@ -48,10 +48,10 @@ class ProtocolContract(Contract):
         return connection.exchange_version or AUTO
 
     def get_issueCredential(self, connection):
-        return connection.wire_for("issue-credential").version
+        return connection.message_format_for("issue-credential").version
 
     def get_presentProof(self, connection):
-        return connection.wire_for("present-proof").version
+        return connection.message_format_for("present-proof").version
 
     def get_rotationPending(self, connection):
         return bool(connection.rotation_id)

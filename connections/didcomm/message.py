@@ -170,7 +170,7 @@ def problem_code(message: Message) -> str:
     return code[:100] if isinstance(code, str) and code else "problem"
 
 
-def attach(identifier: str, content: dict) -> dict:
+def json_attachment(identifier: str, content: dict) -> dict:
     """A JSON attachment in the form every reader takes: plain padded base64."""
     data = base64.b64encode(json.dumps(content).encode()).decode()
     return {
@@ -180,7 +180,9 @@ def attach(identifier: str, content: dict) -> dict:
     }
 
 
-def attached(message: Message, member: str, identifier: str | None = None) -> dict:
+def read_attachment(
+    message: Message, member: str, identifier: str | None = None
+) -> dict:
     """The JSON object attached as `member`: the one with this id, or else the first."""
     listed = message.body.get(member)
     attachments = (

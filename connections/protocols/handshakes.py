@@ -57,7 +57,7 @@ def invite(
 
     name: what the invited see in it and the connection is called; without one they see the
     wallet's, and the connection is called as they call themselves.
-    exchange_version: of the exchanges that follow, if one is set; see Connection.wire_for().
+    exchange_version: of the exchanges that follow; see Connection.message_format_for().
     """
     connection = Connection(
         tenant=wallet.tenant,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from agency.core.errors import PeerError
 from connections.didcomm import dids, message
 from connections.didcomm.dids import Party
-from connections.didcomm.message import PREFIX, Message, attached, build
+from connections.didcomm.message import PREFIX, Message, build, read_attachment
 from connections.didcomm.service import write_service
 from connections.messaging import outbox, router
 from connections.messaging.refusals import dispatch_or_report
@@ -160,7 +160,7 @@ def request_of(received: Message) -> dict | None:
     if it cannot be read."""
     if not received.body.get("requests~attach"):
         return None
-    request = attached(received, "requests~attach")
+    request = read_attachment(received, "requests~attach")
     thread = request.get("~thread")
     known = thread if isinstance(thread, dict) else {}
     request |= {"~thread": known | {"pthid": received.id}}

@@ -10,9 +10,9 @@ from agency.core import network_reads
 from agency.core.errors import Conflict, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
-from connections.didcomm.formats import enclosed
+from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message, problem_code
-from connections.exchange import as_written, handles_exchange
+from connections.exchange import format_columns, handles_exchange
 from connections.messaging.router import (
     handles,
     on_connection_ended,
@@ -43,9 +43,9 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
     nothing, unless the holder has proposed something else meanwhile: then the issuer
     insists on its offer.
     """
-    offer = enclosed(message, formats.OFFER)
+    offer = attachment_of(message, formats.OFFER)
     values = messages.read_preview(message)
-    known = Credential._in_thread(connection, Role.HOLDER, message.thread_id)
+    known = Credential.find_in_thread(connection, Role.HOLDER, message.thread_id)
     if known is None:
         known = proposals.find_answered_elsewhere(connection, message, offer)
     if known and _has_offer(known, offer, values):
@@ -63,7 +63,7 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
         "attribute_names": normalised_names(values),
         "offer_body": vault.sealed(credential, "offer_body", offer),
         "values": vault.sealed(credential, "values", values),
-        **as_written(message),
+        **format_columns(message),
     }
     if known:
         changes["thread_id"] = message.thread_id
@@ -109,7 +109,7 @@ def receive_request(credential: Credential, message: Message) -> None:
 
     The same request again changes nothing.
     """
-    request = enclosed(message, formats.REQUEST)
+    request = attachment_of(message, formats.REQUEST)
     is_repeated = credential.state != State.OFFERED and credential.has_same(
         "request_body", request
     )
@@ -121,7 +121,7 @@ def receive_request(credential: Credential, message: Message) -> None:
         State.REQUESTED,
         accepted_at=timezone.now(),
         request_body=vault.sealed(credential, "request_body", request),
-        **as_written(message),
+        **format_columns(message),
     )
     if credential.automatic_issuance:
         transaction.on_commit(lambda: issue_automatically(credential), robust=True)
@@ -144,7 +144,7 @@ def issue_automatically(credential: Credential) -> None:
 def receive_credential(credential: Credential, message: Message) -> None:
     """Holder: check, store and acknowledge the credential; the same one again is
     acknowledged."""
-    issued = enclosed(message, formats.CREDENTIAL)
+    issued = attachment_of(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
         raise PeerError(messages.ABANDONED, "the credential is of another definition")
     if credential.state == State.ISSUED and _is_stored(credential, issued):
@@ -195,7 +195,9 @@ def _is_stored(credential: Credential, issued: dict[str, Any]) -> bool:
 
 
 def _send_ack(credential: Credential) -> None:
-    credential._send(messages.build_ack(credential.thread_id, credential.wire))
+    credential.send_message(
+        messages.build_ack(credential.thread_id, credential.message_format)
+    )
 
 
 @handles("issue-credential/1.0/ack")
@@ -219,10 +221,10 @@ def find_reported(connection: Connection, message: Message) -> Credential:
     that version.
     """
     try:
-        return Credential.answered(connection, message, *Role)
+        return Credential.for_thread(connection, message, *Role)
     except PeerError:
         names_thread = message.thread_id != message.id
-        version = formats.wire_of(message).version
+        version = formats.format_of(message).version
         if names_thread or version != Connection.Version.FIRST:
             raise
         open_offers = Credential.objects.filter(
@@ -256,4 +258,4 @@ def receive_revocation(connection: Connection, message: Message) -> None:
 
 
 on_connection_ended(Credential.decline_open)
-on_connection_merged(Credential.go_on_elsewhere)
+on_connection_merged(Credential.move_to_connection)

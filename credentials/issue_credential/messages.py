@@ -5,7 +5,7 @@ from typing import Any
 
 from agency.core.errors import PeerError
 from connections.didcomm import formats
-from connections.didcomm.formats import Wire, enclose, enclosed
+from connections.didcomm.formats import MessageFormat, attach_as, attachment_of
 from connections.didcomm.message import Message, build, text
 from connections.didcomm.service import read_service
 
@@ -19,69 +19,91 @@ def build_offer(
     offer: dict,
     names: list[str],
     values: dict[str, str],
-    wire: Wire,
+    message_format: MessageFormat,
     thread_id: str | None = None,
 ) -> dict:
     """An offer. Attributes without a value are previewed as empty texts.
 
     offer: as AnonCreds makes it. thread_id: of the proposal that it answers.
     """
-    message = _build_message("offer-credential", wire, thread_id, comment="")
+    message = _build_message("offer-credential", message_format, thread_id, comment="")
     message["credential_preview"] = build_preview(
-        {name: values.get(name, "") for name in names}, wire
+        {name: values.get(name, "") for name in names}, message_format
     )
-    return message | enclose(wire, formats.OFFER, offer)
+    return message | attach_as(message_format, formats.OFFER, offer)
 
 
-def build_preview(values: dict[str, str], wire: Wire) -> dict:
+def build_preview(values: dict[str, str], message_format: MessageFormat) -> dict:
     """The credential preview of an offer or proposal."""
-    kind = wire.prefix + wire.type(ISSUE_CREDENTIAL, "credential-preview")
+    kind = message_format.prefix + message_format.type(
+        ISSUE_CREDENTIAL, "credential-preview"
+    )
     attributes = [{"name": name, "value": value} for name, value in values.items()]
     return {"@type": kind, "attributes": attributes}
 
 
-def build_request(request: dict, thread_id: str, wire: Wire) -> dict:
-    message = _build_message("request-credential", wire, thread_id, comment="")
-    return message | enclose(wire, formats.REQUEST, request)
+def build_request(request: dict, thread_id: str, message_format: MessageFormat) -> dict:
+    message = _build_message(
+        "request-credential", message_format, thread_id, comment=""
+    )
+    return message | attach_as(message_format, formats.REQUEST, request)
 
 
-def build_issue(credential: dict, thread_id: str, wire: Wire) -> dict:
-    message = _build_message("issue-credential", wire, thread_id, comment="")
-    return message | enclose(wire, formats.CREDENTIAL, credential)
+def build_issue(
+    credential: dict, thread_id: str, message_format: MessageFormat
+) -> dict:
+    message = _build_message("issue-credential", message_format, thread_id, comment="")
+    return message | attach_as(message_format, formats.CREDENTIAL, credential)
 
 
-def build_ack(thread_id: str, wire: Wire) -> dict:
-    return _build_message("ack", wire, thread_id, status="OK")
+def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
+    return _build_message("ack", message_format, thread_id, status="OK")
 
 
-def build_problem_report(thread_id: str, wire: Wire) -> dict:
+def build_problem_report(thread_id: str, message_format: MessageFormat) -> dict:
     description = {"code": ABANDONED, "en": "The credential is not wanted."}
-    return _build_message("problem-report", wire, thread_id, description=description)
+    return _build_message(
+        "problem-report", message_format, thread_id, description=description
+    )
 
 
 def _build_message(
-    name: str, wire: Wire, thread_id: str | None = None, **members: Any
+    name: str,
+    message_format: MessageFormat,
+    thread_id: str | None = None,
+    **members: Any,
 ) -> dict:
-    return build(wire.type(ISSUE_CREDENTIAL, name), wire.prefix, thread_id, **members)
+    return build(
+        message_format.type(ISSUE_CREDENTIAL, name),
+        message_format.prefix,
+        thread_id,
+        **members,
+    )
 
 
-def build_revocation(registry_id: str, index: int, wire: Wire) -> dict:
+def build_revocation(
+    registry_id: str, index: int, message_format: MessageFormat
+) -> dict:
     """The notification that a credential is revoked, in the version of its issuance.
 
     It names the credential by its slot, as ACA-Py does.
     """
-    if wire.version == "1.0":
+    if message_format.version == "1.0":
         thread_id = f"indy::{registry_id}::{index}"
-        return _build_revoke(wire, thread_id=thread_id, comment="")
+        return _build_revoke(message_format, thread_id=thread_id, comment="")
     return _build_revoke(
-        wire,
+        message_format,
         revocation_format=REVOCATION_FORMAT,
         credential_id=f"{registry_id}::{index}",
     )
 
 
-def _build_revoke(wire: Wire, **members: str) -> dict:
-    return build(wire.type("revocation_notification", "revoke"), wire.prefix, **members)
+def _build_revoke(message_format: MessageFormat, **members: str) -> dict:
+    return build(
+        message_format.type("revocation_notification", "revoke"),
+        message_format.prefix,
+        **members,
+    )
 
 
 def read_revocation(message: Message) -> tuple[str, int]:
@@ -104,7 +126,7 @@ def check_shared_offer(message: Message) -> None:
         raise PeerError("bad_offer", f"{message.type} is not a credential offer")
     read_service(message)
     read_preview(message)
-    enclosed(message, formats.OFFER)
+    attachment_of(message, formats.OFFER)
 
 
 def read_preview(message: Message) -> dict[str, str]:

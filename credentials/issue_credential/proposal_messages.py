@@ -11,10 +11,10 @@ from agency.core.errors import PeerError
 from connections.didcomm.formats import (
     ANONCREDS,
     FILTER,
-    Wire,
-    enclose,
-    enclosed,
-    wire_of,
+    MessageFormat,
+    attach_as,
+    attachment_of,
+    format_of,
 )
 from connections.didcomm.message import Message, build
 from credentials.issue_credential.messages import (
@@ -45,25 +45,31 @@ MAX_CHARACTERS = 200_000  # of all names and values
 
 
 def build_proposal(
-    proposed: dict[str, Any], wire: Wire, thread_id: str | None = None
+    proposed: dict[str, Any],
+    message_format: MessageFormat,
+    thread_id: str | None = None,
 ) -> dict[str, Any]:
     """The message of a proposal. thread_id: of the offer that it answers."""
-    kind = wire.type(ISSUE_CREDENTIAL, "propose-credential")
-    body = build(kind, wire.prefix, thread_id, comment=proposed.get("comment", ""))
-    members = _filter_members(proposed, wire)
+    kind = message_format.type(ISSUE_CREDENTIAL, "propose-credential")
+    body = build(
+        kind, message_format.prefix, thread_id, comment=proposed.get("comment", "")
+    )
+    members = _filter_members(proposed, message_format)
     values = proposed.get("credentialValues")
     preview = {}
-    if wire.version == "1.0":
+    if message_format.version == "1.0":
         if values:
-            preview["credential_proposal"] = build_preview(values, wire)
+            preview["credential_proposal"] = build_preview(values, message_format)
         return body | members | preview
     if values:
-        preview["credential_preview"] = build_preview(values, wire)
-    return body | enclose(wire, FILTER, members) | preview
+        preview["credential_preview"] = build_preview(values, message_format)
+    return body | attach_as(message_format, FILTER, members) | preview
 
 
-def _filter_members(proposed: dict[str, Any], wire: Wire) -> dict[str, str]:
-    is_anoncreds = (wire.version, wire.format) == ("2.0", ANONCREDS)
+def _filter_members(
+    proposed: dict[str, Any], message_format: MessageFormat
+) -> dict[str, str]:
+    is_anoncreds = (message_format.version, message_format.format) == ("2.0", ANONCREDS)
     members = FILTER_MEMBERS | (ANONCREDS_FILTER_MEMBERS if is_anoncreds else {})
     return {
         member: proposed[name] for name, member in members.items() if name in proposed
@@ -72,8 +78,8 @@ def _filter_members(proposed: dict[str, Any], wire: Wire) -> dict[str, str]:
 
 def read_proposal(received: Message) -> dict[str, Any]:
     """The proposal of a received message. PeerError if it cannot be read."""
-    is_first = wire_of(received).version == "1.0"
-    content = received.body if is_first else enclosed(received, FILTER)
+    is_first = format_of(received).version == "1.0"
+    content = received.body if is_first else attachment_of(received, FILTER)
     preview = received.body.get(
         "credential_proposal" if is_first else "credential_preview"
     )

@@ -9,9 +9,9 @@ from django.db.models import QuerySet
 
 from agency.core.errors import Conflict, Invalid, PeerError, WrongState
 from agency.core.states import move
-from connections.didcomm.formats import wire_of
+from connections.didcomm.formats import format_of
 from connections.didcomm.message import Message
-from connections.exchange import as_written
+from connections.exchange import format_columns
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
@@ -32,14 +32,14 @@ State = Credential.State
 def propose(connection: Connection, proposed: Proposal) -> Credential:
     """Holder: say what it would like to be issued. proposed: see proposal_messages."""
     connection.require_connected()
-    wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
-    message = proposal_messages.build_proposal(proposed, wire)
+    message_format = connection.message_format_for(messages.ISSUE_CREDENTIAL)
+    message = proposal_messages.build_proposal(proposed, message_format)
     credential = create_proposed(
         connection,
         Role.HOLDER,
         message["@id"],
         proposed,
-        {"wire_version": wire.version, "wire_format": wire.format},
+        {"wire_version": message_format.version, "wire_format": message_format.format},
     )
     outbox.enqueue(connection, message)
     return credential
@@ -61,9 +61,9 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
     _check_counter_proposal(credential, proposed)
     _move_to_proposed(credential, [State.OFFERED], proposed)
     message = proposal_messages.build_proposal(
-        proposed, credential.wire, credential.thread_id
+        proposed, credential.message_format, credential.thread_id
     )
-    credential._send(message)
+    credential.send_message(message)
 
 
 def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
@@ -94,18 +94,18 @@ def receive_proposal(connection: Connection, message: Message) -> None:
         )
     proposed = proposal_messages.read_proposal(message)
     thread_id = message.thread_id
-    credential = Credential._in_thread(connection, Role.ISSUER, thread_id)
+    credential = Credential.find_in_thread(connection, Role.ISSUER, thread_id)
     if credential is None and thread_id != message.id:
         raise PeerError(
             messages.ABANDONED, "there is no such exchange on this connection"
         )
     if credential is None:
         create_proposed(
-            connection, Role.ISSUER, thread_id, proposed, as_written(message)
+            connection, Role.ISSUER, thread_id, proposed, format_columns(message)
         )
     elif not _is_answered(credential, proposed):
         sources = [State.PROPOSED, State.OFFERED]
-        _move_to_proposed(credential, sources, proposed, **as_written(message))
+        _move_to_proposed(credential, sources, proposed, **format_columns(message))
 
 
 def _is_answered(credential: Credential, proposed: Proposal) -> bool:
@@ -130,7 +130,7 @@ def create_proposed(
     proposed: Proposal,
     written: dict[str, str],
 ) -> Credential:
-    """The stored row of a thread that begins with a proposal. written: its wire
+    """The stored row of a thread that begins with a proposal. written: its message_format
     columns."""
     credential = Credential(
         tenant_id=connection.tenant_id,
@@ -167,7 +167,7 @@ def find_answered_elsewhere(
     ACA-Py answers a proposal of version 1.0 in a new thread (aries_cloudagent 0.12.8,
     issue_credential/v1_0/manager.py: create_offer).
     """
-    if wire_of(message).version != "1.0" or message.thread_id != message.id:
+    if format_of(message).version != "1.0" or message.thread_id != message.id:
         return None
     proposed = Credential.objects.filter(
         connection=connection,
@@ -221,9 +221,13 @@ def offer_proposed(
         values=vault.sealed(credential, "values", values),
     )
     message = messages.build_offer(
-        offer, attribute_names, values or {}, credential.wire, credential.thread_id
+        offer,
+        attribute_names,
+        values or {},
+        credential.message_format,
+        credential.thread_id,
     )
-    credential._send(message)
+    credential.send_message(message)
 
 
 def find_proposed_definition(credential: Credential) -> CredentialDefinition:

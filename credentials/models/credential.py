@@ -207,8 +207,10 @@ class Credential(Exchange):
         definition.check_offer(values, automatic_issuance)
         attribute_names = definition.schema.attribute_names
         offer = definition.create_offer()
-        wire = connection.wire_for(messages.ISSUE_CREDENTIAL)
-        message = messages.build_offer(offer, attribute_names, values or {}, wire)
+        message_format = connection.message_format_for(messages.ISSUE_CREDENTIAL)
+        message = messages.build_offer(
+            offer, attribute_names, values or {}, message_format
+        )
         credential = cls(
             tenant_id=connection.tenant_id,
             wallet_id=connection.wallet_id,
@@ -219,8 +221,8 @@ class Credential(Exchange):
             definition_id=definition.definition_id,
             attribute_names=normalised_names(attribute_names),
             automatic_issuance=automatic_issuance,
-            wire_version=wire.version,
-            wire_format=wire.format,
+            wire_version=message_format.version,
+            wire_format=message_format.format,
         )
         vault.seal(credential, "offer_body", offer)
         vault.seal(credential, "values", values)
@@ -267,7 +269,9 @@ class Credential(Exchange):
             self.connection.my_key.did,  # type: ignore[union-attr]
         )
         self._save_sealed(request_body=request, request_metadata=metadata)
-        self._send(messages.build_request(request, self.thread_id, self.wire))
+        self.send_message(
+            messages.build_request(request, self.thread_id, self.message_format)
+        )
 
     @network_reads.atomic_with_reads
     def issue(
@@ -298,7 +302,9 @@ class Credential(Exchange):
             revocation_index=slot.index if slot else None,
         )
         self._save_sealed(values=values)
-        self._send(messages.build_issue(credential, self.thread_id, self.wire))
+        self.send_message(
+            messages.build_issue(credential, self.thread_id, self.message_format)
+        )
 
     def _values_to_issue(self, values: Values | None) -> Values:
         """The given values or those of the offer. 400 or 409 if the holder cannot get
@@ -326,7 +332,7 @@ class Credential(Exchange):
         if self.connection:
             outbox.enqueue_if_possible(
                 self.connection,
-                messages.build_problem_report(self.thread_id, self.wire),
+                messages.build_problem_report(self.thread_id, self.message_format),
             )
 
     def receive_problem(self, code: str) -> None:

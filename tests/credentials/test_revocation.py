@@ -215,7 +215,7 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
     alice.receives(faber, badge, VALUES)
     held = Credential.objects.select_related("connection").get(role="holder")
     notification = messages.build_revocation(
-        held.revocation_registry_id, held.revocation_index, held.wire
+        held.revocation_registry_id, held.revocation_index, held.message_format
     )
     handlers.receive_revocation(held.connection, message.read(notification))
     assert alice.newest("credentials")["state"] == "Issued"

@@ -28,27 +28,27 @@ def walk(faber, monkeypatch):
 def receive_request(row):
     """A request that came with a good key, but at the wrong time."""
     body = messages.build_request(
-        {"cred_def_id": row.definition_id}, row.thread_id, row.wire
+        {"cred_def_id": row.definition_id}, row.thread_id, row.message_format
     )
     handlers.receive_request(row, walks.received(body))
 
 
 def receive_proposal(row):
     body = proposal_messages.build_proposal(
-        {"comment": "Later"}, row.wire, row.thread_id
+        {"comment": "Later"}, row.message_format, row.thread_id
     )
     proposals.receive_proposal(row.connection, walks.received(body))
 
 
 def receive_offer(row):
     offer = {"schema_id": row.schema_id, "cred_def_id": row.definition_id, "nonce": "1"}
-    body = messages.build_offer(offer, ["name"], {}, row.wire, row.thread_id)
+    body = messages.build_offer(offer, ["name"], {}, row.message_format, row.thread_id)
     handlers.receive_offer(row.connection, walks.received(body))
 
 
 def receive_credential(row):
     body = messages.build_issue(
-        {"cred_def_id": row.definition_id}, row.thread_id, row.wire
+        {"cred_def_id": row.definition_id}, row.thread_id, row.message_format
     )
     handlers.receive_credential(row, walks.received(body))
 

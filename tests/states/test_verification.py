@@ -22,17 +22,19 @@ def submit(row):
 
 
 def receive_presentation(row):
-    body = messages.presentation(EMPTY, row.thread_id, row.wire)
+    body = messages.presentation(EMPTY, row.thread_id, row.message_format)
     verifier.receive_presentation(row, walks.received(body))
 
 
 def receive_problem(row):
-    body = messages.problem("too-late", "Too late.", row.thread_id, row.wire)
+    body = messages.problem("too-late", "Too late.", row.thread_id, row.message_format)
     handlers.receive_problem(row, walks.received(body))
 
 
 def receive_ack(row):
-    prover.receive_ack(row, walks.received(messages.ack(row.thread_id, row.wire)))
+    prover.receive_ack(
+        row, walks.received(messages.ack(row.thread_id, row.message_format))
+    )
 
 
 DECLINE, AUTO, ACK = Verification.decline, prover.auto_select, receive_ack

@@ -1,6 +1,6 @@
 """Exchanges with an agent of somebody else: it accepts offers and answers requests."""
 
-from connections.didcomm.message import attach, attached
+from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
 from connections.protocols import connections_1_0
 from tests.support import queues
@@ -21,15 +21,19 @@ def takes_offer(phone, client, definition_id):
     """The holder's side of an issuance, to its end. Returns the stored credential."""
     definition = ledger_object(client, "credential-definitions", definition_id)
     offered = phone.newest(ISSUE + "offer-credential")
-    offer = attached(offered, "offers~attach")
+    offer = read_attachment(offered, "offers~attach")
     request, metadata = anoncreds.create_request(
         offer, definition, LINK_SECRET, phone.party.did
     )
-    attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+    attachments = {
+        "requests~attach": [json_attachment("libindy-cred-request-0", request)]
+    }
     phone.says(
         phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
     )
-    issued = attached(phone.newest(ISSUE + "issue-credential"), "credentials~attach")
+    issued = read_attachment(
+        phone.newest(ISSUE + "issue-credential"), "credentials~attach"
+    )
     phone.says(phone.build(ISSUE + "ack", offered.thread_id, status="OK"))
     return anoncreds.process_credential(issued, metadata, LINK_SECRET, definition)
 
@@ -37,7 +41,7 @@ def takes_offer(phone, client, definition_id):
 def answers_request(phone, client, credential):
     """Sends a proof that reveals the one attribute the newest request asks for."""
     asked = phone.newest(PROVE + "request-presentation")
-    request = attached(asked, "request_presentations~attach")
+    request = read_attachment(asked, "request_presentations~attach")
     [referent] = request["requested_attributes"]
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
     shown = anoncreds.create_presentation(
@@ -48,7 +52,9 @@ def answers_request(phone, client, credential):
         {schema_id: ledger_schema(client, schema_id)},
         {definition_id: ledger_object(client, "credential-definitions", definition_id)},
     )
-    attachments = {"presentations~attach": [attach("libindy-presentation-0", shown)]}
+    attachments = {
+        "presentations~attach": [json_attachment("libindy-presentation-0", shown)]
+    }
     phone.says(phone.build(PROVE + "presentation", asked.thread_id, **attachments))
 
 

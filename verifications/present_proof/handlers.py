@@ -28,4 +28,4 @@ def receive_problem(verification: Verification, message: Message) -> None:
 
 
 on_connection_ended(Verification.decline_open)
-on_connection_merged(Verification.go_on_elsewhere)
+on_connection_merged(Verification.move_to_connection)

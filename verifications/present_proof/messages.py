@@ -4,7 +4,7 @@ from typing import Any
 
 from agency.core.errors import PeerError
 from connections.didcomm import formats
-from connections.didcomm.formats import Wire, enclose, enclosed
+from connections.didcomm.formats import MessageFormat, attach_as, attachment_of
 from connections.didcomm.message import Message, build
 from connections.didcomm.service import read_service
 from verifications.proofs.request_building import build_request
@@ -16,22 +16,26 @@ ABANDONED = "abandoned"
 NOT_VALID = "proof-not-valid"
 
 
-def proposal(preview: dict, policy: dict, wire: Wire) -> dict:
+def proposal(preview: dict, policy: dict, message_format: MessageFormat) -> dict:
     """In 1.0 with the preview, in 2.0 with a request that the verifier may send back."""
-    message = _build("propose-presentation", wire, comment=policy["name"])
-    if wire.version == "1.0":
-        kind = wire.prefix + wire.type(PRESENT_PROOF, "presentation-preview")
+    message = _build("propose-presentation", message_format, comment=policy["name"])
+    if message_format.version == "1.0":
+        kind = message_format.prefix + message_format.type(
+            PRESENT_PROOF, "presentation-preview"
+        )
         return message | {"presentation_proposal": {"@type": kind} | preview}
     proof_request = build_request(policy, anoncreds.generate_nonce())
-    return message | enclose(wire, formats.PROOF_PROPOSAL, proof_request)
+    return message | attach_as(message_format, formats.PROOF_PROPOSAL, proof_request)
 
 
-def request(proof_request: dict, wire: Wire, thread_id: str | None = None) -> dict:
+def request(
+    proof_request: dict, message_format: MessageFormat, thread_id: str | None = None
+) -> dict:
     """thread_id: that of the proposal which it answers."""
-    message = _build("request-presentation", wire, thread_id, comment="")
-    if wire.version != "1.0":
+    message = _build("request-presentation", message_format, thread_id, comment="")
+    if message_format.version != "1.0":
         message["will_confirm"] = True
-    return message | enclose(wire, formats.PROOF_REQUEST, proof_request)
+    return message | attach_as(message_format, formats.PROOF_REQUEST, proof_request)
 
 
 def check_shared(message: Message) -> None:
@@ -40,20 +44,24 @@ def check_shared(message: Message) -> None:
     if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
         raise PeerError("bad_request", f"{message.type} is not a proof request")
     read_service(message)
-    read_items(enclosed(message, formats.PROOF_REQUEST))
+    read_items(attachment_of(message, formats.PROOF_REQUEST))
 
 
-def presentation(presentation: dict, thread_id: str, wire: Wire) -> dict:
-    message = _build("presentation", wire, thread_id, comment="")
-    return message | enclose(wire, formats.PRESENTATION, presentation)
+def presentation(
+    presentation: dict, thread_id: str, message_format: MessageFormat
+) -> dict:
+    message = _build("presentation", message_format, thread_id, comment="")
+    return message | attach_as(message_format, formats.PRESENTATION, presentation)
 
 
-def ack(thread_id: str, wire: Wire) -> dict:
+def ack(thread_id: str, message_format: MessageFormat) -> dict:
     """For a valid proof; one that is not valid gets a problem report.
 
     verification_result is a member of ACA-Py, see `is_found_valid`.
     """
-    return _build("ack", wire, thread_id, status="OK", verification_result="true")
+    return _build(
+        "ack", message_format, thread_id, status="OK", verification_result="true"
+    )
 
 
 def is_found_valid(ack: Message) -> bool:
@@ -68,10 +76,22 @@ def is_found_valid(ack: Message) -> bool:
     return result is None or str(result).lower() == "true"
 
 
-def problem(code: str, explanation: str, thread_id: str, wire: Wire) -> dict:
+def problem(
+    code: str, explanation: str, thread_id: str, message_format: MessageFormat
+) -> dict:
     description = {"code": code, "en": explanation}
-    return _build("problem-report", wire, thread_id, description=description)
+    return _build("problem-report", message_format, thread_id, description=description)
 
 
-def _build(name: str, wire: Wire, thread_id: str | None = None, **members: Any) -> dict:
-    return build(wire.type(PRESENT_PROOF, name), wire.prefix, thread_id, **members)
+def _build(
+    name: str,
+    message_format: MessageFormat,
+    thread_id: str | None = None,
+    **members: Any,
+) -> dict:
+    return build(
+        message_format.type(PRESENT_PROOF, name),
+        message_format.prefix,
+        thread_id,
+        **members,
+    )

@@ -7,7 +7,7 @@ no `==`, and restricts by definition, schema and issuer only.
 from typing import Any
 
 from agency.core.errors import Invalid, PeerError
-from connections.didcomm.formats import PROOF_PROPOSAL, enclosed, wire_of
+from connections.didcomm.formats import PROOF_PROPOSAL, attachment_of, format_of
 from connections.didcomm.message import Message
 from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
@@ -97,8 +97,8 @@ def _check_expressible(policy: dict) -> None:
 
 def read_proposal(message: Message) -> tuple[dict, dict]:
     """(preview, policy) of a proposal. PeerError if it cannot be read or asked for."""
-    if wire_of(message).version != "1.0":
-        request = REQUEST_DEFAULTS | enclosed(message, PROOF_PROPOSAL)
+    if format_of(message).version != "1.0":
+        request = REQUEST_DEFAULTS | attachment_of(message, PROOF_PROPOSAL)
         policy = _normalise_proposed(policy_from_request(request))
         return _preview_of(policy), policy
     preview = message.body.get("presentation_proposal")
@@ -174,7 +174,9 @@ def _predicate_item(entry: dict) -> dict:
 
 def _restrictions_member(entry: dict) -> dict:
     restriction = {
-        name: entry[wire] for name, wire in RESTRICTION_NAMES.items() if entry.get(wire)
+        name: entry[wire_name]
+        for name, wire_name in RESTRICTION_NAMES.items()
+        if entry.get(wire_name)
     }
     return {"restrictions": [restriction]} if restriction else {}
 
@@ -193,7 +195,7 @@ def _entry_for_api(entry: dict) -> dict:
         for name in ("name", "predicate", "threshold")
         if name in entry
     }
-    for name, wire in TEXT_NAMES.items():
-        if wire in entry:
-            shown[name] = entry[wire]
+    for name, wire_name in TEXT_NAMES.items():
+        if wire_name in entry:
+            shown[name] = entry[wire_name]
     return shown

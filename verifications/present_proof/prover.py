@@ -9,9 +9,9 @@ from agency.core import network_reads
 from agency.core.errors import PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
-from connections.didcomm.formats import enclosed
+from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
-from connections.exchange import as_written, handles_exchange
+from connections.exchange import format_columns, handles_exchange
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
@@ -43,13 +43,13 @@ def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verificatio
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
-    wire = connection.wire_for(PRESENT_PROOF)
-    message = messages.proposal(preview, resolved, wire)
+    message_format = connection.message_format_for(PRESENT_PROOF)
+    message = messages.proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,
         role=Role.PROVER,
         thread_id=message["@id"],
-        wire=wire,
+        message_format=message_format,
         policy=policy,
         proof_request=None,
     )
@@ -67,14 +67,16 @@ def receive_request(connection: Connection, message: Message) -> Verification:
     It may answer a proposal of ours, and may then ask for something else. The same
     request again changes nothing.
     """
-    proof_request = enclosed(message, formats.PROOF_REQUEST)
+    proof_request = attachment_of(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
-    verification = Verification._in_thread(connection, Role.PROVER, message.thread_id)
+    verification = Verification.find_in_thread(
+        connection, Role.PROVER, message.thread_id
+    )
     if verification is None:
         verification = _build_requested(connection, message, policy, proof_request)
         verification.insert_within_quota()
     elif verification.state == State.PROPOSED:
-        verification.move_to_requested(policy, proof_request, **as_written(message))
+        verification.move_to_requested(policy, proof_request, **format_columns(message))
     elif vault.unseal(verification, "request_body") != proof_request:
         raise PeerError(messages.ABANDONED, "this exchange has its request already")
     return verification
@@ -85,7 +87,7 @@ def preview_shared_request(wallet: Wallet, message: Message) -> Verification:
 
     Nothing is written: another wallet can still answer the link.
     """
-    proof_request = enclosed(message, formats.PROOF_REQUEST)
+    proof_request = attachment_of(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
     connection = Connection(tenant=wallet.tenant, wallet=wallet)
     return _build_requested(connection, message, policy, proof_request)
@@ -101,7 +103,7 @@ def _build_requested(
         connection=connection,
         role=Role.PROVER,
         thread_id=message.thread_id,
-        wire=formats.wire_of(message),
+        message_format=formats.format_of(message),
         policy=policy,
         proof_request=proof_request,
     )
@@ -194,9 +196,9 @@ def _send_presentation(
             presentation=vault.sealed(verification, "presentation", presentation),
             proof=vault.sealed(verification, "proof", proof),
         )
-        verification._send(
+        verification.send_message(
             messages.presentation(
-                presentation, verification.thread_id, verification.wire
+                presentation, verification.thread_id, verification.message_format
             )
         )
 

@@ -9,9 +9,9 @@ from agency.core import network_reads
 from agency.core.errors import PeerError
 from agency.core.states import move
 from connections.didcomm import formats
-from connections.didcomm.formats import enclosed
+from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message
-from connections.exchange import as_written, handles_exchange
+from connections.exchange import format_columns, handles_exchange
 from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connectionless
@@ -39,13 +39,13 @@ def send_request(
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = request_now(resolved, connection.tenant_id)
-    wire = connection.wire_for(PRESENT_PROOF)
-    message = messages.request(proof_request, wire)
+    message_format = connection.message_format_for(PRESENT_PROOF)
+    message = messages.request(proof_request, message_format)
     verification = Verification.build(
         connection=connection,
         role=Role.VERIFIER,
         thread_id=message["@id"],
-        wire=wire,
+        message_format=message_format,
         policy=policy,
         proof_request=proof_request,
     )
@@ -83,13 +83,15 @@ def receive_proposal(connection: Connection, message: Message) -> None:
         )
     preview, policy = proposals.read_proposal(message)
     preview["comment"] = str(message.body.get("comment") or "")[:200]
-    verification = Verification._in_thread(connection, Role.VERIFIER, message.thread_id)
+    verification = Verification.find_in_thread(
+        connection, Role.VERIFIER, message.thread_id
+    )
     if verification is None:
         verification = Verification.build(
             connection=connection,
             role=Role.VERIFIER,
             thread_id=message.thread_id,
-            wire=formats.wire_of(message),
+            message_format=formats.format_of(message),
             policy=policy,
             proof_request=None,
         )
@@ -108,7 +110,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
             State.PROPOSED,
             policy=vault.sealed(verification, "policy", policy),
             proposal=vault.sealed(verification, "proposal", preview),
-            **as_written(message),
+            **format_columns(message),
         )
 
 
@@ -128,15 +130,17 @@ def answer_proposal(
         resolved = resolve_attributes(policy, lazy_ledger(verification))
     proof_request = request_now(resolved, verification.tenant_id)
     verification.move_to_requested(policy, proof_request, policy_id=policy_id)
-    verification._send(
-        messages.request(proof_request, verification.wire, verification.thread_id)
+    verification.send_message(
+        messages.request(
+            proof_request, verification.message_format, verification.thread_id
+        )
     )
 
 
 @handles_exchange(Verification, PRESENT_PROOF, "presentation", Role.VERIFIER)
 def receive_presentation(verification: Verification, message: Message) -> None:
     """Judge the presentation and send the verdict. If repeated, send the verdict again."""
-    presentation = enclosed(message, formats.PRESENTATION)
+    presentation = attachment_of(message, formats.PRESENTATION)
     if (
         verification.state == State.ACCEPTED
         and vault.unseal(verification, "presentation") == presentation
@@ -161,7 +165,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         State.ACCEPTED,
         is_valid=outcome.is_valid,
         verified_at=timezone.now(),
-        **as_written(message),
+        **format_columns(message),
         presentation=vault.sealed(verification, "presentation", presentation),
         proof=vault.sealed(verification, "proof", outcome.proof),
         checks=vault.sealed(verification, "checks", checks),
@@ -173,9 +177,12 @@ def _send_verdict(verification: Verification) -> None:
     """An ack for a valid proof, else a problem report."""
     thread_id = verification.thread_id
     if verification.is_valid:
-        verdict = messages.ack(thread_id, verification.wire)
+        verdict = messages.ack(thread_id, verification.message_format)
     else:
         verdict = messages.problem(
-            messages.NOT_VALID, "The proof is not valid.", thread_id, verification.wire
+            messages.NOT_VALID,
+            "The proof is not valid.",
+            thread_id,
+            verification.message_format,
         )
-    verification._send(verdict)
+    verification.send_message(verdict)

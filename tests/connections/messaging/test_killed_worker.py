@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from connections.didcomm import dids
-from connections.didcomm.message import attach, attached
+from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connections_1_0, did_exchange
 from credentials.models import Credential
@@ -88,9 +88,9 @@ def test_a_credential_is_issued_though_a_worker_dies(
 def request(phone, client, definition_id, version):
     offered = phone.newest(ISSUE.replace("1.0", version) + "offer-credential")
     definition = ledger_object(client, "credential-definitions", definition_id)
-    offer = attached(offered, "offers~attach")
+    offer = read_attachment(offered, "offers~attach")
     asked, _ = anoncreds.create_request(offer, definition, LINK_SECRET, phone.party.did)
-    members = {"requests~attach": [attach("libindy-cred-request-0", asked)]}
+    members = {"requests~attach": [json_attachment("libindy-cred-request-0", asked)]}
     place = {"attach_id": "libindy-cred-request-0", "format": "hlindy/cred-req@v2.0"}
     members |= {"formats": [place]} if version == "2.0" else {}
     kind = f"issue-credential/{version}/request-credential"

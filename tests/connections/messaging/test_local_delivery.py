@@ -87,7 +87,7 @@ def test_a_handler_that_breaks_in_the_middle_leaves_nothing_half_done(
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     with monkeypatch.context() as broken:
         broken.setattr(
-            "credentials.issue_credential.handlers.enclosed",
+            "credentials.issue_credential.handlers.attachment_of",
             fails_with(RuntimeError("broken")),
         )
         alice.accepts_offer()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from connections.didcomm.message import attach, attached
+from connections.didcomm.message import json_attachment, read_attachment
 from connections.messaging import router
 from connections.models import Connection, OutboundMessage
 from connections.protocols import connections_1_0, did_exchange
@@ -99,9 +99,11 @@ def test_a_request_for_a_credential_changes_nothing(faber, phone, client, is_aut
     definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
     offered = phone.newest(ISSUE + "offer-credential")
     body = ledger_object(client, "credential-definitions", definition["definitionId"])
-    offer = attached(offered, "offers~attach")
+    offer = read_attachment(offered, "offers~attach")
     request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
-    attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+    attachments = {
+        "requests~attach": [json_attachment("libindy-cred-request-0", request)]
+    }
     phone.says(
         phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
     )
@@ -115,10 +117,12 @@ def test_another_request_in_the_thread_is_refused(faber, phone, client):
     definition, path = offered_to(phone, faber)
     offered = phone.newest(ISSUE + "offer-credential")
     body = ledger_object(client, "credential-definitions", definition["definitionId"])
-    offer = attached(offered, "offers~attach")
+    offer = read_attachment(offered, "offers~attach")
     for _ in range(2):
         request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
-        attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+        attachments = {
+            "requests~attach": [json_attachment("libindy-cred-request-0", request)]
+        }
         phone.says(
             phone.build(ISSUE + "request-credential", offered.thread_id, **attachments)
         )

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import connection
 
 from connections.didcomm import formats, message, service
-from connections.didcomm.formats import enclosed, wire_of
+from connections.didcomm.formats import attachment_of, format_of
 from connections.models import Connection
 from connections.protocols import out_of_band
 from credentials.issue_credential import messages as issuing
@@ -54,8 +54,8 @@ def offered(faber, form, is_automatic=True):
 def request_for(pocket, client, shared):
     """The phone's request-credential, and what it needs to read the credential."""
     offer, wire = (
-        enclosed(shared, formats.OFFER),
-        wire_of(shared)._replace(prefix=pocket.prefix),
+        attachment_of(shared, formats.OFFER),
+        format_of(shared)._replace(prefix=pocket.prefix),
     )
     definition = ledger_object(client, "credential-definitions", offer["cred_def_id"])
     request, metadata = anoncreds.create_request(
@@ -72,7 +72,7 @@ def held(pocket, keys):
     metadata, definition = keys
     issued = pocket.inbox[-1]
     assert issued.type.endswith("/issue-credential") and issued.prefix == pocket.prefix
-    credential = enclosed(issued, formats.CREDENTIAL)
+    credential = attachment_of(issued, formats.CREDENTIAL)
     return anoncreds.process_credential(credential, metadata, LINK_SECRET, definition)
 
 
@@ -137,7 +137,7 @@ def test_a_phone_without_an_address_proves_and_gets_the_verdict(
 
 
 def shown(pocket, client, shared, credential):
-    request = enclosed(shared, formats.PROOF_REQUEST)
+    request = attachment_of(shared, formats.PROOF_REQUEST)
     [referent] = request["requested_attributes"]
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
     made = anoncreds.create_presentation(
@@ -148,7 +148,7 @@ def shown(pocket, client, shared, credential):
         {schema_id: ledger_schema(client, schema_id)},
         {definition_id: ledger_object(client, "credential-definitions", definition_id)},
     )
-    wire = wire_of(shared)._replace(prefix=pocket.prefix)
+    wire = format_of(shared)._replace(prefix=pocket.prefix)
     return proving.presentation(made, shared.thread_id, wire)
 
 
@@ -175,7 +175,10 @@ def definition(faber):
 def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     acme, definition, phone, version, is_anonymous
 ):
-    offer, wire = definition.create_offer(), formats.Wire(phone.prefix, version)
+    offer, wire = (
+        definition.create_offer(),
+        formats.MessageFormat(phone.prefix, version),
+    )
     body = issuing.build_offer(offer, ["name", "level"], VALUES, wire)
     alice = acme.hosts("Alice")
 
@@ -183,7 +186,7 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
         Agent.receives(phone, data)
         asked = phone.inbox[-1]
         if asked.type.endswith("/request-credential"):
-            request = enclosed(asked, formats.REQUEST)
+            request = attachment_of(asked, formats.REQUEST)
             issued = definition.sign_credential(offer, request, VALUES)
             back = service.read_service(asked).verkey
             answer = issuing.build_issue(issued, asked.thread_id, wire)
@@ -212,7 +215,7 @@ def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition,
             "requested_attributes": {"a": {"name": "name"}},
             "requested_predicates": {},
         },
-        formats.Wire(phone.prefix, "2.0"),
+        formats.MessageFormat(phone.prefix, "2.0"),
     )
     invitation = out_of_band.invitation("invitation-1", "Shop", "", phone.party, ())
     given = json.dumps(out_of_band.with_attachment(invitation, asked))

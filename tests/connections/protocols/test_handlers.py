@@ -2,7 +2,7 @@
 
 import pytest
 
-from connections.didcomm.message import Message, attach
+from connections.didcomm.message import Message, json_attachment
 from connections.messaging import router
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0, trust_ping
@@ -146,7 +146,7 @@ def test_a_message_of_an_unknown_thread_is_refused_and_changes_nothing(
     row, phone, subtests
 ):
     before = exchanges()
-    attachments = {f"{name}~attach": [attach("x", {})] for name in ATTACHED}
+    attachments = {f"{name}~attach": [json_attachment("x", {})] for name in ATTACHED}
     for family in IN_A_THREAD:
         phone.inbox.clear()
         with subtests.test(family):
@@ -160,7 +160,7 @@ def test_a_message_of_an_unknown_thread_is_refused_and_changes_nothing(
 def test_a_stranger_changes_nothing(faber, row, phone, subtests):
     offered_to(phone, faber, row)
     thread, before = Credential.objects.get().thread_id, exchanges()
-    attachments = {f"{name}~attach": [attach("x", {})] for name in ATTACHED}
+    attachments = {f"{name}~attach": [json_attachment("x", {})] for name in ATTACHED}
     for family in sorted(HANDLED):
         stranger, told = Agent(), len(phone.inbox)
         stranger.their_key = phone.their_key
@@ -243,7 +243,9 @@ def test_an_ack_before_its_time_changes_nothing(faber, row, phone, family):
 def test_a_credential_before_the_request_changes_nothing(faber, phone):
     holder = offered_by(phone, faber)
     credential = {"cred_def_id": holder.definition_id, "values": {}}
-    attachments = {"credentials~attach": [attach("libindy-cred-0", credential)]}
+    attachments = {
+        "credentials~attach": [json_attachment("libindy-cred-0", credential)]
+    }
     phone.says(
         phone.build(
             "issue-credential/1.0/issue-credential", holder.thread_id, **attachments
@@ -270,7 +272,7 @@ def offered_by(phone, faber):
 def offer(phone, thread=None, value="Ann"):
     content = {"schema_id": "s", "cred_def_id": "Th7MpTaRZVRYnPiabds81Y:3:CL:1:default"}
     preview = {"attributes": [{"name": "name", "value": value}]}
-    attachments = {"offers~attach": [attach("libindy-cred-offer-0", content)]}
+    attachments = {"offers~attach": [json_attachment("libindy-cred-offer-0", content)]}
     return phone.build(
         "issue-credential/1.0/offer-credential",
         thread,
@@ -309,7 +311,7 @@ def test_another_proof_request_in_the_same_thread_changes_nothing(faber, phone, 
     offered_by(phone, faber)
     request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
-    attachments = {"request_presentations~attach": [attach("x", request)]}
+    attachments = {"request_presentations~attach": [json_attachment("x", request)]}
     asked = phone.build("present-proof/1.0/request-presentation", **attachments)
     phone.says(asked)
     again = phone.build(

@@ -12,8 +12,14 @@ from uuid import uuid4
 import pytest
 
 from connections.didcomm import envelope
-from connections.didcomm.formats import HLINDY, PRESENTATION, REQUEST, Wire, enclose
-from connections.didcomm.message import attach
+from connections.didcomm.formats import (
+    HLINDY,
+    PRESENTATION,
+    REQUEST,
+    MessageFormat,
+    attach_as,
+)
+from connections.didcomm.message import json_attachment
 from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import (
     connections_1_0,
@@ -107,7 +113,7 @@ def sent(phone, body):
 def test_a_message_out_of_order_changes_nothing(row, any_phone, subtests):
     for kind, answer in TABLE:
         thread, member = str(uuid4()), ATTACHED.get(kind.rpartition("/")[2])
-        members = {member: [attach("x", {"a": 1})]} if member else {}
+        members = {member: [json_attachment("x", {"a": 1})]} if member else {}
         body = any_phone.build(kind, thread, **members)
         with subtests.test(kind):
             assert sent(any_phone, body) == answer
@@ -157,7 +163,7 @@ def test_an_exchange_is_answered_on_its_own_connection_only(faber, phone, versio
         ("issue-credential", threads[0], "request-credential", REQUEST),
         ("present-proof", threads[1], "presentation", PRESENTATION),
     ):
-        members = enclose(Wire(NEW, version, HLINDY), attached, {"a": 1})
+        members = attach_as(MessageFormat(NEW, version, HLINDY), attached, {"a": 1})
         before = states()
         other.says(other.build(f"{protocol_name}/{version}/{kind}", thread, **members))
         other.says(other.build(f"{protocol_name}/{version}/problem-report", thread))
@@ -174,7 +180,7 @@ def test_the_parts_of_an_exchange_cannot_be_changed(faber, phone, version):
         (f"issue-credential/{version}/issue-credential", credential),
         (f"present-proof/{version}/request-presentation", proof),
     ):
-        members = {ATTACHED[kind.rpartition("/")[2]]: [attach("x", {"a": 1})]}
+        members = {ATTACHED[kind.rpartition("/")[2]]: [json_attachment("x", {"a": 1})]}
         assert sent(phone, phone.build(kind, thread, **members)) == REPORT
 
 

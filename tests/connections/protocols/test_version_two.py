@@ -5,7 +5,7 @@ import pytest
 from agency.core.errors import PeerError
 from connections.didcomm import formats as exchange
 from connections.didcomm import message
-from connections.didcomm.formats import Wire
+from connections.didcomm.formats import MessageFormat
 from connections.models import Connection, InboundMessage
 from credentials.issue_credential import messages as credential_protocol
 from credentials.models import Credential
@@ -28,8 +28,11 @@ def alice(faber, form, monkeypatch):
     """A holder hosted here, with whom everything is spoken in 2.0."""
     alice = faber.hosts()
     alice.meets(faber)
-    written = lambda connection, protocol: Wire(connection.message_prefix, "2.0", form)  # noqa: E731
-    monkeypatch.setattr(Connection, "wire_for", written)
+
+    def second_version(connection, protocol):
+        return MessageFormat(connection.message_prefix, "2.0", form)
+
+    monkeypatch.setattr(Connection, "message_format_for", second_version)
     return alice
 
 
@@ -53,7 +56,7 @@ def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form):
 
 def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
     told = credential_protocol.build_revocation(
-        "registry", 7, Wire(message.PREFIX, "2.0", form)
+        "registry", 7, MessageFormat(message.PREFIX, "2.0", form)
     )
     assert (told["revocation_format"], told["credential_id"]) == (
         "indy-anoncreds",
@@ -99,18 +102,20 @@ def test_either_side_declines_in_2_0(faber, alice):
 def test_a_phone_that_changes_the_format_is_answered_in_its_own(
     faber, phone, client, monkeypatch
 ):
-    written = Wire(message.PREFIX, "2.0", exchange.HLINDY)
-    monkeypatch.setattr(Connection, "wire_for", lambda connection, protocol: written)
+    written = MessageFormat(message.PREFIX, "2.0", exchange.HLINDY)
+    monkeypatch.setattr(
+        Connection, "message_format_for", lambda connection, protocol: written
+    )
     definition, path = offered_to(phone, faber, automaticIssuance=True)
     offered = phone.newest("issue-credential/2.0/offer-credential")
-    offer = exchange.enclosed(offered, exchange.OFFER)
+    offer = exchange.attachment_of(offered, exchange.OFFER)
     public_definition = ledger_object(
         client, "credential-definitions", definition["definitionId"]
     )
     request, _ = anoncreds.create_request(
         offer, public_definition, LINK_SECRET, phone.party.did
     )
-    members = exchange.enclose(
+    members = exchange.attach_as(
         written._replace(format=exchange.ANONCREDS), exchange.REQUEST, request
     )
     phone.says(
@@ -121,21 +126,21 @@ def test_a_phone_that_changes_the_format_is_answered_in_its_own(
     issued = phone.newest("issue-credential/2.0/issue-credential")
     assert issued.body["formats"][0]["format"] == "anoncreds/credential@v1.0"
     assert (
-        exchange.enclosed(issued, exchange.CREDENTIAL)["cred_def_id"]
+        exchange.attachment_of(issued, exchange.CREDENTIAL)["cred_def_id"]
         == definition["definitionId"]
     )
     assert faber.get(path)["state"] == "Issued"
 
 
 def test_the_attachment_of_a_known_format_is_read_wherever_it_stands():
-    offer = message.attach("b", {"nonce": "1"})
+    offer = message.json_attachment("b", {"nonce": "1"})
     body = message.build("issue-credential/2.0/offer-credential")
     body["formats"] = [
         {"attach_id": "a", "format": "aries/ld-proof-vc-detail@v1.0"},
         {"attach_id": "b", "format": "hlindy/cred-abstract@v2.0"},
     ]
-    body["offers~attach"] = [message.attach("a", {"wrong": 1}), offer]
-    assert exchange.enclosed(message.read(body), exchange.OFFER) == {"nonce": "1"}
+    body["offers~attach"] = [message.json_attachment("a", {"wrong": 1}), offer]
+    assert exchange.attachment_of(message.read(body), exchange.OFFER) == {"nonce": "1"}
 
 
 @pytest.mark.parametrize(
@@ -143,22 +148,22 @@ def test_the_attachment_of_a_known_format_is_read_wherever_it_stands():
 )
 def test_a_message_without_a_format_known_here_is_refused(formats):
     body = message.build("issue-credential/2.0/offer-credential", formats=formats)
-    body["offers~attach"] = [message.attach("a", {})]
+    body["offers~attach"] = [message.json_attachment("a", {})]
     with pytest.raises(PeerError):
-        exchange.enclosed(message.read(body), exchange.OFFER)
+        exchange.attachment_of(message.read(body), exchange.OFFER)
 
 
 def test_a_proposal_is_read_also_under_the_name_that_acapy_gives_it():
     body = message.build("present-proof/2.0/propose-presentation")
     body["formats"] = [{"attach_id": "a", "format": "anoncreds/proof-proposal@v1.0"}]
-    body["proposals~attach"] = [message.attach("a", {"name": "Proof"})]
+    body["proposals~attach"] = [message.json_attachment("a", {"name": "Proof"})]
     read = message.read(body)
-    assert exchange.enclosed(read, exchange.PROOF_PROPOSAL) == {"name": "Proof"}
-    assert exchange.wire_of(read).format == exchange.ANONCREDS
+    assert exchange.attachment_of(read, exchange.PROOF_PROPOSAL) == {"name": "Proof"}
+    assert exchange.format_of(read).format == exchange.ANONCREDS
 
 
 def test_a_proof_begins_in_the_format_in_which_the_peer_issued():
     connection = Connection(spoken={"issue-credential": ["2.0", exchange.ANONCREDS]})
-    assert connection.wire_for("present-proof").format == exchange.ANONCREDS
+    assert connection.message_format_for("present-proof").format == exchange.ANONCREDS
     connection.spoken["present-proof"] = ["2.0", exchange.HLINDY]
-    assert connection.wire_for("present-proof").format == exchange.HLINDY
+    assert connection.message_format_for("present-proof").format == exchange.HLINDY

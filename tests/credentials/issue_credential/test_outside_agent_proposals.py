@@ -8,9 +8,9 @@ from connections.didcomm.formats import (
     FILTER,
     HLINDY,
     OFFER,
-    Wire,
-    enclose,
-    enclosed,
+    MessageFormat,
+    attach_as,
+    attachment_of,
 )
 from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0 as connecting
@@ -33,7 +33,7 @@ PROPOSE = ISSUE + "propose-credential"
 
 
 def proposes(phone, thread=None, version="1.0", form=HLINDY, **proposed):
-    wire = Wire(phone.prefix, version, form)
+    wire = MessageFormat(phone.prefix, version, form)
     return phone.says(proposal_messages.build_proposal(proposed, wire, thread))
 
 
@@ -79,7 +79,7 @@ def test_it_is_answered_in_its_own_version_and_format(faber, phone, definition, 
     offers(faber)
     offered = phone.newest("issue-credential/2.0/offer-credential")
     assert offered.body["formats"][0]["format"] == OFFER.formats[form]
-    assert enclosed(offered, OFFER)["cred_def_id"] == definition
+    assert attachment_of(offered, OFFER)["cred_def_id"] == definition
 
 
 def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definition):
@@ -111,7 +111,7 @@ def test_the_offer_before_a_proposal_is_not_taken_any_more(
     proposes(phone, thread, credentialValues=OTHER)
     before = rows()
     asked = messages.build_request(
-        {"cred_def_id": definition}, thread, Wire(phone.prefix)
+        {"cred_def_id": definition}, thread, MessageFormat(phone.prefix)
     )
     phone.says(asked)
     assert phone.inbox[-1].is_problem_report and rows() == before
@@ -218,7 +218,9 @@ def test_who_proposed_does_not_offer_in_the_same_thread(faber, phone, definition
     before = rows()
     offer = {"schema_id": "s", "cred_def_id": definition}
     phone.says(
-        messages.build_offer(offer, ["name"], {}, Wire(phone.prefix), sent["@id"])
+        messages.build_offer(
+            offer, ["name"], {}, MessageFormat(phone.prefix), sent["@id"]
+        )
     )
     assert phone.inbox[-1].is_problem_report and rows() == before
 
@@ -233,7 +235,9 @@ def test_a_connection_that_was_ended_takes_no_proposal(faber, phone):
 
 def test_an_invitation_takes_no_proposal(faber, phone):
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
-    body = proposal_messages.build_proposal({"comment": "Please"}, Wire(phone.prefix))
+    body = proposal_messages.build_proposal(
+        {"comment": "Please"}, MessageFormat(phone.prefix)
+    )
     phone.says(body, to=row.invitation["recipientKeys"][0])
     row.refresh_from_db()
     assert (row.state, rows(), phone.inbox) == ("Invited", [], [])
@@ -245,7 +249,7 @@ def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
     connection = Connection.objects.get()
     phone.their_key, before = connection.my_key.verkey, rows()
     thread = Credential.objects.get().thread_id
-    wire = Wire(phone.prefix)
+    wire = MessageFormat(phone.prefix)
     phone.says(
         proposal_messages.build_proposal({"credentialValues": OTHER}, wire, thread)
     )
@@ -260,7 +264,7 @@ def test_an_offer_by_link_takes_no_proposal(faber, phone, definition):
 def test_a_format_that_is_not_known_is_refused(faber, phone, formats):
     phone.connects(faber)
     body = phone.build("issue-credential/2.0/propose-credential", formats=formats)
-    phone.says(body | {"filters~attach": [didcomm.attach("x", {})]})
+    phone.says(body | {"filters~attach": [didcomm.json_attachment("x", {})]})
     assert phone.inbox[-1].is_problem_report and rows() == []
 
 
@@ -268,7 +272,9 @@ def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
     phone.connects(faber)
     proposes(phone, comment="One")
     phone.says(phone.build("issue-credential/1.1/propose-credential", comment="Two"))
-    body = enclose(Wire(phone.prefix, "2.0", ANONCREDS), FILTER, {"issuer_id": "i"})
+    body = attach_as(
+        MessageFormat(phone.prefix, "2.0", ANONCREDS), FILTER, {"issuer_id": "i"}
+    )
     body["formats"].insert(0, {"attach_id": "z", "format": "aries/ld-proof@v1.0"})
     phone.says(phone.build("issue-credential/2.0/propose-credential", **body))
     assert [one["proposal"] for one in faber.get("/credentials")] == [
@@ -280,7 +286,9 @@ def test_a_minor_version_and_other_formats_beside_ours_are_read(faber, phone):
 
 def offers_to(phone, thread, values):
     offer = {"schema_id": "s:2:n:1", "cred_def_id": "s:3:CL:1:t", "nonce": "1"}
-    body = messages.build_offer(offer, list(values), values, Wire(phone.prefix), thread)
+    body = messages.build_offer(
+        offer, list(values), values, MessageFormat(phone.prefix), thread
+    )
     phone.offered = phone.says(body)["@id"]
 
 
@@ -379,7 +387,11 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
 ):
     phone.connects(faber)
     wanted = {"definitionId": definition, "credentialValues": VALUES}
-    phone.post(phone.pack(proposal_messages.build_proposal(wanted, Wire(phone.prefix))))
+    phone.post(
+        phone.pack(
+            proposal_messages.build_proposal(wanted, MessageFormat(phone.prefix))
+        )
+    )
     if fault == "inside_handling":
         die_and_recover(fault)
     queues.worker_catches_up()
@@ -431,7 +443,9 @@ def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
     Connection.objects.update(their_endpoint="")
     wanted = {"definitionId": definition, "credentialValues": VALUES}
     assert (
-        phone.asks(proposal_messages.build_proposal(wanted, Wire(phone.prefix))).content
+        phone.asks(
+            proposal_messages.build_proposal(wanted, MessageFormat(phone.prefix))
+        ).content
         == b""
     )
     faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})

@@ -4,7 +4,13 @@ import pytest
 
 from agency.core.errors import PeerError
 from connections.didcomm import message as didcomm
-from connections.didcomm.formats import ANONCREDS, FILTER, HLINDY, Wire, enclose
+from connections.didcomm.formats import (
+    ANONCREDS,
+    FILTER,
+    HLINDY,
+    MessageFormat,
+    attach_as,
+)
 from connections.models import Connection
 from credentials.issue_credential import proposal_messages
 from credentials.models import Credential
@@ -394,7 +400,7 @@ WHOLE = {
 @pytest.mark.parametrize("proposed", [WHOLE, {"definitionId": "d"}, {}])
 def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
     body = proposal_messages.build_proposal(
-        proposed, Wire(didcomm.PREFIX, version, form)
+        proposed, MessageFormat(didcomm.PREFIX, version, form)
     )
     assert proposal_messages.read_proposal(didcomm.read(body)) == proposed
 
@@ -403,8 +409,10 @@ def test_a_proposal_is_read_as_it_was_told(proposed, version, form):
     "form, word", [(HLINDY, "issuer_did"), (ANONCREDS, "issuer_id")]
 )
 def test_each_format_has_its_own_words(form, word):
-    body = proposal_messages.build_proposal(WHOLE, Wire(didcomm.PREFIX, "2.0", form))
-    assert didcomm.attached(didcomm.read(body), "filters~attach")[word] == "i"
+    body = proposal_messages.build_proposal(
+        WHOLE, MessageFormat(didcomm.PREFIX, "2.0", form)
+    )
+    assert didcomm.read_attachment(didcomm.read(body), "filters~attach")[word] == "i"
     assert body["formats"][0]["format"] == FILTER.formats[form]
 
 
@@ -441,7 +449,7 @@ def test_a_proposal_that_cannot_be_read_is_refused(members):
 )
 def test_neither_is_one_in_2_0(content):
     body = didcomm.build("issue-credential/2.0/propose-credential")
-    body |= enclose(Wire(didcomm.PREFIX, "2.0"), FILTER, content)
+    body |= attach_as(MessageFormat(didcomm.PREFIX, "2.0"), FILTER, content)
     with pytest.raises(PeerError):
         proposal_messages.read_proposal(didcomm.read(body))
 

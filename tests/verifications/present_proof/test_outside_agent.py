@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from connections.didcomm.formats import PROOF_REQUEST, Wire, enclosed
-from connections.didcomm.message import attach, attached
+from connections.didcomm.formats import PROOF_REQUEST, MessageFormat, attachment_of
+from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
 from connections.protocols import connections_1_0 as connecting
 from tests.fixtures import ALICE_LINK_SECRET, Stored
@@ -62,16 +62,18 @@ class Prover:
 
     def _take(self) -> dict:
         offered = self.phone.newest(ISSUE + "offer-credential")
-        offer, did = attached(offered, "offers~attach"), self.phone.party.did
+        offer, did = read_attachment(offered, "offers~attach"), self.phone.party.did
         request, metadata = anoncreds.create_request(
             offer, self.public, ALICE_LINK_SECRET, did
         )
-        attachments = {"requests~attach": [attach("libindy-cred-request-0", request)]}
+        attachments = {
+            "requests~attach": [json_attachment("libindy-cred-request-0", request)]
+        }
         thread = offered.thread_id
         self.phone.says(
             self.phone.build(ISSUE + "request-credential", thread, **attachments)
         )
-        issued = attached(
+        issued = read_attachment(
             self.phone.newest(ISSUE + "issue-credential"), "credentials~attach"
         )
         self.phone.says(self.phone.build(ISSUE + "ack", thread, status="OK"))
@@ -91,7 +93,7 @@ class Prover:
         self.path = f"/verifications/{self.faber.post(path, policy)['verificationId']}"
         queues.sweep()
         self.asked = self.phone.inbox[-1]
-        return enclosed(self.asked, PROOF_REQUEST)
+        return attachment_of(self.asked, PROOF_REQUEST)
 
     def forges(
         self, request: dict, referents: list[str] | None = None, **lies: int
@@ -109,7 +111,7 @@ class Prover:
 
     def answers(self, presentation: dict) -> dict:
         """Sends it. Answers the verification as Faber sees it then."""
-        wire = Wire(self.phone.prefix, self.asked.type.split("/")[1])
+        wire = MessageFormat(self.phone.prefix, self.asked.type.split("/")[1])
         sent = messages.presentation(presentation, self.asked.thread_id, wire)
         self.phone.says(sent)
         return self.faber.get(self.path)
@@ -200,7 +202,7 @@ def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
     """The library adds 1 to the first threshold in 32 bits, and then any number is above it."""
     phone.connects(faber)
     policy = {"name": "P", "version": "1.0", "attributes": [], "predicates": [asked]}
-    phone.says(messages.proposal({}, policy, Wire(phone.prefix, "2.0")))
+    phone.says(messages.proposal({}, policy, MessageFormat(phone.prefix, "2.0")))
     assert phone.inbox[-1].is_problem_report
     assert faber.get("/verifications") == []
 
@@ -230,7 +232,7 @@ def test_a_wallet_shows_what_its_verifier_found(faber, phone, subtests, version)
 
 def shown_after(alice, phone, version, said):
     """What her wallet shows when the verifier's ack holds these members."""
-    wire = Wire(phone.prefix, version)
+    wire = MessageFormat(phone.prefix, version)
     asked = phone.says(messages.request(request_for("name"), wire))
     alice.put(
         f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect"

@@ -4,7 +4,7 @@ import pytest
 
 from agency.core.errors import Invalid, PeerError, WrongState
 from connections.didcomm import message as didcomm
-from connections.didcomm.formats import PROOF_PROPOSAL, Wire, enclose
+from connections.didcomm.formats import PROOF_PROPOSAL, MessageFormat, attach_as
 from connections.protocols import connections_1_0 as connecting
 from tests.support import queues, races, walks
 from tests.support.errors import assert_error, error_of
@@ -135,7 +135,7 @@ def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
 def test_a_presentation_before_the_request_changes_nothing(faber):
     proposes(faber.hosts(), faber)
     row = Verification.objects.get(role="verifier")
-    body = messages.presentation({}, row.thread_id, row.wire)
+    body = messages.presentation({}, row.thread_id, row.message_format)
     with pytest.raises(WrongState):
         verifier.receive_presentation(row, didcomm.read(body))
 
@@ -196,7 +196,7 @@ def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
         "predicates": [],
     }
     sent = any_phone.says(
-        messages.proposal(preview, {"name": ""}, Wire(any_phone.prefix))
+        messages.proposal(preview, {"name": ""}, MessageFormat(any_phone.prefix))
     )
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"] == [
@@ -275,7 +275,7 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
     row = phone.connects(faber)
     request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
-    asked = phone.says(messages.request(request, Wire(phone.prefix)))
+    asked = phone.says(messages.request(request, MessageFormat(phone.prefix)))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
 
@@ -285,7 +285,9 @@ def test_a_preview_and_its_policy_are_the_same():
     body = proof_policy.normalise(
         POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
     )
-    sent = messages.proposal(proposals.build_preview(body), body, Wire(didcomm.PREFIX))
+    sent = messages.proposal(
+        proposals.build_preview(body), body, MessageFormat(didcomm.PREFIX)
+    )
     assert proposals.read_proposal(didcomm.read(sent))[1] == body
 
 
@@ -319,9 +321,9 @@ def test_a_stale_copy_is_refused(faber):
 
 @pytest.mark.parametrize("absent", ["nonce", "name", "version"])
 def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absent):
-    wire, body = Wire(didcomm.PREFIX, "2.0"), proof_policy.normalise(POLICY)
+    wire, body = MessageFormat(didcomm.PREFIX, "2.0"), proof_policy.normalise(POLICY)
     sent = messages.proposal({}, body, wire)
-    asked = didcomm.attached(didcomm.read(sent), "proposals~attach")
+    asked = didcomm.read_attachment(didcomm.read(sent), "proposals~attach")
     del asked[absent]
-    received = didcomm.read(sent | enclose(wire, PROOF_PROPOSAL, asked))
+    received = didcomm.read(sent | attach_as(wire, PROOF_PROPOSAL, asked))
     assert proposals.read_proposal(received)[1]["attributes"] == body["attributes"]
