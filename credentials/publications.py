@@ -40,8 +40,7 @@ def publisher(kind: str) -> Callable[[Publisher], Publisher]:
 
 
 def run_job(job: Publication) -> None:
-    """Make one attempt, with a job leased to the caller. Raises what ended it, after
-    storing it."""
+    """Make one attempt, with a job leased to the caller. Raises what ended it."""
     try:
         _publishers[job.kind](job, job.payload())
     except Unavailable as error:
@@ -99,8 +98,7 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
 
 
 def claim_job(job: Publication) -> Publication:
-    """The job, leased to the caller or ended. LostLease if another process keeps it
-    too long."""
+    """The job, leased to the caller or ended. LostLease if another has it for long."""
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     pending.update(due_at=timezone.now())

@@ -191,8 +191,7 @@ def publish_definition(
     tag: str | None,
     claims: dict[str, Any] | None = None,
 ) -> CredentialDefinition:
-    """Publish a definition on the local network, with its schema and its first
-    registry."""
+    """Publish on the local network: schema, definition and first registry."""
     ledger = ledger_of(tenant.network)
     if schema_body["issuerId"] == made.public["issuerId"]:
         ledger.publish_schema(schema_body)
@@ -207,8 +206,7 @@ def publish_definition(
 
 
 def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
-    """400 unless all claims are about attributes of the schema, named as it spells
-    them."""
+    """400 unless all claims are about attributes, as the schema spells them."""
     unknown = [name for name in claims if name not in attribute_names]
     if unknown:
         sentence = (

@@ -74,8 +74,7 @@ def build_registry(
 
 
 def build_next_registry(definition: CredentialDefinition, size: int) -> None:
-    """Build a registry, unless the definition has room by now. One process builds at a
-    time."""
+    """Build a registry if the definition needs one; one process at a time."""
     started = begin_next_registry(definition, size)
     if started:
         job, is_ours = started

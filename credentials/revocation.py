@@ -85,8 +85,7 @@ def revoke(credential: Credential) -> None:
 
 
 def publish_revocation(credential: Credential) -> None:
-    """Issuer: publish the list, then notify the holder, who reads it. May be
-    repeated."""
+    """Issuer: publish the list, then notify the holder. May be repeated."""
     index = credential.revocation_index
     assert index is not None, "a revoked credential has a slot"
     registries = RevocationRegistry.objects.select_related(
@@ -178,8 +177,7 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
 def unlisted_indices(
     registry: RevocationRegistry, status_list: dict[str, Any]
 ) -> list[int]:
-    """The slots of revoked credentials, as committed, that the list does not show as
-    revoked."""
+    """The slots of revoked credentials that the list does not show as revoked."""
     credentials = Credential.objects.filter(
         revocation_registry_id=registry.registry_id,
         role=Credential.Role.ISSUER,
@@ -191,8 +189,7 @@ def unlisted_indices(
 
 
 def second_after(timestamp: int) -> int:
-    """The current second, but later than `timestamp`; for that it waits up to 2
-    seconds."""
+    """The current second, but later than `timestamp`: waits up to 2 s for it."""
     deadline = time.monotonic() + 2
     while int(time.time()) <= timestamp and time.monotonic() < deadline:
         time.sleep(0.02)

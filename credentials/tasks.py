@@ -25,8 +25,7 @@ AT_ONCE = 100  # rows of one run
 
 @shared_task
 def finish_what_was_left_behind() -> None:
-    """Automatic issues and publications of revocations whose process ended in the
-    middle."""
+    """Finish issues and revocations whose process ended in the middle."""
     unissued = left_behind(state=Credential.State.REQUESTED, automatic_issuance=True)
     for credential in unissued:
         finish(credential, issue_automatically)
@@ -38,8 +37,7 @@ def finish_what_was_left_behind() -> None:
 
 
 def left_behind(**filters: Any) -> QuerySet[Credential]:
-    """The issuer's credentials that have not moved on for a while, the longest waiting
-    first."""
+    """Credentials of issuers that wait for their next step, the longest first."""
     rows = Credential.objects.select_related(
         "connection__my_key", "wallet", "tenant__network"
     )
@@ -52,8 +50,7 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
 
 
 def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
-    """Run the step. A credential that cannot be finished now goes behind the
-    others."""
+    """Run the step. A credential that cannot be finished goes behind the others."""
     try:
         step(credential)
         return
@@ -68,8 +65,7 @@ def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
 
 @shared_task
 def build_registries() -> None:
-    """Build a registry for each definition that needs one soon, one after the
-    other."""
+    """Build a registry for each definition that needs one soon."""
     definitions = CredentialDefinition.nearly_full().select_related("tenant__network")
     for definition in definitions.defer("private_key", "key_proof"):
         started = begin_next_registry(definition, settings.REVOCATION_REGISTRY_SIZE)

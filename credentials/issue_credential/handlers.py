@@ -128,8 +128,7 @@ def receive_request(credential: Credential, message: Message) -> None:
 
 
 def issue_automatically(credential: Credential) -> None:
-    """Issuer: issue once the request is stored. A request that cannot be signed is
-    declined."""
+    """Issuer: issue what was requested; if that cannot be signed, decline."""
     try:
         credential.issue(slot=revocation.reserve_slot(credential))
     except PeerError:
@@ -142,8 +141,7 @@ def issue_automatically(credential: Credential) -> None:
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "issue-credential", Role.HOLDER)
 def receive_credential(credential: Credential, message: Message) -> None:
-    """Holder: check, store and acknowledge the credential; the same one again is
-    acknowledged."""
+    """Holder: check, store and acknowledge. A repeated one is acknowledged again."""
     issued = attachment_of(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
         raise PeerError(messages.ABANDONED, "the credential is of another definition")
@@ -173,8 +171,7 @@ def receive_credential(credential: Credential, message: Message) -> None:
 def _process_credential(
     credential: Credential, issued: dict[str, Any]
 ) -> dict[str, Any]:
-    """The credential as it is stored: verified, and completed with the holder's link
-    secret."""
+    """The credential to store: verified and completed by the link secret."""
     registry_id = issued.get("rev_reg_id")
     ledger = ledger_of(credential.tenant.network)
     return anoncreds.process_credential(
@@ -241,8 +238,7 @@ def find_reported(connection: Connection, message: Message) -> Credential:
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection: Connection, message: Message) -> None:
-    """Holder: the issuer says that it revoked; the published list must say the
-    same."""
+    """Holder: the issuer says that it revoked. The published list decides."""
     registry_id, index = messages.read_revocation(message)
     credentials = Credential.objects.select_related("tenant__network").filter(
         wallet_id=connection.wallet_id,

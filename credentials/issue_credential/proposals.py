@@ -47,8 +47,7 @@ def propose(connection: Connection, proposed: Proposal) -> Credential:
 
 @transaction.atomic
 def counter_offer(credential: Credential, changes: Proposal) -> None:
-    """Holder: answer an offer with what it would like instead; the rest is as
-    offered."""
+    """Holder: propose something else than was offered; the rest is as offered."""
     offered = {
         "definitionId": credential.definition_id,
         "schemaId": credential.schema_id,
@@ -67,8 +66,7 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
 
 
 def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
-    """400 for values that are too large, 409 for a proposal that is answered
-    already."""
+    """400 for values that are too large, 409 for a proposal answered already."""
     problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
@@ -130,8 +128,7 @@ def create_proposed(
     proposed: Proposal,
     written: dict[str, str],
 ) -> Credential:
-    """The stored row of a thread that begins with a proposal. written: its message_format
-    columns."""
+    """Store a thread that begins with a proposal. written: its format columns."""
     credential = Credential(
         tenant_id=connection.tenant_id,
         wallet_id=connection.wallet_id,

@@ -49,8 +49,7 @@ class LocalLedger:
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
-        """The definition's id. Without a tag: `default`, `default-2`, …; a taken one
-        is 409."""
+        """The definition's id. Without a tag, the first that is free; 409 if taken."""
         self._lock()
         prefix = self._id_prefix(definition["issuerId"], definition["schemaId"])
         taken = self._taken_tags(prefix)

@@ -307,8 +307,7 @@ class Credential(Exchange):
         )
 
     def _values_to_issue(self, values: Values | None) -> Values:
-        """The given values or those of the offer. 400 or 409 if the holder cannot get
-        them."""
+        """The given values or those of the offer. 400 without, 409 if they differ."""
         offered = self.unsealed_values()
         if not values and offered is not None:
             return offered
@@ -336,8 +335,7 @@ class Credential(Exchange):
             )
 
     def receive_problem(self, code: str) -> None:
-        """The other side ended the exchange. A report about a finished one changes
-        nothing."""
+        """The other side ended the exchange. A finished one stays as it is."""
         if self.state in self.OPEN:
             move(self, self.OPEN, self.State.REJECTED, problem=code)
 
@@ -378,8 +376,7 @@ class Credential(Exchange):
         return vault.unseal(self, "proposal")
 
     def has_same(self, column: str, content: Any) -> bool:
-        """Whether the sealed column holds this: it came before, in a message with
-        another id."""
+        """Whether the sealed column holds this, received in an earlier message."""
         return vault.unseal(self, column) == content
 
     def _save_sealed(self, **bodies: Any) -> None:

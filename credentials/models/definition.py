@@ -55,8 +55,7 @@ class CredentialDefinition(Record):
 
     @classmethod
     def nearly_full(cls) -> QuerySet[Self]:
-        """Definitions that may soon need another registry; RevocationRegistry.has_room
-        decides."""
+        """Definitions that may need a registry soon; has_room() decides."""
         rows = cls.objects.filter(deleted_at=None, supports_revocation=True)
         free = Sum(F("registries__size") - F("registries__next_index"))
         counted: QuerySet[Any] = rows.alias(free=free, newest=Max("registries__size"))
@@ -113,8 +112,7 @@ class CredentialDefinition(Record):
         return public
 
     def check_values(self, values: Mapping[str, str]) -> None:
-        """400 unless the names are exactly the schema's and the values have the
-        claimed types."""
+        """400 for names that are not the schema's, and values of other types."""
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
         unknown = [name for name in values if name not in names]
@@ -143,8 +141,7 @@ class CredentialDefinition(Record):
     def check_offer(
         self, values: Mapping[str, str] | None, automatic_issuance: bool
     ) -> None:
-        """400 unless an offer can have these values; without values they follow with
-        the issue."""
+        """400 unless so much can be offered. Values may follow with the issue."""
         if values is not None:
             self.check_values(values)
         elif automatic_issuance:
@@ -182,6 +179,5 @@ class CredentialDefinition(Record):
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:
-    """Attribute names as proofs compare them, to find the credentials that fit a
-    request."""
+    """Attribute names as proofs compare them."""
     return [anoncreds.normalise_name(name)[:256] for name in names]

@@ -90,8 +90,7 @@ class Publication(Record, QueuedJob):
         request: Any = None,
         **fields: Any,
     ) -> Self:
-        """A new job, leased to the caller. IntegrityError if the subject has one
-        already."""
+        """A new job, leased to the caller. IntegrityError if the subject has one."""
         job = cls(
             tenant=tenant,
             kind=kind,

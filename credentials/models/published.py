@@ -70,8 +70,7 @@ class StatusList(Record):
     def newest(
         cls, network: Network, registry_id: str, timestamp: int = FAR_FUTURE
     ) -> dict[str, Any] | None:
-        """The body of the newest list, not later than `timestamp` (unix seconds), or
-        None."""
+        """The newest list up to `timestamp` (unix seconds), or None."""
         lists = cls.objects.filter(network=network, registry_id=registry_id)
         newest = lists.filter(timestamp__lte=timestamp).order_by("-timestamp")
         return newest.values_list("body", flat=True).first()

@@ -14,8 +14,7 @@ from wallets import anoncreds
 
 
 class RevocationRegistry(Record):
-    """The slots 1 to size - 1 for credentials of a definition; each is given out
-    once."""
+    """The slots 1 to size - 1 for credentials; each is given out once."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     definition = models.ForeignKey(

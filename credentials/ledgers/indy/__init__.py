@@ -73,8 +73,7 @@ class IndyLedger:
         return reads.fetch_agreement(self.network)
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
-        """The schema's id. The same schema again is found; other attributes are a
-        409."""
+        """The schema's id, known or new. 409 for other attributes."""
         schema_id = schema_id_of(schema)
         body = {
             "ver": "1.0",
@@ -228,8 +227,7 @@ class IndyLedger:
         )
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
-        """Whether the newest list shows the index as revoked, within
-        NODE_LAG_SECONDS."""
+        """Whether the newest list shows it as revoked, within NODE_LAG_SECONDS."""
 
         def is_listed() -> bool | None:
             newest = self.status_list(registry_id, int(time.time()))
@@ -254,8 +252,7 @@ class IndyLedger:
     def _write_once(
         self, read: Callable[[], Seen | None], write: Callable[[], Any]
     ) -> Seen:
-        """What is on the ledger, written if it was not; returns once a read shows
-        it."""
+        """What is on the ledger, written if need be, once a read shows it."""
         found = read()
         if found is not None:
             return found
@@ -280,8 +277,7 @@ class IndyLedger:
     def _cached_or_read(
         self, kind: str, object_id: str, read: ReadObject
     ) -> dict[str, Any] | None:
-        """The stored copy, or what the ledger has; asked twice, as one node may be
-        behind."""
+        """The stored copy, or what the ledger has: one node may be behind."""
         with suppress(LookupError):
             return published_body(self.network.pk, kind, object_id)
 

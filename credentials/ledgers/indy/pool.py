@@ -55,8 +55,7 @@ class Refused(Conflict):
 
 
 class Pools:
-    """The thread with its loop, the pools by their genesis, and who did not respond
-    lately."""
+    """The thread with its loop, its pools, and the ledgers that do not respond."""
 
     def __init__(self) -> None:
         set_config({"request_read_nodes": READ_NODES})

@@ -55,8 +55,7 @@ class Nym(NamedTuple):
 def send_read(
     network: Network, build: Callable[..., Request], *arguments: Any
 ) -> dict[str, Any] | None:
-    """The ledger's response, or None for an id that no object of an Indy ledger can
-    have."""
+    """The ledger's response; None for an id that no object of it can have."""
     try:
         request = build(None, *arguments)
     except VdrError:

@@ -51,8 +51,7 @@ def agency_endorser(network: Network) -> Author | None:
 
 
 def register_did(network: Network, did: str, verkey: str) -> Receipt:
-    """Write the DID, without a role, as the agency's endorser. 409
-    `did_not_registered`."""
+    """Write the DID as the agency's endorser. 409 `did_not_registered`."""
     author = agency_endorser(network)
     if author is None:
         raise Conflict(
@@ -68,8 +67,7 @@ def register_did(network: Network, did: str, verkey: str) -> Receipt:
 def write_as_organization(
     network: Network, did: str, build: Callable[..., Request], *arguments: Any
 ) -> Receipt:
-    """Write as an organization, whose DID is registered first if it is not on the
-    ledger."""
+    """Write as an organization; its DID is registered first if need be."""
     author = organization_author(network, did)
     nym = reads.fetch_nym(network, did)
     if nym is None:
