@@ -1,4 +1,4 @@
-"""`POST /didcomm`: where other agents leave envelopes for any wallet here."""
+"""`POST /didcomm`: other agents send envelopes for any wallet here."""
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -24,8 +24,11 @@ CONTENT_TYPES = {
 @csrf_exempt
 @require_POST
 def receive_envelope(request):
-    """202 once the message is stored, or 200 with the reply for a sender that takes it here; the
-    same 400 for every envelope that does not open; 429 for what comes too fast."""
+    """Store the message of an envelope and answer 202.
+
+    200 with the reply if the sender asked for one in the response (RFC 0092). 400,
+    always the same, if the envelope does not open. 429 if the sender is too fast.
+    """
     if request.content_type not in CONTENT_TYPES:
         known = ", ".join(sorted(CONTENT_TYPES - {""}))
         return plain_error_response(

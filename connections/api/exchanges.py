@@ -1,4 +1,4 @@
-"""What views of credentials and of verifications share: an exchange runs over a connection."""
+"""What views of credentials and of verifications share."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ class ExchangeView(View):
         return get_or_404(self.rows, exchange_id)
 
     def get_with_parties(self, exchange_id: Any) -> Any:
-        """The exchange to act on, or 404: with the keys and the network that this needs."""
+        """The exchange to act on, or 404, with the rows that its functions read."""
         return get_or_404(with_parties(self.rows), exchange_id)
 
     def exchange_response(self, exchange_id: Any) -> Response:

@@ -1,4 +1,4 @@
-"""Invitations as links: the page for people, the message for wallets, QR codes; and back."""
+"""Invitations as links: the page for people, the message for wallets, QR codes."""
 
 import json
 from urllib.parse import parse_qs, quote, urljoin, urlsplit
@@ -18,13 +18,16 @@ from connections.didcomm import message
 from connections.models import Connection
 from connections.protocols import out_of_band
 
-FETCH_SECONDS, FETCH_BYTES, MAX_HOPS = 5, 200_000, 3
+FETCH_TIMEOUT_SECONDS = 5
+MAX_FETCH_BYTES = 200_000
+MAX_FETCHES = 3
 
 
 def resolve_message(given, field, check):
-    """The message in what a caller gave: link, base64 of any kind, or JSON.
+    """The message in what a caller gave: a link, base64 of any kind, or JSON.
 
-    check: a function that raises PeerError for a message that cannot be used here. 400 for `field`.
+    check: raises PeerError for a message that cannot be used here.
+    Raises Invalid (400) for the member `field` of the body.
     """
     try:
         found = out_of_band.unwrap_request(message.read(_read_message(given.strip())))
@@ -49,7 +52,7 @@ def _read_message(given):
             return invitation_links.shared_message(found)
     elif given.startswith(("http://", "https://")):
         return _fetch_message(given)
-    raise PeerError("bad_link", "the link holds no c_i, oob or d_m and leads nowhere")
+    raise PeerError("bad_link", "this URL holds no invitation (c_i, oob or d_m)")
 
 
 def _carried_message(link):
@@ -60,14 +63,14 @@ def _carried_message(link):
 
 
 def _fetch_message(link):
-    """What the short link of another agent leads to: the message itself or a long link."""
-    deadline = http.Deadline(FETCH_SECONDS)
+    """The message behind the short link of another agent."""
+    deadline = http.Deadline(FETCH_TIMEOUT_SECONDS)
     try:
-        for _ in range(MAX_HOPS):
+        for _ in range(MAX_FETCHES):
             answer = http.get(
                 link,
                 timeout=deadline.remaining(),
-                max_bytes=FETCH_BYTES,
+                max_bytes=MAX_FETCH_BYTES,
                 max_redirects=0,
             )
             if answer.status not in http.REDIRECTS:
@@ -77,16 +80,21 @@ def _fetch_message(link):
                 return carried
     except (http.CallFailed, TimeoutError) as error:
         raise PeerError("bad_link", f"the link cannot be read: {error}") from None
-    raise PeerError("bad_link", "the link leads from one place to the next")
+    raise PeerError("bad_link", "too many redirects")
 
 
 @require_safe
 @never_cache
 def show_invitation(request, token):
-    """By what Accept names: text/html, as browsers do, the page; JSON and nothing else, the
-    message; anything, a redirect to the address that carries the message, as old wallets expect;
-    there the message too, if JSON is named. Once somebody took it, nobody gets anything (410): an
-    offer names the holder's values."""
+    """Answer a link as the Accept header asks.
+
+    - text/html, as browsers send it: the page.
+    - JSON only: the message.
+    - Anything: a redirect to the URL that carries the message, as old wallets expect.
+      At that URL, with JSON in Accept: the message.
+
+    410 once the link was used, as an offer names the holder's values.
+    """
     takes_pages = request.accepts("text/html")
     if takes_pages and not wants_json(request):
         return invitation_page(request, find_connection(token))
@@ -99,9 +107,9 @@ def show_invitation(request, token):
 
 
 def invitation_page(request, connection):
-    """What a person sees: the invitation, or that there is none (404) or none any more (410).
+    """The page of a link: 200, 404 for an unknown one, 410 for a used one.
 
-    Browsers and proxies keep addresses, so a browser is not led to one with the values in it.
+    Browsers and proxies keep URLs: a browser is never redirected to one with values.
     """
     is_open = bool(connection) and connection.is_open
     if is_open and not carries_message(request) and not wants_html(request):
@@ -121,7 +129,7 @@ def carries_message(request):
 
 
 def page_context(connection):
-    """All that the page needs to hand the message to a wallet."""
+    """What the page shows: all ways to pass the message to a wallet."""
     shared = invitation_links.shared_message(connection)
     name = invitation_links.query_name(shared)
     data = message.encode_url(shared)

@@ -1,4 +1,4 @@
-"""The QR code of a link. It holds an invitation, as scanners read it there, if that fits."""
+"""The QR code of a link. It holds the whole invitation if that fits."""
 
 import io
 
@@ -32,10 +32,11 @@ def render_image(connection: Connection, form: str) -> bytes:
 
 
 def code_of(connection: Connection) -> QRCode:
-    """With the leanest invitation; the picture stays in it where the code is good even so.
+    """The code of the invitation without optional members.
 
-    The short link instead for an offer or request, where the organization wants it, and where the
-    code would be larger than MAX_VERSION.
+    It keeps the picture if the code is not larger than GOOD_VERSION. The code holds
+    the short link instead for an offer or a request, if the organization chose short
+    links, and if the code would be larger than MAX_VERSION.
     """
     wants_short = connection.wallet.tenant.short_qr_codes
     if connection.shared is None and not wants_short:
@@ -55,7 +56,7 @@ def code_of(connection: Connection) -> QRCode:
 
 
 def without_optional(invitation: dict) -> dict:
-    """The invitation without what its reader can do without."""
+    """The invitation without members that an agent does not need to accept it."""
     kept = {name: value for name, value in invitation.items() if name not in OPTIONAL}
     if "services" in kept:
         kept["services"] = [
@@ -71,7 +72,7 @@ def link_with(connection: Connection, invitation: dict) -> str:
 
 
 def smallest_code(text: str) -> QRCode | None:
-    """The smallest code, with the most error correction that it has room for; None if too long."""
+    """The smallest code, with the best error correction that fits; None if too long."""
     smallest = fit_code(text, constants.ERROR_CORRECT_L)
     if not smallest:
         return None

@@ -1,4 +1,4 @@
-"""Shapes of connections in the API."""
+"""Serializers of connections and messages."""
 
 from django.conf import settings
 from rest_framework import serializers
@@ -65,8 +65,8 @@ class LinkParameters(Parameters):
         required=False,
         min_length=1,
         max_length=3,
-        help_text="Out-of-band only: the protocols to connect by, the best first. An offer or "
-        "request without them is answered without a connection.",
+        help_text="Out-of-band only: the protocols to connect by, the best first. An "
+        "offer or request without them is answered without a connection.",
     )
     goalCode = serializers.CharField(
         required=False,
@@ -80,8 +80,8 @@ class LinkParameters(Parameters):
     )
     reuse = serializers.BooleanField(
         required=False,
-        help_text="Out-of-band only: under a key that stays, so that an agent that is connected "
-        "already goes on there.",
+        help_text="Out-of-band only: under a key that stays, so that an agent that is "
+        "connected already goes on there.",
     )
 
     def validate(self, data):
@@ -216,8 +216,12 @@ class ConnectionContract(Contract):
         )
 
     def invitation_of(self, connection):
-        """Of an inviter the link that can be taken; of an invitee what it has accepted, in a link
-        that carries it whole, as the inviter may be elsewhere."""
+        """The invitation and its link.
+
+        An inviter shows the link that others can open. An invitee shows what it
+        accepted, in a link that carries the whole message, because the inviter may be
+        another agency's.
+        """
         if connection.token:
             url = connection.invitation_url
             data = invitation_links.encoded_message(connection)

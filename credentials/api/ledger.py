@@ -73,7 +73,11 @@ class Ledger(viewsets.ViewSet):
             raise NotFound(
                 "not_found", f"There is no such object on the network {network_id}."
             )
-        body = {"id": object_id, "sequenceNumber": published.sequence, **published.body}
+        body = {
+            "id": object_id,
+            "sequenceNumber": published.sequence,
+            **published.body,
+        }
         return Response(
             body,
             headers={"Cache-Control": FOR_EVER, "Access-Control-Allow-Origin": "*"},

@@ -1,4 +1,4 @@
-"""Shapes of schemas, definitions and credentials in the API."""
+"""Serializers of schemas, definitions and credentials."""
 
 import re
 
@@ -40,7 +40,7 @@ class NameField(serializers.CharField):
 
 
 class AttributeNamesField(serializers.ListField):
-    """1 to 125 names, distinct when case and spaces are ignored (so the proofs compare them)."""
+    """1 to 125 names, distinct without case and spaces, as proofs compare them."""
 
     def __init__(self, **options):
         child = serializers.CharField(max_length=256, trim_whitespace=False)
@@ -109,7 +109,8 @@ def claims_field():
         child=ClaimParameters(),
         required=False,
         help_text="By attribute. Of an integer no text can be offered or issued (400 "
-        "`not_an_integer`), so that a predicate on it needs no upper bound: docs/verification.md.",
+        "`not_an_integer`), so that a predicate on it needs no upper bound: "
+        "docs/verification.md.",
     )
 
 
@@ -235,9 +236,7 @@ class CredentialProposalParameters(CounterProposalParameters):
     def validate(self, proposed):
         proposed = super().validate(proposed)
         if not proposed.keys() - {"comment"}:
-            message = (
-                "Say which credential: by its definition, schema, issuer or values."
-            )
+            message = "Give at least a definition, schema, issuer or values."
             raise serializers.ValidationError({"definitionId": [message]})
         return proposed
 

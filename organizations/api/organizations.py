@@ -1,4 +1,4 @@
-"""The organization itself, the networks and public pictures, in the credentials API."""
+"""The organization, the networks and public pictures, in the credentials API."""
 
 from django.db.models import OuterRef, QuerySet, Subquery
 from drf_spectacular.utils import OpenApiTypes
@@ -48,7 +48,7 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
 
 
 def create_tenant(provider: Provider, wanted: dict) -> Tenant:
-    """A further organization of the account, from validated TenantParameters."""
+    """Create another organization of the account. wanted: validated TenantParameters."""
     fields = {
         "image_url": wanted.get("imageUrl"),
         "region": wanted.get("region"),
@@ -66,7 +66,7 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
 
 
 def all_networks() -> QuerySet[Network]:
-    """So few that they come in one answer."""
+    """All networks. There are few, so the list has no pages."""
     require_network(LOCAL)
     return Network.objects.order_by("pk")
 

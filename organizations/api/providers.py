@@ -1,4 +1,4 @@
-"""The provider API: the organizations that a provider account made, by the account's key."""
+"""The provider API: the organizations of a provider account, by the account's key."""
 
 from functools import partial
 
@@ -41,7 +41,7 @@ KEY_MEMBERS = {
 
 
 class ProviderView(View):
-    """A view of the provider API. The subscription key plays no part."""
+    """A view of the provider API. It ignores the subscription key."""
 
     authentication_classes = [ProviderAuthentication]
 
@@ -123,13 +123,13 @@ class ProviderTenants(ProviderView):
 
 
 def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:
-    """Of each kind the newest live key that is not about to end."""
+    """The newest live key of each kind that has no end date."""
     rows = ApiKey.live().filter(tenant=tenant, expires_at=None).order_by("pk")
     return {key.kind: key for key in rows}
 
 
 def readable_keys(tenant: Tenant) -> dict[str, str]:
-    """409 `keys_not_readable` where keys are shown only once, or were not kept."""
+    """The keys as the API names them. 409 `keys_not_readable` if they were not kept."""
     newest = newest_keys(tenant)
     readable = settings.PROVIDER_KEYS_READABLE and all(
         kind in newest and newest[kind].sealed for kind in TENANT_KINDS
@@ -144,7 +144,7 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
 
 @transaction.atomic
 def new_keys(tenant: Tenant) -> dict[str, str]:
-    """Holds the organization's row: of two changes at once the later one has the newest keys."""
+    """Rotate all keys. The lock on the organization puts two changes in one order."""
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
     newest = newest_keys(tenant)
     return {
@@ -166,9 +166,8 @@ class ProviderAssets(ProviderView):
         response=AssetContract,
     )
     def create(self, request: Request) -> Response:
-        asset = self.perform(
-            assets.store_picture, self.provider, read_upload(request.data)
-        )
+        picture = read_upload(request.data)
+        asset = self.perform(assets.store_picture, self.provider, picture)
         return self.to_response(AssetContract, asset)
 
 

@@ -1,4 +1,4 @@
-"""Trying a policy on sample credentials: shapes and view. The rules stand in trial.py, lint.py."""
+"""Trying a policy on sample credentials: serializers and view."""
 
 import time
 from typing import Any
@@ -114,7 +114,7 @@ class PolicyTrialContract(Contract):
 
 
 def sample_results(trial: Trial, refusals: list[str | None]) -> list[dict[str, Any]]:
-    """How each sample did with one item."""
+    """Whether each sample satisfies one item, and why not."""
     return [
         {"credential": number}
         | sample_result(refusal, bool(candidate and candidate.is_revoked))

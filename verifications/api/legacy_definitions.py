@@ -1,4 +1,4 @@
-"""Verification definitions: what the oldest clients call a policy, and how they send it."""
+"""Verification definitions: what the oldest clients call a policy."""
 
 from typing import Any
 
@@ -67,7 +67,7 @@ class AttributeFilter(Parameters):
     attributeValue = AttributeValue(required=False)
 
     def to_internal_value(self, data: Any) -> Any:
-        """Dropping what is not known here would demand less than was meant."""
+        """Refuse `attr::` members: to ignore them would ask for less than was meant."""
         if isinstance(data, dict) and any(
             str(name).startswith("attr::") for name in data
         ):

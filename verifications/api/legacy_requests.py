@@ -1,6 +1,7 @@
-"""A policy as a proof request of the oldest clients, and back (verification definitions).
+"""Verification definitions: policies as proof requests of the oldest clients.
 
-Members are read and written in both spellings: `requestedAttributes` and `requested_attributes`.
+Members are read and written in both spellings, as `requestedAttributes` and
+`requested_attributes`.
 """
 
 from datetime import UTC, datetime
@@ -17,7 +18,7 @@ NON_REVOKED = {"nonRevoked": "non_revoked"}
 
 
 def to_policy(body: dict) -> dict:
-    """The (normalised) policy of a request in camelCase. Raises Invalid("invalid_policy")."""
+    """The normalised policy of a request. Raises Invalid (`invalid_policy`)."""
     attributes, predicates = (body.get(part, {}) for part in REQUEST)
     parts = [*attributes.values(), *predicates.values(), body]
     intervals = [part["nonRevoked"] for part in parts if part.get("nonRevoked")]

@@ -1,4 +1,4 @@
-"""Shapes of policies and verifications in the API. `proof_policy` has the rules of a policy."""
+"""Serializers of policies and verifications (rules of a policy: proof_policy.py)."""
 
 import uuid
 
@@ -19,8 +19,8 @@ from verifications.proofs.selection import Selection
 STATES = [(str(state), str(state)) for state in Verification.State]
 ROLES = [(str(role), str(role)) for role in Verification.Role]
 NOT_COMPARED = (
-    "Give a whole number: predicates compare whole numbers only. A date compares as one, as "
-    "20260131; a text is asked for by a restriction on its value."
+    "Give a whole number: predicates compare whole numbers only. A date compares as "
+    "one, as 20260131; a text is asked for by a restriction on its value."
 )
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
@@ -67,7 +67,8 @@ class PredicatePolicy(Parameters):
     )
     allowText = serializers.BooleanField(
         required=False,
-        help_text="Of `>=` and `>`: asks for no upper bound, so that any text meets it too.",
+        help_text="Of `>=` and `>`: asks for no upper bound, so that any text meets it "
+        "too.",
     )
     restrictions = VerificationPolicyRestriction(many=True, required=False)
 

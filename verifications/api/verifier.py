@@ -72,7 +72,7 @@ class Verifications(ExchangeView):
         return self.exchange_response(answered.pk)
 
     def answer_with_policy(self, connection, policy_id):
-        """Answer the proposal with this id or, with the policy of this id, the newest."""
+        """Answer the proposal of this id, or the newest with the policy of this id."""
         proposals = with_parties(self.rows).filter(
             connection=connection, role="verifier"
         )

@@ -34,7 +34,8 @@ class WalletView(View):
     @property
     def wallet(self):
         wallets = Wallet.hosted_by(self.tenant).select_related("tenant")
-        return or_404(wallets.filter(wallet_id=self.kwargs["walletId"]).first(), Wallet)
+        wallet = wallets.filter(wallet_id=self.kwargs["walletId"]).first()
+        return or_404(wallet, Wallet)
 
 
 def create_wallet(tenant, body):

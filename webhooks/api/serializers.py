@@ -1,4 +1,4 @@
-"""Shapes of webhooks in the API."""
+"""Serializers of webhooks and deliveries."""
 
 import json
 from urllib.parse import urlsplit
@@ -41,7 +41,7 @@ class StatusField(serializers.ChoiceField):
 
 
 class WebAddressField(serializers.CharField):
-    """An absolute http or https address of at most 2000 printable characters, without a login."""
+    """An absolute http or https URL of at most 2000 characters, without a login."""
 
     def __init__(self, **options):
         super().__init__(max_length=MAX_URL, **options)
@@ -65,7 +65,7 @@ class WebhookTypeField(serializers.ChoiceField):
 
 
 class MessageTypesField(serializers.ListField):
-    """An empty list, or none, stands for the usual ones: of the interface, or of the clients."""
+    """The types of events to send. Empty or absent: the defaults of the dialect."""
 
     def __init__(self, **options):
         child = serializers.ChoiceField(MESSAGE_TYPES)
@@ -86,8 +86,9 @@ class WebhookOptions(Parameters):
         source="retry_unconfirmed",
         required=False,
         allow_null=True,
-        help_text="Whether a call that was sent in full and not answered is sent again. Without "
-        "it, or with null: unless the time was up and the address has never answered with 2xx.",
+        help_text="Whether a call that was sent in full and not answered is sent again. "
+        "Without it, or with null: unless the time was up and the address has never "
+        "answered with 2xx.",
     )
 
     def validate_url(self, url):

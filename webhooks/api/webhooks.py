@@ -1,4 +1,4 @@
-"""Webhooks in the credentials API: registering them, and what became of their calls."""
+"""Webhooks and their deliveries in the credentials API."""
 
 from functools import partial
 

@@ -1,6 +1,7 @@
 """What each parameter and property of the OpenAPI document means: descriptions.yaml.
 
-Most names mean the same everywhere. Those that do not are listed there by path or by schema.
+Most names mean the same everywhere. The file lists those that do not by path or by
+schema.
 """
 
 from pathlib import Path

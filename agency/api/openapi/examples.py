@@ -1,8 +1,9 @@
 """The ids and links in the examples of the OpenAPI document.
 
-The demo organization has an object for each of them. On the machine where it was made, /docs shows
-the examples with the ids of these objects, so that they can be tried as they stand. An operation
-that ends something, or needs it in a certain state, has an object of its own.
+The demo organization has an object for each of them. On the machine where the demo
+ran, /docs shows the ids of these objects instead, so that each example works as it
+stands. An operation that ends an object, or needs it in a certain state, has an object
+of its own.
 """
 
 WALLET = "0196f3a0-7a5b-7c1e-8f00-6a1d2c3b4e5f"
@@ -115,10 +116,14 @@ BY_FORM_FIELD = {
 def find_parameter_example(path: str, operation_id: str, name: str) -> str | None:
     """The example of a parameter that this operation requires."""
     if name == "objectId":
-        return next((one for part, one in BY_LEDGER_PATH.items() if part in path), None)
-    own = BY_OPERATION.get((operation_id, name))
-    in_wallet = BY_PARAMETER_IN_WALLETS.get(name) if "/api/{walletId}" in path else None
-    of_provider = (
-        BY_PARAMETER_OF_PROVIDERS.get(name) if path.startswith("/provider/") else None
-    )
-    return own or in_wallet or of_provider or BY_PARAMETER.get(name)
+        return next(
+            (text for part, text in BY_LEDGER_PATH.items() if part in path), None
+        )
+    if example := BY_OPERATION.get((operation_id, name)):
+        return example
+    examples = dict(BY_PARAMETER)
+    if "/api/{walletId}" in path:
+        examples |= BY_PARAMETER_IN_WALLETS
+    if path.startswith("/provider/"):
+        examples |= BY_PARAMETER_OF_PROVIDERS
+    return examples.get(name)

@@ -7,12 +7,12 @@ They stand in operations/<app>.yaml, by the document's tag and the operation's i
         summary: Create a wallet
         description: ...                  # optional
         deprecated: true                  # optional
-        media_type: text/event-stream     # of the examples; application/json without it
+        media_type: text/event-stream     # optional: of the response's examples
         request: {<name of the example>: <body>}
         response: {<name of the example>: <body>}
 
-`!id NAME` is an id or link of examples.py. The files stand in one folder and not beside the
-views, because whoever writes for the readers of /docs edits them together with
+`!id NAME` is an id or link of examples.py. The files stand in one folder and not beside
+the views, because whoever writes for the readers of /docs edits them together with
 descriptions.yaml and examples.py, and the apps share these.
 """
 
@@ -100,7 +100,8 @@ def read_texts(path: Path) -> dict[str, Texts]:
             try:
                 texts[operation_id] = Texts(tag, **members)
             except TypeError as error:  # a member is missing or unknown
-                raise ImproperlyConfigured(f"{path}: {operation_id}: {error}") from None
+                message = f"{path}: {operation_id}: {error}"
+                raise ImproperlyConfigured(message) from None
     return texts
 
 

@@ -1,4 +1,4 @@
-"""The page at /docs: Swagger UI, with its scripts in files of their own, as PAGE_POLICY wants."""
+"""The page at /docs: Swagger UI. PAGE_POLICY allows no scripts inside the page."""
 
 import json
 
@@ -10,7 +10,7 @@ page = SpectacularSwaggerView.as_view(url_name="openapi")
 
 
 def example_ids(request: HttpRequest) -> JsonResponse:
-    """The demo organization's ids by those of examples.py; none where no demo was played."""
+    """The demo organization's ids by those of examples.py; empty if no demo ran here."""
     try:
         ids = json.loads(settings.DEMO_FILE.read_text()).get("examples", {})
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The OpenAPI schema: each operation once, under the interface's own path, with its errors."""
+"""The OpenAPI schema: each operation once, under the interface's own path."""
 
 import re
 
@@ -93,8 +93,8 @@ OPERATIONS_WITH_QUOTA = {  # operations that make what has a quota (tenants/quot
 IDEMPOTENCY_KEY = {
     "name": idempotency.HEADER,
     "in": "header",
-    "description": "Sent again with the same key within 24 hours, the request has no second effect "
-    "and gets the first answer, with `Idempotency-Replayed: true`. Best a new UUID.",
+    "description": "Sent again with the same key within 24 hours, the request has no second "
+    "effect and gets the first answer, with `Idempotency-Replayed: true`. Best a new UUID.",
     "schema": {
         "type": "string",
         "minLength": 1,
@@ -128,7 +128,7 @@ class ProviderKey(OpenApiAuthenticationExtension):
 
 
 def base_classes():
-    """Classes whose docstrings are for our readers, and describe nothing in the document."""
+    """Classes whose docstrings speak to readers of the code, not of the document."""
     views = [View]
     for view in views:  # grows while it is read: the classes below each class too
         views += view.__subclasses__()
@@ -136,7 +136,7 @@ def base_classes():
 
 
 def one_path_each(endpoints):
-    """The same views answer under the prefixes of all clients; one of them is shown."""
+    """Show each view once. It answers below the prefix of each kind of client."""
     return [
         endpoint
         for endpoint in endpoints
@@ -145,7 +145,7 @@ def one_path_each(endpoints):
 
 
 def add_errors(result, generator, request, public):
-    """Documents the one error shape on every operation."""
+    """Document the one error shape on every operation."""
     result["components"]["schemas"]["Error"] = ERROR
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
@@ -163,9 +163,10 @@ def add_errors(result, generator, request, public):
 
 
 def add_descriptions(result, generator, request, public):
-    """Gives parameters and properties their descriptions, and those that are required an example.
+    """Add descriptions to parameters and properties, and examples to required ones.
 
-    Of a form, each field has its example; of JSON, the body as a whole, beside its operation.
+    In a form each field has an example. The example of a JSON body is one of the
+    operation's.
     """
     for name, schema in result["components"]["schemas"].items():
         for member, shape in schema.get("properties", {}).items():
@@ -198,7 +199,7 @@ def complete_parameter(parameter, path, operation_id):
 
 
 def answer_with_200(responses):
-    """The original clients take no other success (design: 200, with an empty body for none)."""
+    """Document each success as 200: the original clients accept no other."""
     for status in ("201", "204"):
         if status in responses:
             responses["200"] = responses.pop(status) | {"description": "Done"}
