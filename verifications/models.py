@@ -259,7 +259,7 @@ class Verification(Exchange):
         """Either side: end an open exchange and tell the other side."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
-            report = messages.problem(
+            report = messages.build_problem_report(
                 messages.ABANDONED,
                 "The proof is not wanted.",
                 self.thread_id,

@@ -22,18 +22,20 @@ def submit(row):
 
 
 def receive_presentation(row):
-    body = messages.presentation(EMPTY, row.thread_id, row.message_format)
+    body = messages.build_presentation(EMPTY, row.thread_id, row.message_format)
     verifier.receive_presentation(row, walks.received(body))
 
 
 def receive_problem(row):
-    body = messages.problem("too-late", "Too late.", row.thread_id, row.message_format)
+    body = messages.build_problem_report(
+        "too-late", "Too late.", row.thread_id, row.message_format
+    )
     handlers.receive_problem(row, walks.received(body))
 
 
 def receive_ack(row):
     prover.receive_ack(
-        row, walks.received(messages.ack(row.thread_id, row.message_format))
+        row, walks.received(messages.build_ack(row.thread_id, row.message_format))
     )
 
 

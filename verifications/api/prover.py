@@ -170,4 +170,6 @@ class WalletVerifications(WalletExchangeView):
 
 def resolve_request(data):
     """The request message in a link, base64 or JSON."""
-    return links.resolve_message(data, "verificationData", messages.check_shared)
+    return links.resolve_message(
+        data, "verificationData", messages.check_shared_request
+    )

@@ -7,7 +7,7 @@ from connections.didcomm import formats
 from connections.didcomm.formats import MessageFormat, attach_as, attachment_of
 from connections.didcomm.message import Message, build
 from connections.didcomm.service import read_service
-from verifications.proofs.request_building import build_request
+from verifications.proofs import request_building
 from verifications.proofs.request_reading import read_items
 from wallets import anoncreds
 
@@ -16,29 +16,33 @@ ABANDONED = "abandoned"
 NOT_VALID = "proof-not-valid"
 
 
-def proposal(preview: dict, policy: dict, message_format: MessageFormat) -> dict:
+def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -> dict:
     """In 1.0 with the preview, in 2.0 with a request that the verifier may send back."""
-    message = _build("propose-presentation", message_format, comment=policy["name"])
+    message = _build_message(
+        "propose-presentation", message_format, comment=policy["name"]
+    )
     if message_format.version == "1.0":
         kind = message_format.prefix + message_format.type(
             PRESENT_PROOF, "presentation-preview"
         )
         return message | {"presentation_proposal": {"@type": kind} | preview}
-    proof_request = build_request(policy, anoncreds.generate_nonce())
+    proof_request = request_building.build_request(policy, anoncreds.generate_nonce())
     return message | attach_as(message_format, formats.PROOF_PROPOSAL, proof_request)
 
 
-def request(
+def build_request(
     proof_request: dict, message_format: MessageFormat, thread_id: str | None = None
 ) -> dict:
     """thread_id: that of the proposal which it answers."""
-    message = _build("request-presentation", message_format, thread_id, comment="")
+    message = _build_message(
+        "request-presentation", message_format, thread_id, comment=""
+    )
     if message_format.version != "1.0":
         message["will_confirm"] = True
     return message | attach_as(message_format, formats.PROOF_REQUEST, proof_request)
 
 
-def check_shared(message: Message) -> None:
+def check_shared_request(message: Message) -> None:
     """PeerError unless this is a request that can be answered without a connection."""
     protocol, _, name = message.family.split("/")
     if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
@@ -47,19 +51,19 @@ def check_shared(message: Message) -> None:
     read_items(attachment_of(message, formats.PROOF_REQUEST))
 
 
-def presentation(
+def build_presentation(
     presentation: dict, thread_id: str, message_format: MessageFormat
 ) -> dict:
-    message = _build("presentation", message_format, thread_id, comment="")
+    message = _build_message("presentation", message_format, thread_id, comment="")
     return message | attach_as(message_format, formats.PRESENTATION, presentation)
 
 
-def ack(thread_id: str, message_format: MessageFormat) -> dict:
+def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
     """For a valid proof; one that is not valid gets a problem report.
 
     verification_result is a member of ACA-Py, see `is_found_valid`.
     """
-    return _build(
+    return _build_message(
         "ack", message_format, thread_id, status="OK", verification_result="true"
     )
 
@@ -76,14 +80,16 @@ def is_found_valid(ack: Message) -> bool:
     return result is None or str(result).lower() == "true"
 
 
-def problem(
+def build_problem_report(
     code: str, explanation: str, thread_id: str, message_format: MessageFormat
 ) -> dict:
     description = {"code": code, "en": explanation}
-    return _build("problem-report", message_format, thread_id, description=description)
+    return _build_message(
+        "problem-report", message_format, thread_id, description=description
+    )
 
 
-def _build(
+def _build_message(
     name: str,
     message_format: MessageFormat,
     thread_id: str | None = None,

@@ -44,7 +44,7 @@ def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verificatio
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
     message_format = connection.message_format_for(PRESENT_PROOF)
-    message = messages.proposal(preview, resolved, message_format)
+    message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,
         role=Role.PROVER,
@@ -197,7 +197,7 @@ def _send_presentation(
             proof=vault.sealed(verification, "proof", proof),
         )
         verification.send_message(
-            messages.presentation(
+            messages.build_presentation(
                 presentation, verification.thread_id, verification.message_format
             )
         )

@@ -40,7 +40,7 @@ def send_request(
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = request_now(resolved, connection.tenant_id)
     message_format = connection.message_format_for(PRESENT_PROOF)
-    message = messages.request(proof_request, message_format)
+    message = messages.build_request(proof_request, message_format)
     verification = Verification.build(
         connection=connection,
         role=Role.VERIFIER,
@@ -131,7 +131,7 @@ def answer_proposal(
     proof_request = request_now(resolved, verification.tenant_id)
     verification.move_to_requested(policy, proof_request, policy_id=policy_id)
     verification.send_message(
-        messages.request(
+        messages.build_request(
             proof_request, verification.message_format, verification.thread_id
         )
     )
@@ -177,9 +177,9 @@ def _send_verdict(verification: Verification) -> None:
     """An ack for a valid proof, else a problem report."""
     thread_id = verification.thread_id
     if verification.is_valid:
-        verdict = messages.ack(thread_id, verification.message_format)
+        verdict = messages.build_ack(thread_id, verification.message_format)
     else:
-        verdict = messages.problem(
+        verdict = messages.build_problem_report(
             messages.NOT_VALID,
             "The proof is not valid.",
             thread_id,

@@ -149,7 +149,7 @@ def shown(pocket, client, shared, credential):
         {definition_id: ledger_object(client, "credential-definitions", definition_id)},
     )
     wire = format_of(shared)._replace(prefix=pocket.prefix)
-    return proving.presentation(made, shared.thread_id, wire)
+    return proving.build_presentation(made, shared.thread_id, wire)
 
 
 def test_a_presentation_of_nobody_is_taken_too(faber, pocket, client):
@@ -207,7 +207,7 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
 
 def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition, phone):
     alice = acme.hosts("Alice")
-    asked = proving.request(
+    asked = proving.build_request(
         {
             "name": "P",
             "version": "1.0",

@@ -94,7 +94,7 @@ def test_alice_accepts_an_out_of_band_invitation_of_another_agent(
 def test_the_answer_to_what_an_invitation_carried_names_the_invitation(faber, phone):
     asked = {"name": "P", "version": "1.0", "nonce": "1", "requested_predicates": {}}
     asked["requested_attributes"] = {"name": {"name": "name"}}
-    request = present_proof.request(asked, MessageFormat(message.PREFIX, "2.0"))
+    request = present_proof.build_request(asked, MessageFormat(message.PREFIX, "2.0"))
     offered = ("didexchange/1.1",)
     body = out_of_band.invitation("invitation-1", "Shop", "", phone.party, offered)
     alice = faber.hosts("Alice")

@@ -112,7 +112,7 @@ class Prover:
     def answers(self, presentation: dict) -> dict:
         """Sends it. Answers the verification as Faber sees it then."""
         wire = MessageFormat(self.phone.prefix, self.asked.type.split("/")[1])
-        sent = messages.presentation(presentation, self.asked.thread_id, wire)
+        sent = messages.build_presentation(presentation, self.asked.thread_id, wire)
         self.phone.says(sent)
         return self.faber.get(self.path)
 
@@ -202,7 +202,7 @@ def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
     """The library adds 1 to the first threshold in 32 bits, and then any number is above it."""
     phone.connects(faber)
     policy = {"name": "P", "version": "1.0", "attributes": [], "predicates": [asked]}
-    phone.says(messages.proposal({}, policy, MessageFormat(phone.prefix, "2.0")))
+    phone.says(messages.build_proposal({}, policy, MessageFormat(phone.prefix, "2.0")))
     assert phone.inbox[-1].is_problem_report
     assert faber.get("/verifications") == []
 
@@ -233,7 +233,7 @@ def test_a_wallet_shows_what_its_verifier_found(faber, phone, subtests, version)
 def shown_after(alice, phone, version, said):
     """What her wallet shows when the verifier's ack holds these members."""
     wire = MessageFormat(phone.prefix, version)
-    asked = phone.says(messages.request(request_for("name"), wire))
+    asked = phone.says(messages.build_request(request_for("name"), wire))
     alice.put(
         f"/verifications/{alice.newest('verifications')['verificationId']}/autoSelect"
     )

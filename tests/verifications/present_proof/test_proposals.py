@@ -135,7 +135,7 @@ def test_before_it_is_asked_for_nothing_can_be_submitted(faber):
 def test_a_presentation_before_the_request_changes_nothing(faber):
     proposes(faber.hosts(), faber)
     row = Verification.objects.get(role="verifier")
-    body = messages.presentation({}, row.thread_id, row.message_format)
+    body = messages.build_presentation({}, row.thread_id, row.message_format)
     with pytest.raises(WrongState):
         verifier.receive_presentation(row, didcomm.read(body))
 
@@ -196,7 +196,7 @@ def test_a_phone_proposes_and_is_asked_in_the_same_thread(faber, any_phone):
         "predicates": [],
     }
     sent = any_phone.says(
-        messages.proposal(preview, {"name": ""}, MessageFormat(any_phone.prefix))
+        messages.build_proposal(preview, {"name": ""}, MessageFormat(any_phone.prefix))
     )
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"] == [
@@ -275,7 +275,7 @@ def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone
     row = phone.connects(faber)
     request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
-    asked = phone.says(messages.request(request, MessageFormat(phone.prefix)))
+    asked = phone.says(messages.build_request(request, MessageFormat(phone.prefix)))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
 
@@ -285,7 +285,7 @@ def test_a_preview_and_its_policy_are_the_same():
     body = proof_policy.normalise(
         POLICY | {"predicates": [PREDICATE | {"restrictions": restricted}]}
     )
-    sent = messages.proposal(
+    sent = messages.build_proposal(
         proposals.build_preview(body), body, MessageFormat(didcomm.PREFIX)
     )
     assert proposals.read_proposal(didcomm.read(sent))[1] == body
@@ -322,7 +322,7 @@ def test_a_stale_copy_is_refused(faber):
 @pytest.mark.parametrize("absent", ["nonce", "name", "version"])
 def test_a_proposal_in_2_0_may_leave_to_the_verifier_what_is_the_verifiers(absent):
     wire, body = MessageFormat(didcomm.PREFIX, "2.0"), proof_policy.normalise(POLICY)
-    sent = messages.proposal({}, body, wire)
+    sent = messages.build_proposal({}, body, wire)
     asked = didcomm.read_attachment(didcomm.read(sent), "proposals~attach")
     del asked[absent]
     received = didcomm.read(sent | attach_as(wire, PROOF_PROPOSAL, asked))
