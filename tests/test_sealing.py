@@ -133,7 +133,7 @@ def forms(secret):
         yield inner.translate(bytes.maketrans(b"+/", b"-_"))
 
 
-def found(faber, haystack):
+def secrets_found_in(faber, haystack):
     """The secrets that stand in `haystack` in any form."""
     return {
         one for one in secrets(faber) if any(form in haystack for form in forms(one))
@@ -166,7 +166,10 @@ def everything_stored():
 
 
 def test_no_secret_is_readable_in_any_column(story):
-    leaks = {place: found(story, data) for place, data in everything_stored().items()}
+    leaks = {
+        place: secrets_found_in(story, data)
+        for place, data in everything_stored().items()
+    }
     assert {place: secrets for place, secrets in leaks.items() if secrets} == {}
 
 
@@ -189,7 +192,7 @@ def test_the_search_does_see_what_is_there(story):
             secret.hex().encode(),
             base64.b64encode(b"xx" + secret + b"yy"),
         ):
-            assert secret in found(story, b"<" + form + b">")
+            assert secret in secrets_found_in(story, b"<" + form + b">")
 
 
 def test_what_is_handled_leaves_no_body_behind(story):
@@ -202,7 +205,7 @@ def test_no_envelope_shows_what_is_in_it(envelopes, story):
     assert len(envelopes) > 10
     for packed in envelopes:
         header = base64.urlsafe_b64decode(json.loads(packed)["protected"])
-        assert found(story, packed + header) == set()
+        assert secrets_found_in(story, packed + header) == set()
         assert b"issue-credential" not in packed + header
 
 
@@ -224,7 +227,7 @@ def test_no_log_line_says_a_secret_even_at_the_lowest_level(caplog, faber, reque
         for record in caplog.records
     )
     assert "INSERT INTO" in lines and "POST" in lines
-    assert found(faber, lines.encode()) == set()
+    assert secrets_found_in(faber, lines.encode()) == set()
 
 
 def test_the_broker_sees_the_bell_and_nothing_else(broker, faber, request):
@@ -234,7 +237,7 @@ def test_the_broker_sees_the_bell_and_nothing_else(broker, faber, request):
     for message in messages:
         arguments, keywords, _ = json.loads(base64.b64decode(message["body"]))
         assert (arguments, keywords) == ([], {})
-        assert found(faber, json.dumps(message).encode()) == set()
+        assert secrets_found_in(faber, json.dumps(message).encode()) == set()
 
 
 def test_a_sealed_value_opens_in_its_own_place_only(faber, acme):

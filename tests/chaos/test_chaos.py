@@ -150,10 +150,12 @@ def check(world, pairs, calls, ledger):
     assert sequences_of(events) == {
         key: list(range(1, last + 1)) for key, last in ledger.sequences().items()
     }
-    told = {(body["object_id"], body.get("state")) for body in map(body_of, events)}
+    announced = {
+        (body["object_id"], body.get("state")) for body in map(body_of, events)
+    }
     for pair in pairs:
-        assert pair.office.acknowledged | pair.host.acknowledged <= told
-        assert pair.visible() <= told
+        assert pair.office.acknowledged | pair.host.acknowledged <= announced
+        assert pair.visible() <= announced
     for name, one in world.items():
         mine = {
             f"msg_{event.id}": event.body

@@ -62,28 +62,28 @@ def days_pass(days):
         age(model.objects.all(), days)
 
 
-def left():
+def count_messages():
     return [model.objects.count() for model in BOTH]
 
 
-def test_what_is_younger_stays(text):
-    before = left()
+def test_messages_younger_than_the_retention_stay(text):
+    before = count_messages()
     days_pass(29.9)
-    assert (retention.forget_messages(), left()) == (0, before)
+    assert (retention.forget_messages(), count_messages()) == (0, before)
     assert not SeenMessage.objects.exists()
 
 
-def test_what_is_older_goes(text):
+def test_messages_older_than_the_retention_are_deleted(text):
     days_pass(30.1)
-    number = sum(left())
+    number = sum(count_messages())
     tasks.forget_messages()
-    assert number and left() == [0, 0]
+    assert number and count_messages() == [0, 0]
 
 
 def test_the_setting_says_how_old(text, settings):
     days_pass(8)
     settings.MESSAGE_RETENTION_DAYS = 7
-    assert retention.forget_messages() and left() == [0, 0]
+    assert retention.forget_messages() and count_messages() == [0, 0]
 
 
 def test_of_a_received_message_only_key_and_digest_stay(text):
@@ -137,12 +137,12 @@ def test_the_same_id_from_another_sender_is_another_message(row, faber, phone):
     )
 
 
-def test_what_still_waits_stays(text):
+def test_messages_that_still_wait_stay(text):
     InboundMessage.objects.update(status="pending")
     OutboundMessage.objects.update(status="pending")
     days_pass(31)
-    before = left()
-    assert (retention.forget_messages(), left()) == (0, before)
+    before = count_messages()
+    assert (retention.forget_messages(), count_messages()) == (0, before)
 
 
 def test_what_was_given_up_goes(text):
@@ -150,7 +150,7 @@ def test_what_was_given_up_goes(text):
     OutboundMessage.objects.update(status="exhausted")
     days_pass(31)
     retention.forget_messages()
-    assert left() == [0, 0] and SeenMessage.objects.exists()
+    assert count_messages() == [0, 0] and SeenMessage.objects.exists()
 
 
 def test_an_answer_that_may_be_asked_for_again_stays(text, settings):
@@ -193,14 +193,14 @@ def test_a_run_is_bounded_and_the_next_goes_on(text, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_ROWS", 1)
     monkeypatch.setattr(batches, "MAX_BATCHES", 2)
     days_pass(31)
-    total = sum(left())
+    total = sum(count_messages())
     with CaptureQueriesContext(connection) as captured:
         assert retention.forget_messages() == 1  # the other look found no more to send
     assert len(captured) <= 6 * batches.MAX_BATCHES, "with BEGIN and COMMIT"
-    assert sum(left()) == total - 1 > 0
+    assert sum(count_messages()) == total - 1 > 0
     while retention.forget_messages():
         pass
-    assert left() == [0, 0]
+    assert count_messages() == [0, 0]
 
 
 def test_what_is_deleted_and_its_digest_are_one_transaction(text, phone, monkeypatch):
@@ -299,7 +299,7 @@ def test_old_rows_are_found_among_many_young_ones_without_reading_them(faber):
     )
 
 
-def test_what_went_is_counted(text):
+def test_deleted_messages_are_counted(text):
     def counted():
         label = {"table": "connections.InboundMessage"}
         return registry.get_sample_value("agency_retention_deleted_total", label) or 0

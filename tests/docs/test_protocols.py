@@ -13,8 +13,8 @@ def test_every_protocol_stands_in_the_table_with_its_versions_and_roles():
     rows = re.findall(
         r"^\| `([\w-]+)` \| ([\d., ]+) \| ([\w, ]+) \|", PAGE, re.MULTILINE
     )
-    told = {
+    documented = {
         f"{name}/{one}" for name, versions, _ in rows for one in versions.split(", ")
     }
-    assert told == router.supported_protocols()
+    assert documented == router.supported_protocols()
     assert {name: roles.split(", ") for name, _, roles in rows} == ROLES

@@ -105,10 +105,10 @@ def test_every_setting_stands_in_the_table_of_settings():
 @pytest.mark.slow
 def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overrules_them():
     command = [sys.executable, "-m", "granian", "--help"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     [web] = re.findall(r"^web: .*$", (ROOT / "Procfile").read_text(), re.MULTILINE)
     for name in OF_GRANIAN:
-        assert name in told
+        assert name in printed
         assert f"--{name.removeprefix('GRANIAN_').lower()} " not in web
 
 

@@ -35,8 +35,10 @@ def wallets(kind):
     own = {role for _, role in [*steps, (Verification, Verification.Role.VERIFIER)]}
     found = set()
     for model in (Connection, Credential, Verification):
-        for (role, _), told in model.EVENTS.items():
-            found |= {"own" if role in own else "hosted"} if told == kind else set()
+        for (role, _), event_type in model.EVENTS.items():
+            found |= (
+                {"own" if role in own else "hosted"} if event_type == kind else set()
+            )
     return found | (
         {"own", "hosted"} if kind in BasicMessage.EVENTS.values() else set()
     )
@@ -48,8 +50,8 @@ def test_the_table_has_every_type_in_its_order():
 
 @pytest.mark.parametrize(("kind", "usual", "wallet"), announced())
 def test_each_row_says_who_is_told_unasked_and_where_it_happens(kind, usual, wallet):
-    told = "I" if kind in types.INTERFACE else "C" if kind in types.CLIENTS else "–"
-    assert usual == told
+    letter = "I" if kind in types.INTERFACE else "C" if kind in types.CLIENTS else "–"
+    assert usual == letter
     where = wallets(kind)
     expected = "both" if len(where) == 2 else "".join(where) or OTHERS[kind]
     assert wallet == expected

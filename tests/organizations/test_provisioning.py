@@ -31,7 +31,7 @@ MODELS = (
 SEED = b"testseed0000000000000000000000C1"
 
 
-def counted():
+def count_rows():
     return [model.objects.count() for model in MODELS]
 
 
@@ -60,11 +60,11 @@ def test_an_organization_that_fails_at_any_step_leaves_nothing(
     def breaks(*arguments, **options):
         raise ZeroDivisionError
 
-    before = counted()
+    before = count_rows()
     monkeypatch.setattr(step, breaks)
     with pytest.raises(ZeroDivisionError):
         provisioning.create_organization("Faber College")
-    assert counted() == before
+    assert count_rows() == before
 
 
 def test_a_seed_makes_the_did_of_the_issuer(transactional_db):
@@ -75,11 +75,11 @@ def test_a_seed_makes_the_did_of_the_issuer(transactional_db):
 
 def test_a_seed_whose_did_is_taken_is_409_and_leaves_nothing(transactional_db):
     provisioning.create_organization("Faber", seed=SEED)
-    before = counted()
+    before = count_rows()
     with pytest.raises(Conflict) as taken:
         provisioning.create_organization("Acme", seed=SEED)
     assert taken.value.code == "did_taken"
-    assert counted() == before
+    assert count_rows() == before
 
 
 def test_a_did_stays_taken_when_its_organization_is_gone(transactional_db):
@@ -106,11 +106,11 @@ def test_the_first_organizations_make_the_local_network_together(transactional_d
 
 
 def test_an_unknown_network_is_400_and_leaves_nothing(faber):
-    before = counted()
+    before = count_rows()
     with pytest.raises(Invalid) as unknown:
         provisioning.create_organization("Acme", network_id="sovrin")
     assert unknown.value.code == "unknown_network" and "local" in unknown.value.message
-    assert counted() == before
+    assert count_rows() == before
 
 
 def test_a_foreign_network_stands_for_one_here(faber, settings):

@@ -58,7 +58,7 @@ def test_its_token_is_401_at_once(faber):
         assert error_of(faber.get, path).status == 401
 
 
-def test_the_public_objects_stay(faber, client):
+def test_public_objects_of_a_removed_organization_stay(faber, client):
     definition = busy(faber)
     before = list(PublishedObject.objects.order_by("pk").values())
     faber.delete(path_of(faber))

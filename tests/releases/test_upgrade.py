@@ -259,13 +259,13 @@ def test_every_read_of_the_contract_is_answered_as_it_says(world, known):
 def test_lists_show_what_was_there(world, known):
     assert len(world.faber.get("/credentials")) >= 10
     assert len(world.alice.get("/verifications")) >= 6
-    told = world.faber.get(f"/webhooks/{known['webhooks']['failing']}/deliveries")
-    assert {one["status"] for one in told} == {"Pending"}
+    deliveries = world.faber.get(f"/webhooks/{known['webhooks']['failing']}/deliveries")
+    assert {one["status"] for one in deliveries} == {"Pending"}
     message = world.faber.get(f"/messages/{known['message']}")
     assert message["text"] == "Hello, Alice"
 
 
-def test_files_are_served(world, known):
+def test_a_picture_of_the_release_is_served(world, known):
     picture = urlsplit(known["picture"]).path
     assert Client().get(picture)["Content-Type"] == "image/png"
 

@@ -35,7 +35,7 @@ def invited(faber):
     return handshakes.invite(wallet, options=OPTIONS)
 
 
-def sent(kind):
+def count_sent(kind):
     return OutboundMessage.objects.filter(type=kind).count()
 
 
@@ -67,7 +67,7 @@ def test_before_it_is_connected_nothing_is_rotated_or_ended(
 
 @pytest.mark.parametrize("role", ["inviter", "invitee"])
 @pytest.mark.parametrize("transition", ["rotate", "end", "receive_hangup"])
-def test_from_connected_each_happens(walk, transition, role):
+def test_each_transition_from_connected_happens(walk, transition, role):
     row = walks.connection(walk, role, "Connected")
     before = row.my_key_id
     with transaction.atomic():
@@ -144,7 +144,7 @@ def test_of_many_requesters_at_once_one_is_answered(invited):
 
     answers = at_once(*[ask] * N)
     assert error_codes(answers) == ["wrong_state"] * (N - 1)
-    assert sent("didexchange/1.1/response") == 1
+    assert count_sent("didexchange/1.1/response") == 1
     assert Key.objects.filter(connection=invited).count() == 1
 
 
@@ -153,7 +153,7 @@ def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
     monkeypatch.setattr(outbox, "deliver_committed", lambda row: None)
     answers = transitions(row, *[did_rotate.rotate] * N)
     assert error_codes(answers) == ["rotation_pending"] * (N - 1)
-    assert sent(did_rotate.ROTATE) == 1
+    assert count_sent(did_rotate.ROTATE) == 1
 
 
 def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
@@ -178,7 +178,7 @@ def test_of_many_ends_at_once_one_counts_and_none_fails(walk):
     row = walks.connection(walk, "inviter", "Connected")
     answers = transitions(row, *["end"] * N)
     assert error_codes(answers) == []
-    assert sent(did_rotate.HANGUP) == 1
+    assert count_sent(did_rotate.HANGUP) == 1
     assert Connection.objects.exclude(left_at=None).count() == 2
 
 

@@ -34,7 +34,7 @@ def check_then_save(obj, sources, target, **changes):
     obj.save()
 
 
-def sent(kind):
+def count_sent(kind):
     return OutboundMessage.objects.filter(type=kind).count()
 
 
@@ -45,7 +45,7 @@ def one_wins(answers):
 def test_one_of_many_acceptances_of_an_offer_wins(walk):
     row = walks.credential(walk, "holder", "Offered")
     one_wins(transitions(row, *["accept"] * N))
-    assert sent("issue-credential/1.0/request-credential") == 1
+    assert count_sent("issue-credential/1.0/request-credential") == 1
     assert Credential.objects.get(role="issuer").state == "Requested"
 
 
@@ -59,7 +59,7 @@ def test_the_race_of_acceptances_is_lost_by_check_then_save(walk, monkeypatch):
 def test_one_of_many_issues_wins(walk):
     row = walks.credential(walk, "issuer", "Requested")
     one_wins(transitions(row, *["issue"] * N))
-    assert sent("issue-credential/1.0/issue-credential") == 1
+    assert count_sent("issue-credential/1.0/issue-credential") == 1
     assert set(Credential.objects.values_list("state", flat=True)) == {"Issued"}
 
 
@@ -68,15 +68,15 @@ def test_accept_and_decline_at_once_happen_in_one_of_the_two_orders(walk):
     accepted, _ = answers = transitions(row, "accept", "decline")
     assert error_codes(answers) == ([] if accepted is None else ["wrong_state"])
     queues.worker_catches_up()
-    assert sent("issue-credential/1.0/request-credential") == (accepted is None)
-    assert sent("issue-credential/1.0/problem-report") == 1
+    assert count_sent("issue-credential/1.0/request-credential") == (accepted is None)
+    assert count_sent("issue-credential/1.0/problem-report") == 1
     assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
 
 
 def test_one_of_many_answers_to_a_proposal_wins(walk):
     row = walks.credential(walk, "issuer", "Proposed")
     one_wins(transitions(row, *[offer_proposed] * N))
-    assert sent("issue-credential/1.0/offer-credential") == 1
+    assert count_sent("issue-credential/1.0/offer-credential") == 1
     assert set(Credential.objects.values_list("state", flat=True)) == {"Offered"}
 
 
@@ -94,8 +94,8 @@ def test_answer_and_decline_of_a_proposal_happen_in_one_of_the_two_orders(walk):
     answered, _ = answers = transitions(row, offer_proposed, "decline")
     assert error_codes(answers) == ([] if answered is None else ["wrong_state"])
     queues.worker_catches_up()
-    assert sent("issue-credential/1.0/offer-credential") == (answered is None)
-    assert sent("issue-credential/1.0/problem-report") == 1
+    assert count_sent("issue-credential/1.0/offer-credential") == (answered is None)
+    assert count_sent("issue-credential/1.0/problem-report") == 1
     assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
 
 
@@ -108,7 +108,9 @@ def test_accept_and_counter_have_one_winner(walk):
     queues.worker_catches_up()
     state = "Requested" if answers[0] is None else "Proposed"
     assert set(Credential.objects.values_list("state", flat=True)) == {state}
-    assert sent("issue-credential/1.0/propose-credential") == (state == "Proposed")
+    assert count_sent("issue-credential/1.0/propose-credential") == (
+        state == "Proposed"
+    )
 
 
 def test_issue_and_decline_have_one_winner(walk):
@@ -116,14 +118,14 @@ def test_issue_and_decline_have_one_winner(walk):
     one_wins(transitions(row, "issue", "decline"))
     states = set(Credential.objects.values_list("state", flat=True))
     assert states in ({"Issued"}, {"Rejected"})
-    assert sent("issue-credential/1.0/issue-credential") == (states == {"Issued"})
+    assert count_sent("issue-credential/1.0/issue-credential") == (states == {"Issued"})
 
 
 def test_one_of_many_answers_to_a_proof_request_wins(walk):
     row = walks.verification(walk, "prover", "Requested")
     one_wins(transitions(row, *[prover.auto_select] * N))
-    assert sent("present-proof/1.0/presentation") == 1
-    assert sent("present-proof/1.0/problem-report") == 1, (
+    assert count_sent("present-proof/1.0/presentation") == 1
+    assert count_sent("present-proof/1.0/problem-report") == 1, (
         "one verdict: nothing was shown"
     )
 
@@ -138,7 +140,7 @@ def test_the_race_of_answers_is_lost_by_check_then_save(walk, monkeypatch):
 def test_answer_and_decline_have_one_winner(walk):
     row = walks.verification(walk, "prover", "Requested")
     one_wins(transitions(row, prover.auto_select, "decline"))
-    answered = sent("present-proof/1.0/presentation")
+    answered = count_sent("present-proof/1.0/presentation")
     states = set(Verification.objects.values_list("state", flat=True))
     assert states == ({"Accepted"} if answered else {"Rejected"})
 
@@ -177,7 +179,7 @@ def test_one_wallet_that_accepts_at_once_has_one_connection(faber):
     answers = accept_at_once([alice] * 4, faber.invites()["invitation"])
     assert len({one["connectionId"] for one in answers}) == 1
     assert [one["state"] for one in alice.get("/connections")] == ["Connected"]
-    assert sent("connections/1.0/request") == 1
+    assert count_sent("connections/1.0/request") == 1
 
 
 def test_a_multi_party_invitation_connects_all_at_once(faber):

@@ -22,7 +22,7 @@ def walk(faber, monkeypatch):
     return walk
 
 
-def sent(kind):
+def count_sent(kind):
     return OutboundMessage.objects.filter(type=kind).count()
 
 
@@ -55,7 +55,7 @@ def sent(kind):
 def test_of_many_at_once_one_wins(walk, make, role, state, step, kind):
     answers = transitions(make(walk, role, state), *[step] * N)
     assert error_codes(answers) == ["wrong_state"] * (N - 1)
-    assert sent(kind) == 1
+    assert count_sent(kind) == 1
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,8 @@ class Receiver:
         return [call.type for call in self.calls]
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def events(self) -> list[tuple[str, str]]:
+        """The type and the object's id of each call."""
         return [(call.type, call.body["object_id"]) for call in self.calls]
 
     def receive(self, handler: BaseHTTPRequestHandler) -> None:

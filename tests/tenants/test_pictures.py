@@ -69,7 +69,7 @@ def test_nothing_but_the_pixels_is_kept():
         assert (shown.size, dict(shown.getexif())) == ((6, 8), {})
 
 
-def test_transparency_is_kept():
+def test_transparency_of_a_picture_is_kept():
     written, _ = images.reencode_picture(picture("PNG", "RGBA"))
     with Image.open(io.BytesIO(written)) as shown:
         assert shown.mode == "RGBA"

@@ -44,25 +44,25 @@ def refusal(call, *arguments, **options):
     return error.body["message"]
 
 
-def counted(setting):
+def refusals_counted_for(setting):
     found = registry.get_sample_value("agency_quota_refusals_total", {"quota": setting})
     return found or 0
 
 
-def test_wallets(club, settings):
-    settings.QUOTA_WALLETS, before = 2, counted("QUOTA_WALLETS")
+def test_the_quota_of_wallets(club, settings):
+    settings.QUOTA_WALLETS, before = 2, refusals_counted_for("QUOTA_WALLETS")
     first = club.hosts()
     club.hosts()
     assert refusal(club.hosts) == (
         "This organization may have 2 wallets (QUOTA_WALLETS). "
         "Delete some, or ask whoever runs this service for more."
     )
-    assert counted("QUOTA_WALLETS") == before + 1
+    assert refusals_counted_for("QUOTA_WALLETS") == before + 1
     club.delete(f"/api/wallets/{first.wallet_id}")
     club.hosts()
 
 
-def test_invitations_and_connections(club, faber, settings):
+def test_the_quota_of_invitations_and_connections(club, faber, settings):
     settings.QUOTA_CONNECTIONS = 2
     invited, alice = club.invites(), club.hosts()
     alice.accepts_invitation(faber.invites()["invitation"])
@@ -121,7 +121,7 @@ def test_an_invitation_for_one_keeps_its_place(club, phone, settings):
     phone.connects(club)
 
 
-def test_open_exchanges(club, settings):
+def test_the_quota_of_open_exchanges(club, settings):
     settings.QUOTA_OPEN_EXCHANGES = 2
     alice, definition = club.hosts(), club.defines("name", "year")
     other = Organization("Other").hosts()
@@ -176,7 +176,7 @@ def test_proofs_that_a_wallet_offers_or_is_asked_for(club, faber, settings):
     assert bob.newest("verifications")["state"] == "Rejected"
 
 
-def test_definitions(club, settings):
+def test_the_quota_of_definitions(club, settings):
     settings.QUOTA_DEFINITIONS = 1
     made = club.defines("name", "year")
     sentence = (
@@ -195,7 +195,7 @@ def test_a_definition_on_its_way_to_a_ledger_counts(club, settings):
     assert "QUOTA_DEFINITIONS" in refusal(club.defines, "name", "year")
 
 
-def test_pictures(club, settings):
+def test_the_quota_of_pictures(club, settings):
     settings.QUOTA_PICTURES = 1
     assert uploads(club, picture()).status_code == 200
     for api, path in ((club, "/common/upload"), (ProviderApi(club), "/assets")):
@@ -208,7 +208,7 @@ def test_pictures(club, settings):
     assert Asset.objects.count() == 1
 
 
-def test_bytes_of_pictures(club, settings):
+def test_the_quota_of_bytes_of_pictures(club, settings):
     data = picture()
     uploads(club, data)
     size = Asset.objects.get().size
@@ -325,7 +325,7 @@ def test_nor_has_one_that_staff_made_in_the_studio(stored_keys, fay, tight):
     uses_everything(Organization("Club", owner=fay))
 
 
-def test_zero_is_no_limit(club, settings):
+def test_a_quota_of_zero_is_no_limit(club, settings):
     for name in EVERY:
         setattr(settings, getattr(quotas, name).setting, 0)
     uses_everything(club)

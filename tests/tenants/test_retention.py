@@ -146,7 +146,7 @@ def test_before_the_first_upload_there_is_nothing_to_do(transactional_db):
     assert retention.delete_orphaned_files() == 0
 
 
-def test_what_went_is_counted(transactional_db, asset):
+def test_deleted_sessions_and_pictures_are_counted(transactional_db, asset):
     def counted(table):
         return (
             registry.get_sample_value(

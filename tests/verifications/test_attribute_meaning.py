@@ -17,7 +17,7 @@ BY_NAME = {
 }
 
 
-def asked(name, names, *restrictions):
+def attributes_asked_for(name, names, *restrictions):
     """The attributes that are asked for."""
     item = {
         "policyName": name,
@@ -32,8 +32,10 @@ def asked(name, names, *restrictions):
 
 @pytest.mark.parametrize("restriction", [BY_SCHEMA, BY_DEFINITION, BY_NAME])
 def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
-    assert asked("name", ["Full name"], restriction) == ["name"]
-    assert asked("Name ", ["Your full name", "Alias"], restriction) == ["Name "]
+    assert attributes_asked_for("name", ["Full name"], restriction) == ["name"]
+    assert attributes_asked_for("Name ", ["Your full name", "Alias"], restriction) == [
+        "Name "
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_a_name_that_only_the_interface_can_mean_is_the_attribute(restriction):
     ],
 )
 def test_everything_else_is_what_the_clients_mean(name, names, restrictions):
-    assert asked(name, names, *restrictions) == names
+    assert attributes_asked_for(name, names, *restrictions) == names
 
 
 @pytest.fixture

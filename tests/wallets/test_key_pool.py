@@ -198,7 +198,9 @@ def test_a_credential_of_a_relabelled_key_verifies_with_nothing_but_the_library(
         False,
     )
     definition_id = f"{one.schema['issuerId']}:3:CL:9:x"
-    presentation, request = shown(made, schema_id, definition_id, schema, names)
+    presentation, request = present_first_name(
+        made, schema_id, definition_id, schema, names
+    )
     script = (
         "import anoncreds, json, sys\n"
         "p, r, s, d = json.load(sys.stdin)\n"
@@ -234,7 +236,7 @@ def test_no_process_is_started_while_another_makes_keys(monkeypatch):
     assert [command[-1] for command in started] == ["fill_key_pool"]
 
 
-def shown(made, schema_id, definition_id, schema, names):
+def present_first_name(made, schema_id, definition_id, schema, names):
     """A presentation that reveals the first name of a fresh credential, and what it answers."""
     secret = anoncreds.create_link_secret()
     offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)

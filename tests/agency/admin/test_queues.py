@@ -34,5 +34,5 @@ def test_the_first_page_leads_to_it(browser):
     assert 'href="/admin/queues/"' in browser.get("/admin/").content.decode()
 
 
-def test_it_is_for_staff():
+def test_the_page_of_queues_is_for_staff():
     assert Client().get("/admin/queues/").status_code == 302

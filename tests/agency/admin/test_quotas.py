@@ -31,7 +31,7 @@ def test_with_the_permission_quotas_are_lifted(browser, allow, account):
     assert LogEntry.objects.get().object_id == str(account.pk)
 
 
-def test_without_it_they_stay(browser, account):
+def test_without_the_permission_the_quotas_stay(browser, account):
     assert lifts(browser, account).status_code == 403
     assert Provider.objects.get(pk=account.pk).has_quotas
 

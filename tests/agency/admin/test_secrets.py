@@ -30,7 +30,7 @@ def our_admins():
     ]
 
 
-def shown(site):
+def columns_of(site):
     """The columns that an admin shows or searches."""
     names = [
         *(site.fields or []),
@@ -54,7 +54,7 @@ def test_an_admin_names_its_columns_and_no_sealed_one(model, site):
     hidden = (models.BinaryField, models.JSONField)
     secret = {f.name for f in model._meta.get_fields() if isinstance(f, hidden)}
     assert site.fields
-    assert not shown(site) & (
+    assert not columns_of(site) & (
         secret | {"token", "digest", "invitation", "invitation_key"}
     )
     for inline in site.inlines:

@@ -6,7 +6,7 @@ import json
 from agency.api.openapi import document, schema
 
 
-def test_it_is_made_once(client, db, monkeypatch):
+def test_the_openapi_document_is_made_once(client, db, monkeypatch):
     first = client.get("/openapi.json")
     monkeypatch.setattr("agency.api.openapi.document.SchemaGenerator", None)
     again = client.get("/openapi.json")

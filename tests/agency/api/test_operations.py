@@ -9,7 +9,7 @@ from agency.api.openapi.operation import all_texts, operation, read_texts
 from verifications.policy_lab.trial import REASONS
 
 
-def read(folder, text):
+def read_written_texts(folder, text):
     path = folder / "pets.yaml"
     path.write_text(text)
     return read_texts(path)
@@ -32,7 +32,7 @@ def test_an_operation_without_texts_stops_the_start():
 
 def test_examples_hold_the_ids_of_the_demo(tmp_path):
     text = "Pets: {readPet: {summary: Read, response: {A pet: {id: !id WALLET}}}}"
-    [example] = read(tmp_path, text)["readPet"].examples
+    [example] = read_written_texts(tmp_path, text)["readPet"].examples
     assert example.value == {"id": examples.WALLET} and example.response_only
 
 
@@ -48,7 +48,7 @@ def test_examples_hold_the_ids_of_the_demo(tmp_path):
 )
 def test_a_mistake_in_a_file_stops_the_start(tmp_path, text, complaint):
     with pytest.raises(ImproperlyConfigured, match=complaint):
-        read(tmp_path, text)
+        read_written_texts(tmp_path, text)
 
 
 def test_the_example_of_a_trial_says_what_a_trial_says():

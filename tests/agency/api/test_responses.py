@@ -44,12 +44,12 @@ def dog(**changes):
     return SimpleNamespace(pk=REX, **facts | changes)
 
 
-def shown(contract, obj):
+def response_of(contract, obj):
     return contract(obj, context={"trust": 0}).data
 
 
 def test_values_come_from_attributes_and_methods_in_the_order_of_the_fields():
-    assert json.dumps(shown(DogContract, dog())) == json.dumps(
+    assert json.dumps(response_of(DogContract, dog())) == json.dumps(
         {
             "dogId": str(REX),
             "ownerName": "Alice",
@@ -64,9 +64,9 @@ def test_values_come_from_attributes_and_methods_in_the_order_of_the_fields():
 
 
 def test_nulls_and_empty_optional_texts_are_left_out():
-    members = shown(DogContract, dog(nickname="", chip=None, born_at=None))
+    members = response_of(DogContract, dog(nickname="", chip=None, born_at=None))
     assert list(members) == ["dogId", "ownerName", "note", "trust", "tags"]
 
 
 def test_a_subclass_adds_its_fields_behind():
-    assert list(shown(PuppyContract, dog(litter=3)))[-2:] == ["tags", "litter"]
+    assert list(response_of(PuppyContract, dog(litter=3)))[-2:] == ["tags", "litter"]

@@ -8,7 +8,7 @@ __all__ = ["pages"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def kept(response):
+def cache_control_of(response):
     return response["Cache-Control"]
 
 
@@ -16,23 +16,25 @@ def test_answers_of_the_apis_are_not_kept(faber):
     alice = faber.hosts("Alice")
     alice.receives(faber, faber.defines("name", "year"), {"name": "Alice", "year": "1"})
     made = faber.made
-    assert kept(faber.send("get", "/credentials")) == "no-store"
-    assert kept(faber.send("get", "/credentials/nowhere")) == "no-store"
-    assert kept(alice.send("get", "/credentials")) == "no-store"
-    assert kept(faber.send("post", "/connections", {})) == "no-store"
+    assert cache_control_of(faber.send("get", "/credentials")) == "no-store"
+    assert cache_control_of(faber.send("get", "/credentials/nowhere")) == "no-store"
+    assert cache_control_of(alice.send("get", "/credentials")) == "no-store"
+    assert cache_control_of(faber.send("post", "/connections", {})) == "no-store"
     provider = {"Authorization": f"bearer {made.provider_key}"}
     path = f"/provider/v1/tenants/{made.tenant.public_id}/keys"
-    assert kept(faber.send("get", path, **provider)) == "no-store"
-    assert kept(faber.client.get("/credentials")) == "no-store"
+    assert cache_control_of(faber.send("get", path, **provider)) == "no-store"
+    assert cache_control_of(faber.client.get("/credentials")) == "no-store"
 
 
 def test_links_and_their_codes_are_not_kept(faber, client):
     invited = faber.get(f"/connections/{faber.invites()['connectionId']}")
     path = f"/i/{invited['invitationUrl'].rpartition('/')[2]}"
     for accept in ("text/html", "application/json", "*/*"):
-        assert "no-store" in kept(client.get(path, headers={"Accept": accept}))
-    assert kept(client.get(f"{path}/qr.svg")) == "no-store"
-    assert kept(client.get("/i/unknown/qr.svg")) == "no-store"
+        assert "no-store" in cache_control_of(
+            client.get(path, headers={"Accept": accept})
+        )
+    assert cache_control_of(client.get(f"{path}/qr.svg")) == "no-store"
+    assert cache_control_of(client.get("/i/unknown/qr.svg")) == "no-store"
 
 
 def test_pages_after_sign_in_are_not_kept(django_user_model, db):
@@ -48,12 +50,16 @@ def test_pages_after_sign_in_are_not_kept(django_user_model, db):
         "/admin/",
         "/nowhere",
     ):
-        assert "no-store" in kept(browser.get(path)), path
+        assert "no-store" in cache_control_of(browser.get(path)), path
 
 
 def test_public_objects_are_kept_for_ever(faber, client):
     definition = faber.defines("name", "year", supportRevocation=True)
     network = faber.tenant.network_id
     schema = client.get(f"/ledger/{network}/schemas/{definition['schemaId']}")
-    assert "immutable" in kept(schema) and "public" in kept(schema)
-    assert kept(client.get(f"/ledger/{network}/schemas/unknown")) == "no-store"
+    assert "immutable" in cache_control_of(schema) and "public" in cache_control_of(
+        schema
+    )
+    assert (
+        cache_control_of(client.get(f"/ledger/{network}/schemas/unknown")) == "no-store"
+    )

@@ -43,7 +43,7 @@ def run(*command, **given):
     )
 
 
-def shown(**given):
+def time_limits_with(**given):
     """The time limits of a process with these variables, as the server sees them."""
     ran = run("-c", SHOW, **given)
     assert ran.returncode == 0, ran.stderr
@@ -83,21 +83,23 @@ def test_parameters_of_the_server_are_joined_and_theirs_stand_last():
 
 @pytest.mark.slow
 def test_a_service_has_a_limit_for_statements_and_a_pool():
-    found = shown(DATABASE_URL=url())
+    found = time_limits_with(DATABASE_URL=url())
     assert (found["statement_timeout"], found["lock_timeout"]) == ("30000", "0")
     assert found["pool"]
 
 
 @pytest.mark.slow
 def test_a_command_has_a_limit_for_locks_alone():
-    found = shown(DATABASE_URL=url(), ONE_OFF_COMMAND="1", DATABASE_LOCK_TIMEOUT="1.5")
+    found = time_limits_with(
+        DATABASE_URL=url(), ONE_OFF_COMMAND="1", DATABASE_LOCK_TIMEOUT="1.5"
+    )
     assert (found["statement_timeout"], found["lock_timeout"]) == ("0", "1500")
     assert not found["pool"]
 
 
 @pytest.mark.slow
 def test_parameters_of_the_server_in_the_url_are_in_force():
-    found = shown(
+    found = time_limits_with(
         DATABASE_URL=url("?options=-c%20statement_timeout%3D60000&connect_timeout=5")
     )
     assert found["statement_timeout"] == "60000"

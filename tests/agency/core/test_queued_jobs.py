@@ -15,10 +15,10 @@ Status = QueuedJob.Status
 
 @pytest.fixture
 def rows(faber):
-    return [stored(faber, number) for number in range(5)]
+    return [stored_message(faber, number) for number in range(5)]
 
 
-def stored(organization, number):
+def stored_message(organization, number):
     return InboundMessage.objects.create(
         tenant=organization.tenant,
         recipient_key="key",
@@ -70,7 +70,7 @@ def test_what_is_done_or_not_due_or_leased_is_not_claimed(rows, fields):
 
 
 def test_many_claimers_at_once_never_get_the_same_row(faber):
-    made = [stored(faber, number) for number in range(40)]
+    made = [stored_message(faber, number) for number in range(40)]
     claimed = at_once(*[lambda: InboundMessage.claim(limit=10)] * 8)
     got = [row.pk for batch in claimed for row in batch]
     assert len(got) == len(set(got)) and set(got) <= {row.pk for row in made}

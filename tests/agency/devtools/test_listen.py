@@ -178,8 +178,8 @@ def test_a_break_of_the_servers_misses_nothing(servers, faber, local, listens):
         wait_for(lambda: len(local.calls) == 4, listener.output.read_text)
         faber.invites(connectionId="after")
         wait_for(lambda: len(local.calls) == 5, listener.output.read_text)
-    told = ["before", "meanwhile0", "meanwhile1", "meanwhile2", "after"]
-    assert objects(local) == told
+    expected = ["before", "meanwhile0", "meanwhile1", "meanwhile2", "after"]
+    assert objects(local) == expected
 
 
 def test_stopped_and_started_again_it_goes_on_with_the_same_secret(

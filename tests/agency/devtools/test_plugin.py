@@ -69,7 +69,7 @@ def start_pytest(
     )
 
 
-def written(path: Path) -> str:
+def text_once_written(path: Path) -> str:
     """The text of a file that another process writes, once it is there."""
     while not path.exists() or not path.read_text():
         time.sleep(0.05)
@@ -85,7 +85,7 @@ def test_a_run_has_servers_that_end_with_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_ends_its_servers(tmp_path: Path, number: int) -> None:
     process = start_pytest(tmp_path, 60)
-    home = Path(written(tmp_path / "home"))
+    home = Path(text_once_written(tmp_path / "home"))
     process.send_signal(number)
     assert process.wait(PATIENCE) == pytest.ExitCode.INTERRUPTED
     assert servers_in(home) == [] and not home.exists()
@@ -93,7 +93,7 @@ def test_an_interrupted_run_ends_its_servers(tmp_path: Path, number: int) -> Non
 
 def test_a_run_in_the_background_can_be_interrupted_too(tmp_path: Path) -> None:
     process = start_pytest(tmp_path, 60, before=ignore_interrupts)
-    home = Path(written(tmp_path / "home"))
+    home = Path(text_once_written(tmp_path / "home"))
     process.send_signal(signal.SIGINT)
     assert process.wait(PATIENCE) == pytest.ExitCode.INTERRUPTED
     assert servers_in(home) == [] and not home.exists()
@@ -101,7 +101,9 @@ def test_a_run_in_the_background_can_be_interrupted_too(tmp_path: Path) -> None:
 
 def test_workers_share_nothing_but_valkey(tmp_path: Path) -> None:
     assert start_pytest(tmp_path, 0, TESTS_OF_WORKERS, "-n 2").wait(PATIENCE) == 0
-    one, two = (written(tmp_path / f"worker{number}").split() for number in (0, 1))
+    one, two = (
+        text_once_written(tmp_path / f"worker{number}").split() for number in (0, 1)
+    )
     assert all(mine != theirs for mine, theirs in zip(one, two, strict=True))
     assert one[1].rpartition("/")[0] == two[1].rpartition("/")[0]
     home = Path(one[2]).parents[1]
@@ -113,7 +115,7 @@ def test_workers_share_nothing_but_valkey(tmp_path: Path) -> None:
 def test_interrupted_workers_end_and_so_do_the_servers(tmp_path: Path) -> None:
     process = start_pytest(tmp_path, 60, TESTS_OF_WORKERS, "-n 2")
     homes = [
-        Path(written(tmp_path / f"worker{number}").split()[2]).parents[1]
+        Path(text_once_written(tmp_path / f"worker{number}").split()[2]).parents[1]
         for number in (0, 1)
     ]
     workers = psutil.Process(process.pid).children()

@@ -88,16 +88,18 @@ def test_without_a_trusted_proxy_nothing_is_redirected():
 
 
 @pytest.mark.parametrize(
-    ("public_url", "trusted", "told"),
+    ("public_url", "trusted", "check_ids"),
     [
         (PUBLIC, False, ["agency.W011"]),
         (PUBLIC, True, []),
         ("http://x.example", False, []),
     ],
 )
-def test_a_proxy_that_is_not_trusted_is_warned_of(settings, public_url, trusted, told):
+def test_a_proxy_that_is_not_trusted_is_warned_of(
+    settings, public_url, trusted, check_ids
+):
     settings.SECURE, settings.TRUST_PROXY = public_url.startswith("https"), trusted
-    assert [found.id for found in deployment_checks.check_tls_proxy(None)] == told
+    assert [found.id for found in deployment_checks.check_tls_proxy(None)] == check_ids
 
 
 def test_a_server_without_mail_is_warned_of(settings):

@@ -77,7 +77,7 @@ def test_without_a_token_there_is_no_such_page(settings, header):
     )
 
 
-def test_every_queue_is_there():
+def test_metrics_list_every_queue():
     assert {model._meta.label for model in queues.queue_models()} == {
         "connections.InboundMessage",
         "connections.OutboundMessage",
@@ -240,7 +240,7 @@ def process(tmp_path):
         one.communicate()
 
 
-def counted(folder, settings, monkeypatch):
+def requests_counted_in(folder, settings, monkeypatch):
     settings.METRICS_ROOT = str(folder)
     monkeypatch.setattr(metrics, "SHARED", True)
     registry = metrics.host_registry()
@@ -253,11 +253,11 @@ def test_processes_count_together_and_go_on_after_a_kill(
     process, tmp_path, settings, monkeypatch
 ):
     first, _ = process(), process()
-    assert counted(tmp_path, settings, monkeypatch) == 2
+    assert requests_counted_in(tmp_path, settings, monkeypatch) == 2
     first.kill()
     first.wait()
     process()
-    assert counted(tmp_path, settings, monkeypatch) == 3
+    assert requests_counted_in(tmp_path, settings, monkeypatch) == 3
     assert sorted(path.name for path in tmp_path.glob("counter_*")) == [
         "counter_1.db",
         "counter_2.db",

@@ -131,7 +131,7 @@ def product(receiver, tmp_path):
             product = Product(home, running, json.loads(made.stdout), calls)
             eventually(lambda: is_up(f"{product.stream}/health"), 60)
             for name, ask in product.routes().items():
-                assert asked(ask).status == WELL[name], name
+                assert timed_answer(ask).status == WELL[name], name
             yield product
 
 
@@ -150,7 +150,7 @@ def is_up(url: str) -> bool:
         return False
 
 
-def asked(ask: Callable[[], requests.Response]) -> Answer:
+def timed_answer(ask: Callable[[], requests.Response]) -> Answer:
     sent = time.monotonic()
     with ask() as response:
         took = time.monotonic() - sent
@@ -177,7 +177,7 @@ class Callers:
 
     def ask(self, name: str, request: Callable[[], requests.Response]) -> None:
         while not self.over.wait(0.1):
-            self.answers[name].append(asked(request))
+            self.answers[name].append(timed_answer(request))
 
     def end(self) -> None:
         self.over.set()
@@ -266,11 +266,11 @@ def hanging(product):
 
 def test_a_database_that_hangs_is_answered_for_in_time(product, hanging):
     for name, ask in product.routes().items():
-        answer = asked(ask)
+        answer = timed_answer(ask)
         assert answer.status == 503 and answer.seconds < WITHIN, name
         check_refusal(name, answer)
     assert_judged_in_time(product, "database")
-    metrics = asked(lambda: scrape(product))
+    metrics = timed_answer(lambda: scrape(product))
     assert metrics.status == 503 and metrics.seconds < 2
 
 
@@ -282,11 +282,11 @@ def scrape(product: Product) -> requests.Response:
 def assert_judged_in_time(product: Product, broken: str) -> None:
     url = product.running.url
     for _ in range(3):
-        ready = asked(lambda: requests.get(f"{url}/health/ready", timeout=30))
+        ready = timed_answer(lambda: requests.get(f"{url}/health/ready", timeout=30))
         assert (ready.status, ready.seconds < 2) == (503, True)
         assert broken in json.loads(ready.body)["errors"]
         assert int(ready.headers["Retry-After"]) > 0
-    lives = asked(lambda: requests.get(f"{url}/health", timeout=30))
+    lives = timed_answer(lambda: requests.get(f"{url}/health", timeout=30))
     assert (lives.status, lives.body, lives.seconds < 1) == (200, b"Healthy", True)
 
 
@@ -296,7 +296,7 @@ def test_a_broker_that_is_away_or_hangs_is_told_in_time(product, number):
     psutil.Process(pid).send_signal(number)
     try:
         assert_judged_in_time(product, "broker")
-        metrics = asked(lambda: scrape(product))
+        metrics = timed_answer(lambda: scrape(product))
         assert metrics.status == 200 and metrics.seconds < 2
     finally:
         psutil.Process(pid).send_signal(signal.SIGCONT) if psutil.pid_exists(
@@ -307,5 +307,5 @@ def test_a_broker_that_is_away_or_hangs_is_told_in_time(product, number):
 def test_a_database_that_refuses_is_told_in_time(product):
     postgres.stop(product.home / "postgres", "immediate")
     assert_judged_in_time(product, "database")
-    metrics = asked(lambda: scrape(product))
+    metrics = timed_answer(lambda: scrape(product))
     assert metrics.status == 503 and metrics.seconds < 2

@@ -142,20 +142,20 @@ def test_a_web_process_starts_without_its_database_and_is_ready_later(product, s
         eventually(lambda: ready(product).status_code == 200, 20)
 
 
-def kept(url):
+def sessions_are_kept(url):
     params = psycopg.conninfo.conninfo_to_dict(url)
     with psycopg.connect(url, autocommit=True) as connection:
         return sessions.are_kept(connection, params)
 
 
 def test_sessions_of_postgresql_itself_are_kept(servers):
-    assert kept(servers["DATABASE_URL"])
+    assert sessions_are_kept(servers["DATABASE_URL"])
 
 
 @pytest.mark.parametrize(("mode", "keeps"), [("session", True), ("transaction", False)])
 def test_a_pooler_is_judged_by_what_it_does(servers, mode, keeps):
     with pooling(servers["DATABASE_URL"], mode) as port:
-        assert kept(through(servers, port)) is keeps
+        assert sessions_are_kept(through(servers, port)) is keeps
 
 
 def test_a_busy_pooler_is_found_out_too(servers):
@@ -165,7 +165,7 @@ def test_a_busy_pooler_is_found_out_too(servers):
         with psycopg.connect(url) as busy, psycopg.connect(url) as busier:
             busy.execute("SELECT 1")
             busier.execute("SELECT 1")
-            assert not kept(url)
+            assert not sessions_are_kept(url)
 
 
 def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers):
@@ -240,7 +240,7 @@ def listens(port):
 @pytest.mark.parametrize("mode", ["session", "transaction", "statement"])
 def test_a_real_pgbouncer_must_keep_sessions(product, servers, tmp_path, mode):
     with pgbouncer(servers, tmp_path, mode) as url:
-        assert kept(url) is (mode == "session")
+        assert sessions_are_kept(url) is (mode == "session")
         ran = managed(product, "migrate", DATABASE_URL=url)
         assert (ran.returncode == 0) is (mode == "session")
         assert (NO_SESSIONS in ran.stderr) is (mode != "session")

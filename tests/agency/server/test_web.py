@@ -31,7 +31,7 @@ def url(faber):
         yield address
 
 
-def opened(url):
+def open_socket(url):
     parts = urlsplit(url)
     return socket.create_connection((parts.hostname, parts.port), timeout=30)
 
@@ -59,7 +59,7 @@ def answer_of(connection):
 def test_unfinished_bodies_on_all_kinds_of_routes_stop_nobody(faber, url):
     with ExitStack() as held:
         for number in range(200):
-            connection = held.enter_context(opened(url))
+            connection = held.enter_context(open_socket(url))
             connection.sendall(
                 head(ROUTES[number % len(ROUTES)], 1000) + b'{"unfinished'
             )
@@ -74,14 +74,14 @@ def test_unfinished_bodies_on_all_kinds_of_routes_stop_nobody(faber, url):
 def test_a_body_of_which_nothing_comes_is_unfinished_too(url):
     with ExitStack() as held:
         for _ in range(32):
-            held.enter_context(opened(url)).sendall(head("/didcomm", 1000))
+            held.enter_context(open_socket(url)).sendall(head("/didcomm", 1000))
         time.sleep(0.5)
-        refused = held.enter_context(opened(url))
+        refused = held.enter_context(open_socket(url))
         refused.sendall(head("/didcomm", 1000))
         assert answer_of(refused)[1]["code"] == "too_many_requests"
 
     def code():
-        with opened(url) as late:
+        with open_socket(url) as late:
             late.sendall(head("/didcomm", 1000))
             return answer_of(late)[1]["code"]
 
@@ -94,15 +94,15 @@ def test_a_body_of_which_nothing_comes_is_unfinished_too(url):
 def test_one_address_has_so_many_unfinished_bodies_and_no_more(url):
     with ExitStack() as held:
         for _ in range(32):
-            held.enter_context(opened(url)).sendall(head("/didcomm", 1000) + b"{")
-        eventually_refused = held.enter_context(opened(url))
+            held.enter_context(open_socket(url)).sendall(head("/didcomm", 1000) + b"{")
+        eventually_refused = held.enter_context(open_socket(url))
         time.sleep(0.5)
         eventually_refused.sendall(head("/didcomm", 1000) + b"{")
         status, body = answer_of(eventually_refused)
     assert (status, body["code"]) == (429, "too_many_requests")
 
     def is_read():
-        with opened(url) as another:
+        with open_socket(url) as another:
             another.sendall(head("/didcomm", 2, Connection="close") + b"{}")
             return answer_of(another)[0] == 400
 
@@ -111,7 +111,7 @@ def test_one_address_has_so_many_unfinished_bodies_and_no_more(url):
 
 def test_a_body_that_does_not_come_is_given_up(url, monkeypatch):
     started = time.monotonic()
-    with opened(url) as connection:
+    with open_socket(url) as connection:
         connection.sendall(head("/didcomm", 1000) + b"{")
         status, body = answer_of(connection)
     assert (status, body["code"]) == (408, "body_timeout")
@@ -120,7 +120,7 @@ def test_a_body_that_does_not_come_is_given_up(url, monkeypatch):
 
 def test_a_phone_with_a_slow_line_delivers(faber, url):
     data = b" " * 20_000
-    with opened(url) as connection:
+    with open_socket(url) as connection:
         connection.sendall(head("/didcomm", len(data), Connection="close"))
         for start in range(0, len(data), 2000):
             connection.sendall(data[start : start + 2000])
@@ -152,7 +152,7 @@ def test_those_who_read_their_answers_slowly_stop_nobody(faber, url):
     assert len(requests.get(url + path, timeout=20).content) > 300_000
     with ExitStack() as held:
         for _ in range(24):
-            connection = held.enter_context(opened(url))
+            connection = held.enter_context(open_socket(url))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.sendall(
                 f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()

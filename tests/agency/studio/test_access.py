@@ -47,7 +47,7 @@ def test_a_key_of_another_organization_is_not_there(stranger, acts, college):
     assert all(key.is_live for key in college.tenant.keys.all())
 
 
-def test_a_viewer_reads(viewer, url):
+def test_a_viewer_reads_the_page_of_the_organization(viewer, url):
     page = viewer.get(url).content.decode()
     assert "Faber College" in page
     assert "vic@faber.example" in page
@@ -100,7 +100,7 @@ def test_forms_from_other_sites_are_refused(fay, acts):
     assert unchanged()
 
 
-def test_reading_changes_nothing(browser, acts):
+def test_a_get_of_a_page_that_changes_keys_changes_nothing(browser, acts):
     assert [browser.get(act).status_code for act in acts] == [405, 200, 200]
     assert unchanged()
 

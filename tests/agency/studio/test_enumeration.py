@@ -132,8 +132,8 @@ def test_with_mail_the_verified_account_of_an_address_is_the_one(with_mail, regi
 
 def test_with_mail_the_mailbox_is_told_and_no_account_made(with_mail, registered):
     signs_up(Browser(), registered)
-    [told] = mail.outbox
-    assert told.to == [registered] and "already" in told.body
+    [message] = mail.outbox
+    assert message.to == [registered] and "already" in message.body
     assert User.objects.filter(email=registered).count() == 1
 
 
@@ -143,8 +143,8 @@ def test_with_mail_one_signs_in_after_following_the_link(with_mail, db):
     page = browser.get("/accounts/confirm-email/").content.decode()
     assert "Look into your mail" in page
     assert browser.get("/studio/").status_code == 302
-    [told] = mail.outbox
-    browser.post(LINK.search(told.body)[0])
+    [message] = mail.outbox
+    browser.post(LINK.search(message.body)[0])
     answer(browser, "/accounts/login/", login="new@faber.example", password=PASSWORD)
     assert browser.get("/studio/organizations/new").status_code == 200
 

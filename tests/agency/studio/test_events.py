@@ -187,7 +187,7 @@ def test_it_is_disabled_and_enabled(browser, url, office):
     assert Webhook.objects.get().is_enabled
 
 
-def test_an_example_is_sent(browser, url, office):
+def test_the_studio_sends_an_example_to_a_webhook(browser, url, office):
     page = browser.send(
         f"{url}/webhooks/{office.pk}/example", type="verification", follow=True
     )
@@ -200,7 +200,9 @@ def test_an_example_is_sent(browser, url, office):
 @pytest.mark.parametrize(
     "since, ago", [("day", timedelta(days=1)), ("failing", timedelta(days=5))]
 )
-def test_what_failed_is_recovered(browser, url, office, since, ago):
+def test_failed_calls_of_a_webhook_are_recovered_from_the_studio(
+    browser, url, office, since, ago
+):
     browser.send(f"{url}/webhooks/{office.pk}/recover", since=since, unconfirmed="on")
     found = Webhook.objects.get()
     assert abs(timezone.now() - found.recover_since - ago) < timedelta(minutes=2)
@@ -287,7 +289,7 @@ def test_forms_from_other_sites_are_refused(fay, acts):
     assert state() == before
 
 
-def test_reading_changes_nothing(browser, acts, shown):
+def test_a_get_of_a_page_that_changes_webhooks_changes_nothing(browser, acts, shown):
     before = state()
     assert [browser.get(path).status_code for path in acts] == [
         405,

@@ -29,13 +29,13 @@ def path_of(invited, settings):
     return invited["invitationUrl"].removeprefix(settings.PUBLIC_URL)
 
 
-def opened(client, invited, settings):
+def open_invitation(client, invited, settings):
     path = path_of(invited, settings)
     return client.get(path, {"c_i": invited["invitation"]}, headers=BROWSER)
 
 
 def test_it_says_who_invites_and_offers_each_way(client, invited, settings):
-    response = opened(client, invited, settings)
+    response = open_invitation(client, invited, settings)
     page, data = response.content.decode(), invited["invitation"]
     assert "Faber College invites you to connect" in page
     assert f'href="didcomm://launch/?c_i={data}' in page
@@ -79,7 +79,7 @@ def test_a_browser_stays_at_the_short_link_of_an_offer(client, faber, settings, 
 
 
 def test_it_is_not_indexed_kept_or_told_on(client, invited, settings):
-    response = opened(client, invited, settings)
+    response = open_invitation(client, invited, settings)
     assert response["X-Robots-Tag"] == "noindex"
     assert response["Referrer-Policy"] == "no-referrer"
     assert "no-store" in response["Cache-Control"]
@@ -89,13 +89,13 @@ def test_it_is_not_indexed_kept_or_told_on(client, invited, settings):
 def test_opening_it_uses_nothing_up(client, faber, invited, settings):
     alice = faber.hosts("Alice")
     for _ in range(3):
-        assert opened(client, invited, settings).status_code == 200
+        assert open_invitation(client, invited, settings).status_code == 200
     assert alice.accepts_invitation(invited["invitation"])["state"] == "Connected"
 
 
 def test_a_used_invitation_says_so_without_a_code(client, faber, invited, settings):
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
-    response = opened(client, invited, settings)
+    response = open_invitation(client, invited, settings)
     page = response.content.decode()
     assert response.status_code == 410
     assert "cannot be used any more" in page
@@ -106,7 +106,7 @@ def test_a_used_invitation_says_so_without_a_code(client, faber, invited, settin
 def test_an_invitation_for_many_stays_open(client, faber, settings):
     invited = faber.invites(multiParty=True)
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
-    assert opened(client, invited, settings).status_code == 200
+    assert open_invitation(client, invited, settings).status_code == 200
 
 
 def test_an_unknown_invitation_gets_a_page_too(client, db):
@@ -123,5 +123,10 @@ def test_a_wallet_gets_the_message(client, invited, settings):
 
 def test_a_name_cannot_write_the_page(client, transactional_db, settings):
     invited = Organization('<script>"x"</script>').invites()
-    assert "<script>&quot;" not in opened(client, invited, settings).content.decode()
-    assert '<script>"x"' not in opened(client, invited, settings).content.decode()
+    assert (
+        "<script>&quot;"
+        not in open_invitation(client, invited, settings).content.decode()
+    )
+    assert (
+        '<script>"x"' not in open_invitation(client, invited, settings).content.decode()
+    )

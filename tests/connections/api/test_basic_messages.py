@@ -117,7 +117,7 @@ def test_a_bad_text_is_400(faber, text):
     assert (error.status, list(error.body["errors"])) == (400, ["text"])
 
 
-def test_the_text_is_sealed(faber):
+def test_the_text_of_a_message_is_sealed(faber):
     alice = faber.hosts()
     writes(faber, alice.known_as(faber), "Balthazar-4711")
     for row in BasicMessage.objects.all():

@@ -211,13 +211,16 @@ def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(
         (offer(**CONNECTING)["offerUrl"], b"offers you a credential"),
     ):
         path = url.removeprefix(settings.PUBLIC_URL)
-        told = faber.client.get(path, headers={"Accept": "*/*"})
-        assert (told.status_code, told["Location"].split("=")[0]) == (302, f"{url}?oob")
-        for address in (path, told["Location"]):
+        redirect = faber.client.get(path, headers={"Accept": "*/*"})
+        assert (redirect.status_code, redirect["Location"].split("=")[0]) == (
+            302,
+            f"{url}?oob",
+        )
+        for address in (path, redirect["Location"]):
             page = faber.client.get(address, headers={"Accept": "text/html"})
             assert page.status_code == 200 and heading in page.content
         given = faber.client.get(path, headers={"Accept": "application/json"}).json()
-        assert given == message_in(told["Location"].split("=", 1)[1])
+        assert given == message_in(redirect["Location"].split("=", 1)[1])
 
 
 @pytest.mark.parametrize(

@@ -34,9 +34,12 @@ def wires(faber, alice):
 
 
 def test_the_version_follows_the_handshake_until_one_is_chosen(faber, alice, path):
-    told = faber.get(f"{path}/protocols")
-    assert (told["handshake"], told["exchangeVersion"]) == ("connections/1.0", "auto")
-    assert (told["issueCredential"], told["presentProof"]) == ("1.0", "1.0")
+    protocols = faber.get(f"{path}/protocols")
+    assert (protocols["handshake"], protocols["exchangeVersion"]) == (
+        "connections/1.0",
+        "auto",
+    )
+    assert (protocols["issueCredential"], protocols["presentProof"]) == ("1.0", "1.0")
     chosen = faber.put(f"{path}/protocols", {"exchangeVersion": "2.0"})
     assert (chosen["exchangeVersion"], chosen["issueCredential"]) == ("2.0", "2.0")
     assert wires(faber, alice) == ["2.0", "2.0"]
@@ -47,8 +50,8 @@ def test_the_version_follows_the_handshake_until_one_is_chosen(faber, alice, pat
 def test_auto_is_the_version_that_was_spoken_last(faber, alice, path):
     faber.put(f"{path}/protocols", {"exchangeVersion": "2.0"})
     alice.receives(faber, faber.defines("name", "degree"), VALUES)
-    told = faber.put(f"{path}/protocols", {"exchangeVersion": "auto"})
-    assert (told["issueCredential"], told["presentProof"]) == ("2.0", "1.0")
+    protocols = faber.put(f"{path}/protocols", {"exchangeVersion": "auto"})
+    assert (protocols["issueCredential"], protocols["presentProof"]) == ("2.0", "1.0")
 
 
 def test_an_invitation_says_the_version_of_what_follows(faber):
@@ -56,8 +59,11 @@ def test_an_invitation_says_the_version_of_what_follows(faber):
     alice = faber.hosts("Alice")
     alice.accepts_invitation(invited["invitation"])
     [connected] = faber.get("/connections", state="Connected")
-    told = faber.get(f"/connections/{connected['connectionId']}/protocols")
-    assert (told["exchangeVersion"], told["issueCredential"]) == ("2.0", "2.0")
+    protocols = faber.get(f"/connections/{connected['connectionId']}/protocols")
+    assert (protocols["exchangeVersion"], protocols["issueCredential"]) == (
+        "2.0",
+        "2.0",
+    )
 
 
 @pytest.mark.parametrize(

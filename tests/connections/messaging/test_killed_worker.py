@@ -43,7 +43,7 @@ def test_a_connection_is_made_though_a_worker_dies(faber, phone, fault):
     )
 
 
-def test_did_exchange_too(faber, phone):
+def test_a_did_exchange_is_completed_though_a_worker_dies(faber, phone):
     faber.invites(protocol="out-of-band", handshakes=["didexchange/1.1"])
     row = Connection.objects.get()
     signer, parent = row.invitation_key.verkey, row.invitation["@id"]

@@ -33,21 +33,21 @@ def pings(phone, number=1, **options):
     return [phone.post(one, **options) for one in data]
 
 
-def counted(by):
+def refusals_by(by):
     return registry.get_sample_value("agency_rate_refusals_total", {"by": by}) or 0
 
 
 def test_an_address_that_sends_too_fast_waits(
     row, phone, settings, elsewhere, monkeypatch
 ):
-    settings.INBOX_PER_ADDRESS, before = 3, counted("address")
+    settings.INBOX_PER_ADDRESS, before = 3, refusals_by("address")
     answers = pings(phone, 3, REMOTE_ADDR=elsewhere)
     monkeypatch.setattr(envelope, "unpack", None)
     late = phone.post(b"{}", REMOTE_ADDR=elsewhere)
     assert [one.status_code for one in answers] == [202] * 3
     assert (late.status_code, late.json()["code"]) == (429, "too_many_requests")
     assert 1 <= int(late["Retry-After"]) <= 20
-    assert counted("address") == before + 1
+    assert refusals_by("address") == before + 1
 
 
 def test_what_was_refused_is_taken_later_and_handled(
@@ -73,10 +73,10 @@ def test_one_recipient_that_gets_too_much_does_not_hurt_another(
     other = Agent()
     with listening(other):
         other.connects(faber)
-    settings.INBOX_PER_RECIPIENT, before = 2, counted("recipient")
+    settings.INBOX_PER_RECIPIENT, before = 2, refusals_by("recipient")
     monkeypatch.setattr(rate_limits, "KEY_PREFIX", f"{uuid4()}:")
     assert [one.status_code for one in pings(phone, 3)] == [202, 202, 429]
-    assert counted("recipient") == before + 1
+    assert refusals_by("recipient") == before + 1
     assert [one.status_code for one in pings(other)] == [202]
 
 

@@ -145,7 +145,7 @@ def test_a_presentation_gets_its_verdict_again(faber, phone, client):
 
 
 @pytest.fixture
-def told(faber, monkeypatch):
+def received_messages(faber, monkeypatch):
     """What the hosted parties said to each other, as the receiving side got it."""
     seen, dispatch = [], router.dispatch
 
@@ -161,12 +161,16 @@ def told(faber, monkeypatch):
     "kind",
     ["offer-credential", "issue-credential", "request-presentation", "presentation"],
 )
-def test_between_hosted_parties_a_step_told_again_changes_no_state(faber, told, kind):
+def test_between_hosted_parties_a_step_told_again_changes_no_state(
+    faber, received_messages, kind
+):
     alice = faber.hosts("Alice")
     alice.receives(faber, faber.defines("name", "level"), VALUES)
     faber.asks(alice, attributes=[{"policyName": "name"}])
     alice.auto_selects()
-    [(connection, message)] = [one for one in told if one[1].type.endswith("/" + kind)]
+    [(connection, message)] = [
+        one for one in received_messages if one[1].type.endswith("/" + kind)
+    ]
     before = states()
     router.dispatch(
         Connection.objects.get(pk=connection.pk), message._replace(id="another-id")
@@ -176,7 +180,7 @@ def test_between_hosted_parties_a_step_told_again_changes_no_state(faber, told, 
 
 
 def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(
-    faber, told
+    faber, received_messages
 ):
     alice = faber.hosts("Alice")
     alice.meets(faber)
@@ -185,7 +189,7 @@ def test_an_offer_or_proposal_told_again_before_its_answer_changes_no_state(
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     alice.put(f"/verifications/propose/{mine}", policy)
     before = states()
-    for connection, message in list(told)[-2:]:
+    for connection, message in list(received_messages)[-2:]:
         again = message._replace(id="another-id")
         router.dispatch(Connection.objects.get(pk=connection.pk), again)
     assert states() == before and len(before) == 4

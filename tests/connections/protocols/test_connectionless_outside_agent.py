@@ -36,7 +36,7 @@ def form(request):
     return request.param
 
 
-def opened(pocket, url):
+def open_shared_message(pocket, url):
     """The shared message, as a phone gets it by the link."""
     path = url.removeprefix(settings.PUBLIC_URL)
     body = pocket.client.get(path, headers={"Accept": "application/json"}).json()
@@ -45,7 +45,7 @@ def opened(pocket, url):
     return shared
 
 
-def offered(faber, form, is_automatic=True):
+def offer_by_link(faber, form, is_automatic=True):
     definition = faber.defines("name", "level")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
     return faber.post("/credentials", body | {"automaticIssuance": is_automatic} | form)
@@ -67,7 +67,7 @@ def request_for(pocket, client, shared):
     )
 
 
-def held(pocket, keys):
+def credential_in_last_message(pocket, keys):
     """The credential in the phone's last message."""
     metadata, definition = keys
     issued = pocket.inbox[-1]
@@ -79,14 +79,16 @@ def held(pocket, keys):
 def test_a_phone_without_an_address_gets_its_credential_in_the_answer(
     faber, pocket, client, form
 ):
-    made = offered(faber, form)
-    body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
+    made = offer_by_link(faber, form)
+    body, keys = request_for(
+        pocket, client, open_shared_message(pocket, made["offerUrl"])
+    )
     answer = pocket.asks(body)
     assert (answer.status_code, answer["Content-Type"]) == (
         200,
         "application/ssi-agent-wire",
     )
-    assert held(pocket, keys)["values"]["name"]["raw"] == "Ann"
+    assert credential_in_last_message(pocket, keys)["values"]["name"]["raw"] == "Ann"
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
 
 
@@ -94,27 +96,31 @@ def test_a_phone_without_an_address_gets_its_credential_in_the_answer(
 def test_without_automatic_issuance_the_credential_waits(
     faber, pocket, client, form, is_new
 ):
-    made = offered(faber, form, is_automatic=False)
-    body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
+    made = offer_by_link(faber, form, is_automatic=False)
+    body, keys = request_for(
+        pocket, client, open_shared_message(pocket, made["offerUrl"])
+    )
     again = body | ({"@id": pocket.build("x/1.0/y")["@id"]} if is_new else {})
     assert [pocket.asks(one).status_code for one in (body, again)] == [202, 202]
     faber.put(f"/credentials/{made['credentialId']}")
     assert pocket.asks(again).status_code == 200
-    assert held(pocket, keys)["values"]["level"]["raw"] == "7"
+    assert credential_in_last_message(pocket, keys)["values"]["level"]["raw"] == "7"
 
 
 def test_a_phone_that_lost_the_answer_gets_it_again(faber, pocket, client, form):
-    made = offered(faber, form)
-    body, keys = request_for(pocket, client, opened(pocket, made["offerUrl"]))
+    made = offer_by_link(faber, form)
+    body, keys = request_for(
+        pocket, client, open_shared_message(pocket, made["offerUrl"])
+    )
     first, second = (pocket.asks(body).content for _ in range(2))
-    assert first == second and held(pocket, keys)
+    assert first == second and credential_in_last_message(pocket, keys)
 
 
 def test_a_second_phone_is_told_nothing(faber, pocket, client, form):
-    made = offered(faber, form)
+    made = offer_by_link(faber, form)
     other = Agent()
-    opened(other, made["offerUrl"])
-    shared = opened(pocket, made["offerUrl"])
+    open_shared_message(other, made["offerUrl"])
+    shared = open_shared_message(pocket, made["offerUrl"])
     pocket.asks(request_for(pocket, client, shared)[0])
     assert other.asks(request_for(other, client, shared)[0]).status_code == 202
     assert other.inbox == []
@@ -124,19 +130,21 @@ def test_a_phone_without_an_address_proves_and_gets_the_verdict(
     faber, pocket, client, form
 ):
     body, keys = request_for(
-        pocket, client, opened(pocket, offered(faber, {})["offerUrl"])
+        pocket,
+        client,
+        open_shared_message(pocket, offer_by_link(faber, {})["offerUrl"]),
     )
     pocket.asks(body)
-    credential = held(pocket, keys)
+    credential = credential_in_last_message(pocket, keys)
     asked = faber.post("/verifications/policy", POLICY | form)
-    shared = opened(pocket, asked["verificationRequestUrl"])
-    answer = pocket.asks(shown(pocket, client, shared, credential))
+    shared = open_shared_message(pocket, asked["verificationRequestUrl"])
+    answer = pocket.asks(build_presentation(pocket, client, shared, credential))
     assert answer.status_code == 200 and pocket.inbox[-1].type.endswith("/ack")
     result = faber.get(f"/verifications/{asked['verificationId']}")
     assert (result["state"], result["isValid"]) == ("Accepted", True)
 
 
-def shown(pocket, client, shared, credential):
+def build_presentation(pocket, client, shared, credential):
     request = attachment_of(shared, formats.PROOF_REQUEST)
     [referent] = request["requested_attributes"]
     schema_id, definition_id = credential["schema_id"], credential["cred_def_id"]
@@ -155,12 +163,19 @@ def shown(pocket, client, shared, credential):
 def test_a_presentation_of_nobody_is_taken_too(faber, pocket, client):
     """Some wallets pack it without a sender: then the verdict goes nowhere."""
     body, keys = request_for(
-        pocket, client, opened(pocket, offered(faber, {})["offerUrl"])
+        pocket,
+        client,
+        open_shared_message(pocket, offer_by_link(faber, {})["offerUrl"]),
     )
     pocket.asks(body)
     asked = faber.post("/verifications/policy", POLICY)
-    shared = opened(pocket, asked["verificationRequestUrl"])
-    pocket.says(shown(pocket, client, shared, held(pocket, keys)), anonymous=True)
+    shared = open_shared_message(pocket, asked["verificationRequestUrl"])
+    pocket.says(
+        build_presentation(
+            pocket, client, shared, credential_in_last_message(pocket, keys)
+        ),
+        anonymous=True,
+    )
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
 
 

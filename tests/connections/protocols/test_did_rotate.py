@@ -43,7 +43,7 @@ def fresh(row):
     return Connection.objects.get(pk=row.pk)
 
 
-def shown(faber, row):
+def their_key_in_api(faber, row):
     body = faber.get(f"/connections/{row.connection_id}")
     assert body["endpoint"]["verkey"] == [body["theirKey"]]
     return body["theirKey"]
@@ -61,8 +61,8 @@ def hour_passes(row, seconds=1):
 
 
 def test_what_follows_the_agreement_goes_to_the_new_key(faber, phone, row, other):
-    told = rotates(phone, other.verkey)
-    assert (told.type, told.body["status"]) == (did_rotate.ACK, "OK")
+    reply = rotates(phone, other.verkey)
+    assert (reply.type, reply.body["status"]) == (did_rotate.ACK, "OK")
     phone.receives = other.receives
     faber.post(
         "/messages", {"connectionId": row.connection_id, "text": "to the new key"}
@@ -73,10 +73,10 @@ def test_what_follows_the_agreement_goes_to_the_new_key(faber, phone, row, other
 
 def test_the_new_key_is_shown_once_the_peer_has_used_it(faber, phone, row, other):
     rotates(phone, other.verkey)
-    assert shown(faber, row) == phone.verkey
+    assert their_key_in_api(faber, row) == phone.verkey
     phone.receives = other.receives
     assert writes(other, "with the new key")
-    assert shown(faber, row) == other.verkey
+    assert their_key_in_api(faber, row) == other.verkey
 
 
 def test_the_former_key_ends_when_the_new_one_is_used(phone, row, other):
@@ -98,10 +98,10 @@ def test_the_former_key_ends_after_an_hour(faber, phone, row, other):
     )
     hour_passes(row)
     assert not writes(phone, "too late")
-    assert shown(faber, row) == phone.verkey, "the new key has not been used"
+    assert their_key_in_api(faber, row) == phone.verkey, "the new key has not been used"
     phone.receives = other.receives
     assert writes(other, "at last")
-    assert shown(faber, row) == other.verkey
+    assert their_key_in_api(faber, row) == other.verkey
 
 
 def test_saying_it_again_does_not_lengthen_the_hour(phone, row, other):
@@ -123,14 +123,14 @@ def test_a_new_key_that_rotates_again_is_the_former_one_then(faber, phone, row, 
         third.verkey,
         other.verkey,
     )
-    assert shown(faber, row) == other.verkey
+    assert their_key_in_api(faber, row) == other.verkey
     assert not writes(phone, "from two keys ago")
 
 
 def test_a_new_did_with_the_same_key_is_only_another_address(faber, phone, row):
     assert rotates(phone, phone.verkey).type == did_rotate.ACK
     assert writes(phone, "same key")
-    assert shown(faber, row) == phone.verkey
+    assert their_key_in_api(faber, row) == phone.verkey
     assert fresh(row).their_former_key == ""
 
 
@@ -159,10 +159,10 @@ def keys_of_others(faber, acme, row):
 def test_a_key_of_a_wallet_here_is_no_key_of_a_peer_elsewhere(faber, acme, phone, row):
     before = fresh(row)
     for whose, verkey in keys_of_others(faber, acme, row):
-        told = rotates(phone, verkey)
-        assert told.type == did_rotate.PROBLEM, whose
-        assert told.body["description"]["code"] == "e.did.doc_unsupported"
-        assert told.thread_id == InboundMessage.objects.latest("created_at").message_id
+        reply = rotates(phone, verkey)
+        assert reply.type == did_rotate.PROBLEM, whose
+        assert reply.body["description"]["code"] == "e.did.doc_unsupported"
+        assert reply.thread_id == InboundMessage.objects.latest("created_at").message_id
         after = fresh(row)
         for name in ("their_key", "their_did", "their_endpoint", "their_former_key"):
             assert getattr(after, name) == getattr(before, name)
@@ -229,7 +229,7 @@ def test_what_is_refused_came_by_the_new_key_all_the_same(faber, phone, row, oth
     rotates(phone, other.verkey)
     phone.receives = other.receives
     other.says(other.build("unheard-of/1.0/question"))
-    assert shown(faber, row) == other.verkey
+    assert their_key_in_api(faber, row) == other.verkey
     assert not writes(phone, "too late")
 
 
@@ -238,5 +238,5 @@ def test_a_stranger_who_is_refused_changes_no_key(faber, phone, row, other):
     stranger = Agent()
     stranger.their_key, stranger.receives = phone.their_key, phone.receives
     stranger.says(stranger.build("unheard-of/1.0/question"))
-    assert shown(faber, row) == phone.verkey
+    assert their_key_in_api(faber, row) == phone.verkey
     assert writes(phone, "still heard")

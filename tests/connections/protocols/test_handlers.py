@@ -162,12 +162,12 @@ def test_a_stranger_changes_nothing(faber, row, phone, subtests):
     thread, before = Credential.objects.get().thread_id, exchanges()
     attachments = {f"{name}~attach": [json_attachment("x", {})] for name in ATTACHED}
     for family in sorted(HANDLED):
-        stranger, told = Agent(), len(phone.inbox)
+        stranger, inbox_size = Agent(), len(phone.inbox)
         stranger.their_key = phone.their_key
         with subtests.test(family):
             stranger.says(stranger.build(kind(family), thread, **attachments))
             assert exchanges() == before and unhandled() == 0
-            assert len(phone.inbox) == told, "and nobody is told"
+            assert len(phone.inbox) == inbox_size, "and nobody is told"
 
 
 def offered_to(phone, faber, row):
@@ -325,9 +325,9 @@ def test_another_proof_request_in_the_same_thread_changes_nothing(faber, phone, 
 def test_a_ping_is_answered_unless_no_answer_is_asked_for(row, phone):
     ping = phone.says(phone.build(trust_ping.PING))
     assert phone.newest(trust_ping.PING_RESPONSE).thread_id == ping["@id"]
-    told = len(phone.inbox)
+    inbox_size = len(phone.inbox)
     phone.says(phone.build(trust_ping.PING, response_requested=False))
-    assert len(phone.inbox) == told
+    assert len(phone.inbox) == inbox_size
 
 
 @pytest.mark.parametrize(
@@ -340,9 +340,9 @@ def test_an_unknown_message_is_answered_by_a_problem_report(row, phone, name):
 
 
 def test_an_unknown_problem_report_is_never_answered(row, phone):
-    told = len(phone.inbox)
+    inbox_size = len(phone.inbox)
     phone.says(phone.build("questions/1.0/problem-report", description={"code": "x"}))
-    assert len(phone.inbox) == told
+    assert len(phone.inbox) == inbox_size
 
 
 def test_the_code_of_a_problem_report_is_read_in_every_form(

@@ -252,13 +252,15 @@ def test_a_peer_that_hung_up_is_not_written_to(faber, phone):
 def test_what_is_spoken_is_disclosed(faber, phone, query):
     phone.connects(faber)
     phone.says(phone.build(discover_features.QUERY, query=query))
-    told = discover_features.read_protocols(phone.newest(discover_features.DISCLOSE))
-    assert "trust_ping/1.0" in told
+    families = discover_features.read_protocols(
+        phone.newest(discover_features.DISCLOSE)
+    )
+    assert "trust_ping/1.0" in families
     asked = [{"feature-type": "protocol", "match": query}]
     phone.says(phone.build(discover_features.QUERIES, queries=asked))
     assert (
         discover_features.read_protocols(phone.newest(discover_features.DISCLOSURES))
-        == told
+        == families
     )
 
 

@@ -93,13 +93,13 @@ def states():
     ]
 
 
-def answered(phone):
+def reply_to(phone):
     """What the phone got for its last message: nothing or one message, by the end of its type."""
     kinds = [one.family.rpartition("/")[2] for one in phone.inbox]
     return kinds[0] if kinds else SILENCE
 
 
-def sent(phone, body):
+def reply_after(phone, body):
     """The envelope is answered by 202 and handled once, and nothing has changed."""
     before = states()
     phone.inbox.clear()
@@ -107,7 +107,7 @@ def sent(phone, body):
     assert InboundMessage.objects.get(message_id=body["@id"]).status == "done"
     assert states() == before and len(phone.inbox) <= 1
     assert not queues.pending().exists()
-    return answered(phone)
+    return reply_to(phone)
 
 
 def test_a_message_out_of_order_changes_nothing(row, any_phone, subtests):
@@ -116,7 +116,7 @@ def test_a_message_out_of_order_changes_nothing(row, any_phone, subtests):
         members = {member: [json_attachment("x", {"a": 1})]} if member else {}
         body = any_phone.build(kind, thread, **members)
         with subtests.test(kind):
-            assert sent(any_phone, body) == answer
+            assert reply_after(any_phone, body) == answer
             if answer:
                 assert any_phone.inbox[0].thread_id == thread
                 assert any_phone.inbox[0].prefix == any_phone.prefix
@@ -133,7 +133,7 @@ def test_no_message_said_twice_is_answered_twice(row, any_phone, subtests):
             assert InboundMessage.objects.filter(message_id=body["@id"]).count() == 1
 
 
-def offered(faber, row, version):
+def open_offer_thread(faber, row, version):
     """A thread of ours that waits for an answer, in either protocol."""
     definition = faber.defines("name", "level")["definitionId"]
     faber.put(
@@ -151,7 +151,7 @@ def offered(faber, row, version):
 def test_an_exchange_is_answered_on_its_own_connection_only(faber, phone, version):
     """Another peer of the same organization, who knows the threads, cannot touch them."""
     row = phone.connects(faber)
-    threads = offered(faber, row, version)
+    threads = open_offer_thread(faber, row, version)
     other = Agent()
     other.endpoint = phone.endpoint
     their = Connection.objects.get(connection_id=faber.invites()["connectionId"])
@@ -175,13 +175,13 @@ def test_an_exchange_is_answered_on_its_own_connection_only(faber, phone, versio
 def test_the_parts_of_an_exchange_cannot_be_changed(faber, phone, version):
     """The holder of our offer does not issue, and the prover does not ask."""
     row = phone.connects(faber)
-    credential, proof = offered(faber, row, version)
+    credential, proof = open_offer_thread(faber, row, version)
     for kind, thread in (
         (f"issue-credential/{version}/issue-credential", credential),
         (f"present-proof/{version}/request-presentation", proof),
     ):
         members = {ATTACHED[kind.rpartition("/")[2]]: [json_attachment("x", {"a": 1})]}
-        assert sent(phone, phone.build(kind, thread, **members)) == REPORT
+        assert reply_after(phone, phone.build(kind, thread, **members)) == REPORT
 
 
 def test_reports_about_reports_end_at_once(row, any_phone):
@@ -189,11 +189,11 @@ def test_reports_about_reports_end_at_once(row, any_phone):
     for _ in range(3):
         any_phone.inbox.clear()
         report = any_phone.says(any_phone.build("unknown/1.0/thing"))
-        assert answered(any_phone) == REPORT
+        assert reply_to(any_phone) == REPORT
         back = any_phone.build(
             "unknown/1.0/problem-report", report["@id"], description="?"
         )
-        assert sent(any_phone, back) is SILENCE
+        assert reply_after(any_phone, back) is SILENCE
     kinds = OutboundMessage.objects.filter(type__contains="problem").values_list("type")
     assert len(kinds) == 3
 
@@ -232,7 +232,7 @@ def test_in_the_plain_alphabet_too(faber, phone, name):
             data[name] = data[name].replace("-", "+").replace("_", "/")
         assert phone.post(json.dumps(data)).status_code == 202
     queues.sweep()
-    assert answered(phone) and phone.newest(trust_ping.PING_RESPONSE)
+    assert reply_to(phone) and phone.newest(trust_ping.PING_RESPONSE)
 
 
 def test_nothing_is_stored_of_what_does_not_open(row, any_phone):

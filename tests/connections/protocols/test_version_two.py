@@ -55,10 +55,10 @@ def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form):
 
 
 def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
-    told = credential_protocol.build_revocation(
+    notification = credential_protocol.build_revocation(
         "registry", 7, MessageFormat(message.PREFIX, "2.0", form)
     )
-    assert (told["revocation_format"], told["credential_id"]) == (
+    assert (notification["revocation_format"], notification["credential_id"]) == (
         "indy-anoncreds",
         "registry::7",
     )

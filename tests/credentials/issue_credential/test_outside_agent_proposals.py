@@ -37,12 +37,14 @@ def proposes(phone, thread=None, version="1.0", form=HLINDY, **proposed):
     return phone.says(proposal_messages.build_proposal(proposed, wire, thread))
 
 
-def seen(faber):
+def newest_credential(faber):
     return faber.get("/credentials")[0]
 
 
 def offers(faber, **body):
-    offered = faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", body)
+    offered = faber.put(
+        f"/credentials/{newest_credential(faber)['credentialId']}/offer", body
+    )
     queues.worker_catches_up()
     return offered
 
@@ -61,7 +63,7 @@ def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
 ):
     any_phone.connects(faber)
     sent = proposes(any_phone, definitionId=definition, credentialValues=VALUES)
-    assert seen(faber)["proposal"] == {
+    assert newest_credential(faber)["proposal"] == {
         "definitionId": definition,
         "credentialValues": VALUES,
     }
@@ -69,7 +71,7 @@ def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
     offered = any_phone.newest(ISSUE + "offer-credential")
     assert (offered.thread_id, offered.prefix) == (sent["@id"], any_phone.prefix)
     takes_offer(any_phone, client, definition)
-    assert seen(faber)["state"] == "Issued"
+    assert newest_credential(faber)["state"] == "Issued"
 
 
 @pytest.mark.parametrize("form", [HLINDY, ANONCREDS])
@@ -89,7 +91,10 @@ def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definiti
     queues.worker_catches_up()
     thread = phone.newest(ISSUE + "offer-credential").thread_id
     proposes(phone, thread, credentialValues=OTHER)
-    assert (seen(faber)["state"], seen(faber)["definitionId"]) == (
+    assert (
+        newest_credential(faber)["state"],
+        newest_credential(faber)["definitionId"],
+    ) == (
         "Proposed",
         definition,
     )
@@ -97,7 +102,7 @@ def test_a_phone_answers_an_offer_with_a_proposal(faber, phone, client, definiti
     assert (offered["definitionId"], offered["values"]) == (definition, OTHER)
     assert phone.newest(ISSUE + "offer-credential").thread_id == thread
     takes_offer(phone, client, definition)
-    assert seen(faber)["state"] == "Issued" and len(rows()) == 1
+    assert newest_credential(faber)["state"] == "Issued" and len(rows()) == 1
 
 
 def test_the_offer_before_a_proposal_is_not_taken_any_more(
@@ -121,7 +126,7 @@ def test_until_it_is_offered_a_later_proposal_replaces_it(faber, phone, definiti
     phone.connects(faber)
     sent = proposes(phone, definitionId="unknown", credentialValues=VALUES)
     proposes(phone, sent["@id"], definitionId=definition, credentialValues=OTHER)
-    assert len(rows()) == 1 and seen(faber)["definitionId"] == definition
+    assert len(rows()) == 1 and newest_credential(faber)["definitionId"] == definition
     assert offers(faber)["values"] == OTHER
 
 
@@ -136,10 +141,12 @@ def test_the_same_proposal_under_another_id_changes_nothing(
     if state == "Rejected":
         Credential.objects.get().decline()
         queues.worker_catches_up()
-    before, told = rows(), len(phone.inbox)
+    before, inbox_size = rows(), len(phone.inbox)
     phone.says(sent)
     proposes(phone, sent["@id"], definitionId=definition, credentialValues=VALUES)
-    assert (rows(), len(phone.inbox)) == (before, told) and before[0]["state"] == state
+    assert (rows(), len(phone.inbox)) == (before, inbox_size) and before[0][
+        "state"
+    ] == state
 
 
 def test_who_is_offered_something_else_may_insist(faber, phone, definition):
@@ -147,7 +154,7 @@ def test_who_is_offered_something_else_may_insist(faber, phone, definition):
     sent = proposes(phone, definitionId=definition, credentialValues=VALUES)
     offers(faber, credentialValues=OTHER)
     proposes(phone, sent["@id"], definitionId=definition, credentialValues=VALUES)
-    assert seen(faber)["state"] == "Proposed"
+    assert newest_credential(faber)["state"] == "Proposed"
 
 
 @pytest.mark.parametrize("is_issued", [False, True])
@@ -176,7 +183,10 @@ def test_what_names_no_definition_of_ours_waits_for_the_issuers_word(
 ):
     phone.connects(faber)
     proposes(phone, **named)
-    assert (seen(faber)["state"], seen(faber)["proposal"]) == ("Proposed", named)
+    assert (
+        newest_credential(faber)["state"],
+        newest_credential(faber)["proposal"],
+    ) == ("Proposed", named)
     assert offers(faber, definitionId=definition)["definitionId"] == definition
 
 
@@ -396,7 +406,7 @@ def test_a_proposal_is_noted_and_answered_once_though_a_worker_dies(
         die_and_recover(fault)
     queues.worker_catches_up()
     assert [one["sequence"] for one in rows()] == [1]
-    faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
+    faber.put(f"/credentials/{newest_credential(faber)['credentialId']}/offer", {})
     if fault != "inside_handling":
         die_and_recover(fault)
     queues.worker_catches_up()
@@ -415,7 +425,7 @@ def test_an_offer_of_an_invitation_is_answered_with_a_proposal(faber, definition
     alice.accepts_invitation(invited)
     mine = alice.newest("credentials")["credentialId"]
     alice.put(f"/credentials/{mine}/propose", {"credentialValues": OTHER})
-    assert seen(faber)["state"] == "Proposed"
+    assert newest_credential(faber)["state"] == "Proposed"
     assert offers(faber, automaticIssuance=True)["state"] == "Offered"
     alice.accepts_offer()
     assert alice.newest("credentials")["values"] == OTHER
@@ -433,7 +443,7 @@ def test_a_proposal_ends_with_its_holder(faber, definition, ends):
         alice.delete(f"/connections/{alice.known[faber][1]}")
     else:
         faber.delete(f"/api/wallets/{alice.wallet_id}")
-    assert seen(faber)["state"] == "Rejected"
+    assert newest_credential(faber)["state"] == "Rejected"
 
 
 def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
@@ -448,6 +458,6 @@ def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
         ).content
         == b""
     )
-    faber.put(f"/credentials/{seen(faber)['credentialId']}/offer", {})
+    faber.put(f"/credentials/{newest_credential(faber)['credentialId']}/offer", {})
     phone.asks(phone.build(trust_ping.PING, response_requested=False))
     assert phone.newest(ISSUE + "offer-credential")

@@ -249,7 +249,7 @@ def test_without_any_values_they_follow_when_it_is_issued(faber, alice, definiti
     assert alice.newest("credentials")["values"] == VALUES
 
 
-def test_it_is_answered_once(faber, alice, definition):
+def test_a_proposed_credential_is_answered_once(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     answers(faber)
     assert_error(error_of(answers, faber), 409, "wrong_state")
@@ -282,7 +282,7 @@ def test_before_it_is_offered_it_is_neither_accepted_nor_issued(
 
 
 @pytest.mark.parametrize("side", ["issuer", "holder"])
-def test_either_side_ends_it(faber, alice, definition, side):
+def test_either_side_ends_a_proposed_credential(faber, alice, definition, side):
     mine = proposes(alice, faber, definitionId=definition)
     [seen] = faber.get("/credentials")
     if side == "holder":
@@ -375,7 +375,7 @@ def test_what_cannot_be_proposed_is_400(faber, alice, subtests):
             assert not Credential.objects.exists()
 
 
-def test_the_proposal_is_sealed(faber, alice, definition):
+def test_a_proposed_credential_is_sealed(faber, alice, definition):
     proposes(alice, faber, definitionId=definition, credentialValues=VALUES)
     for row in Credential.objects.all():
         assert b"Maths" not in bytes(row.proposal) and b"degree" not in bytes(

@@ -22,7 +22,7 @@ def met(faber, current):
     return invited["connectionId"], theirs
 
 
-def written(record):
+def formats_by_message(record):
     """The formats of each message of an exchange, in ACA-Py's words."""
     return {name: sorted(formats) for name, formats in record["by_format"].items()}
 
@@ -32,14 +32,17 @@ def test_acapy_changes_the_format_within_a_thread_and_gets_its_own_afterwards(
 ):
     issuance, proof = Issuance(current, "2.0"), Proof(current, "2.0")
     holding.offer(faber, degree, met, automaticIssuance=True)
-    first = written(issuance.accept(met[1]))
+    first = formats_by_message(issuance.accept(met[1]))
     later = {"cred_request": ["anoncreds"], "cred_issue": ["anoncreds"]}
     assert first == {"cred_offer": ["indy"], **later}
     holding.offer(faber, degree, met, automaticIssuance=True)
-    assert written(issuance.accept(met[1])) == {"cred_offer": ["anoncreds"], **later}
+    assert formats_by_message(issuance.accept(met[1])) == {
+        "cred_offer": ["anoncreds"],
+        **later,
+    }
     holding.ask(faber, met, holding.policy(degree, ["level"]))
     proof.present(record := proof.next("request-received", connection_id=met[1]))
-    shown = written(proof.until(record, "done"))
+    shown = formats_by_message(proof.until(record, "done"))
     assert shown == {"pres_request": ["anoncreds"], "pres": ["anoncreds"]}
 
 
@@ -53,10 +56,12 @@ def test_acapy_is_answered_in_the_format_of_its_wallet(
     alice, visit, badge, proof, their_definition, form
 ):
     _, record = badge()
-    assert set(sum(written(record).values(), [])) == {form}
+    assert set(sum(formats_by_message(record).values(), [])) == {form}
     asked = issuing.asks(
         proof, visit[1], [issuing.restricted(issuing.LEVEL, their_definition)]
     )
     issuing.shows(alice)
     assert proof.verdict(asked) is True
-    assert set(sum(written(proof.read(asked["pres_ex_id"])).values(), [])) == {form}
+    assert set(
+        sum(formats_by_message(proof.read(asked["pres_ex_id"])).values(), [])
+    ) == {form}

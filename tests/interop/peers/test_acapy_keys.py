@@ -29,8 +29,10 @@ def spoken(faber, link):
 
 
 def test_acapy_tells_which_protocols_it_speaks(faber, link):
-    told = eventually(lambda: spoken(faber, link).get("disclosed"))
-    assert {"issue-credential/2.0", "present-proof/2.0", "did-rotate/1.0"} <= set(told)
+    families = eventually(lambda: spoken(faber, link).get("disclosed"))
+    assert {"issue-credential/2.0", "present-proof/2.0", "did-rotate/1.0"} <= set(
+        families
+    )
 
 
 def test_acapy_agrees_to_a_new_key_of_ours(faber, peer, link):

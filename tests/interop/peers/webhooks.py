@@ -9,15 +9,15 @@ from tests.interop.peers.processes import eventually
 
 
 class Webhooks:
-    """`told`: (topic, body) of each call, in the order of their arrival."""
+    """`received`: (topic, body) of each call, in the order of their arrival."""
 
     def __init__(self) -> None:
-        told = self.told = []  # type: list[tuple[str, dict[str, Any]]]
+        received = self.received = []  # type: list[tuple[str, dict[str, Any]]]
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                told.append((self.path.strip("/").rpartition("topic/")[2], body))
+                received.append((self.path.strip("/").rpartition("topic/")[2], body))
                 self.send_response(200)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
@@ -38,7 +38,9 @@ class Webhooks:
 
         def look():
             fits = (
-                b for t, b in self.told if t == topic and wanted.items() <= b.items()
+                b
+                for t, b in self.received
+                if t == topic and wanted.items() <= b.items()
             )
             return next(fits, None)
 

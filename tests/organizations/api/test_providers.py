@@ -24,7 +24,7 @@ class Branch(Organization):
         self.tenant = Tenant.objects.get(public_id=made["tenantId"])
 
 
-def test_it_makes_lists_reads_and_deletes(provider):
+def test_a_provider_makes_lists_reads_and_deletes_organizations(provider):
     one, other = provider.makes("One"), provider.makes("Other")
     assert provider.get("/tenants") == [other, one]
     path = f"/tenants/{one['tenantId']}"
@@ -57,7 +57,7 @@ def test_another_account_reaches_nothing(provider, acme):
     assert provider.get("/tenants") == [made]
 
 
-def test_it_deletes_all(provider):
+def test_a_provider_deletes_all_its_organizations(provider):
     for name in ("One", "Other"):
         provider.makes(name)
     provider.delete("/tenants")
@@ -208,13 +208,13 @@ def test_usage_is_told_by_month(provider):
         newest = Credential.objects.filter(role="issuer").order_by("-pk")[:1]
         Credential.objects.filter(pk__in=newest).update(issued_at=moment)
     provider.account.created_at = datetime(2025, 12, 5, tzinfo=UTC)
-    told = usage.usage_by_month(provider.account, datetime(2026, 2, 3, tzinfo=UTC))
-    assert [(month.start.month, month.credentials) for month in told] == [
+    months = usage.usage_by_month(provider.account, datetime(2026, 2, 3, tzinfo=UTC))
+    assert [(month.start.month, month.credentials) for month in months] == [
         (2, 1),
         (1, 1),
         (12, 1),
     ]
-    assert [month.end for month in told[1:]] == [month.start for month in told[:-1]]
+    assert [month.end for month in months[1:]] == [month.start for month in months[:-1]]
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def alice(faber):
     return holder
 
 
-def shown(holder):
+def newest_proof(holder):
     return holder.newest("verifications")["proof"]
 
 
@@ -111,9 +111,10 @@ def test_both_sides_see_what_was_shown(faber, alice):
     asked = faber.asks(alice, **POLICY)
     alice.auto_selects()
     assert (
-        shown(alice) == faber.get(f"/verifications/{asked['verificationId']}")["proof"]
+        newest_proof(alice)
+        == faber.get(f"/verifications/{asked['verificationId']}")["proof"]
     )
-    assert shown(alice)["Name"]["value"] == "Alice"
+    assert newest_proof(alice)["Name"]["value"] == "Alice"
 
 
 def test_a_hidden_value_is_not_among_it(faber, alice):
@@ -126,12 +127,18 @@ def test_a_hidden_value_is_not_among_it(faber, alice):
     alice.put(
         f"/verifications/{alice.newest('verifications')['verificationId']}", chosen
     )
-    assert shown(alice)["Name"] == {"name": "name", "conditional": False} | NOT_SHOWN
+    assert (
+        newest_proof(alice)["Name"]
+        == {"name": "name", "conditional": False} | NOT_SHOWN
+    )
 
 
 def test_an_item_without_an_answer_has_no_value(faber, alice):
     stranger = faber.hosts("Bob")
     faber.asks(stranger, **POLICY)
     stranger.auto_selects()
-    assert shown(stranger)["Name"] == {"name": "name", "conditional": False} | NOT_SHOWN
-    assert shown(stranger)["Of age"]["value"] == "false"
+    assert (
+        newest_proof(stranger)["Name"]
+        == {"name": "name", "conditional": False} | NOT_SHOWN
+    )
+    assert newest_proof(stranger)["Of age"]["value"] == "false"

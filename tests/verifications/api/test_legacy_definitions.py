@@ -137,7 +137,7 @@ def test_every_policy_is_a_definition(faber):
     assert listed[1]["proofRequest"] == made["proofRequest"]
 
 
-def test_it_is_deleted(faber):
+def test_a_verification_definition_is_deleted(faber):
     made = define(faber)
     faber.delete(f"/definitions/verifications/{made['id']}")
     assert (

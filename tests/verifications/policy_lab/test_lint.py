@@ -26,7 +26,7 @@ def predicate(name, kind, *restrictions, **more):
     return {"attributeName": name, "restrictions": list(restrictions)} | compared | more
 
 
-def found(*items, samples=(), integers=INTEGERS, **more):
+def findings_of(*items, samples=(), integers=INTEGERS, **more):
     """[(code, path)] for a policy of these items; integers: what definitions declare."""
     body = {
         "name": "Proof",
@@ -43,27 +43,27 @@ def degree(**values):
     return {"definitionId": DEGREE.definition_id, "values": PERSON | values}
 
 
-def asked(**requirement):
+def requiring(**requirement):
     return {"revocationRequirement": requirement}
 
 
 def test_a_good_policy_has_no_finding():
     items = attribute("name", DEGREES), predicate("age", ">=", DEGREES)
-    assert found(*items, samples=[degree()]) == []
+    assert findings_of(*items, samples=[degree()]) == []
 
 
 def test_an_attribute_item_that_can_be_read_in_two_ways():
     shown = attribute("name", DEGREES, attributeNames=["Full name"])
-    assert found(shown, samples=[degree()]) == [("two_readings", "attributes[0]")]
+    assert findings_of(shown, samples=[degree()]) == [("two_readings", "attributes[0]")]
     both = attribute("name", DEGREES, attributeNames=["degree"])
-    assert found(both, samples=[degree()]) == [("two_readings", "attributes[0]")]
+    assert findings_of(both, samples=[degree()]) == [("two_readings", "attributes[0]")]
     usual = attribute("Full name", DEGREES, attributeNames=["name"])
     spelled = attribute("Name", DEGREES, attributeNames=["name"])
-    assert found(usual) == found(spelled) == []
+    assert findings_of(usual) == findings_of(spelled) == []
 
 
-def test_an_item_without_restrictions():
-    assert found(attribute("name"), predicate("level", "<")) == [
+def test_lint_finds_an_item_without_restrictions():
+    assert findings_of(attribute("name"), predicate("level", "<")) == [
         ("no_restriction", "attributes[0]"),
         ("no_restriction", "predicates[0]"),
     ]
@@ -81,7 +81,7 @@ def test_an_item_without_restrictions():
 def test_a_restriction_without_an_issuer(restriction, codes):
     place = "attributes[0].restrictions[1]"
     items = [attribute("name", {"issuerDid": "Faber"}, restriction)]
-    assert found(*items) == [(code, place) for code in codes]
+    assert findings_of(*items) == [(code, place) for code in codes]
 
 
 def test_a_definition_or_a_schema_that_is_nowhere():
@@ -89,7 +89,7 @@ def test_a_definition_or_a_schema_that_is_nowhere():
         {"credentialDefinitionId": "none"},
         {"schemaId": "none", "issuerDid": "Faber"},
     )
-    assert found(predicate("age", "<", DEGREES, *nowhere)) == [
+    assert findings_of(predicate("age", "<", DEGREES, *nowhere)) == [
         ("unknown_definition", "predicates[0].restrictions[1].credentialDefinitionId"),
         ("unknown_schema", "predicates[0].restrictions[2].schemaId"),
     ]
@@ -106,13 +106,15 @@ def test_a_definition_or_a_schema_that_is_nowhere():
 )
 def test_a_restriction_that_contradicts_itself(more, is_wrong):
     place = ("restriction_never_met", "attributes[0].restrictions[0]")
-    assert found(attribute("name", DEGREES | more)) == ([place] if is_wrong else [])
+    assert findings_of(attribute("name", DEGREES | more)) == (
+        [place] if is_wrong else []
+    )
 
 
 def test_a_schema_and_a_name_that_is_not_its_own():
     wrong = {"issuerDid": "Faber", "schemaId": DEGREE.schema_id, "schemaName": "Badge"}
     place = "attributes[0].restrictions[0]"
-    assert found(attribute("name", wrong)) == [("restriction_never_met", place)]
+    assert findings_of(attribute("name", wrong)) == [("restriction_never_met", place)]
 
 
 @pytest.mark.parametrize(
@@ -138,30 +140,33 @@ def test_a_schema_and_a_name_that_is_not_its_own():
     ],
 )
 def test_an_attribute_that_the_allowed_credentials_do_not_have(item, place):
-    assert found(item) == ([("attribute_not_in_schema", place)] if place else [])
+    assert findings_of(item) == ([("attribute_not_in_schema", place)] if place else [])
 
 
-def test_a_predicate_on_text():
+def test_lint_finds_a_predicate_on_text():
     item = predicate("degree", ">", DEGREES)
-    assert found(item, samples=[degree()]) == [("predicate_on_text", "predicates[0]")]
-    assert found(item, samples=[degree(degree="7")]) == []
+    assert findings_of(item, samples=[degree()]) == [
+        ("predicate_on_text", "predicates[0]")
+    ]
+    assert findings_of(item, samples=[degree(degree="7")]) == []
     others = {"schemaName": "Other", "values": {"degree": "Maths"}}
-    assert found(item, samples=[others]) == []
+    assert findings_of(item, samples=[others]) == []
 
 
-def test_an_equality():
-    assert found(predicate("age", "==", DEGREES)) == [
+def test_lint_finds_an_equality():
+    assert findings_of(predicate("age", "==", DEGREES)) == [
         ("equality_predicate", "predicates[0]")
     ]
 
 
 def test_an_attribute_that_is_compared_and_shown():
     shown = attribute("d", DEGREES, attributeNames=["name", "DEGREE"])
-    assert found(shown, predicate("degree", ">", DEGREES)) == [
+    assert findings_of(shown, predicate("degree", ">", DEGREES)) == [
         ("compared_and_revealed", "predicates[0]")
     ]
     assert (
-        found(shown, predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"})) == []
+        findings_of(shown, predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"}))
+        == []
     )
 
 
@@ -176,7 +181,7 @@ def test_an_attribute_that_is_compared_and_shown():
     ],
 )
 def test_a_number_that_is_shown(name, value, is_found):
-    findings = found(attribute(name, DEGREES), samples=[degree(**{name: value})])
+    findings = findings_of(attribute(name, DEGREES), samples=[degree(**{name: value})])
     assert findings == ([("revealed_number", "attributes[0]")] if is_found else [])
 
 
@@ -196,21 +201,25 @@ def test_a_number_that_is_shown(name, value, is_found):
     ],
 )
 def test_a_name_that_speaks_of_age_or_money(name, is_found):
-    findings = found(attribute(name, {"issuerDid": "Faber"}))
+    findings = findings_of(attribute(name, {"issuerDid": "Faber"}))
     assert findings == ([("revealed_number", "attributes[0]")] if is_found else [])
 
 
 def test_a_number_that_a_restriction_requires_is_shown_anyway():
     required = DEGREES | {"value": {"attributeName": "AGE", "attributeValue": "28"}}
-    assert found(attribute("age", required), samples=[degree()]) == []
+    assert findings_of(attribute("age", required), samples=[degree()]) == []
 
 
 def test_revocation_that_is_not_asked_for():
     place = ("no_revocation_requirement", "revocationRequirement")
-    assert found(attribute("Full Name", BADGES)) == [place]
-    assert found(attribute("Full Name", BADGES), **asked(validNow=False)) == [place]
-    assert found(attribute("Full Name", BADGES), **asked(validNow=True)) == [ALONE]
-    assert found(attribute("name", DEGREES)) == []
+    assert findings_of(attribute("Full Name", BADGES)) == [place]
+    assert findings_of(attribute("Full Name", BADGES), **requiring(validNow=False)) == [
+        place
+    ]
+    assert findings_of(attribute("Full Name", BADGES), **requiring(validNow=True)) == [
+        ALONE
+    ]
+    assert findings_of(attribute("name", DEGREES)) == []
 
 
 def test_revocation_that_is_not_asked_of_what_a_sample_is():
@@ -218,27 +227,30 @@ def test_revocation_that_is_not_asked_of_what_a_sample_is():
     sample = {"definitionId": BADGE.definition_id, "values": values}
     anyone = {"issuerDid": BADGE.public["issuerId"]}
     place = ("no_revocation_requirement", "revocationRequirement")
-    assert found(attribute("Full Name", anyone), samples=[sample]) == [place]
-    assert found(attribute("Full Name", {"issuerDid": "Acme"}), samples=[sample]) == []
+    assert findings_of(attribute("Full Name", anyone), samples=[sample]) == [place]
+    assert (
+        findings_of(attribute("Full Name", {"issuerDid": "Acme"}), samples=[sample])
+        == []
+    )
 
 
-def test_a_requirement_without_effect():
-    now = asked(validNow=True)
-    assert found(attribute("name", DEGREES), **now) == [
+def test_lint_finds_a_requirement_without_effect():
+    now = requiring(validNow=True)
+    assert findings_of(attribute("name", DEGREES), **now) == [
         ("requirement_without_effect", "attributes[0]")
     ]
-    assert found(attribute("name", DEGREES, {"issuerDid": "Acme"}), **now) == []
+    assert findings_of(attribute("name", DEGREES, {"issuerDid": "Acme"}), **now) == []
     both = attribute("Full Name", BADGES), predicate("level", ">", BADGES)
-    assert found(*both, **now) == [ALONE]
+    assert findings_of(*both, **now) == [ALONE]
 
 
 @pytest.mark.parametrize("name", ["validUntil", "Valid to", "expiryDate"])
 def test_a_date_stands_beside_the_requirement(name):
-    badge, now = attribute("Full Name", BADGES), asked(validNow=True)
+    badge, now = attribute("Full Name", BADGES), requiring(validNow=True)
     dated = predicate(name, ">=", {"issuerDid": "Faber"}, allowText=True)
-    assert found(badge, dated, **now) == [("text_satisfies", "predicates[0]")]
-    assert ALONE in found(badge, dated | {"predicateType": "<="}, **now)
-    assert ALONE not in found(attribute("name", DEGREES), **now)
+    assert findings_of(badge, dated, **now) == [("text_satisfies", "predicates[0]")]
+    assert ALONE in findings_of(badge, dated | {"predicateType": "<="}, **now)
+    assert ALONE not in findings_of(attribute("name", DEGREES), **now)
 
 
 @pytest.mark.parametrize(
@@ -254,12 +266,12 @@ def test_a_date_stands_beside_the_requirement(name):
 def test_a_comparison_of_what_nobody_declared_a_number(more, codes):
     item = predicate("age", ">", DEGREES) | more
     place = "predicates[0]"
-    assert found(item, integers={}) == [(code, place) for code in codes]
-    assert found(item) == [
+    assert findings_of(item, integers={}) == [(code, place) for code in codes]
+    assert findings_of(item) == [
         (code, place) for code in codes if code == "equality_predicate"
     ]
     both = item | {"restrictions": [DEGREES, {"issuerDid": "Acme"}]}
-    assert found(both) == [(code, place) for code in codes]
+    assert findings_of(both) == [(code, place) for code in codes]
 
 
 @pytest.mark.parametrize(
@@ -274,7 +286,7 @@ def test_a_comparison_of_what_nobody_declared_a_number(more, codes):
 )
 def test_a_moment_far_in_the_past_or_to_come(seconds, code):
     moment = datetime.fromtimestamp(NOW + seconds, UTC).isoformat()
-    findings = found(attribute("Full Name", BADGES), **asked(validAt=moment))
+    findings = findings_of(attribute("Full Name", BADGES), **requiring(validAt=moment))
     expected = [(code, "revocationRequirement.validAt")] if code else []
     assert findings == [ALONE, *expected]
 

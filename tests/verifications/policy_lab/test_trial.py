@@ -58,7 +58,7 @@ def test_a_policy_and_the_id_of_one_are_refused_together(faber):
     assert "policyId" in error_of(tried, faber, policyId=stored).body["errors"]
 
 
-def test_nothing_is_kept(faber):
+def test_a_trial_of_a_policy_keeps_nothing(faber):
     tried(faber, {"values": {"name": "Alice"}})
     assert faber.get("/verificationPolicies") == faber.get("/verifications") == []
 

@@ -91,7 +91,7 @@ def test_it_is_answered_with_a_stored_policy_too(faber):
     assert_error(error, 409, "no_proposal")
 
 
-def test_it_is_answered_once(faber):
+def test_a_proposed_proof_is_answered_once(faber):
     alice = faber.hosts()
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
@@ -110,7 +110,7 @@ def test_of_two_answers_at_once_one_wins(faber):
 
 
 @pytest.mark.parametrize("side", ["verifier", "prover"])
-def test_either_side_declines_it(faber, side):
+def test_either_side_declines_a_proposed_proof(faber, side):
     alice = faber.hosts()
     mine = proposes(alice, faber)
     [seen] = faber.get("/verifications")
@@ -291,7 +291,7 @@ def test_a_preview_and_its_policy_are_the_same():
     assert proposals.read_proposal(didcomm.read(sent))[1] == body
 
 
-def test_the_proposal_is_sealed(faber):
+def test_a_proposed_proof_is_sealed(faber):
     proposes(faber.hosts(), faber)
     for row in Verification.objects.all():
         assert b"degree" not in bytes(row.proposal) + bytes(row.policy)

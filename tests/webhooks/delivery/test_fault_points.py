@@ -42,7 +42,7 @@ def chain(faber, receiver, registers):
     assert Delivery.pending().count() == 2 and receiver.calls == []
 
 
-def told(receiver):
+def sequences_of_calls(receiver):
     return [call.body["sequence"] for call in receiver.calls]
 
 
@@ -86,12 +86,14 @@ def test_killed_between_call_and_note_it_calls_again_with_the_same_id_and_bytes(
     receiver, chain, product
 ):
     assert product.manage("deliver", FAULT_POINT="after_post_before_mark") == KILLED
-    assert told(receiver) == [1]
+    assert sequences_of_calls(receiver) == [1]
     assert product.manage("deliver") == 0
-    assert told(receiver) == [1], "its lease holds, and the next waits behind it"
+    assert sequences_of_calls(receiver) == [1], (
+        "its lease holds, and the next waits behind it"
+    )
     time_passes(seconds=61)
     assert product.manage("deliver") == 0
-    assert told(receiver) == [1, 1, 2]
+    assert sequences_of_calls(receiver) == [1, 1, 2]
     first, again, _ = receiver.calls
     assert first.data == again.data
     assert first.headers["webhook-id"] == again.headers["webhook-id"]
@@ -108,7 +110,7 @@ def test_killed_after_claiming_it_calls_when_the_lease_is_over(
     )
     time_passes(seconds=61)
     assert product.manage("deliver") == 0
-    assert told(receiver) == [1, 2]
+    assert sequences_of_calls(receiver) == [1, 2]
 
 
 def told_by_object(receiver):

@@ -24,7 +24,7 @@ def example(faber, webhook):
     )
 
 
-def shown(faber, webhook):
+def webhook_in_api(faber, webhook):
     return faber.get(f"/webhooks/{webhook['id']}")
 
 
@@ -66,14 +66,14 @@ def calls_once_more(faber, webhook):
 def test_failures_of_less_than_five_days_disable_nothing(faber, broken):
     failed_for(days=4.9)
     calls_once_more(faber, broken)
-    assert shown(faber, broken)["enabled"] is True
-    assert shown(faber, broken)["failingSinceUtc"]
+    assert webhook_in_api(faber, broken)["enabled"] is True
+    assert webhook_in_api(faber, broken)["failingSinceUtc"]
 
 
 def test_five_days_of_nothing_but_failures_disable_it(faber, broken):
     failed_for(days=5.1)
     calls_once_more(faber, broken)
-    now = shown(faber, broken)
+    now = webhook_in_api(faber, broken)
     assert (now["enabled"], now["disabledReason"]) == (False, "failing")
     assert now["lostSinceUtc"] == now["failingSinceUtc"]
 
@@ -84,7 +84,7 @@ def test_one_success_begins_the_count_anew(faber, receiver, broken):
     calls_once_more(faber, broken)
     receiver.answers(500)
     calls_once_more(faber, broken)
-    assert shown(faber, broken)["enabled"] is True
+    assert webhook_in_api(faber, broken)["enabled"] is True
     assert Webhook.objects.get().failing_since > timezone.now() - timedelta(minutes=1)
 
 
@@ -96,14 +96,14 @@ def test_a_new_address_does_not_inherit_the_failures_of_the_old_one(faber, broke
     faber.call(
         "patch",
         f"/webhooks/{broken['id']}",
-        {"url": shown(faber, broken)["url"] + "/mended"},
+        {"url": webhook_in_api(faber, broken)["url"] + "/mended"},
     )
     hook = Webhook.objects.get()
     assert (hook.strikes, hook.timeouts, hook.failing_since, hook.has_answered) == (
         0, 0, None, False,
     )  # fmt: skip
     calls_once_more(faber, broken)
-    assert shown(faber, broken)["enabled"] is True
+    assert webhook_in_api(faber, broken)["enabled"] is True
 
 
 def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(
@@ -117,7 +117,7 @@ def test_what_the_old_address_answers_late_is_not_held_against_the_new_one(
     receiver.answers(410)
     receiver.meet = moves
     calls_once_more(faber, broken)
-    assert shown(faber, broken)["enabled"] is True
+    assert webhook_in_api(faber, broken)["enabled"] is True
     assert Webhook.objects.get().failing_since is None
 
 
@@ -197,7 +197,7 @@ def test_enabled_again_it_recovers_what_it_lost_since_its_first_failure(
     worker_calls()
     assert sorted(receiver.types) == ["new_connection", "verification", "verification"]
     a_minute_later()
-    now = shown(faber, disabled)
+    now = webhook_in_api(faber, disabled)
     assert not {"recoveringSinceUtc", "lostSinceUtc", "disabledReason"} & set(now)
 
 

@@ -28,13 +28,16 @@ def statuses(rows):
     return list(rows.values_list("status", flat=True))
 
 
-def told(receiver):
+def sequences_of_calls(receiver):
     return [call.body["sequence"] for call in receiver.calls]
 
 
-def test_they_arrive_in_order(receiver, chain):
+def test_calls_of_one_object_arrive_in_order(receiver, chain):
     worker_calls()
-    assert told(receiver) == [1, 2] and statuses(chain) == ["done", "done"]
+    assert sequences_of_calls(receiver) == [1, 2] and statuses(chain) == [
+        "done",
+        "done",
+    ]
 
 
 def test_the_head_alone_is_claimed(chain):
@@ -47,12 +50,15 @@ def test_the_head_alone_is_claimed(chain):
 def test_a_failing_head_holds_the_next_back(receiver, chain):
     receiver.answers(500)
     worker_calls()
-    assert told(receiver) == [1]
+    assert sequences_of_calls(receiver) == [1]
     assert 280 < waits(chain[1]) <= 300
     receiver.answers(200)
     time_passes(seconds=7)
     worker_calls()
-    assert told(receiver) == [1, 1, 2] and statuses(chain) == ["done", "done"]
+    assert sequences_of_calls(receiver) == [1, 1, 2] and statuses(chain) == [
+        "done",
+        "done",
+    ]
 
 
 def test_sent_again_by_hand_the_head_lets_the_next_go(faber, receiver, chain):
@@ -63,7 +69,10 @@ def test_sent_again_by_hand_the_head_lets_the_next_go(faber, receiver, chain):
     head = chain[0]
     faber.post(f"/webhooks/{head.webhook_id}/deliveries/{head.pk}/resend")
     worker_calls()
-    assert sorted(told(receiver)) == [1, 1, 2] and statuses(chain) == ["done", "done"]
+    assert sorted(sequences_of_calls(receiver)) == [1, 1, 2] and statuses(chain) == [
+        "done",
+        "done",
+    ]
 
 
 def test_after_five_minutes_the_next_goes_without_it(receiver, chain):
@@ -74,18 +83,21 @@ def test_after_five_minutes_the_next_goes_without_it(receiver, chain):
     )
     time_passes(seconds=290)
     worker_calls()
-    assert told(receiver) == [1]
+    assert sequences_of_calls(receiver) == [1]
     receiver.answers(200)
     time_passes(seconds=11)
     worker_calls()
-    assert told(receiver) == [1, 2] and statuses(chain) == ["pending", "done"]
+    assert sequences_of_calls(receiver) == [1, 2] and statuses(chain) == [
+        "pending",
+        "done",
+    ]
 
 
 def test_an_unconfirmed_head_holds_nothing_back(receiver, chain, monkeypatch):
     monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.3)
     receiver.silent = True
     worker_calls()
-    assert told(receiver) == [1, 2]
+    assert sequences_of_calls(receiver) == [1, 2]
     assert set(chain.values_list("last_error", flat=True)) == {"endpoint_unconfirmed"}
 
 
@@ -99,7 +111,10 @@ def test_a_head_that_is_given_up_lets_the_next_go(receiver, chain):
     receiver.answers(200)
     time_passes(seconds=295)
     worker_calls()
-    assert told(receiver)[-1] == 2 and statuses(chain) == ["exhausted", "done"]
+    assert sequences_of_calls(receiver)[-1] == 2 and statuses(chain) == [
+        "exhausted",
+        "done",
+    ]
 
 
 def test_other_objects_do_not_wait(faber, receiver, chain):

@@ -33,7 +33,7 @@ def worker_works():
     worker_calls()
 
 
-def told(receiver):
+def objects_of_calls(receiver):
     return [call.body["object_id"] for call in receiver.calls]
 
 
@@ -49,7 +49,7 @@ def test_what_waited_when_the_address_said_gone_is_recovered(faber, receiver, ho
     receiver.answers(200)
     enables_and_recovers(faber, hook)
     worker_works()
-    assert sorted(told(receiver)) == names
+    assert sorted(objects_of_calls(receiver)) == names
 
 
 def test_the_event_whose_call_failed_first_is_recovered(
@@ -77,7 +77,7 @@ def test_the_event_whose_call_failed_first_is_recovered(
     receiver.answers(200)
     enables_and_recovers(faber, hook)
     worker_works()
-    assert sorted(told(receiver)) == ["first", "last"]
+    assert sorted(objects_of_calls(receiver)) == ["first", "last"]
 
 
 def test_what_was_lost_before_and_never_recovered_is_recovered_too(
@@ -172,7 +172,7 @@ def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hoo
     threads([happens, recovery])
     assert receiver.calls == []
     worker_works()
-    assert told(receiver) == ["late"]
+    assert objects_of_calls(receiver) == ["late"]
 
 
 def test_a_recovery_repeats_what_is_never_confirmed_once(

@@ -48,7 +48,7 @@ def test_a_receiver_of_the_original_clients_is_told_exactly_this(
     registers()
     ids = story(faber)
     worker_calls()
-    assert sorted(receiver.told) == sorted(
+    assert sorted(receiver.events) == sorted(
         [
             ("new_connection", ids["connection"]),
             ("credential_offer", ids["held"]),
@@ -93,7 +93,7 @@ def test_a_receiver_in_the_interfaces_dialect_is_told_its_four_types(
     del faber.headers["X-Service-Subscription-Key"]
     ids = story(faber)
     worker_calls()
-    assert sorted(receiver.told) == sorted(
+    assert sorted(receiver.events) == sorted(
         [
             ("new_connection", ids["connection"]),
             ("credential_request", ids["credential"]),
@@ -109,31 +109,31 @@ def test_a_receiver_that_asks_for_all_is_told_every_step_once(
     registers(messageTypes=[str(kind) for kind in Type])
     ids = story(faber)
     worker_calls()
-    told = {}
+    calls_by_object = {}
     for call in receiver.calls:
-        told.setdefault(call.body["object_id"], []).append(
+        calls_by_object.setdefault(call.body["object_id"], []).append(
             (call.body["sequence"], call.type)
         )
-    assert told.pop(ids["connection"]) == steps(
+    assert calls_by_object.pop(ids["connection"]) == steps(
         "connection_invited", "connection_negotiating", "new_connection"
     )
-    assert told.pop(ids["hers"]) == steps(
+    assert calls_by_object.pop(ids["hers"]) == steps(
         "connection_invited", "connection_negotiating", "connection_connected"
     )
-    assert told.pop(ids["credential"]) == steps(
+    assert calls_by_object.pop(ids["credential"]) == steps(
         "credential_offered", "credential_request", "credential_issued"
     )
-    assert told.pop(ids["held"]) == steps(
+    assert calls_by_object.pop(ids["held"]) == steps(
         "credential_offer", "credential_requested", "credential_issued"
     )
-    assert told.pop(ids["verification"]) == steps(
+    assert calls_by_object.pop(ids["verification"]) == steps(
         "verification_requested", "verification"
     )
-    assert told.pop(ids["seen"]) == steps(
+    assert calls_by_object.pop(ids["seen"]) == steps(
         "verification_request", "verification_accepted", "verification_judged"
     )
-    assert told.pop(ids["message"]) == steps("new_inbox_message")
-    assert list(told.values()) == [steps("message_sent")]
+    assert calls_by_object.pop(ids["message"]) == steps("new_inbox_message")
+    assert list(calls_by_object.values()) == [steps("message_sent")]
     bodies = "".join(Event.objects.values_list("body", flat=True))
     assert not [word for word in ("Zenobia", "Maths", "Hello") if word in bodies], (
         "of no value"
@@ -214,7 +214,7 @@ def test_each_connection_of_a_multi_party_invitation_is_told(
     worker_calls()
     spawned = Connection.objects.filter(role="inviter", state="Connected")
     ids = sorted(spawned.values_list("connection_id", flat=True))
-    assert sorted(receiver.told) == [("new_connection", name) for name in ids]
+    assert sorted(receiver.events) == [("new_connection", name) for name in ids]
 
 
 def test_a_connectionless_exchange_names_no_connection(
@@ -230,7 +230,7 @@ def test_a_connectionless_exchange_names_no_connection(
     data = asked["verificationRequestData"]
     alice.put_form("/verifications/fromData/autoSelect", verificationData=data)
     worker_calls()
-    assert receiver.told == [
+    assert receiver.events == [
         ("credential_request", offered["credentialId"]),
         ("verification", asked["verificationId"]),
     ]
@@ -259,8 +259,8 @@ def test_who_declines_is_told_to_those_who_ask(faber, receiver, registers):
         f"/verifications/{alice.newest('verifications')['verificationId']}/decline"
     )
     worker_calls()
-    assert ("credential_rejected", offered["credentialId"]) in receiver.told
-    assert ("verification_rejected", asked["verificationId"]) in receiver.told
+    assert ("credential_rejected", offered["credentialId"]) in receiver.events
+    assert ("verification_rejected", asked["verificationId"]) in receiver.events
     assert len(receiver.calls) == 4, "each side has a row of its own"
 
 
@@ -273,7 +273,7 @@ def test_a_revocation_is_told_to_those_who_ask(faber, receiver, registers):
     faber.delete(f"/credentials/{issued['credentialId']}")
     worker_calls()
     ids = {str(row.pk) for row in Credential.objects.filter(state="Revoked")}
-    assert {name for _, name in receiver.told} == ids and len(ids) == 2
+    assert {name for _, name in receiver.events} == ids and len(ids) == 2
 
 
 def test_what_another_agent_does_is_told_too(faber, receiver, registers):

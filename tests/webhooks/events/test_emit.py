@@ -43,7 +43,7 @@ def walk(faber, monkeypatch):
     return walks.Walk(faber, monkeypatch)
 
 
-def told(row):
+def events_of(row):
     events = Event.objects.filter(object_key=row.pk).order_by("sequence")
     return [(event.sequence, event.type) for event in events]
 
@@ -118,14 +118,14 @@ def assert_announced(row, role):
         wanted.append(
             (2, "connection_negotiating")
         )  # the walk goes there and sets it back
-    assert told(row) == wanted and row.sequence == len(wanted)
+    assert events_of(row) == wanted and row.sequence == len(wanted)
 
 
 @pytest.mark.parametrize("role", ["issuer", "holder", "verifier", "prover"])
 def test_declining_announces_it_on_each_side(walk, role):
     model = Credential if role in ("issuer", "holder") else Verification
     row = WALKS[model](walk, role, "Rejected")
-    assert told(row)[-1] == (2, f"{model.OBJECT_TYPE}_rejected")
+    assert events_of(row)[-1] == (2, f"{model.OBJECT_TYPE}_rejected")
 
 
 def test_no_row_has_more_or_fewer_events_than_its_sequence_says(walk):
@@ -136,7 +136,7 @@ def test_no_row_has_more_or_fewer_events_than_its_sequence_says(walk):
     )
     for model in ANNOUNCED:
         for row in model.objects.all():
-            assert [number for number, _ in told(row)] == list(
+            assert [number for number, _ in events_of(row)] == list(
                 range(1, row.sequence + 1)
             )
     assert Event.objects.count() == 21
