@@ -115,6 +115,10 @@ def test_a_module_imports_only_from_its_own_layer_and_lower_ones():
     assert source.upward_imports(GRAPH) == []
 
 
+def test_no_module_cycles():
+    assert source.cycles(GRAPH) == []
+
+
 def test_an_api_is_used_by_apis_and_routes_only():
     found = [
         (module, name)

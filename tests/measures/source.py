@@ -25,10 +25,11 @@ LONG_LINE, LONG_FILE, MANY = 88, 350, 6
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 # Names that Django, REST framework, Celery, logging and the standard library look for.
 OF_FRAMEWORKS = {
-    "add_arguments", "change_view", "clean", "close", "create", "delete", "emit", "format", "get",
-    "get_queryset", "handle", "has_add_permission", "has_change_permission",
-    "has_delete_permission", "list", "post", "put", "read", "ready", "retrieve", "run", "save",
-    "send", "to_internal_value", "to_representation", "validate", "write",
+    "add_arguments", "change_view", "clean", "close", "create", "delete",
+    "destroy", "emit", "format", "get", "get_queryset", "handle",
+    "has_add_permission", "has_change_permission", "has_delete_permission", "list",
+    "post", "put", "read", "ready", "retrieve", "run", "save", "send",
+    "to_internal_value", "to_representation", "validate", "write",
 }  # fmt: skip
 
 
