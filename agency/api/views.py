@@ -49,7 +49,7 @@ class View(viewsets.ViewSet):
 
     def respond_once(self, handler, request, *args, **kwargs):
         """The response of the handler or, if this key was used before, the stored one."""
-        fingerprint = idempotency.fingerprint(
+        fingerprint = idempotency.request_fingerprint(
             request.method,
             request.get_full_path(),
             dialects.is_literal(request),
