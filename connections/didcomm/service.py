@@ -18,10 +18,9 @@ def write_service(party: Party) -> dict[str, Any]:
 
 def read_service(message: Message) -> Party:
     """The sender of a message without a connection. It has no DID."""
-    decorator = message.body.get("~service")
-    recipients = []
-    if isinstance(decorator, dict):
-        recipients = texts(decorator, "recipientKeys")
+    value = message.body.get("~service")
+    decorator: dict[str, Any] = value if isinstance(value, dict) else {}
+    recipients = texts(decorator, "recipientKeys")
     if not recipients:
         raise PeerError(
             "no_service", "the message does not say where to answer: no ~service"

@@ -93,7 +93,7 @@ def enqueue_to_party(
     read = message.read(body)
     row = OutboundMessage(
         tenant_id=my_key.tenant_id,
-        connection=connection,
+        connection=connection,  # type: ignore[misc]  # a Connection, see PeerConnection
         my_key=my_key,
         recipient_key=party.verkey,
         routing_keys=party.routing_keys,
