@@ -1,4 +1,4 @@
-"""The command line of developers, who need no database and no settings: `python -m agency listen`.
+"""The command line of developers: `python -m agency listen`. No database, no settings.
 
 Commands of operators are Django's: `python manage.py help`.
 """

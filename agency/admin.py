@@ -70,7 +70,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 class ShownOnceAdmin(ReadOnlyAdmin):
     """Staff with the add permission may create rows, whose secrets are shown once.
 
-    Subclasses define `create_row` and a form, an OnceForm. Django's admin writes the log.
+    Subclasses define `create_row` and a form, an OnceForm. Django's admin writes the
+    log.
     """
 
     form_fields: list[str]

@@ -1,4 +1,6 @@
-"""All settings, from environment variables only. The table in docs/settings.md lists each."""
+"""All settings, from environment variables only. The table in docs/settings.md lists
+each.
+"""
 
 import base64
 import binascii
@@ -16,33 +18,35 @@ from agency.core.database.options import connection_options
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
 
-# For work on Agency itself: Django's pages of tracebacks, which show settings and routes. Nothing
-# else depends on it. Never in production.
+# For development only: Django's error pages, which show settings and routes. Never in
+# production.
 DEBUG = env.bool("DEBUG", default=False)
 # Signs sessions and links in the studio.
 SECRET_KEY = env.str("SECRET_KEY", default="")
-# Base64 of 32 random bytes: wraps the data keys that seal every secret in the database.
+# Base64 of 32 random bytes: wraps the data keys that seal every secret in the
+# database.
 AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
 # PostgreSQL, as postgres://user:password@host:port/name.
 DATABASE_URL = env.str("DATABASE_URL", default="")
 # Redis or Valkey, the broker between web and worker.
 REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
-# Seconds that migrate, and other commands of manage.py that end by themselves, wait for a lock.
+# Seconds that `migrate` and other one-off commands of manage.py wait for a lock.
 DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=5.0)
-# Set by manage.py: a command that ends by itself has no time limit for statements, and no pool.
+# Set by manage.py: one-off commands have no statement timeout and no connection pool.
 ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 # Connections to PostgreSQL that one process keeps at most.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 # The port the web server listens on.
 PORT = env.int("PORT", default=8000)
-# Requests that one process of the web server works on at a time, and as many again with long
-# cryptography; half of the former may wait (Prefer).
+# Threads of a web process, and as many again for requests with long cryptography. Half
+# of the former may wait (`Prefer: wait`).
 WEB_THREADS = env.int("WEB_THREADS", default=4)
 # The base of every invitation, endpoint and link; never taken from a request.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
 # The port the process of event streams listens on.
 STREAM_PORT = env.int("STREAM_PORT", default=PORT + 1)
-# The base of streams of events. Where PUBLIC_URL names our own port, no proxy leads them there.
+# The base of the streams of events. Without a proxy, it is PUBLIC_URL with
+# STREAM_PORT.
 STREAM_URL = env.str(
     "STREAM_URL",
     default=re.sub(rf":{PORT}$", f":{STREAM_PORT}", PUBLIC_URL),
@@ -54,7 +58,8 @@ STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
 # Host names the web server answers to.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
-# Origins, as https://app.example, whose pages may call the API from a browser, by comma; * for all.
+# Origins whose pages may call the API from a browser, such as https://app.example,
+# separated by commas; * for all.
 CORS_ORIGINS = env.list("CORS_ORIGINS", default=[])
 # Whether static files are served from the installed packages, without collectstatic.
 STATIC_USE_FINDERS = env.bool("STATIC_USE_FINDERS", default=False)
@@ -64,15 +69,15 @@ STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage")
 LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
-# What Prometheus must send as bearer to read /metrics; without it there is no such page.
+# The bearer token with which Prometheus reads /metrics; without it the page is 404.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 # Folder in which the processes of one host keep their Prometheus counters.
 METRICS_ROOT = env.str("METRICS_ROOT", default=str(BASE_DIR / "var" / "metrics"))
-# Whether a provider may read the keys of organizations it made again, as the provider API promises.
+# Whether a provider may read the keys of its organizations again (provider API).
 PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
 # The regions that the provider API lists: Name=Text, by comma.
 REGIONS = env.dict("REGIONS", default={"UnitedStates": "United States"})
-# Whether anybody may sign up in the studio; without it, only staff create people.
+# Whether anybody may sign up in the studio; if not, staff create the users.
 STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
 # Prefixes of paths below which the subscription key may be absent, by comma.
 SUBSCRIPTION_KEY_OPTIONAL = tuple(
@@ -81,23 +86,22 @@ SUBSCRIPTION_KEY_OPTIONAL = tuple(
         "SUBSCRIPTION_KEY_OPTIONAL", default=["/credentials/v1", "/wallet/v1"]
     )
 )
-# Foreign ids of networks, and the network here that each stands for: id=network, by comma.
+# Foreign ids of networks, each with a network here: id=network, separated by commas.
 NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
-# For which numbers of attributes definition keys are made ahead of need, and how many of each.
+# Numbers of attributes for which spare definition keys are made, and how many of each.
 KEY_POOL_ATTRIBUTES = env.list(
     "KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8]
 )
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
-# Places of the first revocation registry of a definition, made in the call, and of later ones.
+# Credentials of the first revocation registry of a definition, and of later ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # Seconds that a call waits for a remote ledger.
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
-# Bytes of one tails file of another issuer's registry: 10 MiB are enough for 40,000 places.
+# Bytes of a tails file of another issuer: 10 MiB are enough for 40,000 credentials.
 MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
-MAX_PLACES = (
-    MAX_TAILS_BYTES // 256
-)  # of a registry: so many bytes of its tails file for each
+# Credentials of one revocation registry: its tails file has 256 bytes for each.
+MAX_PLACES = MAX_TAILS_BYTES // 256
 # Bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
 # Bytes of one uploaded picture.
@@ -106,27 +110,29 @@ MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine itself.
 OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
-# Networks that outgoing calls may reach although they are not public, as 10.1.0.0/16, by comma.
+# Private networks that outgoing calls may reach, such as 10.1.0.0/16, separated by
+# commas.
 OUTGOING_ALLOWED_NETWORKS = env.list(
     "OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[]
 )
-# PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list (certifi).
+# PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list
+# (certifi).
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
-# Calls of webhooks that one worker process makes at a time; a quarter of them to one address, half
-# for one organization.
+# Calls of webhooks that one worker process makes at a time; a quarter of them to one
+# address, half for one organization.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
-# Messages to other agents that one process posts at a time; a quarter of them to one endpoint, half
-# for one organization.
+# Messages to other agents that one process posts at a time; a quarter of them to one
+# endpoint, half for one organization.
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
-# Days for which events, and the calls that told of them, are kept.
+# Days for which events and their deliveries are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
-# Days for which messages between agents are kept once they are done. Of a received one a digest
-# stays, so that it is known when it comes again.
+# Days for which finished messages between agents are kept. A digest of each received
+# message stays, to recognise duplicates.
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
-# How many of each an organization may have that came by sign-up in the studio; 0 for any number.
-# Organizations made by the command, by staff or by their providers have no such limits.
+# Quotas of organizations that were created by sign-up in the studio; 0 for no limit.
+# Organizations created by staff, by the command or by a provider have none. Wallets:
 QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)
 # Connections and open invitations.
 QUOTA_CONNECTIONS = env.int("QUOTA_CONNECTIONS", default=10_000)
@@ -139,23 +145,24 @@ QUOTA_PICTURES = env.int("QUOTA_PICTURES", default=100)
 QUOTA_PICTURE_BYTES = env.int("QUOTA_PICTURE_BYTES", default=10 * 1024 * 1024)
 # Organizations of one person.
 QUOTA_ORGANIZATIONS = env.int("QUOTA_ORGANIZATIONS", default=10)
-# Tests only: whether FAULT_POINT means anything.
+# Tests only: whether FAULT_POINT is used.
 FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
-# Tests only: the place at which a process kills itself. Nothing without FAULT_INJECTION.
+# Tests only: the fault point at which a process kills itself.
 FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
-# Where mail of the studio goes, as smtp://user:password@host:port; without it none is sent.
+# Where mail of the studio goes, as smtp://user:password@host:port; without it none is
+# sent.
 EMAIL_URL = env.str("EMAIL_URL", default="")
 # Whether people follow a link in a mail before their first sign-in.
 STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
-# Set when a proxy that sets X-Forwarded-Proto stands in front.
+# Whether there is a proxy that sets X-Forwarded-Proto.
 TRUST_PROXY = env.bool("TRUST_PROXY", default=False)
-# How many proxies stand one behind the other, each of which adds to X-Forwarded-For.
+# The number of proxies in a row, each of which appends to X-Forwarded-For.
 TRUSTED_PROXIES = env.int("TRUSTED_PROXIES", default=int(TRUST_PROXY))
-# Envelopes that /didcomm takes in a minute from one address; 0 for any number.
+# Envelopes per minute that /didcomm accepts from one address; 0 for no limit.
 INBOX_PER_ADDRESS = env.int("INBOX_PER_ADDRESS", default=6000)
-# Envelopes that it takes in a minute of one sender for one key of a wallet; 0 for any number.
+# Envelopes per minute that it accepts from one sender for one key; 0 for no limit.
 INBOX_PER_RECIPIENT = env.int("INBOX_PER_RECIPIENT", default=1200)
 
 if not DATABASE_URL:
@@ -189,7 +196,7 @@ if len(MASTER_KEY) != 32:
         "python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
     )
 
-# What `manage.py demo` made, for the examples in /docs.
+# The ids of the objects that `manage.py demo` created, for the examples in /docs.
 DEMO_FILE = Path("var/demo.json").resolve()
 
 INSTALLED_APPS = [
@@ -235,8 +242,8 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
 ]
 
-# Pages on other origins: agency/server/cors.py. The API knows callers by the keys in their headers,
-# never by cookies, so credentials in the sense of CORS are not allowed (the default).
+# See agency/server/cors.py. The API authenticates by headers, never by cookies, so
+# CORS credentials are not allowed (the default).
 CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
 CORS_ALLOWED_ORIGINS = (
     [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
@@ -306,21 +313,20 @@ except ValueError as error:
     raise ImproperlyConfigured(
         f"DATABASE_URL: {error}. See the options of libpq."
     ) from None
-if (
-    not ONE_OFF_COMMAND
-):  # it has one connection, and says at once why that cannot be opened
+# A one-off command has one connection, and reports at once why it cannot be opened.
+if not ONE_OFF_COMMAND:
     DATABASES["default"]["OPTIONS"]["pool"] = {
         "min_size": 1,
         "max_size": DATABASE_POOL_SIZE,
         "timeout": 10,
-        # With more, the pool pauses for ever longer between attempts while PostgreSQL is away,
-        # and lets nobody else try meanwhile.
+        # With more, the pool waits longer and longer between attempts while PostgreSQL
+        # is out of reach, and blocks all other attempts meanwhile.
         "reconnect_timeout": 1,
     }
-# The database is asked whether a connection lives before that is handed out.
+# Check a connection before it is handed out.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
-# Beside the broker's keys in REDIS_URL. Nothing but allauth's rate limits is kept there.
+# In the same database as the broker (REDIS_URL). Only allauth's rate limits use it.
 CACHES = {
     "default": {
         "BACKEND": "agency.core.cache.SharedCache",
@@ -334,15 +340,15 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
-CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # for ever; Celery gives up after 100
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # no limit; the default is 100
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A notification that is lost costs seconds, as beat sends it again. With acknowledgements a
-    # task that runs long is run twice, and workers end when the broker does (kombu 5.7,
-    # `restore_unacked`).
+    # A lost notification costs seconds only, as beat sends it again. With
+    # acknowledgements a long task would run twice, and workers would end when the
+    # broker does (kombu 5.7, `restore_unacked`).
     "ack_emulation": False,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
-    "max_retries": 0,  # without it, ringing the bell of a broker that is down takes 6 s
+    "max_retries": 0,  # otherwise notifying workers takes 6 s while the broker is down
 }
 CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
     "webhooks.tasks.deliver": {"queue": "webhooks"},
@@ -350,9 +356,7 @@ CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
 }
 CELERY_BEAT_SCHEDULER = "agency.ops.beat:Scheduler"
 CELERY_BEAT_ENABLE_REMOTE_CONTROL = True  # answers `celery inspect ping` while it sends
-CELERY_BEAT_MAX_LOOP_INTERVAL = (
-    5.0  # seconds; silent for 60 of them, it answers no more
-)
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds; after 60 silent ones it responds no more
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",
@@ -537,16 +541,17 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
-# Sign-up must not tell whether an address is registered. Where addresses are verified, all sign-ups
-# lead to the same page, and the mailbox is told. Elsewhere everybody gets an account of their own,
-# which an address may have several of: nobody has proven that it is theirs.
+# Sign-up must not disclose whether an address is registered. If addresses are
+# verified, every sign-up leads to the same page, and a mail tells the rest. Otherwise
+# every sign-up creates an account, so an address may have several: nobody has proven
+# that it is theirs.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
-# Beside allauth's defaults. `key` of login_failed is account and address together, so that nobody
-# holds the owner of an account at another address. It comes first: what it refuses uses up nothing
-# of the address, which others may share.
+# In addition to allauth's defaults. The key of login_failed is account and IP address,
+# so that nobody can lock out the owner at another address. It comes first: attempts
+# that it refuses do not count for the address, which others may share.
 ACCOUNT_RATE_LIMITS = {
     "login": "60/m/ip",
     "login_failed": "5/5m/key,20/m/ip,100/h/ip",
@@ -556,12 +561,13 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
 EMAIL_TIMEOUT = (
-    15  # seconds, in which a mail server that hangs holds a thread of the worker
+    15  # seconds, for which a mail server that hangs blocks a worker's thread
 )
 vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
-# Without it nothing that an earlier collectstatic left is served beside the packages' own files.
+# None, so that files of an earlier collectstatic are not served with
+# STATIC_USE_FINDERS.
 STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {
@@ -592,11 +598,11 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-# To https, where it can be told: without a trusted proxy every request looks like http, and a
-# proxy with TLS would be sent in a circle. agency.W011 tells of that.
+# Only with a trusted proxy: without one every request looks like http, and a proxy
+# with TLS would cause endless redirects. agency.W011 warns about it.
 SECURE_SSL_REDIRECT = SECURE and TRUST_PROXY
 SECURE_SSL_HOST = urlsplit(PUBLIC_URL).netloc
-# What this machine asks without TLS: load balancers, Prometheus.
+# Paths that load balancers and Prometheus request without TLS.
 SECURE_REDIRECT_EXEMPT = [
     r"^([a-z]+/v1/|custodian/)?health$",
     r"^health/ready$",
@@ -604,7 +610,7 @@ SECURE_REDIRECT_EXEMPT = [
 ]
 SILENCED_SYSTEM_CHECKS = [
     "security.W008",  # no SECURE_SSL_REDIRECT: agency.W011 says when that is wrong
-    "security.W021",  # no SECURE_HSTS_PRELOAD: it is for the owner of the whole domain to decide
+    "security.W021",  # SECURE_HSTS_PRELOAD is for the owner of the whole domain to decide
 ]
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.server.middleware.bounded_body is the bound
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
@@ -640,11 +646,10 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        # Without the handlers that Django adds: they print each line a second time, unfiltered.
+        # Without Django's own handlers, which print each line a second time,
+        # unfiltered.
         "django": {"handlers": [], "level": "WARNING"},
-        "django.server": {
-            "level": "CRITICAL"
-        },  # its lines are the addresses that were called
+        "django.server": {"level": "CRITICAL"},  # its lines contain addresses
     }
     | {
         name: {"level": LOG_LEVEL}

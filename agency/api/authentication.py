@@ -67,9 +67,10 @@ class Caller(NamedTuple):
 class TenantAuthentication(BaseAuthentication):
     """The access token, and the subscription key of the same organization.
 
-    Below some prefixes (SUBSCRIPTION_KEY_OPTIONAL) the subscription key may be absent or
-    empty, as later clients never send one. A key that is sent must be valid. Every failure
-    has the same response, but for mistakes that the caller can see in its own request.
+    Below some prefixes (SUBSCRIPTION_KEY_OPTIONAL) the subscription key may be absent
+    or empty, as later clients never send one. A key that is sent must be valid. Every
+    failure has the same response, but for mistakes that the caller can see in its own
+    request.
     """
 
     def authenticate(self, request):
@@ -142,7 +143,9 @@ class ProviderAuthentication(BaseAuthentication):
 
 
 def bearer_token(request):
-    """The token of the Authorization header; the scheme word may have any case or be missing."""
+    """The token of the Authorization header; the scheme word may have any case or be
+    missing.
+    """
     words = request.headers.get("Authorization", "").split()
     if len(words) == 2 and words[0].lower() == "bearer":
         return words[1]
@@ -150,6 +153,8 @@ def bearer_token(request):
 
 
 def subscription_key(request):
-    """The first that is not empty. Some clients send an empty header if they have no key."""
+    """The first that is not empty. Some clients send an empty header if they have no
+    key.
+    """
     sent = (request.headers.get(header, "").strip() for header in SUBSCRIPTION_HEADERS)
     return next(filter(None, sent), "")

@@ -1,7 +1,8 @@
 """The two dialects of the API, and the only file that knows of them.
 
-A request with the header of the published interface gets its literal shapes. Every other
-request gets the shapes that the original clients read. All else is a superset of both.
+A request with the header of the published interface gets its literal shapes. Every
+other request gets the shapes that the original clients read. All else is a superset of
+both.
 """
 
 LITERAL_HEADER = "X-Service-Subscription-Key"
@@ -19,7 +20,9 @@ def endpoint_verkey(request, key):
 
 
 def available_credentials(request, attributes, predicates):
-    """`{attributes, predicates}` with restrictions in the interface, one flat array for clients."""
+    """`{attributes, predicates}` with restrictions in the interface, one flat array
+    for clients.
+    """
     if is_literal(request):
         return {"attributes": attributes, "predicates": predicates}
     return [

@@ -1,4 +1,5 @@
-"""How requests fail: every error is flat JSON, `{"code", "message"}`, with `errors` by field.
+"""How requests fail: every error is flat JSON, `{"code", "message"}`, with `errors` by
+field.
 
 People who browse get a page instead. The original clients break on any other shape.
 """
@@ -180,9 +181,11 @@ def database_away(request):
 
 
 def outage_response(request, status_code, code, message):
-    """A failure of ours, 5xx, told without the session, the database or collected files.
+    """A failure of ours, 5xx, told without the session, the database or collected
+    files.
 
-    Each of them may be what is broken, so the page (`500.html`, `503.html`) gets no request.
+    Each of them may be what is broken, so the page (`500.html`, `503.html`) gets no
+    request.
     """
     if not wants_html(request):
         return plain_error_response(status_code, code, message)

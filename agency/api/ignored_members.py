@@ -1,7 +1,7 @@
 """Members of a body and query parameters that the operation does not know.
 
-They are no error, as the original clients send members that the original service did not
-know either. A response header names them, so that a caller finds a misspelt one.
+They are no error, as the original clients send members that the original service did
+not know either. A response header names them, so that a caller finds a misspelt one.
 """
 
 from collections.abc import Iterable, Iterator

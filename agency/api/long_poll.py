@@ -1,7 +1,7 @@
 """`Prefer: wait=N` (RFC 7240) on a GET: respond once the peer has done its part.
 
-A waiting request uses one thread and, while it sleeps, no database connection. At most half
-of the threads of a process wait; further requests get their response at once.
+A waiting request uses one thread and, while it sleeps, no database connection. At most
+half of the threads of a process wait; further requests get their response at once.
 """
 
 import re
@@ -36,8 +36,9 @@ def wait_for_change(
 ) -> tuple[Any, int | None]:
     """Read the row again until it no longer `awaits_peer`, or the wait is over.
 
-    preferences: the Prefer header, of which only `wait` is used. Returns the row and the
-    seconds applied, which are None if none were requested or too many requests wait.
+    preferences: the Prefer header, of which only `wait` is used. Returns the row and
+    the seconds applied, which are None if none were requested or too many requests
+    wait.
     """
     row = read()
     seconds = requested_seconds(preferences)
@@ -52,7 +53,9 @@ def wait_for_change(
 
 
 def requested_seconds(preferences: str) -> int | None:
-    """The seconds of the first `wait`, or None. RFC 7240, section 2: later ones do not count."""
+    """The seconds of the first `wait`, or None. RFC 7240, section 2: later ones do not
+    count.
+    """
     for preference in preferences.split(","):
         if match := PREFERENCE.fullmatch(preference):
             return min(int(match[1]), MAX_WAIT_SECONDS)

@@ -1,4 +1,6 @@
-"""Request bodies are JSON under any content type; responses are JSON whatever Accept says."""
+"""Request bodies are JSON under any content type; responses are JSON whatever Accept
+says.
+"""
 
 import json
 

@@ -1,8 +1,8 @@
 """Lists: arrays in a stable order, page by page.
 
-A cursor holds the sort key and the id of the last row of a page. So rows that are created
-between two pages neither repeat nor hide others. A row that changes while its list is read
-by `updatedAt` moves in the list, as it should.
+A cursor holds the sort key and the id of the last row of a page. So rows that are
+created between two pages neither repeat nor hide others. A row that changes while its
+list is read by `updatedAt` moves in the list, as it should.
 """
 
 from typing import Any, NamedTuple
@@ -147,7 +147,9 @@ def unseal_cursor(cursor: str, purpose: str) -> tuple[str, str]:
 
 
 def only_columns(rows: QuerySet, columns: tuple[str, ...]) -> QuerySet:
-    """Load these columns only, of rows and joined rows; without any, all but sealed ones."""
+    """Load these columns only, of rows and joined rows; without any, all but sealed
+    ones.
+    """
     if columns:
         return rows.only(*columns)
     return rows.defer(*sealed_columns(rows.model, rows.query.select_related or {}))

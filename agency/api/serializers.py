@@ -21,14 +21,16 @@ NO_IDENTIFIER = (
 
 
 class Contract(serializers.Serializer):
-    """A response. Its fields describe it for OpenAPI and say where each value comes from.
+    """A response. Its fields describe it for OpenAPI and say where each value comes
+    from.
 
-    A value is what the method `get_<field>(obj)` returns or, without such a method, the attribute
-    that `source` names (or that has the field's name). Members stand in the order of the fields.
-    None is left out, and so is an attribute that is an empty text where the field is optional.
+    A value is what the method `get_<field>(obj)` returns or, without such a method,
+    the attribute that `source` names (or that has the field's name). Members stand in
+    the order of the fields. None is left out, and so is an attribute that is an empty
+    text where the field is optional.
 
-    A serializer of REST framework binds a copy of each field for each response, which costs more
-    than all the rest. This one prepares its members once for each class.
+    A serializer of REST framework binds a copy of each field for each response, which
+    costs more than all the rest. This one prepares its members once for each class.
     """
 
     # The columns that a list reads. Without them: all that are not sealed.
@@ -80,8 +82,9 @@ def _write_optional_text(value):
 
 
 class Parameters(serializers.Serializer):
-    """A request body. Null means absent unless the field allows it, unknown members are
-    ignored, old spellings are read."""
+    """A request body. Null means absent unless the field allows it, unknown members
+    are ignored, old spellings are read.
+    """
 
     aliases: dict[str, str] = {}
 
@@ -115,7 +118,9 @@ class Parameters(serializers.Serializer):
     }
 )
 class IdentifierField(serializers.CharField):
-    """An id that the caller may choose: one segment of a path, and no word of ours there."""
+    """An id that the caller may choose: one segment of a path, and no word of ours
+    there.
+    """
 
     def __init__(self, **options):
         super().__init__(trim_whitespace=False, **options)

@@ -1,7 +1,7 @@
 """What all views of the API share: how they find rows, read bodies, write and respond.
 
-Success is 200 with `application/json` whatever Accept says; the original clients break on anything
-else. How they fail: agency/api/exceptions.py.
+Success is 200 with `application/json` whatever Accept says; the original clients break
+on anything else. How they fail: agency/api/exceptions.py.
 """
 
 import uuid
@@ -16,7 +16,9 @@ from tenants import idempotency
 
 
 def heavy(handler):
-    """Marks a handler with long cryptography: it runs in its own threads (agency/server/web.py)."""
+    """Marks a handler with long cryptography: it runs in its own threads
+    (agency/server/web.py).
+    """
     handler.is_heavy = True
     return handler
 
@@ -36,8 +38,9 @@ class View(viewsets.ViewSet):
         return {"tenant": self.tenant}
 
     def initial(self, request, *args, **kwargs):
-        """REST framework calls this before the handler. With an Idempotency-Key, the handler is
-        replaced by one that runs it inside `respond_once`."""
+        """REST framework calls this before the handler. With an Idempotency-Key, the
+        handler is replaced by one that runs it inside `respond_once`.
+        """
         super().initial(request, *args, **kwargs)
         name = request.method.lower()
         if (
@@ -69,13 +72,15 @@ class View(viewsets.ViewSet):
         )
 
     def perform(self, function, *arguments, prepare=None, shown_once=False):
-        """Run the one effect of a write, in one transaction with its Idempotency-Key if it has one.
+        """Run the one effect of a write, in one transaction with its Idempotency-Key
+        if it has one.
 
-        Code after `perform()` must have no effects: if a process dies after the write and before
-        the response is stored, a retry runs that code again to rebuild the response.
+        Code after `perform()` must have no effects: if a process dies after the write
+        and before the response is stored, a retry runs that code again to rebuild the
+        response.
 
-        prepare: does what takes long or commits by itself; its result becomes the last argument.
-        shown_once: the response holds secrets and is not stored.
+        prepare: does what takes long or commits by itself; its result becomes the last
+        argument. shown_once: the response holds secrets and is not stored.
         """
         if self.idempotent_request:
             return self.idempotent_request.perform(
@@ -111,8 +116,9 @@ class View(viewsets.ViewSet):
         return Response(contract(obj, context=self.context).data)
 
     def wait_for_change(self, contract, read):
-        """The response to the object that `read` finds; with `Prefer: wait=N`, once it no longer
-        waits for its peer or N seconds have passed."""
+        """The response to the object that `read` finds; with `Prefer: wait=N`, once it
+        no longer waits for its peer or N seconds have passed.
+        """
         preferences = self.request.headers.get("Prefer", "")
         row, seconds = long_poll.wait_for_change(read, preferences)
         response = self.to_response(contract, row)
@@ -121,7 +127,9 @@ class View(viewsets.ViewSet):
         return response
 
     def list_response(self, contract, rows, query_class=pagination.ListQuery):
-        """A plain array of the newest rows, or of those asked for; `Link` names the next page."""
+        """A plain array of the newest rows, or of those asked for; `Link` names the
+        next page.
+        """
         query = self.parse_query(query_class)
         page = pagination.paginate(
             pagination.only_columns(rows, contract.columns), query

@@ -74,7 +74,9 @@ def check_url(url: str, field: str) -> None:
 
 
 def parse_url(url: str) -> Target:
-    """Parse a URL for a call. The message of a ValueError completes "cannot be called: "."""
+    """Parse a URL for a call. The message of a ValueError completes "cannot be called:
+    ".
+    """
     if not url.isprintable() or " " in url or "\\" in url:
         raise ValueError("it contains a space, a backslash or a control character")
     parts = urlsplit(url)
@@ -103,7 +105,8 @@ def resolve_allowed(host: str, port: int, seconds: float) -> list[SocketAddress]
     """The addresses of a host (ASCII, no brackets), if each of them may be called.
 
     Connect to these, never to the name: its next lookup may give other addresses.
-    Raises AddressRefused, OSError if the name is unknown, TimeoutError after `seconds`.
+    Raises AddressRefused, OSError if the name is unknown, TimeoutError after
+    `seconds`.
     """
     candidates = resolve_host(host, port, seconds)
     if not all(is_allowed(ip_address(address[0])) for _, address in candidates):

@@ -1,7 +1,8 @@
-"""Django's cache: shared in Redis or Valkey, and per process while that is out of reach.
+"""Django's cache: shared in Redis or Valkey, and per process while that is out of
+reach.
 
-It holds the counts of allauth's rate limits (agency/studio/accounts.py). They limit wrong
-passwords over all processes, and must go on to do so without the server.
+It holds the counts of allauth's rate limits (agency/studio/accounts.py). They limit
+wrong passwords over all processes, and must go on to do so without the server.
 """
 
 import json
@@ -20,7 +21,9 @@ LOCAL_ENTRIES = 10_000
 
 
 class JSONSerializer:
-    """Stores values as JSON. With pickles, whoever can write to the server could run code."""
+    """Stores values as JSON. With pickles, whoever can write to the server could run
+    code.
+    """
 
     def dumps(self, value: Any) -> str:
         return json.dumps(value)
@@ -42,7 +45,8 @@ class BrokerClient(RedisCacheClient):
 class SharedCache(RedisCache):
     """Django's backend for Redis, with a fallback to the memory of this process.
 
-    The fallback serves while the server is out of reach. The two are never synchronised.
+    The fallback serves while the server is out of reach. The two are never
+    synchronised.
     """
 
     def __init__(self, server: str, params: dict[str, Any]):

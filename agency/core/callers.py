@@ -20,8 +20,8 @@ def client_address(meta: Mapping[str, object]) -> str:
     """The IP address of the client; an IPv6 address is cut to its /64 network.
 
     It is the peer of the socket or, behind TRUSTED_PROXIES, what the outermost of them
-    reported: earlier entries of X-Forwarded-For may be forged. A port that some proxies
-    append is dropped.
+    reported: earlier entries of X-Forwarded-For may be forged. A port that some
+    proxies append is dropped.
     """
     peer = str(meta.get("REMOTE_ADDR", ""))
     reported = peer
@@ -52,7 +52,8 @@ def remember_caller(authorization: str, caller: str) -> None:
 
 
 def known_caller(authorization: str) -> str | None:
-    """The organization or provider account for which this credential was accepted before.
+    """The organization or provider account for which this credential was accepted
+    before.
 
     Never use it for authorization: the credential may have been revoked since.
     """

@@ -1,4 +1,6 @@
-"""The loop of a process that makes calls for queued rows, in a bounded number of threads."""
+"""The loop of a process that makes calls for queued rows, in a bounded number of
+threads.
+"""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -19,8 +21,9 @@ Row = TypeVar("Row", bound=QueuedJob)
 class Dispatcher(Generic[Row]):
     """Claims rows and sends them while there are any. One per process and queue.
 
-    claim: given the number of free threads (at least one) and the running rows, returns
-    new rows, leased to this process. send: handles one row in a thread, and never raises.
+    claim: given the number of free threads (at least one) and the running rows,
+    returns new rows, leased to this process. send: handles one row in a thread, and
+    never raises.
     """
 
     def __init__(

@@ -1,4 +1,6 @@
-"""A thread pool that serves its callers fairly. Work waits on the event loop, not in a thread."""
+"""A thread pool that serves its callers fairly. Work waits on the event loop, not in a
+thread.
+"""
 
 import asyncio
 import os
@@ -25,10 +27,11 @@ def lower_priority(niceness: int) -> None:
 
 @contextmanager
 def idle_thread() -> Iterator[None]:
-    """For a block that only waits and needs no processor, such as for a ledger's reply.
+    """For a block that only waits and needs no processor, such as for a ledger's
+    reply.
 
-    Meanwhile the work does not count towards the `max_busy` of its caller. Does nothing in
-    a thread that belongs to no FairThreadPool.
+    Meanwhile the work does not count towards the `max_busy` of its caller. Does
+    nothing in a thread that belongs to no FairThreadPool.
     """
     count_idle = getattr(_thread, "count_idle", None)
     if count_idle is None:
@@ -75,7 +78,8 @@ class FairThreadPool:
     """A pool of threads for the work of many callers, used from one event loop.
 
     Work starts in order of arrival, with one exception: while work of several callers
-    waits, a caller who has half of the threads gets no more. A single caller may use all.
+    waits, a caller who has half of the threads gets no more. A single caller may use
+    all.
     """
 
     def __init__(
@@ -89,15 +93,14 @@ class FairThreadPool:
         max_busy: int | None = None,
         recent: RecentCallers | None = None,
     ) -> None:
-        """max_waiting: how much work of one caller may wait at a time.
-        timeout: seconds to wait for a thread.
-        niceness: added to the niceness of the process, for the threads of this pool.
-        max_busy: how much work of one caller may run at a time while `recent` knows other
-        callers, even if threads are free. Work in `idle_thread` does not count.
-        None: any amount.
+        """max_waiting: how much work of one caller may wait at a time. timeout:
+        seconds to wait for a thread. niceness: added to the niceness of the process,
+        for the threads of this pool. max_busy: how much work of one caller may run at
+        a time while `recent` knows other callers, even if threads are free. Work in
+        `idle_thread` does not count. None: any amount.
         """
         self.pool = ThreadPoolExecutor(
-            threads, name, initializer=lower_priority, initargs=[niceness]
+            threads, name, initializer=lower_priority, initargs=(niceness,)
         )
         self.free = threads
         self.fair_share = max(1, threads // 2)
@@ -118,8 +121,9 @@ class FairThreadPool:
     ) -> T:
         """Call `work` in a thread and return its result.
 
-        wait_until_gone: returns when the caller has left; used only while the work waits.
-        Work that has started goes on. Raises NoThreadFree if `work` was never called.
+        wait_until_gone: returns when the caller has left; used only while the work
+        waits. Work that has started goes on. Raises NoThreadFree if `work` was never
+        called.
         """
         if self.free and not self.waiting and self._may_start(caller):
             self._take_thread(caller)
@@ -205,8 +209,8 @@ class FairThreadPool:
     def _next_waiting(self) -> "asyncio.Future[None] | None":
         """The work to start next, of what may start now.
 
-        The first in order of arrival whose caller has less than its fair share of threads,
-        else the first.
+        The first in order of arrival whose caller has less than its fair share of
+        threads, else the first.
         """
         ready = {caller for caller in self.waiting_by if self._may_start(caller)}
         turns = [turn for turn, caller in self.waiting.items() if caller in ready]

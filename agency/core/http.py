@@ -61,8 +61,8 @@ class CallFailed(Unavailable):
 class Response(NamedTuple):
     """The response to a call. Header names are in lower case.
 
-    is_complete: False if the body was cut at the caller's limit, or if the time was up or
-    the connection was lost while it came. address: the IP address that responded.
+    is_complete: False if the body was cut at the caller's limit, or if the time was up
+    or the connection was lost while it came. address: the IP address that responded.
     """
 
     status: int
@@ -74,7 +74,9 @@ class Response(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the endpoint asks to wait (RFC 9110, section 10.2.3), if it does."""
+        """Seconds that the endpoint asks to wait (RFC 9110, section 10.2.3), if it
+        does.
+        """
         given = self.headers.get("retry-after", "")
         if re.fullmatch(r"[0-9]{1,9}", given):
             return float(given)
@@ -304,7 +306,9 @@ def encode_request(
 
 
 def send_bytes(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Sends all within the deadline. sendall() restarts its timeout with each TLS record."""
+    """Sends all within the deadline. sendall() restarts its timeout with each TLS
+    record.
+    """
     unsent = memoryview(data)
     while unsent:
         connection.settimeout(deadline.remaining())
@@ -326,7 +330,9 @@ def read_body(
     deadline: Deadline,
     max_bytes: int,
 ) -> tuple[bytes, bool]:
-    """The body and whether it is complete. Never raises, as the status is known already."""
+    """The body and whether it is complete. Never raises, as the status is known
+    already.
+    """
     body = bytearray()
     try:
         for event in read_events(

@@ -22,7 +22,8 @@ ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")
 
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        # Django logs 4xx responses after our middleware, which sets the variable, has ended.
+        # Django logs 4xx responses after our middleware, which sets the variable, has
+        # ended.
         of_request = getattr(getattr(record, "request", None), "id", None)
         record.request_id = of_request or request_id.get()
         return True
@@ -57,7 +58,9 @@ def route_of(request: object) -> str:
 
 
 def without_secrets(text: str, request: object = None) -> str:
-    """The text without addresses, API keys and the rows that PostgreSQL quotes in its errors."""
+    """The text without addresses, API keys and the rows that PostgreSQL quotes in its
+    errors.
+    """
     if isinstance(request, HttpRequest):
         for address in (request.get_full_path(), request.path):
             if address == "/":

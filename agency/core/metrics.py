@@ -1,9 +1,9 @@
 """Prometheus metrics of this process: the requests it serves, the calls that it makes.
 
-With METRICS_TOKEN set, the processes of a host keep their counters in files of one folder,
-so that any of them can report the sums. Each process locks a slot, a number, while it
-runs. The next process in that slot continues its counters: so they never fall, and there
-are never more files than processes.
+With METRICS_TOKEN set, the processes of a host keep their counters in files of one
+folder, so that any of them can report the sums. Each process locks a slot, a number,
+while it runs. The next process in that slot continues its counters: so they never
+fall, and there are never more files than processes.
 
 A process that cannot write there logs an error, and reports its own counters only.
 """
@@ -12,7 +12,6 @@ import fcntl
 import logging
 import os
 from functools import cache
-from itertools import count
 from pathlib import Path
 
 from django.conf import settings
@@ -27,7 +26,8 @@ BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 @cache
 def claim_slot(process: int) -> int:
     """Lock the first number that no running process has, until this process ends."""
-    for number in count(1):
+    number = 1
+    while True:
         lock = os.open(
             Path(settings.METRICS_ROOT, f"{number}.lock"), os.O_CREAT | os.O_RDWR
         )
@@ -36,6 +36,7 @@ def claim_slot(process: int) -> int:
             return number
         except BlockingIOError:
             os.close(lock)
+            number += 1
 
 
 def share_counters() -> bool:
@@ -110,7 +111,9 @@ LISTENERS.set(0)  # the last process of this slot may have been killed
 
 
 def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
-    """route: the URL pattern, without ids. Unknown routes and methods count as one each."""
+    """route: the URL pattern, without ids. Unknown routes and methods count as one
+    each.
+    """
     labels = method if method in METHODS else "other", route or "none"
     REQUESTS.labels(*labels, status).inc()
     DURATIONS.labels(*labels).observe(seconds)

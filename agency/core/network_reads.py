@@ -1,8 +1,9 @@
 """Reads over the network, kept out of the database's transactions.
 
-A transaction that reads a ledger would hold its row locks for as long as that takes. So a read
-inside a transaction whose value is not cached raises ReadNeeded: the transaction rolls back, the
-read is made outside of it, and the transaction runs again with the value cached.
+A transaction that reads a ledger would hold its row locks for as long as that takes.
+So a read inside a transaction whose value is not cached raises ReadNeeded: the
+transaction rolls back, the read is made outside of it, and the transaction runs again
+with the value cached.
 """
 
 import threading
@@ -23,7 +24,9 @@ _local = threading.local()
 
 
 class ReadNeeded(Exception):
-    """Asked inside a transaction for what only `read`, called outside of any, can tell."""
+    """Asked inside a transaction for what only `read`, called outside of any, can
+    tell.
+    """
 
     def __init__(self, name: Hashable, read: Callable[[], Any]) -> None:
         super().__init__(
@@ -33,7 +36,9 @@ class ReadNeeded(Exception):
 
 
 class ReadCache:
-    """The values that were read for one transaction, by name, and the second in which it began."""
+    """The values that were read for one transaction, by name, and the second in which
+    it began.
+    """
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Any] = {}
@@ -55,7 +60,9 @@ def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
 
 
 def forbid_in_transaction() -> None:
-    """Before every call over the network: a transaction's locks would last as long as the call."""
+    """Before every call over the network: a transaction's locks would last as long as
+    the call.
+    """
     if connection.in_atomic_block:
         raise RuntimeError(
             "no call inside a transaction: see agency/core/network_reads.py"
@@ -63,17 +70,20 @@ def forbid_in_transaction() -> None:
 
 
 def now() -> int:
-    """Unix seconds. While a transaction is retried: those of its first try, so that a question
-    about this moment stays the same question."""
+    """Unix seconds. While a transaction is retried: those of its first try, so that a
+    question about this moment stays the same question.
+    """
     cache = _current_cache()
     return cache.began if cache else int(time.time())
 
 
 def retry_transaction(run: Callable[[], Result]) -> Result:
-    """Run a function that is one transaction, and again after each network read that it needs.
+    """Run a function that is one transaction, and again after each network read that
+    it needs.
 
     It must not change its arguments before the last read. 503 `too_many_reads` after
-    TIMEOUT_SECONDS. Inside a transaction the function runs once: the outermost one is retried.
+    TIMEOUT_SECONDS. Inside a transaction the function runs once: the outermost one is
+    retried.
     """
     if connection.in_atomic_block:
         return run()
@@ -94,7 +104,9 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
 
 
 def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Like transaction.atomic, for a function that may read a ledger; see `retry_transaction`."""
+    """Like transaction.atomic, for a function that may read a ledger; see
+    `retry_transaction`.
+    """
 
     @wraps(function)
     def retried(*arguments: Given.args, **named: Given.kwargs) -> Result:

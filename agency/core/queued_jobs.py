@@ -61,7 +61,9 @@ class QueuedJob(models.Model):
 
     @property
     def is_leased(self):
-        """Whether the lease still runs. Of a batch it may end before a row's turn comes."""
+        """Whether the lease still runs. Of a batch it may end before a row's turn
+        comes.
+        """
         return bool(self.lease_until and self.lease_until > timezone.now())
 
     @classmethod
@@ -88,10 +90,11 @@ class QueuedJob(models.Model):
         )
 
     def retry(self, error, retry_after=None, at_least=0, **changes):
-        """Puts the row back for its next attempt, or ends it when the schedule is used up.
+        """Puts the row back for its next attempt, or ends it when the schedule is used
+        up.
 
-        retry_after: seconds that the other side asked for; used up to twice the schedule's delay.
-        at_least: seconds.
+        retry_after: seconds that the other side asked for; used up to twice the
+        schedule's delay. at_least: seconds.
         """
         if self.attempts >= len(self.SCHEDULE):
             return self.exhaust(error, **changes)

@@ -1,8 +1,8 @@
 """Rate limits: token buckets in Redis or Valkey, shared by all processes.
 
-A bucket of N holds N tokens and gets N more each minute, evenly. The key of a full bucket
-expires. While the server is out of reach nothing is limited: a limit must not stop the
-service that it protects.
+A bucket of N holds N tokens and gets N more each minute, evenly. The key of a full
+bucket expires. While the server is out of reach nothing is limited: a limit must not
+stop the service that it protects.
 """
 
 import logging
@@ -25,8 +25,8 @@ TIMEOUT_SECONDS = 0.25  # for a response of the server
 UNREACHABLE = (RedisError, OSError)
 PAUSE_SECONDS = 5.0  # after a failure, in which the server is not called
 KEY_PREFIX = "agency:rate:"
-# A bucket is stored as the time at which it is full again. Returns the seconds to wait for
-# a token, or 0 if one was taken.
+# A bucket is stored as the time at which it is full again. Returns the seconds to wait
+# for a token, or 0 if one was taken.
 TAKE_TOKEN = """
 local clock = redis.call("TIME")
 local now, token = clock[1] + clock[2] / 1000000, tonumber(ARGV[1])
@@ -40,7 +40,8 @@ paused_until = 0.0
 
 
 def take_token(kind: str, name: str, per_minute: int) -> None:
-    """Take a token from the bucket of this name. 429 `too_many_requests` if it is empty.
+    """Take a token from the bucket of this name. 429 `too_many_requests` if it is
+    empty.
 
     kind: what is limited, such as "address"; metrics count refusals by it.
     per_minute: 0 for no limit.

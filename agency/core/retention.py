@@ -1,7 +1,7 @@
 """Deletes old rows in small batches, beside live work.
 
-Each batch is one transaction. It skips rows that others have locked, so it never waits.
-A process that is killed loses at most one batch; the next run continues.
+Each batch is one transaction. It skips rows that others have locked, so it never
+waits. A process that is killed loses at most one batch; the next run continues.
 """
 
 import time
@@ -45,8 +45,9 @@ def delete_in_batches(
 ) -> int:
     """Delete `rows` while the budget lasts. Returns how many were deleted.
 
-    by: the indexed column that orders the deletion. With ids, which are UUIDv7, the oldest
-    rows go first. before_delete: called with the rows of each batch, in its transaction.
+    by: the indexed column that orders the deletion. With ids, which are UUIDv7, the
+    oldest rows go first. before_delete: called with the rows of each batch, in its
+    transaction.
     """
     deleted = 0
     last = None

@@ -7,11 +7,13 @@ from agency.core.errors import WrongState
 
 
 def move(obj, sources, target, **changes):
-    """One guarded UPDATE from any of `sources` to `target`, plus `changes`, inside atomic().
+    """One guarded UPDATE from any of `sources` to `target`, plus `changes`, inside
+    atomic().
 
-    `sequence` counts the moves, and the object emits an event for each. Raises WrongState when the
-    row has another state or is gone, or when it has changed since it was read (same state, newer
-    sequence), such as an offer that was replaced. After any exception discard `obj`.
+    `sequence` counts the moves, and the object emits an event for each. Raises
+    WrongState when the row has another state or is gone, or when it has changed since
+    it was read (same state, newer sequence), such as an offer that was replaced. After
+    any exception discard `obj`.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("move() needs transaction.atomic(), around its effects too")
@@ -43,6 +45,8 @@ def rows_at(obj, sequence):
 
 
 def read_state(obj):
-    """(state, sequence) as committed, or as this transaction left it; ("gone", 0) without a row."""
+    """(state, sequence) as committed, or as this transaction left it; ("gone", 0)
+    without a row.
+    """
     rows = type(obj).objects.filter(pk=obj.pk)
     return rows.values_list("state", "sequence").first() or ("gone", 0)

@@ -1,4 +1,6 @@
-"""UUIDv7 ids are in the order of time (RFC 9562, section 5.7), so they serve as bounds in it."""
+"""UUIDv7 ids are in the order of time (RFC 9562, section 5.7), so they serve as bounds
+in it.
+"""
 
 import uuid
 from datetime import datetime

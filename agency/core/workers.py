@@ -1,6 +1,7 @@
 """How a process tells the workers that a table has work for them.
 
-Rows are the queues. What goes through the broker is only the name of a task that looks at one.
+Rows are the queues. What goes through the broker is only the name of a task that looks
+at one.
 """
 
 import logging

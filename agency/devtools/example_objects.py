@@ -1,8 +1,9 @@
-"""The objects that the demo creates for the examples in /docs (agency/api/openapi/examples.py).
+"""The objects that the demo creates for the examples in /docs
+(agency/api/openapi/examples.py).
 
-They are created through the API. Only the id of the revocation registry, which no operation
-returns, is read from the database. Objects of one kind are interchangeable, so those of a
-wallet are read in one call.
+They are created through the API. Only the id of the revocation registry, which no
+operation returns, is read from the database. Objects of one kind are interchangeable,
+so those of a wallet are read in one call.
 """
 
 from typing import Any, NamedTuple, Protocol
@@ -188,7 +189,9 @@ def make_verifications(api: Api, story: Story) -> Ids:
 
 
 def make_webhooks(api: Api) -> Ids:
-    """This address does not exist. The webhook that stays enabled gets few events only."""
+    """This address does not exist. The webhook that stays enabled gets few events
+    only.
+    """
 
     def register_webhook(**options: Any) -> str:
         body = {"url": "https://office.example/agency-events"} | options

@@ -1,8 +1,8 @@
 """`make run`: the servers and services of this checkout, in one process tree.
 
-Django runs only in the child processes, whose environment is set here. Data, keys and logs
-are kept in var/ of the working directory. The exit code is 0 after Ctrl-C or SIGTERM, and 1
-if a server or service ends by itself.
+Django runs only in the child processes, whose environment is set here. Data, keys and
+logs are kept in var/ of the working directory. The exit code is 0 after Ctrl-C or
+SIGTERM, and 1 if a server or service ends by itself.
 """
 
 import contextlib
@@ -248,7 +248,9 @@ def migrate_database(supervisor: Supervisor) -> None:
 
 
 def failure_reason(output: str) -> str:
-    """The message in Django's list of failed checks, or in the last line of a traceback."""
+    """The message in Django's list of failed checks, or in the last line of a
+    traceback.
+    """
     if checks := re.findall(r"^\S*: \([\w.]+\) (.+)$", output, re.MULTILINE):
         return " ".join(checks)
     *_, last = re.split(r"^(?:\w+\.)*\w+: (?=\S)", output, flags=re.MULTILINE)
@@ -292,6 +294,9 @@ def delete_all_data() -> None:
 
 if __name__ == "__main__":
     try:
-        sys.exit(delete_all_data() if sys.argv[1:] == ["reset"] else main())
+        if sys.argv[1:] == ["reset"]:
+            delete_all_data()
+        else:
+            sys.exit(main())
     except ToolError as failure:
         sys.exit(str(failure))

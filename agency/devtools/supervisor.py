@@ -135,7 +135,9 @@ def signal_group(process: "subprocess.Popen[str]", number: int) -> None:
 
 
 def end_marked_processes(mark: str, grace: float = 10) -> int:
-    """End the processes that a killed launcher with this mark left. Returns their number."""
+    """End the processes that a killed launcher with this mark left. Returns their
+    number.
+    """
     leftovers = [
         process for process in psutil.process_iter() if has_mark(process, mark)
     ]

@@ -1,13 +1,15 @@
-"""The database schema that this version needs, and how the schema of a database differs from it.
+"""The database schema that this version needs, and how the schema of a database
+differs from it.
 
 The names of applied migrations do not prove what a table looks like: a migration that was
 edited after it was applied leaves the old table. So `schema.json` describes our tables as the
 migrations of this version create them, and readiness compares. After a new migration,
 `manage.py check_schema --write` writes the file from a migrated database.
 
-The comparison covers what PostgreSQL 14 to 18 describe in the same words: columns with type
-and nullability, constraints and indexes with their columns. It leaves out the expressions of
-checks and partial indexes, which PostgreSQL prints differently from version to version.
+The comparison covers what PostgreSQL 14 to 18 describe in the same words: columns with
+type and nullability, constraints and indexes with their columns. It leaves out the
+expressions of checks and partial indexes, which PostgreSQL prints differently from
+version to version.
 """
 
 import json
@@ -20,9 +22,9 @@ from django.db import connection
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 APPS = ("tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
 
-# One row for each part of a table: (table, kind, name, description).
-# Constraints: c check, f foreign key, p primary key, u unique, x exclusion. PostgreSQL 18 lists
-# NOT NULL among them (n), older versions do not; it is compared as a part of the column.
+# One row for each part of a table: (table, kind, name, description). Constraints: c
+# check, f foreign key, p primary key, u unique, x exclusion. PostgreSQL 18 lists NOT
+# NULL among them (n), older versions do not; it is compared as a part of the column.
 QUERY = """
 WITH tables AS (
     SELECT oid, relname FROM pg_class

@@ -115,8 +115,8 @@ def check_migrations():
 def compare_schema():
     """What the tables lack although all migrations are applied, in one sentence.
 
-    A process that found the right schema once does not compare again: it goes on to serve
-    while the next version migrates the database.
+    A process that found the right schema once does not compare again: it goes on to
+    serve while the next version migrates the database.
     """
     global schema_is_right
     if schema_is_right:

@@ -67,7 +67,9 @@ DATABASE_PROBE = Probe(database_metrics)
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """404 without METRICS_TOKEN, 401 without it as bearer token, 503 without the database."""
+    """404 without METRICS_TOKEN, 401 without it as bearer token, 503 without the
+    database.
+    """
     if not settings.METRICS_TOKEN:
         raise Http404
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")

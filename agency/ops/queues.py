@@ -1,7 +1,7 @@
 """The figures of all queues, read from the database.
 
-They are cheap enough for every few seconds: no figure counts more than MAX_COUNTED rows,
-and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is the table of a
+They are cheap enough for every few seconds: no figure counts more than MAX_COUNTED
+rows, and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is the table of a
 QueuedJob (agency/core/queued_jobs.py).
 """
 
@@ -67,7 +67,8 @@ def read_queue(model: type[QueuedJob]) -> Queue:
 def due_rows(model: type[QueuedJob]) -> QuerySet:
     """The rows that a worker would claim now.
 
-    Rows that wait because their receiver hangs are left out: no worker is late with them.
+    Rows that wait because their receiver hangs are left out: no worker is late with
+    them.
     """
     rows = model.due()
     if model is Delivery:

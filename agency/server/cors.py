@@ -1,8 +1,9 @@
-"""Cross-Origin Resource Sharing: which pages on other origins may call the API from a browser.
+"""Cross-Origin Resource Sharing: which pages on other origins may call the API from a
+browser.
 
-CORS_ORIGINS lists the origins that may call the API. Every origin may read what is public
-(short links, the ledger, tails, health). No other origin may use the pages of the studio and
-of the admin, as they authenticate with a session.
+CORS_ORIGINS lists the origins that may call the API. Every origin may read what is
+public (short links, the ledger, tails, health). No other origin may use the pages of
+the studio and of the admin, as they authenticate with a session.
 """
 
 import io
@@ -39,14 +40,17 @@ check_request_enabled.connect(allow_public, dispatch_uid="agency.server.cors")
 
 
 class Middleware(CorsMiddleware):
-    """The outermost middleware that responds, so that pages can read error responses too."""
+    """The outermost middleware that responds, so that pages can read error responses
+    too.
+    """
 
     def add_response_headers(
         self, request: HttpRequest, response: HttpResponseBase
     ) -> HttpResponseBase:
         super().add_response_headers(request, response)
         if is_public(request):
-            # Also without Origin: a shared cache may serve the response to a page later.
+            # Also without Origin: a shared cache may serve the response to a page
+            # later.
             response[ACCESS_CONTROL_ALLOW_ORIGIN] = "*"
         return response
 

@@ -27,7 +27,9 @@ PAGE_POLICY = (
 
 
 def request_id(get_response):
-    """Use the caller's X-Request-Id or create one, for the response and every log line."""
+    """Use the caller's X-Request-Id or create one, for the response and every log
+    line.
+    """
 
     def middleware(request):
         given = request.headers.get("X-Request-Id", "")
@@ -74,7 +76,9 @@ def no_store(get_response):
 
 
 def bounded_body(get_response):
-    """Refuse a body over its limit (413). Read chunked bodies, which WSGI shows as empty."""
+    """Refuse a body over its limit (413). Read chunked bodies, which WSGI shows as
+    empty.
+    """
 
     def middleware(request):
         limit = max_body_bytes(request.path_info)

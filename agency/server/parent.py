@@ -12,12 +12,13 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def end_with_master() -> None:
     """Ask Linux to kill this process when its parent process ends.
 
-    Otherwise the workers of a master that was killed with SIGKILL keep the port, and go on
-    serving with their old settings. The signal is SIGKILL, as a worker that hangs must end
-    too: clients can repeat requests that are cut off, and queued work is stored in rows.
+    Otherwise the workers of a master that was killed with SIGKILL keep the port, and
+    go on serving with their old settings. The signal is SIGKILL, as a worker that
+    hangs must end too: clients can repeat requests that are cut off, and queued work
+    is stored in rows.
 
-    Does nothing on other systems, which have no such call, and in a process that was not
-    started by `multiprocessing`, such as gunicorn's.
+    Does nothing on other systems, which have no such call, and in a process that was
+    not started by `multiprocessing`, such as gunicorn's.
     """
     master = multiprocessing.parent_process()
     if master is None or sys.platform != "linux":

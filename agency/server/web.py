@@ -1,9 +1,10 @@
-"""The ASGI application of the web process (agency/web.py): Django in a pool of threads.
+"""The ASGI application of the web process (agency/web.py): Django in a pool of
+threads.
 
-A request gets a thread once its whole body has arrived, and releases it before its response
-is sent: a client that sends or reads slowly costs a socket and some memory. Callers share
-the threads fairly (agency/core/fair_pool.py). Requests with long cryptography have threads
-of their own, so that quick requests always find a free one.
+A request gets a thread once its whole body has arrived, and releases it before its
+response is sent: a client that sends or reads slowly costs a socket and some memory.
+Callers share the threads fairly (agency/core/fair_pool.py). Requests with long
+cryptography have threads of their own, so that quick requests always find a free one.
 """
 
 import asyncio
@@ -208,7 +209,9 @@ def header_value(scope: Scope, name: bytes) -> str:
 
 
 class WebApplication:
-    """The application, one per process. Its pools belong to the event loop of the server."""
+    """The application, one per process. Its pools belong to the event loop of the
+    server.
+    """
 
     def __init__(self) -> None:
         self.django = DjangoHandler()
@@ -216,8 +219,8 @@ class WebApplication:
         self.bodies = BodyReader()
         self.organizations = RecentCallers()
         self.quick: FairThreadPool = make_pool("quick")
-        # Lower priority lets quick requests run first. That is not enough: with heavy requests
-        # on all processors, quick ones of others took several times as long.
+        # Lower priority lets quick requests run first. That is not enough: with heavy
+        # requests on all processors, quick ones of others took several times as long.
         self.heavy: FairThreadPool = make_pool(
             "heavy",
             niceness=10,
@@ -308,7 +311,9 @@ def address_meta(scope: Scope) -> dict[str, str]:
 
 
 def with_length(scope: Scope, length: int) -> Scope:
-    """The scope with Content-Length in place of Transfer-Encoding, for a body in memory."""
+    """The scope with Content-Length in place of Transfer-Encoding, for a body in
+    memory.
+    """
     dropped = (b"transfer-encoding", b"content-length")
     headers = [header for header in scope["headers"] if header[0] not in dropped]
     return scope | {"headers": [*headers, (b"content-length", str(length).encode())]}

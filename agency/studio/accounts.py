@@ -11,8 +11,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as current
 from allauth.core.exceptions import ImmediateHttpResponse
 
-# Not public in allauth, which has no way to tell how long to wait. The version is pinned,
-# and tests/agency/studio/test_limits.py fails if it changes.
+# Not public in allauth, which has no way to tell how long to wait. The version is
+# pinned, and tests/agency/studio/test_limits.py fails if it changes.
 from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.core.cache import cache
@@ -65,7 +65,8 @@ def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
     seconds = seconds_to_wait(request, action, key)
     wait = duration_text(seconds)
     if wants_html(request):
-        # A new password ends the wait (allauth, `_delete_login_attempts_cached_email`).
+        # A new password ends the wait (allauth,
+        # `_delete_login_attempts_cached_email`).
         may_reset = action == "login_failed" and settings.EMAIL_URL
         shown = {"wait": wait, "may_reset": may_reset}
         answer = render(request, "429.html", shown, status=429)
@@ -108,10 +109,11 @@ class AccountAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """The key of the rates of login_failed by `key`: IP address and account together.
+        """The key of the rates of login_failed by `key`: IP address and account
+        together.
 
-        allauth uses Host and account. So a stranger could lock the owner out, and could
-        get more attempts by using another of ALLOWED_HOSTS.
+        allauth uses Host and account. So a stranger could lock the owner out, and
+        could get more attempts by using another of ALLOWED_HOSTS.
         """
         account = credentials.get("email", credentials.get("username", "")).lower()
         return f"{client_address(request.META)} {account}"

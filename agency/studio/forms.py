@@ -1,4 +1,6 @@
-"""The studio's forms. Each counts once: a reload or a double click creates nothing twice."""
+"""The studio's forms. Each counts once: a reload or a double click creates nothing
+twice.
+"""
 
 from typing import Any
 from uuid import uuid4
@@ -99,7 +101,9 @@ class KeyForm(OnceForm):
     def __init__(
         self, *args: Any, kinds: list[str], live: dict[str, int], **kwargs: Any
     ) -> None:
-        """kinds: the kinds to choose from. live: how many live keys of each kind there are."""
+        """kinds: the kinds to choose from. live: how many live keys of each kind there
+        are.
+        """
         super().__init__(*args, **kwargs)
         self.live = live
         self.fields["kind"].choices = [

@@ -100,7 +100,9 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
 
 def lock_tenant(tenant: Tenant) -> Tenant:
-    """Lock the row of the organization, so that nobody else changes its keys meanwhile."""
+    """Lock the row of the organization, so that nobody else changes its keys
+    meanwhile.
+    """
     Tenant.objects.select_for_update().get(pk=tenant.pk)
     return tenant
 

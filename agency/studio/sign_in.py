@@ -1,4 +1,6 @@
-"""Sign-in by email address. Unless addresses are verified, several accounts may share one."""
+"""Sign-in by email address. Unless addresses are verified, several accounts may share
+one.
+"""
 
 from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.internal.userkit import filter_users_by_email
@@ -12,8 +14,8 @@ class Backend(AuthenticationBackend):
     ) -> AbstractBaseUser | None:
         """The account of this address that has this password.
 
-        Without verification, allauth would try the account with a verified address only.
-        The others could not sign in, which discloses that account.
+        Without verification, allauth would try the account with a verified address
+        only. The others could not sign in, which discloses that account.
         """
         if settings.ACCOUNT_EMAIL_VERIFICATION != "none":
             return super()._authenticate_by_email(email, password)

@@ -9,7 +9,9 @@ from django.http import HttpRequest
 
 class SignUpForm(SignupForm):
     def try_save(self, request: HttpRequest) -> Any:
-        """Hash the password even if the address is registered and no account is created."""
+        """Hash the password even if the address is registered and no account is
+        created.
+        """
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
         return super().try_save(request)

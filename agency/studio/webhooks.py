@@ -123,7 +123,9 @@ def rotate_secret(
 
 
 def webhook_action(done: str, form_class: Any = OnceForm) -> Callable[..., Any]:
-    """A button on the page of a webhook: run the action, show `done` or the error there."""
+    """A button on the page of a webhook: run the action, show `done` or the error
+    there.
+    """
 
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
         @studio_page("POST")

@@ -9,8 +9,8 @@ from django.db.backends.postgresql import base
 
 from agency.core.database.pool import Pool, limit_response_time
 
-# SQLSTATEs of a server that stops, starts, or has too many connections. Lost connections
-# are class 08.
+# SQLSTATEs of a server that stops, starts, or has too many connections. Lost
+# connections are class 08.
 OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 
 
@@ -40,8 +40,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 def is_outage(error: BaseException | None) -> bool:
     """Whether an error of Django means that PostgreSQL is out of reach.
 
-    libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some of
-    them as plain DatabaseError.
+    libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some
+    of them as plain DatabaseError.
     """
     if not isinstance(error, DatabaseError | InterfaceError):
         return False

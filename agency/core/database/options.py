@@ -26,9 +26,9 @@ def connection_options(
 ) -> dict[str, Any]:
     """The options of a connection: ours, overridden by those of `DATABASE_URL`.
 
-    given: from the query of the URL. Its `options` (parameters of the server) follow ours,
-    as PostgreSQL uses the last of two. lock_timeout: milliseconds. It is set for a process
-    that runs one command, whose statements have no time limit.
+    given: from the query of the URL. Its `options` (parameters of the server) follow
+    ours, as PostgreSQL uses the last of two. lock_timeout: milliseconds. It is set for
+    a process that runs one command, whose statements have no time limit.
 
     Raises ValueError for an option that libpq does not know.
     """

@@ -1,8 +1,9 @@
-"""A pool of connections that notices when PostgreSQL is out of reach, and when it is back.
+"""A pool of connections that notices when PostgreSQL is out of reach, and when it is
+back.
 
-While it is out of reach, one thread at a time tries to connect. The others fail at once, so
-that no thread of a server is blocked. It makes no difference whether the server refuses
-connections, or accepts them and never responds.
+While it is out of reach, one thread at a time tries to connect. The others fail at
+once, so that no thread of a server is blocked. It makes no difference whether the
+server refuses connections, or accepts them and never responds.
 """
 
 import logging
@@ -30,8 +31,8 @@ NO_CONNECTION = "PostgreSQL gives no connection"
 class Connection(psycopg.Connection[Any]):
     """A connection that gives up a server which stops in the middle of a response.
 
-    response_timeout: seconds; None for no limit. The server's own `statement_timeout` does
-    not help while it is the server that hangs.
+    response_timeout: seconds; None for no limit. The server's own `statement_timeout`
+    does not help while it is the server that hangs.
     """
 
     response_timeout: float | None = None

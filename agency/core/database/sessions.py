@@ -1,7 +1,7 @@
 """Whether a connection of ours keeps one session of PostgreSQL.
 
-A pooler such as PgBouncer may run each transaction in another session of the server. Then a
-session lock may never be released, and requests with its `Idempotency-Key`
+A pooler such as PgBouncer may run each transaction in another session of the server.
+Then a session lock may never be released, and requests with its `Idempotency-Key`
 (tenants/idempotency.py) get 409 for ever.
 """
 
@@ -13,7 +13,8 @@ from agency.core.database.pool import Connection
 
 # A pooler whose sessions are all in use lets us wait. That proves nothing.
 RESPONSE_TIMEOUT_SECONDS = 1.0
-# A busy pooler may give the session that we released to another client: then try again.
+# A busy pooler may give the session that we released to another client: then try
+# again.
 MAX_TRIES = 20
 NOT_KEPT = (
     "DATABASE_URL leads to a pooler that does not keep sessions, such as PgBouncer with "
@@ -27,8 +28,8 @@ def are_kept(connection: psycopg.Connection[Any], params: dict[str, Any]) -> boo
 
     connection: open, in autocommit. params: to open others like it.
 
-    PostgreSQL sends its process id when a connection is opened. A pooler sends another one,
-    in each of its modes. Only then we try whether it keeps sessions.
+    PostgreSQL sends its process id when a connection is opened. A pooler sends another
+    one, in each of its modes. Only then we try whether it keeps sessions.
     """
     if connection.info.backend_pid == backend_pid(connection):
         return True

@@ -1,10 +1,11 @@
-"""A real PostgreSQL and a real Valkey from Python wheels: for development, tests and CI.
+"""A real PostgreSQL and a real Valkey from Python wheels: for development, tests and
+CI.
 
     python -m agency.devtools.embedded COMMAND [ARGUMENT...]
 
 runs COMMAND beside temporary servers. A server keeps its data, log, password, port and
-process id in one folder, its home. So anybody who knows the folder can stop it, also after
-its launcher was killed. No Django here.
+process id in one folder, its home. So anybody who knows the folder can stop it, also
+after its launcher was killed. No Django here.
 """
 
 import contextlib
@@ -35,7 +36,9 @@ def temporary_servers() -> Iterator[dict[str, str]]:
 
 @contextlib.contextmanager
 def temporary_home() -> Iterator[Path]:
-    """A folder for the homes `postgres` and `valkey`, removed with its servers in the end."""
+    """A folder for the homes `postgres` and `valkey`, removed with its servers in the
+    end.
+    """
     remove_abandoned_homes()
     home = Path(tempfile.mkdtemp(prefix=HOME_PREFIX)).resolve()
     with lock_file(home / "lock.new"):

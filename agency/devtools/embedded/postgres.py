@@ -1,7 +1,8 @@
 """PostgreSQL in a home: a cluster with one role and one database, both called agency.
 
-It listens on 127.0.0.1 with a password. PostgreSQL refuses to run as root: for root it runs
-as an account of its own, which gets o+x on the folders above its program and its home.
+It listens on 127.0.0.1 with a password. PostgreSQL refuses to run as root: for root it
+runs as an account of its own, which gets o+x on the folders above its program and its
+home.
 """
 
 import os
@@ -31,7 +32,8 @@ FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 def start(home: Path, settings: tuple[str, ...] = ()) -> str:
-    """Start the server of `home`, which is created if missing. Returns the database URL.
+    """Start the server of `home`, which is created if missing. Returns the database
+    URL.
 
     settings: each `name=value`, as in postgresql.conf.
     """
@@ -93,7 +95,9 @@ def add_permissions(path: Path, bits: int) -> None:
 
 
 def create_cluster(home: Path) -> None:
-    """Create the cluster in another folder, then rename that: `data` is whole or missing."""
+    """Create the cluster in another folder, then rename that: `data` is whole or
+    missing.
+    """
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
     if owner := server_account():
@@ -138,7 +142,9 @@ def run_program(
 
 
 def failure_reason(output: bytes, log: Path) -> str:
-    """The last FATAL line of the server's log, which says more than pg_ctl; else its output."""
+    """The last FATAL line of the server's log, which says more than pg_ctl; else its
+    output.
+    """
     fatal = last_line(log.read_bytes(), "FATAL") if log.exists() else ""
     return f"{fatal} (see {log})" if fatal else last_line(output)
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from agency.devtools.listen.client import (
@@ -92,7 +92,7 @@ def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
         state.put(cursor=event.cursor)
 
 
-def retry_until_reachable(ask):
+def retry_until_reachable(ask: Callable[[], str]) -> str:
     """Repeat a request until the agency responds."""
     for pause in retry_delays():
         try:
@@ -100,6 +100,7 @@ def retry_until_reachable(ask):
         except Unreachable as error:
             print(f"The agency is out of reach ({error}); waiting.", flush=True)
             time.sleep(pause)
+    raise AssertionError("retry_delays() never ends")
 
 
 def retry_delays() -> Iterator[float]:
@@ -109,7 +110,8 @@ def retry_delays() -> Iterator[float]:
 
 
 def follow_events(remote: AgencyClient, cursor: str) -> Iterator[Event]:
-    """All events, without end: first the pages of the list, then the stream, then again.
+    """All events, without end: first the pages of the list, then the stream, then
+    again.
 
     Without a stream the pages alone are read, again and again.
     """

@@ -23,7 +23,9 @@ class Unreachable(Exception):
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirects, so that keys and events are sent to the given address only."""
+    """Follows no redirects, so that keys and events are sent to the given address
+    only.
+    """
 
     def redirect_request(self, *arguments: object) -> None:
         return None
@@ -80,7 +82,9 @@ class AgencyClient:
         yield Event(cursor, "")
 
     def stream(self, cursor: str) -> Iterator[Event]:
-        """The events of the stream, until it ends or breaks. Raises Unreachable if it breaks."""
+        """The events of the stream, until it ends or breaks. Raises Unreachable if it
+        breaks.
+        """
         try:
             answer = self.open_url(self.stream_url, **{"Last-Event-ID": cursor})
         except StreamMoved as error:

@@ -27,9 +27,11 @@ class Handler:
         )
 
     def deliver(self, body: str) -> None:
-        """Post an event until the handler responds 2xx, or refuses it MAX_REFUSALS times.
+        """Post an event until the handler responds 2xx, or refuses it MAX_REFUSALS
+        times.
 
-        A handler that is down is retried without end. A refused event can be sent again.
+        A handler that is down is retried without end. A refused event can be sent
+        again.
         """
         refused = 0
         for number in itertools.count():

@@ -1,4 +1,6 @@
-"""Compares the database with the schema that this version needs, or writes schema.json."""
+"""Compares the database with the schema that this version needs, or writes
+schema.json.
+"""
 
 from typing import Any
 

@@ -157,7 +157,8 @@ class Command(BaseCommand):
 
 
 class Api:
-    """A client of the API for an organization or, without subscription key, a provider.
+    """A client of the API for an organization or, without subscription key, a
+    provider.
 
     Raises CommandError for every failure.
     """
