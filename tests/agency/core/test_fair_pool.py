@@ -221,7 +221,8 @@ def test_a_wait_cancelled_when_its_turn_had_just_come_gives_the_thread_back():
         work = Work(lane(threads=1))
         await work.call("A1")
         await work.call("B1")
-        work.lane._release_thread("A")  # as when A1 ends, and in the same step of the loop:
+        # As when A1 ends, and in the same step of the loop:
+        work.lane._release_thread("A")
         work.tasks["B1"].cancel()
         await settle()
         assert work.lane.free == 1 and not work.lane.running and not work.lane.waiting
@@ -265,7 +266,9 @@ def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strange
 ):
     web = WebApplication()
     monkeypatch.setattr(
-        web.django, "handle_request", lambda *_: DjangoResponse(200, [], b"", None, close=bool)
+        web.django,
+        "handle_request",
+        lambda *_: DjangoResponse(200, [], b"", None, close=bool),
     )
     callers.remember_caller("bearer of a neighbour", "neighbour")
     assert (
