@@ -81,5 +81,43 @@ def walked_calls() -> Iterator[tuple[str, tuple[int, ...]]]:
             with Walk() as walk:
                 name, _ = next(calls, ("", None))
             if not name:
-                return
+                break
             yield name, walk.figures()
+        yield from walked_in_workers(caller)
+
+
+def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """A ping of another agent and its answer; an event on its way to a webhook.
+
+    Workers use threads, which are not walked: here their functions are called one by one.
+    """
+    from connections.messaging import delivery, dispatch
+    from connections.models import Connection
+    from connections.protocols import trust_ping
+    from connections.tasks import process_some
+    from tests.support.outside_agent import Agent, listening
+    from tests.support.webhook_receiver import receiving
+    from webhooks.delivery import call, claim
+
+    with listening(Agent()) as agent, receiving() as receiver:
+        invited = caller.call("post", "/connections")
+        agent.accepts(Connection.objects.get(connection_id=invited["connectionId"]))
+        for _ in range(2):
+            ping = agent.pack(agent.build(trust_ping.PING))
+            with Walk() as stored:
+                agent.post(ping)
+            with Walk() as answered:
+                process_some()
+                for row in dispatch.claim_due(1, []):
+                    delivery.deliver(row)
+        yield "message of another agent, stored", stored.figures()
+        yield "the same, handled and answered", answered.figures()
+        webhook = {"url": receiver.url, "type": "Notification"}
+        webhook["messageTypes"] = ["connection_invited"]
+        caller.call("post", "/webhooks", json=webhook)
+        for _ in range(2):
+            caller.call("post", "/connections")
+            with Walk() as called:
+                for row in claim.claim_due(4, 4):
+                    call.make_call(row)
+        yield "event, called", called.figures()

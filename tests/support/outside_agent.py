@@ -81,13 +81,17 @@ class Agent:
         """Accepts an invitation of this organization. Answers our row."""
         invited = organization.invites()
         row = Connection.objects.get(connection_id=invited["connectionId"])
+        self.accepts(row)
+        return Connection.objects.get(pk=row.pk)
+
+    def accepts(self, row):
+        """Connects by the invitation of this row."""
         self.requests(row.invitation)
         response = self.newest(connections_1_0.RESPONSE)
         signer = row.invitation["recipientKeys"][0]
         content = connections_1_0.read_signed(response.body["connection~sig"], signer)
         self.their_key = connections_1_0.read_party(content).verkey
         self.says(self.build(connections_1_0.ACK, response.thread_id, status="OK"))
-        return Connection.objects.get(pk=row.pk)
 
 
 @contextmanager
