@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from agency.core.errors import Conflict
 from connections.models import Connection
+from connections.protocols import connectionless
 from credentials.models import Credential
 from tenants import idempotency, tasks, vault
 from tenants.models import IdempotencyKey
@@ -270,7 +271,7 @@ def test_what_the_other_side_undid_leaves_no_key(faber, acme, monkeypatch):
     definition, alice, bob = faber.defines(*VALUES), faber.hosts(), acme.hosts()
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     form = {"credentialData": faber.post("/credentials", body)["offerData"]}
-    monkeypatch.setattr(Connection, "hosted_exchange", lambda verkey: None)
+    monkeypatch.setattr(connectionless, "_find_hosted_link", lambda verkey: None)
     assert (
         keyed(alice, "/credentials/fromData", form=form, method="put").status_code
         == 200
