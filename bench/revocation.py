@@ -67,15 +67,15 @@ def definitions(caller):
 
 def one_of_each(caller, is_revocable):
     schema = {
-        "issuerId": key_pool.ISSUER,
+        "issuerId": key_pool.SPARE_ISSUER,
         "name": "bare",
         "version": "1",
         "attrNames": list(VALUES),
     }
     given = (
-        f"{key_pool.ISSUER}:2:bare:1",
+        f"{key_pool.SPARE_ISSUER}:2:bare:1",
         schema,
-        key_pool.ISSUER,
+        key_pool.SPARE_ISSUER,
         "bare",
         is_revocable,
     )

@@ -97,7 +97,7 @@ def test_what_breaks_is_logged_with_its_place_and_without_the_call(
     def broken(token):
         Connection.objects.create(tenant=faber.tenant, wallet_id=None, token=SECRET)
 
-    monkeypatch.setattr(links, "find", broken)
+    monkeypatch.setattr(links, "find_connection", broken)
     with pytest.raises(IntegrityError, match=SECRET):
         broken("")
     answer = call(f"/i/{SECRET}?key={SECRET}")
@@ -116,7 +116,7 @@ def test_a_key_and_an_address_in_an_error_are_cut(written, monkeypatch, faber):
     def broken(token):
         raise ValueError(f"cannot call {address} with {key}")
 
-    monkeypatch.setattr(links, "find", broken)
+    monkeypatch.setattr(links, "find_connection", broken)
     assert call("/i/x").status_code == 500
     text = written.getvalue()
     assert "cannot call https://peer.example/... with agt_..." in text
