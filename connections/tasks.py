@@ -6,7 +6,7 @@ from celery import shared_task
 from celery.signals import worker_shutting_down
 
 from connections import retention
-from connections.messaging import delivery, dispatch, inbox, return_route
+from connections.messaging import delivery, inbox, posting, return_route
 from connections.models import InboundMessage, OutboundMessage
 
 BATCH = 10
@@ -22,12 +22,12 @@ def sweep():
 @shared_task
 def deliver():
     """Posts due messages to other agents, in the worker of outgoing calls."""
-    dispatch.dispatcher.run()
+    posting.dispatcher.run()
 
 
 @worker_shutting_down.connect
 def stop_dispatcher(**signal: Any) -> None:
-    dispatch.dispatcher.stop()
+    posting.dispatcher.stop()
 
 
 def deliver_some():

@@ -56,11 +56,11 @@ def run_job(job: Publication) -> None:
 
 
 def try_job(job: Publication) -> None:
-    """Like run_job(), but what ends the attempt is logged and not raised."""
+    """Run a job in a worker: errors are logged, not raised, and the job is tried again."""
     try:
         run_job(job)
     except AgencyError as error:
-        logger.warning("%s is not published yet: %s", job, error.code)
+        logger.warning("%s is not published: %s", job, error.code)
     except Exception as error:  # a bug of ours ends neither the worker nor the job
         logger.exception("%s is not published", job)
         job.put_back(type(error).__name__)

@@ -72,8 +72,11 @@ class View(viewsets.ViewSet):
         )
 
     def perform(self, function, *arguments, prepare=None, shown_once=False):
-        """Run the one effect of a write, in one transaction with its Idempotency-Key
-        if it has one.
+        """Run the one effect of a write.
+
+        With an Idempotency-Key: in one transaction that stores the key too. If the
+        request is sent again, the function is not run, and the object that it made is
+        returned. Without a key the function is called; its transaction is its own.
 
         Code after `perform()` must have no effects: if a process dies after the write
         and before the response is stored, a retry runs that code again to rebuild the

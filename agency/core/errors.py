@@ -43,12 +43,21 @@ class WrongState(Conflict):
     """409: the object is in another state.
 
     The model's `steps` say what must happen first, by (state it has, state it needs).
+    is_stale: it has the right state, but has changed since it was read.
     """
 
     def __init__(
-        self, obj: Any, sources: Sequence[str], state: str | None = None
+        self,
+        obj: Any,
+        sources: Sequence[str],
+        state: str | None = None,
+        is_stale: bool = False,
     ) -> None:
         name = type(obj).__name__.lower()
+        if is_stale:
+            message = f"The {name} changed since you read it. Read it again."
+            super().__init__("wrong_state", message)
+            return
         state = state or obj.state
         expected = " or ".join(str(source) for source in sources)
         steps = getattr(obj, "steps", {})

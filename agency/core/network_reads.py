@@ -78,12 +78,11 @@ def now() -> int:
 
 
 def retry_transaction(run: Callable[[], Result]) -> Result:
-    """Run a function that is one transaction, and again after each network read that
-    it needs.
+    """Run a transaction, and again after each network read that it needs.
 
-    It must not change its arguments before the last read. 503 `too_many_reads` after
-    TIMEOUT_SECONDS. Inside a transaction the function runs once: the outermost one is
-    retried.
+    `run` must not change its arguments before the last read. 503 `too_many_reads`
+    after TIMEOUT_SECONDS. Inside a transaction it runs once: ReadNeeded goes to
+    whoever retries the outermost transaction.
     """
     if connection.in_atomic_block:
         return run()

@@ -33,7 +33,7 @@ def move(obj, sources, target, **changes):
         if state not in sources:
             raise WrongState(obj, sources, state)
         if state == obj.state:
-            raise WrongState(obj, sources, f"not any more as you read it, but {state},")
+            raise WrongState(obj, sources, is_stale=True)
         changes["sequence"] = sequence + 1
     for field, value in changes.items():
         setattr(obj, field, value)

@@ -8,8 +8,9 @@ from connections.models import Connection
 from connections.protocols import connections_1_0, handshakes
 
 
-def finish(row: OutboundMessage, **changes: Any) -> None:
-    """The message reached the peer. LostLease if another process took it over."""
+def mark_sent(row: OutboundMessage, **changes: Any) -> None:
+    """Mark the row as sent. If it is the response to a connection request, the inviter's
+    connection becomes Connected. LostLease if another process took the row over."""
     inviter = lock_inviter(row)
     if not row.finish(**({"body": None, "envelope": None} | changes)):
         raise LostLease

@@ -48,7 +48,7 @@ def deliver_queued(row: OutboundMessage) -> None:
             if waiting:
                 row = waiting.popleft()
                 deliver(row)
-                waiting.extend(row.claim_next())
+                waiting.extend(row.claim_following())
         for left in waiting:
             outbox.release_to_worker(left)
     finally:
@@ -62,7 +62,7 @@ def deliver(row: OutboundMessage) -> None:
 
 def _deliver(row: OutboundMessage) -> None:
     try:
-        if not row.is_next():
+        if not row.wait_for_turn():
             outbox.release_to_worker(row)
         elif row.is_hosted:
             _deliver_locally(row)
@@ -79,7 +79,7 @@ def _deliver_locally(row: OutboundMessage) -> None:
         _receive_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
         with transaction.atomic():
-            completion.finish(row)
+            completion.mark_sent(row)
             inbox.store(key, received, InboundMessage.Status.DONE)
             inbox.refuse(key, received, error)
 
@@ -87,7 +87,7 @@ def _deliver_locally(row: OutboundMessage) -> None:
 @network_reads.atomic_with_reads
 def _receive_and_finish(row: OutboundMessage, key: Key, received: Message) -> None:
     inbox.receive(key, received)
-    completion.finish(row)
+    completion.mark_sent(row)
 
 
 def _post(row: OutboundMessage) -> None:
@@ -108,7 +108,7 @@ def _post(row: OutboundMessage) -> None:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
     faults.fault_point("after_message_before_mark")
     with transaction.atomic():
-        completion.finish(row)
+        completion.mark_sent(row)
     if not answer.body.strip():
         return
     is_private = row.endpoint.startswith("https://")

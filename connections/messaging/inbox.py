@@ -35,8 +35,8 @@ def accept_envelope(data: bytes) -> bytes | None:
     """From another agent: store the message once, and let the worker handle it.
 
     If the sender takes the reply in the response to its call (RFC 0092) the message is handled at
-    once. Returns the reply's envelope, or None when there is none yet. TooOften, with nothing
-    stored, for more than one sender may bring one recipient.
+    once. Returns the reply's envelope, or None when there is none yet. Raises TooOften, and
+    stores nothing, if this sender has sent this recipient too many messages.
     """
     key, received = _open_for_live_key(data)
     # By sender, once the envelope is known to be theirs: nobody else uses up what is the peer's.
@@ -51,8 +51,8 @@ def accept_envelope(data: bytes) -> bytes | None:
 def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -> None:
     """Store what an agent returned in the response to the call that brought it `sent`.
 
-    is_private: nobody on the way could have answered instead. Agents of the time of connections/1.0
-    answer anonymously; then the key that it came to and the thread tell whose answer it is.
+    is_private: no third party could have written this HTTP response. Agents of the time of
+    connections/1.0 reply anonymously; then the recipient key and the thread tell whose reply it is.
     """
     key, received = _open_for_live_key(data)
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
@@ -162,7 +162,11 @@ def store(
 
 
 def handle(key: Key, received: Message) -> None:
-    """Find and lock the connection by the recipient's key, check the sender, call the handler."""
+    """Find and lock the connection by the recipient's key, check the sender, call the handler.
+
+    A message also tells about the connection itself: an inviter becomes Connected, a new key of the
+    peer or of ours counts as used, and the first responder to a link becomes its peer.
+    """
     connection = find_connection(key, received.parent_id)
     if not connection or not connection.lock():
         raise PeerError("unknown_connection", "unknown recipient key")
@@ -174,7 +178,7 @@ def handle(key: Key, received: Message) -> None:
     if by_invitation != (received.family in OPENINGS):
         raise PeerError("unexpected_message", f"{received.type} does not belong here")
     if not by_invitation:
-        _check_sender(connection, received)
+        _check_or_bind_sender(connection, received)
         handshakes.confirm(connection)
         did_rotate.on_key_used(connection, key, received.sender)
         connection.record_formats(received)
@@ -182,15 +186,18 @@ def handle(key: Key, received: Message) -> None:
 
 
 def find_connection(key: Key, parent_id: str = "") -> Connection | None:
-    """By the key it came to; under a key kept for all invitations, by the invitation it names."""
+    """The connection of the recipient's key.
+
+    For a key that several invitations share, the invitation's id in `pthid` decides.
+    """
     rows = Connection.objects.select_related("wallet__tenant", "my_key", "other_key")
     owner = rows.filter(Q(my_key=key) | Q(other_key=key)).first()
     found = owner or rows.filter(invitation_key=key).first()
     return found or handshakes.find_invitation(key, parent_id)
 
 
-def _check_sender(connection: Connection, received: Message) -> None:
-    """Before the peer is known, only messages of the handshake are accepted."""
+def _check_or_bind_sender(connection: Connection, received: Message) -> None:
+    """Refuse a sender who is not the peer. The first sender to a link becomes the peer."""
     if connection.connectionless and not connection.their_key:
         connectionless.bind_first_responder(connection, received)
     elif connection.their_key:

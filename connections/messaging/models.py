@@ -148,7 +148,7 @@ class OutboundMessage(Record, QueuedJob):
             pk__lt=self.pk,
         )
 
-    def is_next(self, timeout: float = 2.0) -> bool:
+    def wait_for_turn(self, timeout: float = 2.0) -> bool:
         """Whether it is this message's turn.
 
         Waits up to `timeout` seconds for an earlier one that another call is just delivering: the
@@ -164,8 +164,11 @@ class OutboundMessage(Record, QueuedJob):
             time.sleep(0.01)
         return True
 
-    def claim_next(self) -> "list[OutboundMessage]":
-        """What another call enqueued behind this message meanwhile, and left to this one."""
+    def claim_following(self) -> "list[OutboundMessage]":
+        """Claim the next message between the same two keys.
+
+        Another call may have queued it meanwhile, and left it to this one.
+        """
         pair = {
             "recipient_key": self.recipient_key,
             "my_key": self.my_key_id,

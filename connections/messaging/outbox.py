@@ -25,7 +25,8 @@ from tenants import vault
 from wallets.models import Key
 
 logger = logging.getLogger(__name__)
-FETCH_TIMEOUT = timedelta(days=30)  # of a message to a peer without an endpoint
+# After this, a message to a peer without an endpoint is given up (delivery.py).
+UNFETCHED_EXPIRY = timedelta(days=30)
 _waiting_peer = threading.local()
 
 
@@ -110,7 +111,7 @@ def enqueue_to_party(
         return
     _buffer_reply(row)
     if not party.endpoint:
-        row.due_at += FETCH_TIMEOUT
+        row.due_at += UNFETCHED_EXPIRY
     row.save(force_insert=True)
     if party.endpoint:
         transaction.on_commit(notify_sender)
@@ -128,7 +129,7 @@ def readdress(connection: PeerConnection, party: Party) -> None:
         recipient_key=party.verkey,
         endpoint=party.endpoint,
         routing_keys=party.routing_keys,
-        due_at=timezone.now() + (timedelta(0) if party.endpoint else FETCH_TIMEOUT),
+        due_at=timezone.now() + (timedelta(0) if party.endpoint else UNFETCHED_EXPIRY),
     )
     if party.endpoint:
         transaction.on_commit(notify_sender)

@@ -31,7 +31,7 @@ def hand_over(received: Message) -> bytes | None:
         if not row:
             return None
         data = pack_message(row, is_posted=False)
-        completion.finish(row, handed_to=received.id, envelope=data)
+        completion.mark_sent(row, handed_to=received.id, envelope=data)
     return data
 
 
@@ -46,7 +46,7 @@ def _lock_oldest(
     oldest = waiting.order_by("pk").first()
     if not oldest:
         return None
-    completion.lock_inviter(oldest)
+    completion.lock_inviter(oldest)  # the connection is locked before the message
     locked = waiting.select_for_update(of=["self"], skip_locked=True)
     row = locked.filter(pk=oldest.pk).first()
     if not row or outbox.is_buffered(row):

@@ -28,7 +28,8 @@ def create_link(wallet: Wallet, options: OutOfBandOptions | None = None) -> Conn
     """The connection of an exchange that this wallet is about to share as a link.
 
     The first message stands by itself or, with options, is attached to an out-of-band invitation.
-    If that takes handshakes, whoever takes it connects first, and the connection stays.
+    With `options.handshakes` the peer first makes a normal connection, which is kept after the
+    exchange.
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -63,7 +64,10 @@ def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
 
 @transaction.atomic
 def accept_shared(wallet: Wallet, message: Message) -> Connection:
-    """The connection on which this wallet answers a shared message; later, the same one."""
+    """The connection on which this wallet answers a shared message.
+
+    Called again, it returns the same connection.
+    """
     starter = read_service(message)
     wallet.lock_or_404()
     hosted = _find_hosted_link(starter.verkey)
@@ -106,8 +110,12 @@ def _find_hosted_link(verkey: str) -> Connection | None:
     return Connection.objects.filter(my_key=key, connectionless=True).first()
 
 
-def require_first_responder(connection: Connection, exchange: models.Model) -> None:
-    """After an answer: 409 if another wallet was faster. Then nothing of `exchange` stays."""
+def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
+    """Delete our exchange and connection, and raise 409, if another wallet answered first.
+
+    Only the starter, who handles answers after ours was committed, can tell. So this runs after
+    `perform()`; it undoes that effect and refuses, which a retry would do too.
+    """
     starter = Connection.objects.filter(my_key__verkey=connection.their_key).first()
     assert connection.my_key, "whoever answers has a key"
     if starter and starter.their_key not in ("", connection.my_key.verkey):

@@ -34,7 +34,9 @@ from tenants.quotas import QuotaExceeded
 from wallets.models import Key, Wallet
 
 MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
-FETCH_TIMEOUT = timedelta(minutes=1)  # of an answer to a requester without an endpoint
+UNFETCHED_RESPONSE_GRACE = timedelta(
+    minutes=1
+)  # of an answer to a requester without an endpoint
 TOO_MANY = "too_many_undelivered"
 MODULES: dict[str, Any] = {
     "connections": connections_1_0,
@@ -260,7 +262,7 @@ def _limit_undelivered(invitation: Connection) -> None:
     if not is_full(rows):
         return
     is_posted_in_vain = Q(attempts__gt=0)
-    before = timezone.now() - FETCH_TIMEOUT
+    before = timezone.now() - UNFETCHED_RESPONSE_GRACE
     is_not_fetched = Q(endpoint="", created_at__lt=before)
     rows = rows.filter(is_posted_in_vain | is_not_fetched, lease_owner=None)
     oldest = rows.order_by("pk").first()

@@ -91,7 +91,7 @@ class WalletCredentials(WalletExchangeView):
             given, "credentialData", messages.check_shared_offer
         )
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
-        connectionless.require_first_responder(taken.connection, taken)
+        connectionless.discard_if_beaten(taken.connection, taken)
         return self.exchange_response(taken.pk)
 
     @operation("declineCredentialOffer")

@@ -91,7 +91,7 @@ def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
     """Holder: accept an offer from a link. Repeated, it gives the same credential.
 
     Whether another wallet was faster is known when this has committed:
-    require_first_responder().
+    discard_if_beaten().
     """
     connection = connectionless.accept_shared(wallet, message)
     known = Credential.objects.filter(

@@ -118,7 +118,7 @@ class WalletVerifications(WalletExchangeView):
 
     def answer_shared(self, *given):
         verification = self.perform(prover.answer_shared_request, *given)
-        connectionless.require_first_responder(verification.connection, verification)
+        connectionless.discard_if_beaten(verification.connection, verification)
         return Response()
 
     @operation(

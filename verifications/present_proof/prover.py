@@ -116,7 +116,7 @@ def answer_shared_request(
     """Answer the request of a link with selections; without them, as autoSelect does.
 
     If another wallet was faster, that is known only after the commit: call
-    `connectionless.require_first_responder` then.
+    `connectionless.discard_if_beaten` then.
     """
     connection = connectionless.accept_shared(wallet, message)
     rows = Verification.objects.filter(

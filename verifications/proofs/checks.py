@@ -131,7 +131,8 @@ def judge_presentation(
     That a request is answered only once is ensured by the state of its verification,
     not here.
     judged_at: unix seconds that replace every time at which the request wants
-    credentials not revoked ("validNow" at receipt); it asks for nothing by itself.
+    credentials not revoked ("validNow" at receipt). Items for which the request does
+    not ask for non-revocation stay as they are.
     Nothing in the presentation raises; `ledger` may, if it cannot be reached. `proof`
     has one entry for each policy item, with the API's field names: what the holder
     *sent*, to be believed only if `is_valid`. An item without an answer has no value.

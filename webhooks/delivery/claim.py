@@ -38,6 +38,8 @@ def claim_due(
 ) -> list[Delivery]:
     """Up to `limit` due deliveries, leased to the caller, their webhooks loaded.
 
+    Of each webhook in the order of each object's events: a delivery that failed holds
+    the later ones of its object back (`Delivery.next_due`).
     slow_limit: how many of them may be of slow webhooks. after: the webhook served
     last; the claim starts behind it (round-robin by id). Webhooks with nothing due
     cost nothing: the index `deliveries_due` gives the first row of each.

@@ -18,7 +18,7 @@ class RoundRobin:
     def __init__(self) -> None:
         self.last_webhook_id: UUID | None = None
 
-    def claim_next(self, free: int, at_work: Sequence[Delivery]) -> list[Delivery]:
+    def claim_following(self, free: int, at_work: Sequence[Delivery]) -> list[Delivery]:
         """Up to `free` deliveries beside those that this process calls already."""
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
         slow_limit = max(0, per_webhook_limit() - slow)
@@ -30,5 +30,5 @@ class RoundRobin:
 
 
 def new_dispatcher() -> Dispatcher[Delivery]:
-    claim = RoundRobin().claim_next
+    claim = RoundRobin().claim_following
     return Dispatcher("webhooks", settings.WEBHOOK_THREADS, claim, make_call)

@@ -130,7 +130,7 @@ def test_an_answer_that_nobody_asks_for_again_is_forgotten_in_the_end(row, pocke
 
 def test_what_is_never_fetched_is_given_up_in_the_end(row):
     basic_message.send_text(row, "Hello")
-    past = timezone.now() - outbox.FETCH_TIMEOUT
+    past = timezone.now() - outbox.UNFETCHED_EXPIRY
     OutboundMessage.objects.filter(status=PENDING).update(due_at=past)
     tasks.deliver()
     left = OutboundMessage.objects.get(type=basic_message.MESSAGE)

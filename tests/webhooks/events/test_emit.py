@@ -165,7 +165,7 @@ def test_a_copy_that_is_older_than_the_row_moves_nothing(walk):
     Credential.objects.filter(pk=stale.pk).update(sequence=2)
     with pytest.raises(WrongState) as refused:
         stale.accept()
-    assert "not any more as you read it, but Offered" in refused.value.message
+    assert "changed since you read it" in refused.value.message
 
 
 def test_a_hidden_connection_announces_nothing(faber):

@@ -1,4 +1,4 @@
-"""Messages to other agents: which of the queued ones are posted next, and how each endpoint fares.
+"""Which queued messages to other agents are posted next; shares of endpoints and organizations.
 
 An endpoint is whatever a peer named, strangers included. So each gets a share of the threads, and
 so does each organization; endpoints that have never answered, and those that answer slowly, share
