@@ -1,4 +1,4 @@
-"""Policies and verifications in the admin. Requests and values stay sealed."""
+"""Admin of policies and verifications. Requests and values stay encrypted."""
 
 from django.contrib import admin
 
@@ -25,6 +25,6 @@ class VerificationAdmin(ReadOnlyAdmin):
     search_fields = ["thread_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "wallet", "connection", "role", "state", "thread_id", "policy_id",
-        "is_valid", "verified_at", "problem", "created_at", "updated_at",
+        "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
+        "policy_id", "is_valid", "verified_at", "problem", "created_at", "updated_at",
     ]  # fmt: skip

@@ -5,5 +5,9 @@ class VerificationsConfig(AppConfig):
     name = "verifications"
 
     def ready(self) -> None:
-        # Importing them registers their message handlers.
-        from verifications.present_proof import handlers, prover, verifier  # noqa: F401
+        # The imports register the message handlers.
+        from verifications.present_proof import (  # noqa: F401
+            handlers,
+            prover,
+            verifier,
+        )

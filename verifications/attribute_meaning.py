@@ -1,13 +1,13 @@
-"""What an attribute item of a policy means: two meanings are in use.
+"""Decide which attributes a policy's item asks for. Clients use two meanings.
 
-    original clients   `attributeNames` are the attributes, `policyName` is a name that the caller
-                       chooses
-    specification      `policyName` is the attribute, `attributeNames` the name shown for it
+    original clients   `attributeNames` are the attributes, `policyName` is a name that
+                       the caller chooses
+    specification      `policyName` is the attribute, `attributeNames` the name shown
+                       for it
 
-Most policies are written as the original clients mean it. The meaning of the
-specification counts only where the other one can never be answered: where the
-credentials that the restrictions allow have an attribute called `policyName` and none
-of `attributeNames`.
+Most policies use the meaning of the original clients. The meaning of the specification
+applies only if the other one can never be answered: the credentials that the
+restrictions allow have an attribute called `policyName` and none of `attributeNames`.
 """
 
 from collections.abc import Iterator
@@ -19,10 +19,10 @@ from wallets.anoncreds import normalise_name
 
 
 def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str, Any]:
-    """The (normalised) policy with the attributes it means in `attributeNames`.
+    """Return the policy with the requested attributes in `attributeNames`.
 
-    ledger: may raise if it cannot be reached. It is read only for items whose
-    `policyName` could be an attribute.
+    policy: normalised. ledger: may raise if it cannot be reached. It is read only for
+    items whose `policyName` could be an attribute.
     """
     items = []
     for item in policy["attributes"]:
@@ -33,7 +33,7 @@ def resolve_attributes(policy: dict[str, Any], ledger: LedgerReader) -> dict[str
 
 
 def means_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
-    """Whether an item can only mean the attribute `policyName`."""
+    """Whether the item can only ask for the attribute `policyName`."""
     if not could_mean_policy_name(item, ledger):
         return False
     names = set(map(normalise_name, item["attributeNames"]))
@@ -41,7 +41,10 @@ def means_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
 
 
 def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
-    """Whether all allowed credentials have an attribute `policyName`, not asked for."""
+    """Whether `policyName` is an attribute of all allowed credentials.
+
+    False if the item already asks for that attribute.
+    """
     name = normalise_name(item["policyName"])
     if name in map(normalise_name, item["attributeNames"]):
         return False
@@ -50,7 +53,7 @@ def could_mean_policy_name(item: dict[str, Any], ledger: LedgerReader) -> bool:
 
 
 def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set[str]]:
-    """The attributes of each schema that a restriction names and the ledger knows."""
+    """Yield the attributes of each schema on the ledger that a restriction names."""
     for restriction in item.get("restrictions", []):
         definition_id = restriction.get("credentialDefinitionId")
         definition = ledger.definition(definition_id) if definition_id else None
@@ -61,10 +64,10 @@ def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set
 
 
 def _schema_id_in(restriction: dict[str, Any]) -> str | None:
-    """The id of the one schema that a restriction allows, given or made of its parts.
+    """The id of the one schema that a restriction allows, or None.
 
-    A schema name without its issuer or version stands for schemas that nobody here may
-    know.
+    The id is given, or built from issuer, name and version. A schema name without its
+    issuer or version can match schemas that we do not know.
     """
     if schema_id := restriction.get("schemaId"):
         return schema_id

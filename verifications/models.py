@@ -1,6 +1,6 @@
 """Verification policies, and verifications: a proof that is requested and presented.
 
-`present_proof` has what the two parties do and the messages that they exchange.
+`present_proof` has the actions of the two parties and their messages.
 """
 
 from typing import Any, Self
@@ -24,7 +24,10 @@ from webhooks.events.types import Type
 
 
 class VerificationPolicy(Record):
-    """What a verification asks for, stored by name. Sealed: it may have required values."""
+    """A stored policy: what a verification asks for.
+
+    The body is encrypted because it may contain required values.
+    """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     name = models.CharField(max_length=200)
@@ -54,10 +57,10 @@ class VerificationPolicy(Record):
 class Verification(Exchange):
     """One party's view of a proof. The other party has its own row, or other software.
 
-    verifier   Proposed ─answer_proposal→ Requested ─receive_presentation→ Accepted (valid or
-               not: see is_valid)
-    prover     Proposed ─receive_request→ Requested ─submit_selections→ Accepted (is_valid is
-               set when the verifier has sent its verdict)
+    verifier   Proposed ─answer_proposal→ Requested ─receive_presentation→ Accepted
+               (valid or not: see is_valid)
+    prover     Proposed ─receive_request→ Requested ─submit_selections→ Accepted
+               (is_valid is set when the verifier has sent its verdict)
     both       Proposed | Requested ─decline, receive_problem→ Rejected
     """
 
@@ -97,21 +100,21 @@ class Verification(Exchange):
     state = models.CharField(
         max_length=9, choices=State.choices, default=State.REQUESTED
     )
-    # Of the stored policy, which may be deleted meanwhile; `policy` keeps what it
-    # said.
+    # The id of the stored policy. It may have been deleted since; `policy` is a copy.
     policy_id = models.UUIDField(null=True)
     policy = models.BinaryField()
-    # The preview of a proposal; null if the verifier asked first.
+    # The preview of a proposal. Null if the exchange began with a request.
     proposal = models.BinaryField(null=True)
     request_body = models.BinaryField(null=True)
     presentation = models.BinaryField(null=True)
-    # The values shown for each policy item, and the verifier's checklist.
+    # The revealed values by policy item.
     proof = models.BinaryField(null=True)
+    # The verifier's checklist; null on the prover's row.
     checks = models.BinaryField(null=True)
-    # The verifier's verdict; on the prover's row null until the verifier has sent it.
+    # The verifier's verdict. Null on the prover's row until the verifier has sent it.
     is_valid = models.BooleanField(null=True)
     verified_at = models.DateTimeField(null=True)
-    # The code of the problem report that ended it.
+    # The code of the problem report that ended the exchange.
     problem = models.CharField(max_length=100, blank=True)
 
     class Meta:
@@ -168,7 +171,7 @@ class Verification(Exchange):
         policy: dict[str, Any],
         proof_request: dict[str, Any] | None,
     ) -> Self:
-        """An unsaved row. Without a proof request it is Proposed, else Requested."""
+        """Return an unsaved row: Proposed without a proof request, else Requested."""
         row = cls(
             tenant_id=connection.tenant_id,
             wallet_id=connection.wallet_id,
@@ -185,7 +188,10 @@ class Verification(Exchange):
 
     @property
     def awaits_peer(self) -> bool:
-        """Whether the other side acts next. After presenting, a prover awaits the verdict."""
+        """Whether the other side acts next.
+
+        After the presentation, the prover waits for the verdict.
+        """
         if self.role == self.Role.VERIFIER:
             return self.state == self.State.REQUESTED
         if self.state == self.State.ACCEPTED:
@@ -194,13 +200,17 @@ class Verification(Exchange):
 
     @property
     def event_type(self) -> Type | None:
-        """The verdict on a presentation that we sent has an event type of its own."""
+        """The event type of the current state.
+
+        The verdict on our own presentation has its own type, as it leaves the state as
+        it is.
+        """
         if self.role == self.Role.PROVER and self.is_valid is not None:
             return Type.VERIFICATION_JUDGED
         return super().event_type
 
     def require_proof_request(self) -> dict[str, Any]:
-        """The proof request. WrongState while there is only a proposal."""
+        """Return the proof request. Raise WrongState if there is only a proposal."""
         if self.request_body is None:
             raise WrongState(self, [self.State.REQUESTED])
         return vault.unseal(self, "request_body")
@@ -209,7 +219,7 @@ class Verification(Exchange):
         return vault.unseal(self, "policy")
 
     def unsealed_proposal(self) -> dict[str, Any] | None:
-        """What was proposed, with the API's field names."""
+        """The proposal with the API's field names."""
         preview = vault.unseal(self, "proposal")
         if preview is None:
             return None
@@ -223,7 +233,7 @@ class Verification(Exchange):
         return [_check_for_api(**check) for check in checks]
 
     def unsealed_proof(self) -> dict[str, Any] | None:
-        """What was shown for each policy item, with the API's field names."""
+        """The revealed values by policy item, with the API's field names."""
         proof = vault.unseal(self, "proof")
         if proof is None:
             return None
@@ -232,7 +242,7 @@ class Verification(Exchange):
     def move_to_requested(
         self, policy: dict[str, Any], proof_request: dict[str, Any], **changes: Any
     ) -> None:
-        """Either side: the verifier answered a proposal with this request."""
+        """Store the verifier's request that answers a proposal. Used by both roles."""
         move(
             self,
             [self.State.PROPOSED],
@@ -243,7 +253,7 @@ class Verification(Exchange):
         )
 
     def record_verdict(self, is_valid: bool) -> None:
-        """Prover: store what the verifier found. Only its first verdict counts."""
+        """Store the verifier's verdict on the prover's row. Later ones are ignored."""
         if self.role != self.Role.PROVER or self.is_valid is not None:
             return
         move(
@@ -256,7 +266,7 @@ class Verification(Exchange):
 
     @transaction.atomic
     def decline(self) -> None:
-        """Either side: end an open exchange and tell the other side."""
+        """End an open exchange and send a problem report. Used by both roles."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             report = messages.build_problem_report(
@@ -269,9 +279,9 @@ class Verification(Exchange):
 
     @transaction.atomic
     def remove(self) -> None:
-        """Delete the row; an open exchange is declined first.
+        """Delete the row. An open exchange is declined first.
 
-        A connectionless exchange takes its connection with it.
+        The connection of a connectionless exchange is removed with it.
         """
         connection = self.connection
         is_alone = connection and connection.connectionless and connection.lock()
@@ -296,10 +306,10 @@ def _check_for_api(
 
 
 def _with_attributes(entry: dict[str, Any]) -> dict[str, Any]:
-    """A proof's entry with its value in `attributes` as well.
+    """Return a proof's entry with its value in `attributes` too.
 
-    Applications written for the original clients read the value there, whether the
-    item asked for one attribute or for several.
+    Applications of the original clients read it there, whether the item asks for one
+    attribute or for several.
     """
     if entry["conditional"] or "value" not in entry:
         return entry

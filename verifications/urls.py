@@ -1,4 +1,4 @@
-"""Routes of policies and verifications, below each prefix of the two APIs."""
+"""URL patterns of policies and verifications, for the prefixes of the two APIs."""
 
 from django.urls import path
 

@@ -67,7 +67,7 @@ class AttributeFilter(Parameters):
     attributeValue = AttributeValue(required=False)
 
     def to_internal_value(self, data: Any) -> Any:
-        """Refuse `attr::` members: to ignore them would ask for less than was meant."""
+        """Refuse `attr::` members: ignoring them would request less than intended."""
         if isinstance(data, dict) and any(
             str(name).startswith("attr::") for name in data
         ):

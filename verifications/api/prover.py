@@ -80,7 +80,7 @@ class WalletVerifications(WalletExchangeView):
         )
 
     def available_response(self, available):
-        """The items with credentials that answer them, in the dialect of the request."""
+        """The items and the credentials that fit them, in the request's dialect."""
         attributes = [pair for pair in available if not pair[0].is_predicate]
         predicates = [pair for pair in available if pair[0].is_predicate]
         shown = dialects.available_credentials(

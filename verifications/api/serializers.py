@@ -67,8 +67,8 @@ class PredicatePolicy(Parameters):
     )
     allowText = serializers.BooleanField(
         required=False,
-        help_text="Of `>=` and `>`: asks for no upper bound, so that any text meets it "
-        "too.",
+        help_text="Of `>=` and `>`: asks for no upper bound, so that any text "
+        "meets it too.",
     )
     restrictions = VerificationPolicyRestriction(many=True, required=False)
 
@@ -154,8 +154,8 @@ class ProofProposal(serializers.Serializer):
 
 class VerificationContract(Contract):
     columns = (
-        "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at", "policy",
-        "proposal", "proof", "checks", "tenant", *LINK_COLUMNS,
+        "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at",
+        "policy", "proposal", "proof", "checks", "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
     verificationId = serializers.CharField(source="pk")

@@ -1,7 +1,7 @@
-"""What a policy asks for and its author may not have meant (docs/verification.md).
+"""Warnings about policies that may not mean what their author meant.
 
-Each rule has the name of its code. It yields (path, sentence): the path as in the
-policy's JSON.
+docs/verification.md lists the rules. Each rule is a function named like its code. It
+yields (path, sentence), with the path in the policy's JSON.
 """
 
 import re
@@ -37,7 +37,10 @@ _EXPIRY_NAME = re.compile(r"valid|until|expir")
 
 
 class Finding(NamedTuple):
-    """path: the member that it is about, as in `predicates[0].restrictions[1]`."""
+    """A warning about one member of a policy.
+
+    path: the path of the member, as in `predicates[0].restrictions[1]`.
+    """
 
     code: str
     path: str
@@ -48,9 +51,9 @@ Findings = Iterator[tuple[str, str]]
 
 
 class Review:
-    """A normalised policy, how the samples did, and what the network knows.
+    """A normalised policy, its trial with samples, and its objects on the network.
 
-    written_policy: as its author wrote it. policy: as it is asked, see
+    written_policy: as its author wrote it. policy: with its attributes resolved, see
     `attribute_meaning`.
     """
 
@@ -83,7 +86,7 @@ class Review:
 
     @cached_property
     def text_comparisons(self) -> list[tuple[str, dict]]:
-        """Each predicate that a text can meet, with its path."""
+        """Each predicate that a text value can satisfy, with its path."""
         return [
             (path, item)
             for path, item in self.items
@@ -119,7 +122,10 @@ class Review:
         return list(dict.fromkeys(name for name in names if name))[:MAX_LOOKUPS]
 
     def facts(self, restriction: dict) -> dict[str, str]:
-        """What the network says of every credential that a restriction allows."""
+        """The values that are the same in all credentials the restriction allows.
+
+        They come from the network. Empty if it does not know the schema.
+        """
         definition_id = restriction.get("credentialDefinitionId", "")
         definition = self.definitions.get(definition_id)
         schema_id = restriction.get("schemaId", "")
@@ -133,12 +139,12 @@ class Review:
         return schema_facts(schema_id, schema)
 
     def refusals(self, item: dict) -> list[str | None]:
-        """Why each sample does not satisfy this item."""
+        """For each sample, the code of why it does not satisfy the item, or None."""
         names = [one.policy_name for one in self.trial.items]
         return self.trial.refusals[names.index(item["policyName"])]
 
     def fitting_samples(self, item: dict) -> list[Candidate]:
-        """The samples that satisfy this item."""
+        """The samples that satisfy the item."""
         pairs = zip(self.trial.candidates, self.refusals(item), strict=True)
         return [
             candidate
@@ -154,7 +160,7 @@ class Review:
         )
 
     def allows_revocable(self) -> bool:
-        """Whether a definition that is named, or a fitting sample's, is revocable."""
+        """Whether a restriction or a fitting sample has a revocable definition."""
         definition_ids = {
             restriction.get("credentialDefinitionId")
             for _, _, restriction in self.restrictions
@@ -258,8 +264,9 @@ def text_satisfies(review: Review) -> Findings:
     for path, item in review.text_comparisons:
         if not needs_bound(item, integers) and not holds_integers_only(item, integers):
             message = (
-                "Any text meets this comparison. Leave allowText out, take a threshold "
-                "of 0 or more, or name only definitions that declare an integer."
+                "Any text meets this comparison. Leave allowText out, take a "
+                "threshold of 0 or more, or name only definitions that declare an "
+                "integer."
             )
             yield path, message
 
@@ -268,9 +275,10 @@ def integer_not_declared(review: Review) -> Findings:
     for path, item in review.text_comparisons:
         if needs_bound(item, review.trial.integer_attributes):
             message = (
-                "A text would meet this comparison, so <= 2147483647 is asked as well, "
-                "which costs a second proof of a range. None is needed where each "
-                "restriction names a definition made here that declares an integer."
+                "A text would meet this comparison, so <= 2147483647 is asked as "
+                "well, which costs a second proof of a range. None is needed where "
+                "each restriction names a definition made here that declares an "
+                "integer."
             )
             yield path, message
 
@@ -279,8 +287,8 @@ def equality_predicate(review: Review) -> Findings:
     for path, item in review.items:
         if item.get("predicateType") == "==":
             message = (
-                "This tells the value as much as showing it, for two proofs of a range. "
-                "Reveal the attribute, or require the value in a restriction."
+                "This tells the value as much as showing it, for two proofs of a "
+                "range. Reveal the attribute, or require the value in a restriction."
             )
             yield path, message
 
@@ -302,7 +310,7 @@ def compared_and_revealed(review: Review) -> Findings:
 
 def revealed_number(review: Review) -> Findings:
     for path, item in review.items:
-        # A value that a restriction requires is known to the verifier anyway.
+        # The verifier already knows a value that a restriction requires.
         required = {
             normalise_name(restriction["value"]["attributeName"])
             for restriction in item.get("restrictions", [])
@@ -400,11 +408,11 @@ RULES: tuple[Callable[[Review], Findings], ...] = (
 def lint_policy(
     policy: dict[str, Any], trial: Trial, ledger: LedgerReader, now: int
 ) -> list[Finding]:
-    """All findings about a (normalised) policy, in the order of the rules.
+    """Return all findings about a normalised policy, in the order of the rules.
 
-    trial: how the samples did; rules about values and about what is issued look at
-    those that satisfy the item. now: unix seconds. `ledger` may raise if it cannot be
-    reached.
+    trial: of sample credentials. The rules about values and about issued credentials
+    use the samples that satisfy the item. now: unix seconds. `ledger` may raise if it
+    cannot be reached.
     """
     review = Review(policy, trial, ledger, now)
     return [
@@ -415,6 +423,6 @@ def lint_policy(
 
 
 def _is_private_name(name: str) -> bool:
-    """Whether an attribute has the name of something private."""
+    """Whether the attribute's name suggests private data, such as an age."""
     words = {word.lower() for word in _WORDS.findall(name)}
     return bool(_PRIVATE_NAME.search(normalise_name(name)) or words & _PRIVATE_WORDS)

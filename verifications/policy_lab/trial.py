@@ -1,7 +1,7 @@
-"""A policy tried on sample credentials, without a holder: which fit, and why not.
+"""Try a policy with sample credentials, without a holder.
 
-A sample becomes what a credential is in a wallet, and `selection` judges both by the
-same rules.
+Samples become candidates as a wallet's credentials do, so the same rules of
+`selection` apply to both.
 """
 
 from collections.abc import Sequence
@@ -35,21 +35,24 @@ REASONS = {
     "attribute_not_in_schema": "The credential does not have what the item asks for.",
     "restriction": "The credential meets none of the item's restrictions.",
     "value_restriction": "The credential does not have the required value.",
-    "not_a_number": "The attribute holds no whole number of 32 bits, so it cannot be compared.",
+    "not_a_number": (
+        "The attribute holds no whole number of 32 bits, so it cannot be compared."
+    ),
     "predicate_not_met": "The comparison does not hold.",
-    "predicate_out_of_range": "Value and threshold are further apart than 32 bits can tell.",
+    "predicate_out_of_range": (
+        "Value and threshold are further apart than 32 bits can tell."
+    ),
     "revoked_or_invalid": "The credential is revoked.",
 }
 
 
 class Trial(NamedTuple):
-    """What a wallet with these credentials would do.
+    """The result of a policy in a wallet that has the samples as credentials.
 
-    candidates: one for each sample, None if the network does not know its definition.
-    refusals: for each item, by sample, a code of REASONS; None if the sample satisfies
-    it.
-    selections: what autoSelect would choose, with the sample's number as credential
-    id.
+    candidates: one per sample; None if the network does not know its definition.
+    refusals: one list per item, with a code of REASONS for each sample; None if the
+    sample satisfies the item.
+    selections: as autoSelect would choose, with the sample's number as credential id.
     integer_attributes: see `build_request`.
     """
 
@@ -72,11 +75,11 @@ def try_policy(
     now: int,
     integer_attributes: IntegerAttributes | None = None,
 ) -> Trial:
-    """Try a (normalised) policy as if sent now, or at its `validAt` if that is later.
+    """Try a normalised policy as if sent now, or at its `validAt` if that is later.
 
-    samples: {"values": {name: raw}} with "definitionId", "revoked" and the other
-    members of a restriction, as far as known. integer_attributes: see `build_request`.
-    Raises Invalid("invalid_sample") for what cannot be a credential.
+    samples: {"values": {name: raw}}; "definitionId", "revoked" and the other members
+    of a restriction are optional. now: unix seconds. integer_attributes: see
+    `build_request`. Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     integer_attributes = integer_attributes or {}
     sent_at = max(now, proof_policy.valid_at(policy) or 0)
@@ -111,7 +114,7 @@ def try_policy(
 def _build_candidate(
     number: int, sample: Sample, ledger: LedgerReader
 ) -> Candidate | None:
-    """The sample as a wallet's credential; None if its definition is unknown."""
+    """Return the sample as a candidate; None if its definition is unknown."""
     path = f"credentials[{number}]"
     definition_id = sample.get("definitionId")
     definition = ledger.definition(definition_id) if definition_id else None
@@ -146,7 +149,10 @@ def _build_candidate(
 def _sample_facts(
     path: str, sample: Sample, definition: dict | None, schema: dict | None
 ) -> dict[str, str]:
-    """What the sample and the network say of it. They must agree."""
+    """Return the values of restriction members, from the sample and the network.
+
+    Raises Invalid if the two differ.
+    """
     stated = {field: sample[field] for field in RESTRICTION_FIELDS if field in sample}
     known: dict[str, str] = {}
     if definition and schema:

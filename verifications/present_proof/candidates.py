@@ -12,8 +12,11 @@ from wallets.anoncreds import normalise_name
 from wallets.models import Wallet
 
 
-def find_credentials(wallet: Wallet, proof_request: dict[str, Any]) -> list[Credential]:
-    """The wallet's credentials that have any attribute asked for, oldest first."""
+def find_credentials(
+    wallet: Wallet,
+    proof_request: dict[str, Any],
+) -> list[Credential]:
+    """The wallet's credentials with any requested attribute, oldest first."""
     labels = {
         normalise_name(name)
         for item in read_items(proof_request)
@@ -26,7 +29,10 @@ def find_credentials(wallet: Wallet, proof_request: dict[str, Any]) -> list[Cred
 def build_candidates(
     credentials: Sequence[Credential], ledger: LedgerReader
 ) -> list[Candidate]:
-    """Without those whose schema or definition the ledger does not know."""
+    """Return the credentials as candidates.
+
+    Credentials whose schema or definition is not on the ledger are left out.
+    """
     schema_ids = dict.fromkeys(row.schema_id for row in credentials)
     definition_ids = dict.fromkeys(row.definition_id for row in credentials)
     registry_ids = dict.fromkeys(row.revocation_registry_id for row in credentials)
@@ -63,7 +69,7 @@ def build_candidates(
 def _revocation_status(
     row: Credential, status_list: dict[str, Any] | None
 ) -> RevocationStatus | None:
-    """By the newest status list; without one the credential counts as not revoked."""
+    """The status in the newest status list. Not revoked if there is no list."""
     if row.revocation_index is None:
         return None
     is_revoked = False

@@ -1,4 +1,4 @@
-"""What both sides do when the other gives up, or when a connection ends or moves."""
+"""Handlers of both roles: problem reports, and connections that end or are merged."""
 
 from agency.core.states import move
 from connections.didcomm.message import Message, problem_code
@@ -12,9 +12,9 @@ State = Verification.State
 
 @handles_exchange(Verification, PRESENT_PROOF, "problem-report", *Verification.Role)
 def receive_problem(verification: Verification, message: Message) -> None:
-    """The other side declined, or the verifier found the proof not valid.
+    """Handle a problem report: the other side declined, or the proof is not valid.
 
-    Once the exchange is Rejected, a report changes nothing.
+    A report on a Rejected exchange changes nothing.
     """
     if verification.state == State.ACCEPTED:
         verification.record_verdict(is_valid=False)

@@ -17,7 +17,10 @@ NOT_VALID = "proof-not-valid"
 
 
 def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -> dict:
-    """In 1.0 with the preview, in 2.0 with a request that the verifier may send back."""
+    """Build a proposal, with a preview in 1.0 and a proof request in 2.0.
+
+    The verifier may send the request of 2.0 back as it is.
+    """
     message = _build_message(
         "propose-presentation", message_format, comment=policy["name"]
     )
@@ -33,7 +36,7 @@ def build_proposal(preview: dict, policy: dict, message_format: MessageFormat) -
 def build_request(
     proof_request: dict, message_format: MessageFormat, thread_id: str | None = None
 ) -> dict:
-    """thread_id: that of the proposal which it answers."""
+    """Build a request. thread_id: the thread of the proposal that it answers."""
     message = _build_message(
         "request-presentation", message_format, thread_id, comment=""
     )
@@ -43,7 +46,7 @@ def build_request(
 
 
 def check_shared_request(message: Message) -> None:
-    """PeerError unless this is a request that can be answered without a connection."""
+    """Raise PeerError unless the request can be answered without a connection."""
     protocol, _, name = message.family.split("/")
     if (protocol, name) != (PRESENT_PROOF, "request-presentation"):
         raise PeerError("bad_request", f"{message.type} is not a proof request")
@@ -59,9 +62,9 @@ def build_presentation(
 
 
 def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
-    """For a valid proof; one that is not valid gets a problem report.
+    """Build the ack of a valid proof. A proof that is not valid gets a problem report.
 
-    verification_result is a member of ACA-Py, see `is_found_valid`.
+    `verification_result` is an extension of ACA-Py, see `is_found_valid`.
     """
     return _build_message(
         "ack", message_format, thread_id, status="OK", verification_result="true"
@@ -71,10 +74,10 @@ def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
 def is_found_valid(ack: Message) -> bool:
     """Whether a verifier's ack says that the proof is valid.
 
-    ACA-Py also acknowledges a proof that it found invalid, and says so in
+    ACA-Py sends an ack for an invalid proof too, with the result in
     `verification_result`: the text "true" or "false" (acapy_agent 1.7.0,
-    present_proof/v2_0/messages/pres_ack.py). The RFCs do not have that member: without
-    it, the ack means a valid proof.
+    present_proof/v2_0/messages/pres_ack.py). The RFCs do not define that member.
+    Without it, the ack means a valid proof.
     """
     result = ack.body.get("verification_result")
     return result is None or str(result).lower() == "true"

@@ -1,7 +1,7 @@
-"""What a prover offers to show (RFCs 0037, 0454), from a policy and as a policy.
+"""Convert between policies and a prover's proposals (RFCs 0037, 0454).
 
-In 1.0 it is a preview, in 2.0 a whole proof request. A preview has no alternatives and
-no `==`, and restricts by definition, schema and issuer only.
+A proposal is a preview in 1.0 and a proof request in 2.0. A preview has no
+alternatives and no `==`, and restricts by definition, schema and issuer only.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import MAX_REFERENTS, PREDICATE_TYPES
 from verifications.proofs.request_reading import policy_from_request
 
-# The API's names -> those of a preview.
+# The API's name -> the name in a preview.
 RESTRICTION_NAMES = {
     "credentialDefinitionId": "cred_def_id",
     "schemaId": "schema_id",
@@ -27,13 +27,16 @@ TEXT_NAMES = {
 }
 DEFAULT_NAME = "Proposal"
 DEFAULT_VERSION = "1.0"
-# What a proposal in 2.0 may leave out. The nonce is the verifier's to choose.
+# Members that a proposal in 2.0 may omit. The verifier chooses its own nonce.
 REQUEST_DEFAULTS = {"name": DEFAULT_NAME, "version": DEFAULT_VERSION, "nonce": "1"}
 MAX_TEXT_LENGTH = 10_000
 
 
 def build_preview(policy: dict) -> dict:
-    """The preview of a (normalised) policy. 400 `invalid_policy` if it has none."""
+    """Return the preview of a normalised policy.
+
+    Raises Invalid("invalid_policy") if a preview cannot express the policy.
+    """
     _check_expressible(policy)
     return _preview_of(policy)
 
@@ -58,7 +61,10 @@ def _preview_of(policy: dict) -> dict:
 
 
 def _restriction_to_wire(item: dict) -> dict:
-    """The first restriction only. A proposal in 2.0 may have more than that."""
+    """The first restriction in the names of a preview, which has no alternatives.
+
+    A received proposal in 2.0 may have more restrictions.
+    """
     restriction: dict = next(iter(item.get("restrictions", [])), {})
     return {
         RESTRICTION_NAMES[name]: text
@@ -96,7 +102,10 @@ def _check_expressible(policy: dict) -> None:
 
 
 def read_proposal(message: Message) -> tuple[dict, dict]:
-    """(preview, policy) of a proposal. PeerError if it cannot be read or asked for."""
+    """Return (preview, policy) of a proposal.
+
+    Raises PeerError if it cannot be read, or is not a valid policy.
+    """
     if format_of(message).version != "1.0":
         request = REQUEST_DEFAULTS | attachment_of(message, PROOF_PROPOSAL)
         policy = _normalise_proposed(policy_from_request(request))
@@ -117,7 +126,7 @@ def read_proposal(message: Message) -> tuple[dict, dict]:
 
 
 def _normalise_proposed(policy: dict) -> dict:
-    """A proposed policy obeys the same rules as any policy that is sent from here."""
+    """Normalise a proposed policy, by the same rules as any other policy."""
     try:
         return proof_policy.normalise(policy)
     except Invalid as error:
@@ -134,7 +143,7 @@ def _read_entries(preview: dict, part: str) -> list[dict]:
 
 
 def _read_entry(value: Any) -> dict:
-    """The known members, with texts of a limited length."""
+    """Return the known members. Raise PeerError for texts that are too long."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise PeerError("bad_proposal", "an entry has no name")
     known = {"name", "predicate", *TEXT_NAMES.values()}
@@ -151,7 +160,7 @@ def _read_entry(value: Any) -> dict:
 
 
 def _attribute_items(entries: list[dict]) -> list[dict]:
-    """One item for each referent, with the names of all its entries."""
+    """Return one item per referent, with the names of all its entries."""
     items: dict[str, dict] = {}
     for entry in entries:
         name = entry.get("referent") or entry["name"]

@@ -1,4 +1,4 @@
-"""What a prover does in present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
+"""The prover's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -39,7 +39,7 @@ State = Verification.State
 
 @network_reads.atomic_with_reads
 def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verification:
-    """Offer to prove a (normalised) policy, if the verifier asks for it."""
+    """Propose a proof of a normalised policy to the verifier."""
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
@@ -62,10 +62,10 @@ def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verificatio
 @handles("present-proof/1.0/request-presentation")
 @handles("present-proof/2.0/request-presentation")
 def receive_request(connection: Connection, message: Message) -> Verification:
-    """Store what the verifier asks for.
+    """Store the verifier's request.
 
-    It may answer a proposal of ours, and may then ask for something else. The same
-    request again changes nothing.
+    It may answer our proposal, and may then differ from it. A repeated request changes
+    nothing.
     """
     proof_request = attachment_of(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
@@ -76,16 +76,20 @@ def receive_request(connection: Connection, message: Message) -> Verification:
         verification = _build_requested(connection, message, policy, proof_request)
         verification.insert_within_quota()
     elif verification.state == State.PROPOSED:
-        verification.move_to_requested(policy, proof_request, **format_columns(message))
+        verification.move_to_requested(
+            policy,
+            proof_request,
+            **format_columns(message),
+        )
     elif vault.unseal(verification, "request_body") != proof_request:
         raise PeerError(messages.ABANDONED, "this exchange has its request already")
     return verification
 
 
 def preview_shared_request(wallet: Wallet, message: Message) -> Verification:
-    """An unsaved row for the request of a link, to see which credentials would fit.
+    """Return an unsaved row for a shared request, to find credentials that fit.
 
-    Nothing is written: another wallet can still answer the link.
+    Nothing is written, so another wallet can still answer the request.
     """
     proof_request = attachment_of(message, formats.PROOF_REQUEST)
     policy = policy_from_request(proof_request)
@@ -113,10 +117,10 @@ def _build_requested(
 def answer_shared_request(
     wallet: Wallet, message: Message, selections: Sequence[Selection] | None = None
 ) -> Verification:
-    """Answer the request of a link with selections; without them, as autoSelect does.
+    """Answer a shared request with the selections, or as autoSelect does.
 
-    If another wallet was faster, that is known only after the commit: call
-    `connectionless.discard_if_beaten` then.
+    Call `connectionless.discard_if_beaten` after the commit: only then is it known
+    whether another wallet answered first.
     """
     connection = connectionless.accept_shared(wallet, message)
     rows = Verification.objects.filter(
@@ -131,7 +135,7 @@ def answer_shared_request(
 
 
 def find_available(verification: Verification) -> list[tuple[Item, list[Credential]]]:
-    """Every item that is asked for, with the credentials of the wallet that fit it."""
+    """Return each requested item with the wallet's credentials that satisfy it."""
     proof_request = verification.require_proof_request()
     credentials = find_credentials(verification.wallet, proof_request)
     candidates = build_candidates(credentials, ledger_of(verification.tenant.network))
@@ -143,7 +147,7 @@ def find_available(verification: Verification) -> list[tuple[Item, list[Credenti
 
 
 def auto_select(verification: Verification) -> None:
-    """Answer each item with the oldest fitting credential, or with nothing."""
+    """Answer each item with the oldest credential that fits; skip it if none does."""
     proof_request = verification.require_proof_request()
     candidates = _load_candidates(verification, proof_request)
     selections = selection.auto_select(proof_request, candidates)
@@ -153,7 +157,7 @@ def auto_select(verification: Verification) -> None:
 def submit_selections(
     verification: Verification, selections: Sequence[Selection]
 ) -> None:
-    """Answer with chosen credentials."""
+    """Answer with the selected credentials."""
     proof_request = verification.require_proof_request()
     candidates = _load_candidates(verification, proof_request)
     _send_presentation(verification, selections, candidates)
@@ -171,9 +175,9 @@ def _send_presentation(
     selections: Sequence[Selection],
     candidates: Sequence[Candidate],
 ) -> None:
-    """Create the presentation, then send it with the transition.
+    """Create the presentation, then send it together with the transition.
 
-    The creation may read ledgers, so it comes before the transaction.
+    Creating it may read ledgers, so it comes before the transaction.
     """
     if verification.state != State.REQUESTED:
         raise WrongState(verification, [State.REQUESTED])

@@ -1,4 +1,4 @@
-"""The proof request of a policy, as this tenant sends it now."""
+"""Proof requests of a tenant's policies."""
 
 import time
 from collections.abc import Container, Mapping
@@ -20,9 +20,9 @@ from wallets import anoncreds
 
 
 def request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
-    """The proof request of a (normalised) policy, with a new nonce.
+    """Build the proof request of a normalised policy, with a new nonce.
 
-    Raises Invalid("not_yet_due") if the policy asks about a future time.
+    Raises Invalid("not_yet_due") if the policy's `validAt` is in the future.
     """
     return build_request(
         policy,
@@ -35,7 +35,7 @@ def request_now(policy: dict[str, Any], tenant_id: Any) -> dict[str, Any]:
 def declared_integers(
     policy: dict[str, Any], tenant_id: Any
 ) -> Mapping[str, Container[str]]:
-    """The integer attributes of a policy's definitions, see `build_request`."""
+    """The integer attributes of the policy's definitions, see `build_request`."""
     definition_ids = definitions_of_predicates(policy)
     if not definition_ids:
         return {}
@@ -43,5 +43,8 @@ def declared_integers(
 
 
 def lazy_ledger(row: Connection | Verification) -> LedgerReader:
-    """The ledger of the organization's network. Most policies need no lookup in it."""
+    """The ledger of the organization's network, opened at the first read.
+
+    Most policies need no read.
+    """
     return SimpleLazyObject(lambda: ledger_of(row.tenant.network))

@@ -1,4 +1,4 @@
-"""What a verifier does in present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
+"""The verifier's side of present-proof 1.0 and 2.0 (RFCs 0037, 0454)."""
 
 from typing import Any
 from uuid import UUID
@@ -35,7 +35,7 @@ State = Verification.State
 def send_request(
     connection: Connection, policy: dict[str, Any], policy_id: UUID | None = None
 ) -> Verification:
-    """Ask a connection for a proof of a (normalised) policy."""
+    """Send a proof request for a normalised policy to a connection."""
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = request_now(resolved, connection.tenant_id)
@@ -62,7 +62,7 @@ def send_request_by_link(
     policy_id: UUID | None = None,
     options: OutOfBandOptions | None = None,
 ) -> Verification:
-    """Ask whoever opens the link first.
+    """Create a proof request as a link. The first wallet that accepts it answers.
 
     With options, the link is an out-of-band invitation.
     """
@@ -72,9 +72,9 @@ def send_request_by_link(
 @handles("present-proof/1.0/propose-presentation")
 @handles("present-proof/2.0/propose-presentation")
 def receive_proposal(connection: Connection, message: Message) -> None:
-    """Store what the prover offers to show.
+    """Store the prover's proposal.
 
-    Until it is answered, a later proposal replaces it. The same one again changes
+    A later proposal replaces it until it is answered. A repeated proposal changes
     nothing.
     """
     if connection.connectionless:
@@ -120,7 +120,7 @@ def answer_proposal(
     policy: dict[str, Any] | None = None,
     policy_id: UUID | None = None,
 ) -> None:
-    """Ask for what was proposed, or for a (normalised) policy instead."""
+    """Request the proposed proof, or a proof of another normalised policy."""
     if policy is None:
         policy = verification.unsealed_policy()
         resolved = (
@@ -139,7 +139,10 @@ def answer_proposal(
 
 @handles_exchange(Verification, PRESENT_PROOF, "presentation", Role.VERIFIER)
 def receive_presentation(verification: Verification, message: Message) -> None:
-    """Judge the presentation and send the verdict. If repeated, send the verdict again."""
+    """Check the presentation and send the verdict.
+
+    A repeated presentation gets the same verdict again.
+    """
     presentation = attachment_of(message, formats.PRESENTATION)
     if (
         verification.state == State.ACCEPTED
@@ -147,8 +150,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
     ):
         _send_verdict(verification)
         return
-    # `validNow` means now, when the presentation is here. Any other time is in the
-    # request.
+    # `validNow` means the time of receipt. Any other time is in the request.
     judged_at = None
     if proof_policy.is_judged_at_receipt(verification.unsealed_policy()):
         judged_at = network_reads.now()
@@ -174,7 +176,7 @@ def receive_presentation(verification: Verification, message: Message) -> None:
 
 
 def _send_verdict(verification: Verification) -> None:
-    """An ack for a valid proof, else a problem report."""
+    """Send an ack for a valid proof, else a problem report."""
     thread_id = verification.thread_id
     if verification.is_valid:
         verdict = messages.build_ack(thread_id, verification.message_format)

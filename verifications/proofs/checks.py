@@ -1,54 +1,56 @@
 """The verifier's checklist: what makes a presentation valid (docs/verification.md).
 
 `anoncreds` proves only what the presentation itself claims. These rules, in this
-order, make sure that the claim is what was asked for. The library comes last, and only
-if all rules pass:
+order, check that the presentation claims what was requested. The library runs last,
+and only if all rules pass:
 
     malformed             it has the shape of a presentation, every leaf included
     identifiers           as many identifiers as sub-proofs; every answer points to one
-    nothing_more          nothing is answered or proven that was not asked for
+    nothing_more          nothing is answered or proven that was not requested
     exponents, challenge  the numbers that CL signatures need checked and the library
                           does not check
-    answered              every item once, in one sub-proof, in the form asked
+    answered              every item once, in one sub-proof, in the requested form
     self_attested         never: no policy allows it
-    definition, schema    resolved by us, and the one that was claimed
+    definition, schema    resolved by us, and the same as claimed
     attributes            the definition has them
-    responses             one response for each attribute that stays hidden, and no other
+    responses             one response for each hidden attribute, and no other
     revealed              shown or hidden as it is proven
-    predicates            attribute, comparison, number and value are those of the sub-proof
-    encoding              the shown text is the one that was signed
-    restrictions, values  evaluated by us on what we resolved, exact to the letter
-    non_revocation        where it is asked for and the definition is revocable: a
-                          proof of it, with its registry and time
+    predicates            exactly the requested comparisons are proven, of values of
+                          the same sub-proof
+    encoding              the shown text is the signed one
+    restrictions, values  evaluated by us on the objects we resolved, case-sensitive
+    non_revocation        if requested and the definition is revocable: a proof of it,
+                          with its registry and time
     revocation_registry   the registry is of that definition and of its issuer
-    status_list           the list is the newest one up to the time asked for
+    status_list           the list is the newest one up to the requested time
     signature             the library's verdict
 
-A rule that fails for an item leaves out the later ones for that item ("skipped").
+After a rule fails for an item, the later rules are skipped for that item.
 
-Where non-revocation is asked for, `signature` fails as "revoked_or_invalid": one
-challenge binds all parts, so nobody can tell which of the two it is. Where it is not
-asked for, a presentation may prove it all the same. The proof must then fit its
-registry and some list of it, because the challenge covers it.
+If non-revocation is requested, `signature` fails as "revoked_or_invalid": one
+challenge covers all parts, so the cause cannot be determined. If it is not requested,
+a presentation may still prove it. That proof must then match its registry and some
+list of it, because the challenge covers it.
 
-What the non-revocation proof is bound to, read in anoncreds-clsignatures 0.3:
-- to the challenge, the nonce and all other parts by its eight T values, which the
-  library computes, and by its seven points, which the library accepts as they are:
-  `challenge` requires them there;
-- to the accumulator and the keys of the list and the registry that we resolve, never
-  to their ids. Hence `revocation_registry`: anybody can publish a registry in which
-  nothing is revoked;
-- to the list's time not at all: an old list with an old witness verifies forever.
-  Hence `status_list`, and the library gets the request without its intervals;
-- to the credential by the number m2 only, modulo the order of the curve's groups.
-  Honest proofs mask m2 with 2432 bits, so its size cannot be bounded here. So it says
-  that some credential of the definition is not revoked: with the non-revocation
-  secrets of any holder whose own is not, a holder whose credential is revoked makes a
-  proof that verifies. It takes two who collude, not only one who holds two. This is a
-  limit of the signature scheme as published that no verifier can see or fix;
-  docs/verification.md says what helps.
-Points are checked to lie on the curve, not in the subgroup of the pairing; no attack
-is known.
+What a non-revocation proof is bound to, according to the source of
+anoncreds-clsignatures 0.3:
+- The challenge, the nonce and all other parts: through its eight T values, which the
+  library computes, and its seven points, which the library accepts unchecked. So
+  `challenge` requires the points in the challenge.
+- The accumulator and the keys of the list and the registry that we resolve, never
+  their ids. So there is `revocation_registry`: anybody can publish a registry in which
+  nothing is revoked.
+- Not the time of the list: an old list with an old witness verifies forever. So there
+  is `status_list`, and the library gets the request without its intervals.
+- The credential: only through the number m2, modulo the order of the curve's groups.
+  Honest proofs mask m2 with 2432 bits, so its size cannot be bounded here. The proof
+  therefore says that some credential of the definition is not revoked. The holder of a
+  revoked credential can make a proof that verifies, with the non-revocation secrets of
+  another holder whose credential is not revoked. This takes two holders who collude,
+  not one holder with two credentials. It is a limit of the published signature scheme
+  that no verifier can detect or fix. docs/verification.md says how to reduce the risk.
+Points are checked to lie on the curve, but not in the subgroup of the pairing. No
+attack is known.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -70,8 +72,8 @@ from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
 from wallets.anoncreds import normalise_name
 
-# The largest honest numbers: the exponent e of a signature, and a response that hides
-# a value.
+# The sizes of the largest honest numbers: the exponent e of a signature, and a
+# response for a hidden value.
 EXPONENT_BITS = 457
 RESPONSE_BITS = 593
 LINK_SECRET_LABEL = "master_secret"
@@ -80,10 +82,10 @@ _LIBRARY_KINDS = {">=": "GE", ">": "GT", "<=": "LE", "<": "LT"}
 
 
 class Check(NamedTuple):
-    """policy_name: None for the whole presentation. status: pass, fail or skipped.
+    """The result of one rule.
 
-    code: stable, and set only on a failure; message: a plain sentence, empty on
-    success.
+    policy_name: None for the whole presentation. status: pass, fail or skipped.
+    code: stable, set only on a failure. message: a sentence, empty on success.
     """
 
     policy_name: str | None
@@ -94,7 +96,7 @@ class Check(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """proof: see `judge_presentation`."""
+    """The verdict on a presentation. proof: see `judge_presentation`."""
 
     is_valid: bool
     checks: list[Check]
@@ -126,16 +128,16 @@ def judge_presentation(
     ledger: LedgerReader,
     judged_at: int | None = None,
 ) -> Outcome:
-    """Judge a presentation against our stored request, with its restrictions and nonce.
+    """Check a presentation against our stored request with its restrictions and nonce.
 
-    That a request is answered only once is ensured by the state of its verification,
-    not here.
-    judged_at: unix seconds that replace every time at which the request wants
-    credentials not revoked ("validNow" at receipt). Items for which the request does
-    not ask for non-revocation stay as they are.
-    Nothing in the presentation raises; `ledger` may, if it cannot be reached. `proof`
-    has one entry for each policy item, with the API's field names: what the holder
-    *sent*, to be believed only if `is_valid`. An item without an answer has no value.
+    This does not check that a request is answered only once. The state of its
+    verification ensures that.
+    judged_at: unix seconds. It replaces all times at which the request requires
+    credentials not to be revoked ("validNow" at receipt). It changes nothing for items
+    that do not require non-revocation.
+    No presentation makes this raise; `ledger` may raise if it cannot be reached.
+    `proof` has one entry per policy item, with the API's field names: what the holder
+    *sent*, to be trusted only if `is_valid`. An item without an answer has no value.
     A predicate has the value "true" if it was proven, else "false", and never the
     attribute's value.
     """
@@ -160,14 +162,17 @@ def judge_presentation(
 def proof_of_own_presentation(
     request: dict, presentation: dict, ledger: LedgerReader
 ) -> dict[str, dict]:
-    """The `proof` of a presentation of ours: what it shows of each policy item."""
+    """The `proof` of our own presentation: what it shows for each policy item.
+
+    It is parsed by the same code as a received presentation.
+    """
     sent = read_presentation(presentation)
     judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
     return _proof_by_item(judgement, is_valid=True)
 
 
 class Judgement:
-    """What is judged, and what the ledger says of it."""
+    """A presentation with its request, and the public objects of the ledger."""
 
     def __init__(
         self,
@@ -194,7 +199,7 @@ class Judgement:
         return self.sent.attributes.get(item.companions.get(name, ""), [])
 
     def all_answers(self, item: Item) -> list[tuple[Answer, tuple[str, ...]]]:
-        """Its own and its companions' answers, each with the attributes it is about."""
+        """The answers to the item and its companions, with their attribute names."""
         own = [(answer, item.attribute_names) for answer in self.own_answers(item)]
         return own + [
             (answer, (name,))
@@ -203,7 +208,7 @@ class Judgement:
         ]
 
     def sub_proofs(self, item: Item) -> dict[int, SubProof]:
-        """By index, the sub-proofs that answer the item or its companions."""
+        """The sub-proofs that answer the item or its companions, by index."""
         indexes = {
             answer.index
             for answer, _ in self.all_answers(item)
@@ -213,7 +218,7 @@ class Judgement:
 
     @cached_property
     def resolved_definitions(self) -> list[tuple[dict, dict] | None]:
-        """For each sub-proof its (definition, schema), if the ledger knows both."""
+        """The (definition, schema) of each sub-proof; None if the ledger lacks one."""
         ids = [identifier.definition_id for identifier in self.sent.identifiers]
         known = {name: self._resolve_definition(name) for name in dict.fromkeys(ids)}
         return [known[name] for name in ids]
@@ -225,7 +230,7 @@ class Judgement:
 
     @cached_property
     def revocation_registries(self) -> list[dict | None]:
-        """For each sub-proof the registry that it names, if the ledger knows it."""
+        """The registry that each sub-proof names; None if the ledger lacks it."""
         ids = [identifier.registry_id for identifier in self.sent.identifiers]
         known = {
             name: self.ledger.revocation_registry(name)
@@ -235,7 +240,7 @@ class Judgement:
         return [known.get(name or "") for name in ids]
 
     def status_list(self, index: int, time: int | None) -> dict | None:
-        """The newest list up to that time, of the registry that a sub-proof names."""
+        """The newest list of a sub-proof's registry up to that time (unix seconds)."""
         name = self.sent.identifiers[index].registry_id
         if name is None or time is None or self.revocation_registries[index] is None:
             return None
@@ -244,7 +249,7 @@ class Judgement:
         return self._status_lists[name, time]
 
     def non_revoked_at(self, item: Item) -> int | None:
-        """When the item's credential must not be revoked; None if not asked for."""
+        """The time at which the item's credential must not be revoked, or None."""
         if item.non_revoked is None:
             return None
         if self.judged_at is not None:
@@ -285,7 +290,7 @@ class Judgement:
 
     @cached_property
     def claimed_comparisons(self) -> list[set[tuple[str, str, int]]]:
-        """For each sub-proof: the (label, kind, threshold) that answers say it proves."""
+        """For each sub-proof: the (label, kind, threshold) its answers claim."""
         claimed: list[set[tuple[str, str, int]]] = [set() for _ in self.sent.sub_proofs]
         for item in self.items:
             if not item.is_predicate:
@@ -323,7 +328,10 @@ def check_nothing_more(judgement: Judgement) -> Failure | None:
 
 
 def check_exponents(judgement: Judgement) -> Failure | None:
-    """With an unbounded `e`, the public key is enough to forge a credential: e = 1."""
+    """Check the sizes of the exponent and the responses.
+
+    Without a bound for `e`, the public key is enough to forge a credential: e = 1.
+    """
     for sub_proof in judgement.sent.sub_proofs:
         responses = [*sub_proof.responses.values(), *sub_proof.roots]
         is_small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
@@ -334,7 +342,10 @@ def check_exponents(judgement: Judgement) -> Failure | None:
 
 
 def check_challenge(judgement: Judgement) -> Failure | None:
-    """A commitment chosen after the challenge proves nothing."""
+    """Check that the challenge covers every commitment.
+
+    A commitment chosen after the challenge proves nothing.
+    """
     committed = {
         number
         for sub_proof in judgement.sent.sub_proofs
@@ -409,19 +420,18 @@ def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_responses(judgement: Judgement, item: Item) -> Failure | None:
-    """Each hidden attribute has one response, and a shown one has none.
+    """Check that each hidden attribute has one response, and a shown one has none.
 
-    The library does not read the response of an attribute that is shown. A predicate
-    on that attribute could then be proven of any number, with a response made up for
-    it.
+    The library does not read the response of a shown attribute. With a made-up
+    response, a predicate on that attribute could be proven for any number.
     """
     for index, sub_proof in judgement.sub_proofs(item).items():
         known = judgement.resolved_definitions[index]
         signed = _schema_labels(known[1]) | {LINK_SECRET_LABEL} if known else set()
         if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
             message = (
-                "The proof must contain one response for each hidden attribute, and no "
-                "other."
+                "The proof must contain one response for each hidden attribute, and "
+                "no other."
             )
             return Failure("malformed", message)
     return None
@@ -437,11 +447,14 @@ def check_revealed(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
-    """The library trusts the name and the response that a holder puts in a predicate."""
+    """Check that each sub-proof proves exactly the comparisons that were requested.
+
+    The library trusts the attribute name and the response in a holder's predicate.
+    """
     for index, sub_proof in judgement.sub_proofs(item).items():
         claimed = judgement.claimed_comparisons[index]
         if claimed and not item.is_predicate:
-            continue  # the items that compare report it
+            continue  # reported for the predicate items
         proven = {
             (predicate.label, predicate.kind, predicate.value)
             for predicate in sub_proof.predicates
@@ -486,7 +499,10 @@ def check_values(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
-    """The library takes "not proven" for "not asked" where no registry is named."""
+    """Check that non-revocation is proven where it is requested.
+
+    If no registry is named, the library treats "not proven" like "not requested".
+    """
     time = judgement.non_revoked_at(item)
     if time is None:
         return None
@@ -510,7 +526,10 @@ def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
 
 
 def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | None:
-    """Whoever controls a registry decides what is revoked in it."""
+    """Check that each registry belongs to the credential's definition and issuer.
+
+    The controller of a registry decides what is revoked in it.
+    """
     if all(
         judgement.registry_fits_definition(index)
         for index in judgement.non_revocation_proofs(item)
@@ -524,7 +543,10 @@ def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | Non
 
 
 def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
-    """A list that was replaced by then does not know of later revocations."""
+    """Check that the presentation uses the newest list up to the requested time.
+
+    An older list lacks later revocations.
+    """
     time = judgement.non_revoked_at(item)
     for index in judgement.non_revocation_proofs(item):
         timestamp = judgement.sent.identifiers[index].timestamp
@@ -537,7 +559,7 @@ def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
         if newest and newest["timestamp"] > timestamp:
             return STALE
         if newest and newest["timestamp"] < timestamp:
-            return UNKNOWN_TIMESTAMP  # a list from after the time that was asked for
+            return UNKNOWN_TIMESTAMP  # the list is later than the requested time
     return None
 
 
@@ -570,13 +592,13 @@ def check_signature(judgement: Judgement) -> Failure | None:
     ):
         return Failure(
             "revoked_or_invalid",
-            "The proof does not verify: a credential is revoked, or something was forged.",
+            "The proof does not verify: a credential is revoked, or something was "
+            "forged.",
         )
     return Failure("signature", "The proof does not verify.")
 
 
-# By the name of the rule in the API (docs/verification.md), in the order in which they
-# run.
+# The rules by their name in the API (docs/verification.md), in order.
 GENERAL_RULES: Mapping[str, Callable[[Judgement], Failure | None]] = {
     "identifiers": check_identifiers,
     "nothing_more": check_nothing_more,
@@ -602,7 +624,7 @@ ITEM_RULES: Mapping[str, Callable[[Judgement, Item], Failure | None]] = {
 
 
 def _run_rules(judgement: Judgement) -> Iterator[Check]:
-    """All checks in order. After a failure, what depends on it is skipped."""
+    """Yield all checks in order. After a failure, the dependent ones are skipped."""
     general_failed = False
     for name, rule in GENERAL_RULES.items():
         if general_failed:
@@ -644,7 +666,7 @@ def _skipped_check(policy_name: str | None, rule: str) -> Check:
 
 
 def _answered_sub_proofs(judgement: Judgement) -> set[int]:
-    """The indexes that answers point to, whether there is such a sub-proof or not."""
+    """The indexes in the answers. A sub-proof of that index may not exist."""
     sent = judgement.sent
     groups = [*sent.attributes.values(), *sent.predicates.values()]
     return {
@@ -656,13 +678,16 @@ def _answered_sub_proofs(judgement: Judgement) -> set[int]:
 
 
 def _own_sub_proofs(judgement: Judgement, item: Item) -> set[int]:
-    """The index of the sub-proof that answers the item itself; none if self-attested."""
+    """The indexes of the sub-proofs that answer the item itself.
+
+    Empty if it is self-attested.
+    """
     answers = judgement.own_answers(item)
     return {answer.index for answer in answers if answer.index is not None}
 
 
 def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict]]:
-    """(registries by id, lists of the times named) of what proves non-revocation."""
+    """(registries by id, status lists) of the sub-proofs that prove non-revocation."""
     registries: dict[str, dict] = {}
     status_lists: list[dict] = []
     for index, identifier in enumerate(judgement.sent.identifiers):
@@ -679,7 +704,10 @@ def _proven_registries(judgement: Judgement) -> tuple[dict[str, dict], list[dict
 
 
 def _presentation_for_library(sent: Presentation) -> dict:
-    """Without the registries about which nothing is proven: the library needs all named."""
+    """The presentation without registries of which nothing is proven.
+
+    The library requires the registry of every identifier that names one.
+    """
     without_registry = {"rev_reg_id": None, "timestamp": None}
     identifiers = [
         identifier if sub_proof.proves_non_revocation else identifier | without_registry
@@ -691,7 +719,10 @@ def _presentation_for_library(sent: Presentation) -> dict:
 
 
 def _has_asked_form(judgement: Judgement, item: Item, answer: Answer) -> bool:
-    """Whether names asked for as a group are shown as a group of just these names."""
+    """Whether the answer has the requested form.
+
+    A group of names must be shown as a group of exactly these names.
+    """
     if item.is_predicate or answer.form in ("unrevealed_attrs", "self_attested_attrs"):
         return True
     asked = judgement.request["requested_attributes"][item.referents[0]]
@@ -708,7 +739,7 @@ def _schema_labels(schema: dict) -> set[str]:
 def _values_by_label(
     answer: Answer, names: tuple[str, ...]
 ) -> Iterator[tuple[str, Value]]:
-    """What the answer shows, by label; names: the attributes it was asked for."""
+    """Yield (label, value) of each shown value. names: the requested attributes."""
     for name, value in answer.values.items():
         yield normalise_name(names[0] if name == SINGLE_VALUE else name), value
 
@@ -716,7 +747,7 @@ def _values_by_label(
 def _restrictions_met_by_name(
     judgement: Judgement, item: Item, index: int
 ) -> list[dict]:
-    """The alternatives that the credential meets, whatever values they require."""
+    """The alternatives that the credential meets, leaving required values aside."""
     known = judgement.resolved_definitions[index]
     if known is None:
         return []
@@ -729,7 +760,10 @@ def _restrictions_met_by_name(
 def _shows_required_value(
     judgement: Judgement, item: Item, index: int, restriction: dict
 ) -> bool:
-    """Whether the item, not hidden, shows the required value of the same credential."""
+    """Whether the item shows the value that the restriction requires.
+
+    The value must be of the same credential, and the item must not be hidden.
+    """
     required = restriction.get("value")
     if required is None:
         return True
@@ -753,10 +787,17 @@ def _proof_by_item(judgement: Judgement, is_valid: bool) -> dict[str, dict]:
 
 
 def _proof_entry(item: Item, answers: list[Answer], is_valid: bool) -> dict:
-    """The item's entry in the proof, without values unless it is answered just once."""
+    """The item's entry in the proof.
+
+    It has no values unless there are as many answers as referents.
+    """
     answer = answers[0] if len(answers) == len(item.referents) else None
     name = item.attribute_names[0]
-    flags = {"revealed": False, "selfAttested": False, "conditional": item.is_predicate}
+    flags = {
+        "revealed": False,
+        "selfAttested": False,
+        "conditional": item.is_predicate,
+    }
     if item.is_predicate:
         value = "true" if answer and is_valid else "false"
         return {"name": name, "value": value} | flags

@@ -1,9 +1,9 @@
 """Points of the curve of non-revocation proofs (BN254, as the AMCL library has it).
 
 The library writes a point with three projective coordinates. Each is an excess and a
-hexadecimal number that need not be reduced, so one point has many texts. What it
-hashes into the challenge is 128 bytes: the affine coordinates. In the second group of
-the pairing (G2) each coordinate is a pair a + bi.
+hexadecimal number that need not be reduced, so one point has many representations. It
+hashes 128 bytes into the challenge: the affine coordinates. In the second group of the
+pairing (G2), each coordinate is a pair a + bi.
 """
 
 import re
@@ -20,7 +20,7 @@ _G2_POINT = re.compile(" ".join([_COORDINATE] * 6))
 
 
 def encode_g1_point(text: str) -> bytes:
-    """The bytes that are hashed for a point of the first group. Raises ValueError."""
+    """The bytes that are hashed for a point of G1. Raises ValueError if it is none."""
     x, y, z = _read_coordinates(_G1_POINT, text)
     inverse = pow(z, -1, PRIME)
     encoded = b"\x04" + _encode_number(x * inverse) + _encode_number(y * inverse)
@@ -28,7 +28,7 @@ def encode_g1_point(text: str) -> bytes:
 
 
 def encode_g2_point(text: str) -> bytes:
-    """The bytes that are hashed for a point of the second group. Raises ValueError."""
+    """The bytes that are hashed for a point of G2. Raises ValueError if it is none."""
     xa, xb, ya, yb, za, zb = _read_coordinates(_G2_POINT, text)
     # 1 / (za + zb i) = (za - zb i) / (za² + zb²)
     norm = pow(za * za + zb * zb, -1, PRIME)

@@ -1,7 +1,7 @@
-"""Reads a presentation (AnonCreds, RFC 0037) that anybody may have written.
+"""Parse a presentation (AnonCreds, RFC 0037) of an untrusted holder.
 
-`read_presentation` takes the members that it knows, checks the type of every leaf and
-drops the rest. Later code and the library meet nothing else.
+`read_presentation` keeps the members that it knows, checks the type of every leaf and
+drops the rest. Later code and the library get nothing else.
 """
 
 import re
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from verifications.proofs import curve
 from verifications.proofs.proof_items import MAX_TIMESTAMP
 
-SINGLE_VALUE = ""  # the key of the value of an attribute that was asked for alone
+SINGLE_VALUE = ""  # the key of the value of an attribute requested alone
 
 _NUMBER = re.compile(r"-?[0-9]{1,1500}")
 _ATTRIBUTE_FORMS = (
@@ -20,7 +20,8 @@ _ATTRIBUTE_FORMS = (
     "unrevealed_attrs",
     "self_attested_attrs",
 )
-# The members of an inequality proof, as the library names them: u, and r and t.
+# The members of an inequality proof, as the library names them: those of u, then those
+# of r and t.
 _ROOT_NAMES = ("0", "1", "2", "3")
 _ROOT_AND_DELTA_NAMES = (*_ROOT_NAMES, "DELTA")
 # The members of a non-revocation proof: responses (x_list) and points (c_list).
@@ -42,22 +43,22 @@ T = TypeVar("T")
 
 
 class MalformedPresentation(ValueError):
-    """Not a presentation. The text says what is wrong, for developers only."""
+    """The value is not a presentation. The text is for developers only."""
 
 
 class Value(NamedTuple):
-    """raw: the text as shown. encoded: the number that was signed, in decimal."""
+    """A shown value. raw: the text. encoded: the signed number, in decimal."""
 
     raw: str
     encoded: str
 
 
 class Answer(NamedTuple):
-    """What the holder says about one referent.
+    """The holder's answer to one referent.
 
-    form: the member of `requested_proof` that holds it.
-    index: its sub-proof, None if self-attested.
-    values: by attribute name in a group, else under SINGLE_VALUE; empty when nothing
+    form: the member of `requested_proof` that contains it.
+    index: of its sub-proof; None if self-attested.
+    values: by attribute name for a group, else under SINGLE_VALUE. Empty if nothing
     is shown.
     """
 
@@ -67,7 +68,10 @@ class Answer(NamedTuple):
 
 
 class Predicate(NamedTuple):
-    """label: the attribute in the common view. kind: GE, GT, LE or LT. response: `mj`."""
+    """A comparison that a sub-proof proves.
+
+    label: the normalised attribute name. kind: GE, GT, LE or LT. response: `mj`.
+    """
 
     label: str
     kind: str
@@ -78,8 +82,8 @@ class Predicate(NamedTuple):
 class SubProof(NamedTuple):
     """The statements of one sub-proof and the numbers that the library does not check.
 
-    revealed: label -> encoded value; responses: label -> response `m` of what stays
-    hidden.
+    revealed: label -> encoded value. responses: label -> response `m` of a hidden
+    attribute.
     commitments: A', all T and the points of a non-revocation proof, as numbers.
     roots: the responses for the square roots of each predicate.
     """
@@ -94,9 +98,9 @@ class SubProof(NamedTuple):
 
 
 class Identifier(NamedTuple):
-    """What the holder says a sub-proof is about.
+    """The public objects that the holder names for a sub-proof.
 
-    registry_id and timestamp mean something only if it proves non-revocation.
+    registry_id and timestamp have a meaning only if it proves non-revocation.
     """
 
     schema_id: str
@@ -108,9 +112,9 @@ class Identifier(NamedTuple):
 class Presentation(NamedTuple):
     """A presentation whose every leaf has the right type.
 
-    attributes, predicates: referent -> its answers, several if it is in several forms.
-    hashed: the numbers that went into the challenge.
-    body: the presentation, rebuilt from what was read.
+    attributes, predicates: referent -> its answers; several if it has several forms.
+    hashed: the numbers hashed into the challenge.
+    body: the presentation, rebuilt from the known members.
     """
 
     attributes: dict[str, list[Answer]]
@@ -122,7 +126,7 @@ class Presentation(NamedTuple):
 
 
 def read_presentation(value: Any) -> Presentation:
-    """Raises MalformedPresentation for what does not have a presentation's shape."""
+    """Parse a presentation. Raises MalformedPresentation if it has another shape."""
     whole = _read_object(value)
     proof = _read_object(whole.get("proof"))
     requested = _read_object(whole.get("requested_proof"))
@@ -191,7 +195,10 @@ def _answer_from_body(form: str, content: Any) -> Answer:
     return Answer(form, content["sub_proof_index"], shown)
 
 
-def _sub_proof_from_body(primary_proof: dict, non_revoc_proof: dict | None) -> SubProof:
+def _sub_proof_from_body(
+    primary_proof: dict,
+    non_revoc_proof: dict | None,
+) -> SubProof:
     equality = primary_proof["eq_proof"]
     inequalities = primary_proof["ge_proofs"]
     points = non_revoc_proof["c_list"] if non_revoc_proof else {}
@@ -246,7 +253,10 @@ def _read_sub_proof(part: dict) -> dict:
 
 
 def _read_non_revocation(value: Any) -> dict | None:
-    """Without the `m2` of older provers: that of the primary proof takes its place."""
+    """Read a non-revocation proof.
+
+    The `m2` of older provers is dropped: the one of the primary proof replaces it.
+    """
     if value is None:
         return None
     whole = _read_object(value)
@@ -261,7 +271,7 @@ def _read_non_revocation(value: Any) -> dict | None:
 
 
 def _read_group_element(value: Any) -> str:
-    """A number modulo the order of the curve's groups."""
+    """Read a number modulo the order of the curve's groups."""
     if not isinstance(value, str) or not _GROUP_ELEMENT.fullmatch(value):
         raise MalformedPresentation("not a number of the group")
     return value
@@ -384,7 +394,7 @@ def _read_text(value: Any) -> str:
 
 
 def _read_number(value: Any) -> str:
-    """A big number, which travels as decimal text."""
+    """Read a big number, which JSON has as decimal text."""
     if not isinstance(value, str) or not _NUMBER.fullmatch(value):
         raise MalformedPresentation("not a number")
     return value
@@ -396,7 +406,7 @@ def _read_numbers(value: Any, names: tuple[str, ...]) -> dict[str, str]:
 
 
 def _read_map(read_member: Callable[[Any], T], value: Any) -> dict[str, T]:
-    """An object whose members are all of one kind. A missing one is empty."""
+    """Read an object whose members all have one type. A missing object is empty."""
     if value is None:
         return {}
     return {name: read_member(member) for name, member in _read_object(value).items()}

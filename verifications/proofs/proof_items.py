@@ -5,16 +5,18 @@ calls it a "presentation request") has referents. One policy item becomes one or
 referents:
 
     attribute item   <policyName>
-    predicate item   <policyName>;  for "==": <policyName>#min (>=) and <policyName>#max (<=)
-                     for ">=" and ">" with a threshold of 0 or more: <policyName>#bound too
+    predicate item   <policyName>
+                     for "==": <policyName>#min (>=) and <policyName>#max (<=)
+                     for ">=" and ">" with a threshold of 0 or more: also
+                     <policyName>#bound
     value restriction on an attribute that the item does not reveal itself:
                      <policyName>#value:<attributeName>, the companion that reveals it
 
 A text is signed as a 256-bit number, which is above every threshold. The #bound
-referent therefore asks for <= 2147483647 as well: no such number meets it, and every
-honest answer does. It is left out where the policy allows text, or where the
-restrictions leave only attributes that cannot be text. A negative threshold has no
-bound, because the library cannot prove one of the most negative numbers.
+referent therefore also requires <= 2147483647: no such number meets it, and every
+honest answer does. It is omitted if the policy allows text, or if the restrictions
+allow only attributes that cannot be text. A negative threshold has no bound, because
+the library cannot prove one for the most negative numbers.
 """
 
 import re
@@ -52,25 +54,29 @@ LOWER_BOUND_TYPES = (">=", ">")
 
 
 class Interval(NamedTuple):
-    """When a credential must not be revoked, in unix seconds. The end None means now."""
+    """The time in which a credential must not be revoked, in unix seconds.
+
+    The end None means now.
+    """
 
     start: int | None
     end: int | None
 
     @property
     def latest_timestamp(self) -> int:
-        """The latest time that counts. Now is later than every status list."""
+        """The end of the interval. For now, a time later than every status list."""
         return MAX_TIMESTAMP if self.end is None else self.end
 
 
 class Item(NamedTuple):
-    """One policy item as the request asks for it, whatever referents it has there.
+    """One policy item of a request, with all its referents.
 
-    kind: "attribute" or "predicate". attribute_names: as asked, one for a predicate.
-    predicate_type: one of >= > <= < == or None; threshold: int32 or None.
-    restrictions: alternatives with the API's field names, [] = none.
+    kind: "attribute" or "predicate".
+    attribute_names: as requested; a predicate has one.
+    predicate_type: one of >= > <= < == or None. threshold: int32 or None.
+    restrictions: alternatives with the API's field names; [] if there are none.
     companions: attribute of a value restriction -> referent that reveals it.
-    non_revoked: its own interval or that of the request; None if it asks for none.
+    non_revoked: its own interval, else the request's; None if there is neither.
     """
 
     policy_name: str
@@ -89,9 +95,9 @@ class Item(NamedTuple):
 
     @property
     def comparisons(self) -> list[tuple[str, int]]:
-        """What each referent of a predicate compares.
+        """The comparison of each referent of a predicate, in the order of `referents`.
 
-        ("==", 5) is (">=", 5) and ("<=", 5). The order is that of `referents`.
+        ("==", 5) is (">=", 5) and ("<=", 5).
         """
         if self.predicate_type is None or self.threshold is None:
             return []
@@ -104,16 +110,16 @@ class Item(NamedTuple):
 
     @property
     def has_bound(self) -> bool:
-        """Whether it has a #bound referent, so that no text meets it."""
+        """Whether it has a #bound referent, which excludes texts."""
         return self.predicate_type in LOWER_BOUND_TYPES and len(self.referents) > 1
 
     def reveals(self, name: str) -> bool:
-        """Whether the item itself shows this attribute's value, unless it is hidden."""
+        """Whether the item's own referent shows this attribute, unless hidden."""
         return not self.is_predicate and contains_name(self.attribute_names, name)
 
 
 def contains_name(names: Iterable[str], name: str) -> bool:
-    """Whether an attribute is among these, ignoring capitals and spaces."""
+    """Whether the names include this attribute, ignoring capitals and spaces."""
     return normalise_name(name) in map(normalise_name, names)
 
 
@@ -128,7 +134,7 @@ def fits_32_bits(predicate_type: object, threshold: int) -> bool:
 
 
 def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]]:
-    """Attribute of a value restriction -> the alternatives that name it.
+    """Group the alternatives by the attribute of their value restriction.
 
     The key is the name as the first of them writes it.
     """
@@ -145,7 +151,7 @@ def restrictions_by_value_name(restrictions: list[dict]) -> dict[str, list[dict]
 def credential_facts(
     definition_id: str, definition: dict, schema: dict
 ) -> dict[str, str]:
-    """What the ledger says of all credentials of a definition, by restriction member."""
+    """The values that all credentials of a definition share, by restriction member."""
     return {
         "credentialDefinitionId": definition_id,
         "issuerDid": definition["issuerId"],
@@ -153,7 +159,7 @@ def credential_facts(
 
 
 def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
-    """What the ledger says of all credentials of a schema, by restriction member."""
+    """The values that all credentials of a schema share, by restriction member."""
     return {
         "schemaId": schema_id,
         "schemaIssuerDid": schema["issuerId"],
@@ -163,7 +169,7 @@ def schema_facts(schema_id: str, schema: dict) -> dict[str, str]:
 
 
 def matches_facts(restriction: dict, facts: dict[str, str]) -> bool:
-    """Whether every member but `value` equals, to the letter, a credential's facts."""
+    """Whether every member but `value` equals a credential's fact, case-sensitive."""
     return all(
         facts.get(field) == text
         for field, text in restriction.items()

@@ -1,4 +1,4 @@
-"""The rules of a verification policy beyond its JSON shape."""
+"""Validate and normalise verification policies, beyond their JSON shape."""
 
 import re
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from verifications.proofs.proof_items import (
 )
 from wallets.anoncreds import normalise_name
 
-# How far the clock of the policy's author may be ahead of ours.
+# The tolerance for a policy's author whose clock is ahead of ours.
 CLOCK_SKEW_SECONDS = 60
 
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
@@ -25,11 +25,11 @@ _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 
 
 def normalise(body: dict) -> dict:
-    """The policy with the API's field names, without null and unknown members.
+    """Return the policy with the API's field names, without null and unknown members.
 
     `attributes` and `predicates` are always present, `attributeNames` and `policyName`
-    always filled, `predicateValue` is an int and `validAt` is in UTC.
-    Raises Invalid("invalid_policy") with all errors, by path:
+    are never empty, `predicateValue` is an int and `validAt` is in UTC.
+    Raises Invalid("invalid_policy") with all errors by path, as in
     "predicates[0].predicateType".
     """
     errors = _Errors()
@@ -54,12 +54,12 @@ def normalise(body: dict) -> dict:
 
 
 def non_revoked_at(policy: dict, now: int) -> int | None:
-    """When credentials must not be revoked, in unix seconds; None if not asked for.
+    """The time at which credentials must not be revoked; None if not requested.
 
-    policy: normalised. now: when the request is sent. "validNow" means now, and is
-    judged again when the presentation arrives (`is_judged_at_receipt`). A policy may
-    name a future time, but cannot be sent before it: raises Invalid("not_yet_due") for
-    a "validAt" more than a minute ahead.
+    policy: normalised. now: when the request is sent. All times are unix seconds.
+    "validNow" means now, and is checked again when the presentation arrives
+    (`is_judged_at_receipt`). A policy with a future time cannot be sent before it:
+    raises Invalid("not_yet_due") for a "validAt" more than a minute ahead.
     """
     if is_judged_at_receipt(policy):
         return now
@@ -74,18 +74,18 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
 
 
 def valid_at(policy: dict) -> int | None:
-    """The moment that a (normalised) policy names, in unix seconds."""
+    """The `validAt` of a normalised policy, in unix seconds."""
     moment = policy.get("revocationRequirement", {}).get("validAt")
     return None if moment is None else int(datetime.fromisoformat(moment).timestamp())
 
 
 def is_judged_at_receipt(policy: dict) -> bool:
-    """Whether the time of the presentation counts, not that of the request."""
+    """Whether revocation is checked for the time of receipt, not of the request."""
     return bool(policy.get("revocationRequirement", {}).get("validNow"))
 
 
 class _Errors(dict[str, list[str]]):
-    """Sentences by the path of the member that they are about."""
+    """Error messages by the path of their member."""
 
     def add_error(self, path: str, sentence: str) -> None:
         self.setdefault(path, []).append(sentence)
@@ -183,7 +183,7 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
 
 
 def _allows_text(errors: _Errors, path: str, body: dict) -> bool:
-    """Whether the author accepts that a text meets ">=" and ">" as well."""
+    """Whether the policy accepts a text for ">=" and ">" too."""
     given = body.get("allowText")
     if given is not None and not isinstance(given, bool):
         errors.add_error(f"{path}.allowText", "Give true or false.")
@@ -191,7 +191,10 @@ def _allows_text(errors: _Errors, path: str, body: dict) -> bool:
 
 
 def _whole_number(value: object) -> int | None:
-    """The number, or None. Clients send 21, "21" and 21.0; True is not a number."""
+    """Return the value as an int, or None.
+
+    Clients send 21, "21" and 21.0. True is not a number.
+    """
     if isinstance(value, str) and _WHOLE_NUMBER.fullmatch(value):
         return int(value)
     if isinstance(value, float) and value.is_integer():

@@ -1,4 +1,4 @@
-"""The proof request for a policy. `proof_items` says which referents an item becomes."""
+"""Build the proof request of a policy. See `proof_items` for the referents."""
 
 from collections.abc import Container, Mapping
 
@@ -16,7 +16,7 @@ from verifications.proofs.proof_items import (
 )
 from wallets.anoncreds import normalise_name
 
-# Definition id -> its attributes, in the common view, that hold nothing but integers.
+# Definition id -> the normalised names of its attributes that are always integers.
 IntegerAttributes = Mapping[str, Container[str]]
 
 
@@ -26,16 +26,16 @@ def build_request(
     non_revoked_at: int | None = None,
     integer_attributes: IntegerAttributes | None = None,
 ) -> dict:
-    """The proof request for a policy as `proof_policy.normalise` returns it.
+    """Build the proof request of a policy that `proof_policy.normalise` returned.
 
     nonce: a decimal number.
     non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both
     `from` and `to`, as RFC 0441 advises: holders then answer with the newest status
-    list up to it.
-    integer_attributes: those of the `definitions_of_predicates`. No bound is asked for
-    where nothing but an integer can meet the item.
-    Raises Invalid("invalid_policy") for an item that has the name of another one's
-    bound. Policies that were stored before there were bounds can have one.
+    list up to that time.
+    integer_attributes: of the `definitions_of_predicates`. An item that only integers
+    can satisfy gets no bound.
+    Raises Invalid("invalid_policy") if an item has the name of another item's bound.
+    This happens with policies stored before bounds existed.
     """
     attributes: dict[str, dict] = {}
     predicates: dict[str, dict] = {}
@@ -48,7 +48,11 @@ def build_request(
     for item in policy["predicates"]:
         has_bound = needs_bound(item, integer_attributes or {})
         predicates |= _predicate_referents(item, has_bound)
-        _check_bound_name_is_free(item["policyName"] + BOUND_SUFFIX, policy, predicates)
+        _check_bound_name_is_free(
+            item["policyName"] + BOUND_SUFFIX,
+            policy,
+            predicates,
+        )
         attributes |= _companion_referents(item, revealed=[])
     request = {
         "name": policy["name"],
@@ -74,7 +78,7 @@ def definitions_of_predicates(policy: dict) -> set[str]:
 
 
 def needs_bound(item: dict, integer_attributes: IntegerAttributes) -> bool:
-    """Whether a predicate of a (normalised) policy gets a #bound referent."""
+    """Whether a predicate of a normalised policy gets a #bound referent."""
     if item["predicateType"] not in LOWER_BOUND_TYPES or item["predicateValue"] < 0:
         return False
     if item.get("allowText"):
@@ -83,7 +87,10 @@ def needs_bound(item: dict, integer_attributes: IntegerAttributes) -> bool:
 
 
 def holds_integers_only(item: dict, integer_attributes: IntegerAttributes) -> bool:
-    """Whether every alternative names a definition whose attribute is never a text."""
+    """Whether each alternative's definition declares the attribute as an integer.
+
+    False if an alternative names no definition, or there are no restrictions.
+    """
     label = normalise_name(item["attributeName"])
     definition_ids = [
         restriction.get("credentialDefinitionId", "")
@@ -128,7 +135,7 @@ def _predicate_referents(item: dict, has_bound: bool) -> dict[str, dict]:
 
 
 def _companion_referents(item: dict, revealed: list[str]) -> dict[str, dict]:
-    """Referents that reveal what value restrictions need and the item does not reveal."""
+    """The referents that reveal required values which the item does not reveal."""
     companions: dict[str, dict] = {}
     by_name = restrictions_by_value_name(item.get("restrictions", []))
     for name, alternatives in by_name.items():
@@ -139,7 +146,7 @@ def _companion_referents(item: dict, revealed: list[str]) -> dict[str, dict]:
 
 
 def _restrictions_member(restrictions: list[dict]) -> dict:
-    """The `restrictions` of a referent; no member at all if there are none."""
+    """The `restrictions` member of a referent; omitted if there are none."""
     if not restrictions:
         return {}
     return {"restrictions": [_restriction_to_wire(one) for one in restrictions]}

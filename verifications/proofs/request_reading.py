@@ -1,8 +1,7 @@
-"""Reads a proof request, our own or that of any other verifier.
+"""Parse proof requests, our own and those of other verifiers.
 
-`read_items` folds the referents of one policy item into one Item again (see
-`proof_items`). Non-revocation is asked for the whole request (`non_revoked`), or by an
-item: its own interval then takes the place of that of the request.
+`read_items` merges the referents of one policy item into one Item (see `proof_items`).
+The `non_revoked` of a request applies to all items, except those with their own.
 """
 
 import re
@@ -43,7 +42,7 @@ _NONCE = re.compile(r"[0-9]{1,100}")
 
 
 def read_items(request: dict) -> list[Item]:
-    """The items of a request in its order, attributes first.
+    """Return the items of a request in its order, attributes first.
 
     Raises PeerError for any request that we cannot read or answer:
     "request_malformed", "request_too_large", "predicate_unsupported",
@@ -74,9 +73,9 @@ def read_items(request: dict) -> list[Item]:
 
 
 def policy_from_request(request: dict) -> dict:
-    """Any proof request as a policy with the API's field names.
+    """Convert any proof request to a policy with the API's field names.
 
-    The revocation requirement is the request's own, else the latest of its items.
+    The revocation requirement is the request's own, else the latest one of its items.
     Raises PeerError like `read_items`.
     """
     items = read_items(request)
@@ -98,12 +97,11 @@ def policy_from_request(request: dict) -> dict:
 def prune_request(
     request: dict, referents: Iterable[str], keep_conditions: bool = True
 ) -> dict:
-    """The same request with no other referents than these.
+    """Return the request with these referents only.
 
-    The library refuses partial answers.
+    The library does not accept partial answers.
 
-    keep_conditions: False leaves out the restrictions and the non-revocation
-    intervals.
+    keep_conditions: False omits the restrictions and the non-revocation intervals.
     """
     dropped = () if keep_conditions else ("restrictions", "non_revoked")
     kept = set(referents)
@@ -122,7 +120,7 @@ def _without_members(body: dict, names: Iterable[str]) -> dict:
 
 
 def _requested_parts(request: dict) -> tuple[dict, dict]:
-    """(requested_attributes, requested_predicates) of a request that can be read."""
+    """Return (requested_attributes, requested_predicates) of a valid request."""
     if not isinstance(request, dict) or not all(
         isinstance(request.get(field), str) for field in ("name", "version", "nonce")
     ):
@@ -142,17 +140,19 @@ def _requested_parts(request: dict) -> tuple[dict, dict]:
         )
     if not attributes and not predicates:
         raise PeerError(
-            "request_malformed", "The proof request asks for no attribute or predicate."
+            "request_malformed",
+            "The proof request asks for no attribute or predicate.",
         )
     if len(attributes) + len(predicates) > MAX_REFERENTS:
         raise PeerError(
-            "request_too_large", f"The request has more than {MAX_REFERENTS} referents."
+            "request_too_large",
+            f"The request has more than {MAX_REFERENTS} referents.",
         )
     return attributes, predicates
 
 
 def _read_interval(body: dict) -> Interval | None:
-    """The interval of a request or of an item. An empty interval counts as none."""
+    """Return the interval of a request or an item. None if it is empty."""
     value = body.get("non_revoked") or {}
     if not isinstance(value, dict):
         raise PeerError("request_malformed", "non_revoked is not an interval.")
@@ -244,7 +244,7 @@ def _read_names(referent: str, names: object) -> tuple[str, ...]:
 def _read_restrictions(
     referent: str, alternatives: object, names: tuple[str, ...]
 ) -> list[dict]:
-    """The alternatives with our field names; none if one of them demands nothing."""
+    """Return the alternatives with our field names. [] if one of them is empty."""
     if alternatives is None:
         return []
     if not isinstance(alternatives, list) or not all(
@@ -254,13 +254,16 @@ def _read_restrictions(
             "restriction_unsupported", f"{referent!r}: restrictions must be a list."
         )
     if len(alternatives) > MAX_RESTRICTIONS:
-        raise PeerError("request_too_large", f"{referent!r} has too many restrictions.")
+        raise PeerError(
+            "request_too_large",
+            f"{referent!r} has too many restrictions.",
+        )
     restrictions = [_read_restriction(referent, one, names) for one in alternatives]
     return restrictions if all(restrictions) else []
 
 
 def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict:
-    """One alternative with our field names; {} when it demands nothing."""
+    """Return one alternative with our field names. {} if it restricts nothing."""
     restriction: dict = {}
     for tag, text in wire.items():
         if text is None:
@@ -279,10 +282,10 @@ def _read_restriction(referent: str, wire: dict, names: tuple[str, ...]) -> dict
 def _restriction_member(
     tag: str, text: object, names: tuple[str, ...]
 ) -> tuple[str | None, object]:
-    """(our field, content) of a restriction's member; (None, None) if it is unknown.
+    """Return (our field, content) of a restriction's member; (None, None) if unknown.
 
-    A marker of an attribute that the item asks for anyway demands nothing: it has no
-    content.
+    A marker has no content if the item already requests its attribute: it adds no
+    restriction.
     """
     if tag in _RESTRICTION_NAMES:
         return _RESTRICTION_NAMES[tag], text
@@ -295,7 +298,7 @@ def _restriction_member(
 
 
 def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
-    """Joins #min and #max of one name, unless the name belongs to another referent."""
+    """Merge #min and #max of one name, unless another referent has that name."""
     by_name = {item.policy_name: item for item in predicates}
     folded = []
     for item in predicates:
@@ -316,7 +319,7 @@ def _fold_equalities(predicates: list[Item], taken: set[str]) -> list[Item]:
 
 
 def _is_equality(low: Item, high: Item) -> bool:
-    """Whether `low` asks for >= and `high` for <=, and they differ in nothing else."""
+    """Whether `low` requests >= and `high` <=, and they differ in nothing else."""
     expected_low = high._replace(
         policy_name=low.policy_name, referents=low.referents, predicate_type=">="
     )
@@ -324,7 +327,7 @@ def _is_equality(low: Item, high: Item) -> bool:
 
 
 def _fold_bounds(predicates: list[Item]) -> list[Item]:
-    """Adds each #bound referent to the predicate that it belongs to."""
+    """Merge each #bound referent into its predicate."""
     folded = {item.policy_name: item for item in predicates}
     for item in predicates:
         base = folded.get(item.policy_name.removesuffix(BOUND_SUFFIX))
@@ -350,16 +353,17 @@ def _is_bound_of(item: Item, base: Item) -> bool:
 
 
 def _fold_companions(items: list[Item]) -> list[Item]:
-    """Adds each #value referent to the item whose value restriction it reveals."""
+    """Merge each #value referent into the item whose value restriction it reveals."""
     by_name = {item.policy_name: item for item in items}
     if len(by_name) < len(items):
-        return items  # an attribute and a predicate share a name: read_items refuses it
+        # An attribute and a predicate share a name: read_items rejects that.
+        return items
     folded = dict(by_name)
     for item in items:
         name = item.attribute_names[0]
         base = by_name.get(item.policy_name.removesuffix(VALUE_SUFFIX + name))
         if base and base is not item and _is_companion_of(item, base):
-            # The base may have got another companion before.
+            # The base may already have another companion.
             current = folded[base.policy_name]
             companions = current.companions | {name: item.policy_name}
             folded[base.policy_name] = current._replace(companions=companions)

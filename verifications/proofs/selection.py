@@ -1,4 +1,4 @@
-"""The holder's side: which credentials fit, the selection, and the presentation."""
+"""The holder's side: find credentials that fit, select them, create a presentation."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -26,7 +26,7 @@ class RevocationStatus(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A credential of the wallet: public names, raw values and the stored credential.
+    """A credential of the wallet: public ids, raw values and the stored credential.
 
     revocation: None if it has no index in a revocation registry.
     """
@@ -48,9 +48,9 @@ class Candidate(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Which credential answers which policy item.
+    """The credential that answers a policy item.
 
-    hidden: prove it without showing the value.
+    hidden: prove the attribute without showing its value.
     """
 
     policy_name: str
@@ -59,7 +59,7 @@ class Selection(NamedTuple):
 
 
 class LedgerReader(Protocol):
-    """Public objects by id, as the ledger's JSON; None if there is no such object."""
+    """Returns public objects by id, as the ledger's JSON. None for an unknown id."""
 
     def schema(self, schema_id: str) -> dict | None: ...
 
@@ -68,16 +68,16 @@ class LedgerReader(Protocol):
     def revocation_registry(self, registry_id: str) -> dict | None: ...
 
     def status_list(self, registry_id: str, timestamp: int) -> dict | None:
-        """The registry's newest list whose own "timestamp" is not later than this one."""
+        """The newest list of the registry up to `timestamp`, in unix seconds."""
         ...
 
 
 def find_fitting(
     request: dict, candidates: Sequence[Candidate]
 ) -> list[tuple[Item, list[str]]]:
-    """Each item of the request with the ids of the credentials that satisfy all of it.
+    """Return each item of the request with the ids of the credentials that satisfy it.
 
-    Where non-revocation is asked for, credentials known to be revoked do not.
+    If non-revocation is requested, credentials known to be revoked are left out.
     Raises PeerError if the request cannot be read.
     """
     return [
@@ -90,12 +90,12 @@ def find_fitting(
 
 
 def refusal_code(item: Item, candidate: Candidate) -> str | None:
-    """Why a credential does not satisfy all of an item, or None if it does.
+    """The code of why a credential does not satisfy an item, or None if it does.
 
     The first that applies of "attribute_not_in_schema", "restriction",
     "value_restriction", "not_a_number", "predicate_not_met", "predicate_out_of_range"
-    and "revoked_or_invalid". The last one means: known to be revoked, where
-    non-revocation is asked for.
+    and "revoked_or_invalid". The last one means that non-revocation is requested and
+    the credential is known to be revoked.
     """
     if not _has_attributes(item, candidate):
         return "attribute_not_in_schema"
@@ -110,10 +110,10 @@ def refusal_code(item: Item, candidate: Candidate) -> str | None:
 
 
 def auto_select(request: dict, candidates: Sequence[Candidate]) -> list[Selection]:
-    """The first fitting credential for each item. Pass the oldest candidate first.
+    """Select the first credential that fits for each item. Pass the oldest one first.
 
     A credential known to be revoked is never selected, even if non-revocation is not
-    asked for. An item that no credential fits is left out. Raises PeerError if the
+    requested. An item that no credential fits is left out. Raises PeerError if the
     request cannot be read.
     """
     usable = [candidate for candidate in candidates if not candidate.is_revoked]
@@ -132,23 +132,26 @@ def create_presentation(
     ledger: LedgerReader,
     tails_path: TailsPath | None = None,
 ) -> dict:
-    """The presentation of what was selected. Items without a selection stay unanswered.
+    """Create the presentation of the selections. Other items stay unanswered.
 
-    Where non-revocation is asked for, a credential with an index in a registry is
-    shown with the newest status list up to the end of the interval; if there is no
-    list yet, without one. If a revoked credential is selected all the same, it is sent
-    as well as it can be: the proof will not verify. `tails_path` gives the local file
-    for a registry's public JSON; without it there are no tails files.
+    If non-revocation is requested, a credential with an index in a registry is proven
+    with the newest status list up to the end of the interval, or without a list if
+    there is none yet. A selected credential that is revoked is sent too, but its proof
+    will not verify. `tails_path` returns the local file for a registry's public JSON;
+    without it there are no tails files.
 
-    An item whose predicate does not hold in the selected credential stays unanswered
-    too. `hidden` has no meaning for a predicate. With nothing to prove the
-    presentation is an empty one.
-    Raises Invalid with the code of the first wrong selection and all of them in
-    `errors`, by "[index].member": unknown_policy, unknown_credential, selected_twice,
-    attribute_missing, restriction_not_met, hidden_not_allowed;
-    Invalid("unknown_definition", "unknown_registry") for what the ledger does not
-    know, Unavailable("tails_unavailable"); PeerError if the request cannot be read or
-    answered.
+    An item whose predicate the selected credential does not satisfy stays unanswered
+    too. `hidden` has no meaning for a predicate. With nothing to prove, the
+    presentation is empty.
+
+    Raises
+    - Invalid with the code of the first wrong selection and all of them in `errors`,
+      by "[index].member": unknown_policy, unknown_credential, selected_twice,
+      attribute_missing, restriction_not_met, hidden_not_allowed;
+    - Invalid("unknown_definition") or Invalid("unknown_registry") if the ledger does
+      not know an object;
+    - Unavailable("tails_unavailable");
+    - PeerError if the request cannot be read or answered.
     """
     choices = _validate_selections(read_items(request), selections, candidates)
     provable = [
@@ -179,7 +182,7 @@ def create_presentation(
 class _Choice(NamedTuple):
     """A valid selection.
 
-    companion: the attribute that a value restriction makes it show.
+    companion: the attribute that it must also show for a value restriction, or None.
     """
 
     item: Item
@@ -189,7 +192,7 @@ class _Choice(NamedTuple):
 
     @property
     def referents(self) -> dict[str, bool]:
-        """Attribute referents and whether their values are shown."""
+        """The attribute referents, and whether their values are shown."""
         own = () if self.item.is_predicate else self.item.referents
         referents = dict.fromkeys(own, not self.hidden)
         if self.companion is not None:
@@ -198,7 +201,7 @@ class _Choice(NamedTuple):
 
     @property
     def shown_labels(self) -> set[str]:
-        """The attributes that it shows, in the common view."""
+        """The normalised names of the attributes that it shows."""
         names = [] if self.companion is None else [self.companion]
         if not self.item.is_predicate and not self.hidden:
             names += self.item.attribute_names
@@ -206,18 +209,18 @@ class _Choice(NamedTuple):
 
     @property
     def compared_labels(self) -> set[str]:
-        """The attributes that its predicate compares, in the common view."""
+        """The normalised names of the attributes that its predicate compares."""
         names = self.item.attribute_names if self.item.is_predicate else ()
         return set(map(normalise_name, names))
 
     @property
     def interval(self) -> Interval | None:
-        """When it must be proven not revoked, if the credential can be revoked."""
+        """The interval to prove non-revocation for; None if there is none to prove."""
         return self.item.non_revoked if self.candidate.revocation else None
 
 
 def _group_by_sub_proof(choices: Iterable[_Choice]) -> list[list[_Choice]]:
-    """The choices of each sub-proof, as few sub-proofs as possible."""
+    """Group the choices into sub-proofs; each joins the first that can contain it."""
     parts: list[list[_Choice]] = []
     for choice in choices:
         for part in parts:
@@ -230,7 +233,11 @@ def _group_by_sub_proof(choices: Iterable[_Choice]) -> list[list[_Choice]]:
 
 
 def _share_sub_proof(choices: list[_Choice]) -> bool:
-    """Whether they use one credential and one list, and none shows what another compares."""
+    """Whether one sub-proof can answer all choices.
+
+    They must use one credential and one status list, and none may show an attribute
+    that another one compares.
+    """
     shown = set().union(*(choice.shown_labels for choice in choices))
     compared = set().union(*(choice.compared_labels for choice in choices))
     credential_ids = {choice.candidate.credential_id for choice in choices}
@@ -241,10 +248,10 @@ def _share_sub_proof(choices: list[_Choice]) -> bool:
 
 
 def _answered_request(request: dict, entries: list[SubProof]) -> dict:
-    """The request as the library needs it: with the answered referents only.
+    """Return the request as the library needs it: with the answered referents only.
 
-    The library uses a revocation state only where an interval is asked for, and does
-    not look for an interval at items that stay hidden. So the whole request gets one.
+    The library uses a revocation state only if an interval is requested, and ignores
+    the intervals of hidden items. So the whole request gets an interval.
     """
     referents = [
         referent
@@ -261,7 +268,10 @@ def _answered_request(request: dict, entries: list[SubProof]) -> dict:
 def _revocation_state(
     part: list[_Choice], ledger: LedgerReader, tails_path: TailsPath | None
 ) -> tuple[int, dict] | None:
-    """(timestamp, revocation state) of a sub-proof. None if it needs none or has no list."""
+    """Return (timestamp, revocation state) of a sub-proof.
+
+    None if non-revocation is not requested, or there is no status list yet.
+    """
     candidate = part[0].candidate
     interval = next((choice.interval for choice in part if choice.interval), None)
     if candidate.revocation is None or interval is None:
@@ -300,7 +310,7 @@ def _library_entry(
 
 
 class _SelectionErrors:
-    """Every wrong selection; the first one gives the error its code."""
+    """Collects wrong selections. The first one determines the code of the error."""
 
     SENTENCES = {
         "unknown_policy": "The verification asks for no item of this name.",
@@ -366,7 +376,7 @@ def _has_attributes(item: Item, candidate: Candidate) -> bool:
 def _met_restriction(item: Item, candidate: Candidate) -> dict | None:
     """The restriction that the credential meets, one without a value if possible.
 
-    {} if the item has no restrictions, None if the credential meets none of them.
+    {} if the item has no restrictions. None if the credential meets none of them.
     """
     met = [
         restriction
@@ -377,7 +387,7 @@ def _met_restriction(item: Item, candidate: Candidate) -> dict | None:
 
 
 def _restrictions_met_by_name(item: Item, candidate: Candidate) -> list[dict]:
-    """The restrictions that the credential meets, whatever values they require."""
+    """The restrictions that the credential meets, leaving required values aside."""
     facts = {
         "schemaId": candidate.schema_id,
         "schemaIssuerDid": candidate.schema_issuer_did,
@@ -398,7 +408,7 @@ def _has_required_value(restriction: dict, candidate: Candidate) -> bool:
 
 
 def _companion_attribute(item: Item, restriction: dict) -> str | None:
-    """The companion that shows what the restriction requires, if it needs one."""
+    """The attribute whose companion shows the required value; None without one."""
     required = restriction.get("value")
     if required is None:
         return None
@@ -409,7 +419,10 @@ def _companion_attribute(item: Item, restriction: dict) -> str | None:
 
 
 def _predicate_refusal(item: Item, candidate: Candidate) -> str | None:
-    """Why a predicate cannot be proven. The library computes differences in 32 bits."""
+    """The code of why a predicate cannot be proven, or None.
+
+    The library computes differences in 32 bits.
+    """
     if not item.is_predicate:
         return None
     value = comparable_number(candidate, item.attribute_names[0])
@@ -427,7 +440,7 @@ def _predicate_refusal(item: Item, candidate: Candidate) -> str | None:
 
 
 def _proven_difference(value: int, predicate_type: str, threshold: int) -> int:
-    """What the library proves to be at least 0."""
+    """The difference that the library proves to be at least 0."""
     difference = value - threshold
     if predicate_type.startswith("<"):
         difference = -difference
@@ -439,8 +452,8 @@ def _proven_difference(value: int, predicate_type: str, threshold: int) -> int:
 def comparable_number(candidate: Candidate, name: str) -> int | None:
     """The signed number of an attribute, if it has at most 32 bits."""
     encoded = _value_of(candidate.credential["values"], name)["encoded"]
-    # 11 digits with the sign: a text is signed as a much longer number, not worth
-    # parsing.
+    # 11 characters include the sign. A text is signed as a much longer number, which
+    # need not be parsed.
     if len(encoded) > 11:
         return None
     number = int(encoded)
@@ -464,7 +477,7 @@ def _require_known(public: dict | None) -> dict:
 
 
 def _empty_presentation() -> dict:
-    """What is sent when nothing can be proven; the library refuses to create it."""
+    """The presentation if nothing can be proven. The library cannot create it."""
     return {
         "proof": {"proofs": [], "aggregated_proof": {"c_hash": "0", "c_list": []}},
         "requested_proof": {
