@@ -1,4 +1,4 @@
-"""Webhooks, events and deliveries in the admin, without secrets and answers."""
+"""Admin of webhooks, events and deliveries, without secrets and response bodies."""
 
 from django.contrib import admin
 
@@ -9,8 +9,8 @@ from webhooks.models import Attempt, Delivery, Event, Webhook
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
     list_display = [
-        "type", "tenant", "url", "dialect", "is_enabled", "disabled_reason", "failing_since",
-        "created_at",
+        "type", "tenant", "url", "dialect", "is_enabled", "disabled_reason",
+        "failing_since", "created_at",
     ]  # fmt: skip
     list_filter = ["type", "is_enabled", "disabled_reason", "dialect"]
     list_select_related = ["tenant"]
@@ -18,8 +18,9 @@ class WebhookAdmin(ReadOnlyAdmin):
     date_hierarchy = "created_at"
     fields = [
         "id", "tenant", "type", "url", "dialect", "message_types", "retry_unconfirmed",
-        "is_enabled", "has_answered", "strikes", "timeouts", "failing_since", "disabled_reason",
-        "lost_since", "recover_since", "notice_due_at", "created_at", "updated_at",
+        "is_enabled", "has_answered", "strikes", "timeouts", "failing_since",
+        "disabled_reason", "lost_since", "recover_since", "notice_due_at",
+        "created_at", "updated_at",
     ]  # fmt: skip
 
 
@@ -37,8 +38,8 @@ class EventAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant"]
     search_fields = ["object_id", "tenant__name"]
     fields = [
-        "id", "tenant", "type", "object_type", "object_id", "sequence", "body", "is_example",
-        "transaction_id", "created_at",
+        "id", "tenant", "type", "object_type", "object_id", "sequence", "body",
+        "is_example", "transaction_id", "created_at",
     ]  # fmt: skip
 
 
@@ -51,8 +52,8 @@ class DeliveryAdmin(ReadOnlyAdmin):
     list_select_related = ["event", "webhook"]
     search_fields = ["event__object_id"]
     fields = [
-        "id", "event", "webhook", "status", "attempts", "calls", "due_at", "lease_until",
-        "blocks_until", "last_error", "finished_at", "created_at",
+        "id", "event", "webhook", "status", "attempts", "calls", "due_at",
+        "lease_until", "blocks_until", "last_error", "finished_at", "created_at",
     ]  # fmt: skip
 
 

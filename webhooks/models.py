@@ -1,4 +1,4 @@
-"""The tables of this app, each in a module with what it does."""
+"""The models of this app. Each is defined in the module of its feature."""
 
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Attempt, Delivery

@@ -1,6 +1,6 @@
-"""Events and their deliveries are deleted after EVENT_RETENTION_DAYS.
+"""Delete events and their deliveries after EVENT_RETENTION_DAYS.
 
-Why their tables are not partitioned: docs/reliability.md.
+docs/reliability.md explains why their tables are not partitioned.
 """
 
 from django.conf import settings
@@ -14,15 +14,15 @@ from webhooks.events.models import Event
 
 
 def delete_old_events() -> int:
-    """Delete old events, deliveries and attempts. How many rows.
+    """Delete old events, deliveries and attempts. Return the number of rows.
 
-    What is pending for an enabled webhook stays.
+    Pending deliveries of enabled webhooks are kept, with their events.
     """
     before = smallest_uuid7(unix_milliseconds(days_ago(settings.EVENT_RETENTION_DAYS)))
     enabled = Webhook.objects.filter(pk=OuterRef("webhook"), is_enabled=True)
     is_pending = Q(status=Delivery.Status.PENDING) & Exists(enabled)
     needed = Exists(Delivery.objects.filter(is_pending, event=OuterRef("pk")))
-    # Those that refer to an event before the event itself.
+    # Rows that refer to an event are deleted before the event.
     tables = (
         Attempt.objects.all(),
         Delivery.objects.exclude(is_pending),

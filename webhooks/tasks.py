@@ -1,4 +1,4 @@
-"""Tasks of webhooks. They have no arguments: the rows say what is to be done."""
+"""Celery tasks of webhooks. They have no arguments: the work is stored in the rows."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ dispatcher = new_dispatcher()
 
 @shared_task
 def deliver() -> None:
-    """Make the calls that are due. Runs in a worker of its own, see the Procfile."""
+    """Make the calls that are due. Runs in a separate worker, see the Procfile."""
     dispatcher.run()
 
 

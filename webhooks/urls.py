@@ -1,4 +1,4 @@
-"""Routes of webhooks, below each prefix of the credentials API."""
+"""URL patterns of webhooks, for each prefix of the credentials API."""
 
 from django.urls import path
 

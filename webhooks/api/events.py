@@ -45,8 +45,8 @@ class FeedQuery(Filters):
     after = serializers.CharField(
         default=feed.FROM_START,
         max_length=500,
-        help_text="A cursor; `start`: the oldest event that is kept; `now`: what comes from "
-        "now.",
+        help_text="A cursor; `start`: the oldest event that is kept; "
+        "`now`: what comes from now.",
     )
     limit = serializers.IntegerField(
         default=MAX_LIMIT, min_value=1, max_value=MAX_LIMIT

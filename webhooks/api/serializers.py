@@ -86,9 +86,9 @@ class WebhookOptions(Parameters):
         source="retry_unconfirmed",
         required=False,
         allow_null=True,
-        help_text="Whether a call that was sent in full and not answered is sent again. "
-        "Without it, or with null: unless the time was up and the address has never "
-        "answered with 2xx.",
+        help_text="Whether a call that was sent in full and not answered is sent "
+        "again. Without it, or with null: unless the time was up and the address has "
+        "never answered with 2xx.",
     )
 
     def validate_url(self, url):

@@ -1,4 +1,4 @@
-"""Calling webhooks: one signed POST outside of any transaction, then its outcome."""
+"""Call a webhook: send one signed POST outside of transactions, record the outcome."""
 
 import logging
 
@@ -21,7 +21,7 @@ logger = logging.getLogger(__name__)
 CALL_TIMEOUT_SECONDS = 15.0
 UNRESPONSIVE_TIMEOUT_SECONDS = 3.0  # for webhooks that have never answered a call
 THROTTLED_DELAY_SECONDS = 60.0  # the shortest delay after 429, 502 or 504
-MAX_ANSWER_BYTES = 4096  # stored of a response's body
+MAX_ANSWER_BYTES = 4096  # of a response's body are stored
 
 
 def make_call(delivery: Delivery) -> None:
@@ -30,7 +30,7 @@ def make_call(delivery: Delivery) -> None:
         outcome = post_event(delivery)
         faults.fault_point("after_post_before_mark")
         record_outcome(delivery, outcome)
-    except Exception:  # our own bug must end neither the worker nor the delivery
+    except Exception:  # a bug must stop neither the worker nor the delivery
         logger.exception("delivery %s was not made", delivery.pk)
         delivery.retry_later("internal_error", retry_after=None, at_least=0.0)
 
@@ -48,7 +48,7 @@ def post_event(delivery: Delivery) -> Outcome:
     timeout = CALL_TIMEOUT_SECONDS
     if webhook.is_unresponsive:
         timeout = UNRESPONSIVE_TIMEOUT_SECONDS
-    connection.close()  # back to the pool: the call may take long
+    connection.close()  # return it to the pool: the call may take long
     try:
         response = http.post(
             webhook.url,
@@ -65,9 +65,9 @@ def post_event(delivery: Delivery) -> Outcome:
 
 @transaction.atomic
 def record_outcome(delivery: Delivery, outcome: Outcome) -> None:
-    """Store the attempt and advance the delivery, if it is still leased to us.
+    """Store the attempt, and update the delivery if our lease is still valid.
 
-    Lock order: the webhook before its deliveries, as in a claim.
+    Lock the webhook before its deliveries, in the same order as a claim.
     """
     update_health(delivery.webhook, outcome)
     record_attempt(delivery, outcome)
@@ -75,7 +75,7 @@ def record_outcome(delivery: Delivery, outcome: Outcome) -> None:
         logger.info("delivery %s was taken over", delivery.pk)
         return
     no_longer_blocks = (Result.DELIVERED, Result.GONE, Result.UNCONFIRMED)
-    # Rows are postponed only behind calls that failed before.
+    # Only a delivery that has failed before can block others.
     if delivery.attempts and outcome.result in no_longer_blocks:
         delivery.release_blocked()
 
@@ -95,7 +95,7 @@ def record_attempt(delivery: Delivery, outcome: Outcome) -> None:
 
 
 def advance_delivery(delivery: Delivery, outcome: Outcome) -> bool:
-    """Write what follows from the outcome. Whether the delivery was still ours."""
+    """Update the delivery for the outcome. Return False if our lease has ended."""
     calls = delivery.calls + 1
     error = outcome.error
     if outcome.result is Result.DELIVERED:

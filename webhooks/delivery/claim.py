@@ -1,4 +1,4 @@
-"""Which deliveries a worker calls next: fair shares for webhooks and organizations."""
+"""Select the next deliveries to call, with fair shares for webhooks and tenants."""
 
 from collections import Counter
 from typing import NamedTuple
@@ -15,19 +15,19 @@ from webhooks.delivery.models import Delivery
 
 
 class Capacity(NamedTuple):
-    """How many more calls a locked webhook may get now."""
+    """The number of calls that a locked webhook may get now."""
 
     webhook: Webhook
     calls: int
 
 
 def per_webhook_limit() -> int:
-    """Concurrent calls of one webhook, and of all slow webhooks together."""
+    """Maximum concurrent calls to one webhook, and to all slow webhooks together."""
     return max(1, settings.WEBHOOK_THREADS // 4)
 
 
 def per_tenant_limit() -> int:
-    """Concurrent calls of one organization, whatever its webhooks."""
+    """Maximum concurrent calls to all webhooks of one organization."""
     return max(1, settings.WEBHOOK_THREADS // 2)
 
 
@@ -36,13 +36,13 @@ def claim_due(
     slow_limit: int,
     after: UUID | None = None,
 ) -> list[Delivery]:
-    """Up to `limit` due deliveries, leased to the caller, their webhooks loaded.
+    """Lease up to `limit` due deliveries to the caller, with their webhooks loaded.
 
-    Of each webhook in the order of each object's events: a delivery that failed holds
-    the later ones of its object back (`Delivery.next_due`).
-    slow_limit: how many of them may be of slow webhooks. after: the webhook served
-    last; the claim starts behind it (round-robin by id). Webhooks with nothing due
-    cost nothing: the index `deliveries_due` gives the first row of each.
+    A webhook gets the events of one object in order: a failed delivery blocks the
+    later ones of its object (`Delivery.next_due`).
+    slow_limit: the maximum for slow webhooks. after: the webhook that was served last;
+    the claim starts after it (round-robin by id). The index `deliveries_due` skips
+    webhooks with nothing due.
     """
     with transaction.atomic():
         rows: list[Delivery] = []
@@ -59,7 +59,7 @@ def claim_due(
 def webhooks_with_capacity(
     limit: int, slow_limit: int, after: UUID | None
 ) -> list[Capacity]:
-    """Webhooks with due rows below their limits, locked against other claims."""
+    """Lock and return webhooks that have due deliveries and are below their limits."""
     by_tenant = in_flight_by_tenant()
     full = [
         tenant for tenant, calls in by_tenant.items() if calls >= per_tenant_limit()
@@ -72,7 +72,7 @@ def webhooks_with_capacity(
 
 
 def webhooks_with_due_rows(slow_limit: int) -> "models.QuerySet[Webhook]":
-    """Enabled webhooks with a due row and fewer calls in flight than allowed."""
+    """Enabled webhooks with a due delivery and fewer calls in flight than allowed."""
     pending = Delivery.pending().filter(webhook=OuterRef("pk"))
     busy = in_flight().filter(webhook=OuterRef("pk"))
     calls = busy.values("webhook").values(n=Count("*"))
@@ -90,20 +90,24 @@ def webhooks_with_due_rows(slow_limit: int) -> "models.QuerySet[Webhook]":
 
 
 def in_flight() -> "models.QuerySet[Delivery]":
-    """Deliveries whose calls are being made now, by any worker."""
+    """Deliveries that any worker is calling now."""
     leased = Delivery.pending().exclude(lease_owner=None)
     return leased.filter(lease_until__gt=timezone.now())
 
 
 def in_flight_by_tenant() -> Counter[UUID]:
-    """Counted from few rows: there are no more than threads of all workers."""
+    """The number of calls in flight by organization.
+
+    This is cheap to count: there are no more rows than threads of all workers.
+    """
     return Counter(in_flight().values_list("webhook__tenant_id", flat=True))
 
 
 def allot_calls(webhooks: list[Webhook], slow_limit: int) -> list[Capacity]:
-    """How many calls each of these locked webhooks may get, those with none left out.
+    """Return the capacity of each locked webhook that may get calls.
 
-    Counts again what is in flight: other workers may have claimed before the locks.
+    Calls in flight are counted again: other workers may have claimed some before the
+    webhooks were locked.
     """
     if not webhooks:
         return []

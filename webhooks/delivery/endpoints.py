@@ -14,19 +14,18 @@ from tenants.models import Record, Tenant
 from webhooks.delivery.signing import new_secret
 from webhooks.events import types
 
-SECRET_OVERLAP = timedelta(hours=24)  # a rotated secret still signs for this long
-RETRY_PERIOD = timedelta(days=5)  # after it, a failing call has been given up
-TRANSACTION_MARGIN = timedelta(
-    minutes=1
-)  # an event may commit this long after its time
-SLOW_LIMIT = 5  # consecutive slow calls, or timeouts, after which we are more careful
+SECRET_OVERLAP = timedelta(hours=24)  # calls are signed with the old secret too
+RETRY_PERIOD = timedelta(days=5)  # after this, a failing call is no longer retried
+# An event may be committed this long after its time.
+TRANSACTION_MARGIN = timedelta(minutes=1)
+SLOW_LIMIT = 5  # consecutive slow calls, or timeouts, until calls are limited
 
 
 class Webhook(Record):
-    """One registered address, and how its recent calls went.
+    """A registered address, with the state of its recent calls.
 
-    `dialect` is that of the request that registered it: it decides which events are
-    sent unless `message_types` was chosen.
+    `dialect` is the dialect of the request that registered it. It determines the
+    default `message_types`.
     """
 
     class Type(models.TextChoices):
@@ -53,36 +52,39 @@ class Webhook(Record):
     type = models.CharField(max_length=20, choices=Type.choices)
     dialect = models.CharField(max_length=8, choices=Dialect.choices)
     is_enabled = models.BooleanField(default=True)
-    # Sealed. Sent by the original clients; we store it and do nothing with it.
+    # Encrypted. The original clients send it; it is stored and not used.
     parameters = models.BinaryField(null=True)
-    # Both sealed. The previous secret signs too, until `previous_until`.
+    # Both encrypted. The previous one also signs calls, until `previous_until`.
     secret = models.BinaryField()
     previous_secret = models.BinaryField(null=True)
     previous_until = models.DateTimeField(null=True)
-    # The event types that it receives, never empty.
+    # The event types that it receives. Never empty.
     message_types = ArrayField(models.CharField(max_length=30))
-    # Whether to repeat a call that got no response; None: see
-    # should_retry_unconfirmed().
+    # Whether to retry a call that got no response. None: see should_retry_unconfirmed.
     retry_unconfirmed = models.BooleanField(null=True)
-    # It has answered a call with 2xx at least once.
+    # Whether it has answered a call with 2xx at least once.
     has_answered = models.BooleanField(default=False)
-    # Consecutive slow calls. From SLOW_LIMIT on, it gets one concurrent call only.
+    # Consecutive slow calls. From SLOW_LIMIT on, it gets only one concurrent call.
     strikes = models.PositiveSmallIntegerField(default=0)
-    # Consecutive calls without a response in time, counted until it first answers.
+    # Consecutive calls that timed out, counted until its first 2xx.
     timeouts = models.PositiveSmallIntegerField(default=0, db_default=0)
     # The first of the current run of failures; None while calls succeed.
     failing_since = models.DateTimeField(null=True)
-    # Why we disabled it; empty if it is enabled or its owner disabled it.
-    disabled_reason = models.CharField(max_length=8, choices=Reason.choices, blank=True)
-    # The time of the first event that it did not get, set when it is disabled.
+    # Why we disabled it. Empty if it is enabled, or its owner disabled it.
+    disabled_reason = models.CharField(
+        max_length=8,
+        choices=Reason.choices,
+        blank=True,
+    )
+    # The time of the first event that it missed. Set when it is disabled.
     lost_since = models.DateTimeField(null=True)
-    # Whether the running recovery also repeats calls that got no response.
+    # Whether the running recovery also resends calls that got no response.
     recover_unconfirmed = models.BooleanField(default=False)
-    # From when on the running recovery sends again; None if none is running.
+    # The running recovery resends events from this time on. None if none is running.
     recover_since = models.DateTimeField(null=True)
-    # When to mail the organization's people that it was disabled.
+    # When to email the organization's members that it was disabled.
     notice_due_at = models.DateTimeField(null=True)
-    # Counts the events about this webhook itself.
+    # The number of events about this webhook itself.
     sequence = models.PositiveIntegerField(default=0)
 
     class Meta:
@@ -115,8 +117,11 @@ class Webhook(Record):
         message_types: Sequence[str] | None = None,
         retry_unconfirmed: bool | None = None,
     ) -> "Webhook":
-        """409 `webhook_limit` if the organization may have no more of this type."""
-        # Locked, so that two registrations at once cannot pass the limit.
+        """Create a webhook with a new secret.
+
+        Raises Conflict `webhook_limit` if the organization has too many of this type.
+        """
+        # The lock keeps concurrent registrations from exceeding the limit.
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
         limit = cls.MAX_OF_TYPE.get(cls.Type(type), cls.MAX_OF_OTHER_TYPES)
         if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
@@ -144,7 +149,7 @@ class Webhook(Record):
         return rows.exclude(type__in=cls.NEVER_CALLED)
 
     def default_message_types(self) -> list[types.Type]:
-        """The event types of a webhook that was registered without a choice."""
+        """The event types of a webhook that was registered without any."""
         if self.dialect == self.Dialect.LITERAL:
             return types.INTERFACE
         return types.CLIENTS
@@ -152,7 +157,7 @@ class Webhook(Record):
     def change_settings(self, **changes: Any) -> None:
         """Change `url`, `message_types` (empty: the defaults) or `retry_unconfirmed`.
 
-        A new address starts with a clean record: the old one's failures do not count.
+        A new address resets the counters: failures of the old one do not count.
         """
         if "message_types" in changes:
             chosen = changes["message_types"]
@@ -162,19 +167,19 @@ class Webhook(Record):
         self._update(**changes)
 
     def enable(self) -> None:
-        """Start calls again, with a clean record.
+        """Start calls again and reset the counters.
 
-        A notice that is not sent yet is dropped: whoever enables it knows.
+        A notice that was not sent yet is dropped: the user who enables it knows.
         """
         self._update(
             is_enabled=True, disabled_reason="", notice_due_at=None, **CLEAN_RECORD
         )
 
     def disable(self, lost_since: datetime | None = None, **changes: Any) -> None:
-        """Stop calls. recovery.py closes the deliveries that are still pending.
+        """Stop calls. recovery.py closes the pending deliveries.
 
-        What was lost before, or what a running recovery has not reached yet, stays
-        lost until the next recovery: `lost_since` becomes the earliest of these times.
+        `lost_since` becomes the earliest of the given time, its old value and the
+        position of a running recovery: the next recovery must cover all of them.
         """
         times = [lost_since, self.lost_since, self.recover_since]
         earliest = min((time for time in times if time), default=None)
@@ -185,11 +190,11 @@ class Webhook(Record):
     def start_recovery(
         self, since: datetime | None = None, unconfirmed: bool = False
     ) -> None:
-        """Have all events since then that it missed sent again; recovery.py does it.
+        """Start resending all missed events. recovery.py does the work.
 
-        since: by default, the first event whose delivery failed. unconfirmed: also
-        send calls again that were sent in full and got no response.
-        409 `webhook_disabled`.
+        since: the time to start from; default: the first event whose delivery failed.
+        unconfirmed: also resend calls that were sent in full and got no response.
+        Raises Conflict `webhook_disabled`.
         """
         if not self.is_enabled:
             raise disabled_error()
@@ -201,7 +206,7 @@ class Webhook(Record):
         )
 
     def signing_secrets(self) -> list[str]:
-        """All secrets that sign now, the newest first."""
+        """The secrets that calls are signed with now, the newest first."""
         secrets = [vault.unseal(self, "secret")]
         if self.previous_until and self.previous_until > timezone.now():
             secrets.append(vault.unseal(self, "previous_secret"))
@@ -209,7 +214,11 @@ class Webhook(Record):
 
     @transaction.atomic
     def rotate_secret(self) -> tuple[str, datetime]:
-        """The new secret, and until when the previous one signs too."""
+        """Replace the secret.
+
+        Return the new one, and the time until which calls are signed with the previous
+        one too.
+        """
         row = Webhook.objects.select_for_update().get(pk=self.pk)
         secret = new_secret()
         previous_until = timezone.now() + SECRET_OVERLAP
@@ -228,20 +237,19 @@ class Webhook(Record):
 
     @property
     def is_slow(self) -> bool:
-        """Its last calls were all slow: it gets one call at a time."""
+        """Whether its last calls were all slow. It then gets one call at a time."""
         return self.strikes >= SLOW_LIMIT
 
     @property
     def is_unresponsive(self) -> bool:
-        """It accepts calls and never answers: its calls get a short timeout."""
+        """Whether it never answers: all calls timed out. They get a short timeout."""
         return not self.has_answered and self.timeouts >= SLOW_LIMIT
 
     def should_retry_unconfirmed(self, timed_out: bool) -> bool:
-        """Whether to repeat a call that was sent in full and got no response.
+        """Whether to retry a call that was sent in full and got no response.
 
-        Programs that never answer have still processed what they got, and would
-        process it again: their timeouts are not repeated unless the webhook was
-        registered so.
+        A receiver that never answers may still process each call, and would process it
+        again. So its timeouts are not retried unless `retry_unconfirmed` is set.
         """
         if self.retry_unconfirmed is not None:
             return self.retry_unconfirmed

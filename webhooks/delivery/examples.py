@@ -1,4 +1,4 @@
-"""Example events, with which developers try their receivers."""
+"""Example events, for developers to test their receivers."""
 
 from django.db import transaction
 from uuid_utils.compat import uuid7
@@ -12,10 +12,10 @@ from webhooks.events.types import CLIENTS, INTERFACE, Type, object_type_of
 
 @transaction.atomic
 def send_example(webhook: Webhook, message_type: str) -> Delivery:
-    """Send an example to this webhook alone, whatever types it receives.
+    """Send an example event to this webhook only, even of a type it does not receive.
 
-    Its body says `"example": true`, and the object it names does not exist.
-    409 `webhook_disabled`.
+    The body has `"example": true`, and its object does not exist.
+    Raises Conflict `webhook_disabled`.
     """
     if not webhook.is_enabled:
         raise disabled_error()
@@ -33,7 +33,7 @@ def send_example(webhook: Webhook, message_type: str) -> Delivery:
     connection_id = str(object_key if is_of_connection else uuid7())
     data = {"connection_id": connection_id, "ConnectionId": connection_id}
     if message_type in CLIENTS and message_type not in INTERFACE:
-        wallet_id = str(uuid7())  # these types are of hosted wallets only
+        wallet_id = str(uuid7())  # these types exist in hosted wallets only
         data |= {"wallet_id": wallet_id, "WalletId": wallet_id}
     event.save_with_body(data, example=True)
     Delivery.create_for(event, [webhook.pk])

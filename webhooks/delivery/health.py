@@ -1,4 +1,4 @@
-"""How a webhook's calls go: is it slow, since when does it fail, is it disabled."""
+"""Track slow and failing webhooks, and disable those that keep failing."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,17 +14,17 @@ from webhooks.events.emit import emit_event
 from webhooks.events.models import Event
 from webhooks.events.types import Type
 
-DISABLE_AFTER = timedelta(days=5)  # with failures only
-MAX_COUNT = 1000  # of strikes and timeouts; they are not counted further
+DISABLE_AFTER = timedelta(days=5)  # of failures only
+MAX_COUNT = 1000  # strikes and timeouts are not counted beyond this
 
 
 def update_health(webhook: Webhook, outcome: Outcome) -> None:
-    """Record what a call says about its webhook; disable it if it is gone or failing.
+    """Update the webhook's counters for a call. Disable it if it is gone or failing.
 
     The row is written only if something changes, which is rare.
     """
     if changes := health_changes(webhook, outcome):
-        # Not if the address was changed meanwhile: the outcome is of the old one.
+        # Skipped if the address has changed: the outcome belongs to the old one.
         Webhook.objects.filter(pk=webhook.pk, url=webhook.url).update(**changes)
     if outcome.result is Result.GONE:
         disable_webhook(webhook, Webhook.Reason.GONE)
@@ -33,7 +33,7 @@ def update_health(webhook: Webhook, outcome: Outcome) -> None:
 
 
 def health_changes(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
-    """The columns that this outcome changes."""
+    """Return the columns that this outcome changes."""
     changes: dict[str, Any] = {}
     # Only 2xx counts: 502 comes from a tunnel or a proxy, not from the receiver.
     if outcome.result is Result.DELIVERED and not webhook.has_answered:
@@ -57,7 +57,7 @@ def health_changes(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
 
 
 def is_failure(outcome: Outcome) -> bool:
-    """An unconfirmed call is no failure: the receiver may have processed it."""
+    """Whether the call failed. The receiver may have processed an unconfirmed call."""
     return outcome.result not in (Result.DELIVERED, Result.UNCONFIRMED)
 
 
@@ -67,10 +67,10 @@ def has_failed_for_days(webhook: Webhook) -> bool:
 
 
 def disable_webhook(webhook: Webhook, reason: str) -> None:
-    """Stop its calls, emit `webhook_disabled`, and have its organization notified.
+    """Disable a webhook, emit `webhook_disabled` and schedule the notice by email.
 
-    Inside the caller's transaction. Nothing happens if it is disabled already, or if
-    its address was changed since it was called.
+    Must run in the caller's transaction. Does nothing if the webhook is disabled
+    already, or its address has changed since the call.
     """
     same_address = Webhook.objects.filter(pk=webhook.pk, url=webhook.url)
     row = same_address.select_for_update(no_key=True).first()
@@ -94,9 +94,9 @@ def disable_webhook(webhook: Webhook, reason: str) -> None:
 
 
 def first_lost_at(webhook: Webhook) -> datetime:
-    """The time of the first event that it did not get.
+    """The time of the first event that the webhook missed.
 
-    That is not `failing_since`, the time of a call, but the creation of its delivery.
+    This is when its delivery was created. `failing_since` is the time of a call.
     """
     since = webhook.failing_since or timezone.now()
     pending = Delivery.pending().filter(webhook=webhook)

@@ -1,4 +1,4 @@
-"""Deliveries: one row for each event and webhook; attempts: one for each call."""
+"""Deliveries, one row per event and webhook, and attempts, one row per call."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -15,26 +15,26 @@ from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook, disabled_error
 from webhooks.events.models import Event
 
-BLOCKING_TIME = timedelta(minutes=5)  # a failing call delays later ones of its object
+BLOCKING_TIME = timedelta(minutes=5)  # a failed call blocks later ones of its object
 MAX_SHOWN_ATTEMPTS = 100
-BLOCKED_LOOKAHEAD = 64  # blocked rows that one claim skips, for each webhook
+BLOCKED_LOOKAHEAD = 64  # blocked rows that one claim skips per webhook
 
 
 class Delivery(Record, QueuedJob):
-    """One event on its way to one webhook.
+    """The delivery of one event to one webhook.
 
-    `due_at` has three meanings, so that one index finds all that a claim may look at:
+    `due_at` has three meanings, so that one index finds all rows for a claim:
 
     - the time of the next attempt,
-    - while a worker owns the row, the end of its lease,
-    - behind a failing call of the same object, the end of that call's `blocks_until`.
+    - the end of the lease, while a worker owns the row,
+    - the `blocks_until` of a failed call of the same object that blocks this row.
 
-    Rows of a deleted webhook stay, without a reference, until their event is deleted:
-    a webhook is deleted by deleting one row.
+    A webhook is deleted by deleting its one row. Its deliveries stay, with a dangling
+    reference, until their event is deleted.
     """
 
     Status = QueuedJob.Status
-    # Seconds before each further attempt.
+    # Seconds before each retry.
     SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 
     webhook = models.ForeignKey(
@@ -51,12 +51,12 @@ class Delivery(Record, QueuedJob):
         db_index=False,
         related_name="deliveries",
     )
-    # Copies of the event's, so that a claim can keep the order of each object.
+    # Copied from the event, so that a claim can keep the order of each object.
     object_key = models.UUIDField()
     sequence = models.PositiveIntegerField()
-    # All calls made; `attempts` counts the steps of the schedule, which start again.
+    # The number of all calls. `attempts` counts steps of the schedule and can restart.
     calls = models.PositiveIntegerField(default=0)
-    # Until then, later deliveries of the object wait for this failing one.
+    # Until this time, later deliveries of the object wait for this failed one.
     blocks_until = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
@@ -96,13 +96,13 @@ class Delivery(Record, QueuedJob):
 
     @classmethod
     def create_for(cls, event: Event, webhook_ids: Iterable[UUID]) -> int:
-        """Create one delivery of the event for each webhook. How many."""
+        """Create one delivery of the event for each webhook. Return their number."""
         rows = [cls.build(event, webhook_id) for webhook_id in webhook_ids]
         return len(Delivery.objects.bulk_create(rows))
 
     @classmethod
     def build(cls, event: Event, webhook_id: UUID) -> "Delivery":
-        """An unsaved delivery."""
+        """Return an unsaved delivery."""
         return cls(
             event=event,
             webhook_id=webhook_id,
@@ -118,8 +118,8 @@ class Delivery(Record, QueuedJob):
     def next_due(cls, webhook: Webhook, limit: int) -> list["Delivery"]:
         """Due deliveries of a webhook that the caller has locked, longest due first.
 
-        A delivery is blocked by an earlier one of its object: while that is being
-        called, or after it failed until its `blocks_until`.
+        A delivery is blocked by an earlier pending one of its object that has not
+        failed yet, or that failed and has not reached its `blocks_until`.
         """
         now = timezone.now()
         earlier = cls.pending().filter(
@@ -137,7 +137,7 @@ class Delivery(Record, QueuedJob):
         found: list[Any] = list(
             rows.select_related("event")[: limit + BLOCKED_LOOKAHEAD]
         )
-        # Blocked rows become due later: else each claim would look at them again.
+        # Postpone blocked rows: else each claim would read them again.
         postponed = [row for row in found if row.is_blocked and row.blocked_until]
         for row in postponed:
             row.due_at = row.blocked_until
@@ -146,9 +146,9 @@ class Delivery(Record, QueuedJob):
 
     @classmethod
     def lease_all(cls, rows: list["Delivery"]) -> list["Delivery"]:
-        """Lease rows whose webhooks the caller has locked. Those that are now ours.
+        """Lease rows whose webhooks the caller has locked. Return the leased ones.
 
-        A row whose lease ran out may have been finished by its slow owner meanwhile.
+        A row whose lease expired may be missing: its slow owner may have finished it.
         """
         owner = uuid7()
         until = timezone.now() + LEASE
@@ -174,9 +174,9 @@ class Delivery(Record, QueuedJob):
     def retry_later(
         self, error: str, retry_after: float | None, at_least: float, **changes: Any
     ) -> bool:
-        """Reschedule a call that failed, or give it up at the end of the schedule.
+        """Reschedule a failed call, or exhaust it at the end of the schedule.
 
-        Later deliveries of the object wait for BLOCKING_TIME since it first failed.
+        Later deliveries of the object wait for BLOCKING_TIME after the first failure.
         """
         if not self.blocks_until:
             changes["blocks_until"] = timezone.now() + BLOCKING_TIME
@@ -185,8 +185,8 @@ class Delivery(Record, QueuedJob):
     def mark_unconfirmed(self, error: str, timed_out: bool, **changes: Any) -> bool:
         """Reschedule or end a call that was sent in full and got no response.
 
-        The receiver may well have processed it. So it blocks nothing, and is repeated
-        late or not at all (Webhook.should_retry_unconfirmed).
+        The receiver may have processed it. So it blocks no other delivery, and is
+        retried after BLOCKING_TIME or not at all (Webhook.should_retry_unconfirmed).
         """
         now = timezone.now()
         is_last = self.attempts >= len(self.SCHEDULE)
@@ -202,32 +202,32 @@ class Delivery(Record, QueuedJob):
         )
 
     def release_blocked(self) -> None:
-        """Make deliveries due that waited for this one, which has ended."""
+        """Make the deliveries due that wait for this one."""
         blocked = Delivery.pending().filter(
             webhook=self.webhook_id, object_key=self.object_key
         )
         now = timezone.now()
-        # attempts=0: those that failed themselves keep their own schedule.
+        # attempts=0: rows that have failed keep their own schedule.
         blocked.filter(attempts=0, lease_owner=None, due_at__gt=now).update(due_at=now)
 
     def resend(self) -> None:
-        """Call again now, whatever came of it before. 409 `webhook_disabled`.
+        """Make the delivery due now, in any status, and restart its schedule.
 
-        The schedule starts again, and later deliveries of the object do not wait.
+        Later deliveries of the object do not wait. Raises Conflict `webhook_disabled`.
         """
         if not self.webhook.is_enabled:
             raise disabled_error()
         now = timezone.now()
-        # A call that is being made now is left alone.
+        # A delivery that is being called now stays as it is.
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
         free.update(**RESTARTED, due_at=now, blocks_until=now, updated_at=now)
         self.release_blocked()
 
     def last_attempts(self) -> list["Attempt"]:
-        """At most MAX_SHOWN_ATTEMPTS, the newest first."""
+        """The last MAX_SHOWN_ATTEMPTS attempts, the newest first."""
         rows = list(self.log.order_by("-pk")[:MAX_SHOWN_ATTEMPTS])
         for attempt in rows:
-            attempt.delivery = self  # spares a query each to unseal it
+            attempt.delivery = self  # saves a query per attempt when decrypting
         return rows
 
     @property
@@ -235,7 +235,7 @@ class Delivery(Record, QueuedJob):
         return self.webhook.tenant_id
 
 
-# The columns of a delivery that begins its schedule again.
+# The columns of a delivery that restarts its schedule.
 RESTARTED: dict[str, Any] = {
     "status": Delivery.Status.PENDING,
     "attempts": 0,
@@ -244,7 +244,7 @@ RESTARTED: dict[str, Any] = {
 
 
 class Attempt(models.Model):
-    """One call of a webhook. `answer`: the sealed beginning of the response's body."""
+    """One call of a webhook. `answer`: the encrypted start of the response body."""
 
     id = models.UUIDField(primary_key=True, default=uuid7, editable=False)
     delivery = models.ForeignKey(

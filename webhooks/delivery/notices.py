@@ -1,4 +1,4 @@
-"""Mail to an organization's people when we disabled one of its webhooks."""
+"""Emails to an organization's members about webhooks that we disabled."""
 
 import logging
 from datetime import timedelta
@@ -11,8 +11,8 @@ from django.utils import timezone
 from webhooks.delivery.endpoints import Webhook
 
 logger = logging.getLogger(__name__)
-RETRY_DELAY = timedelta(minutes=10)  # after a process died, or its mail failed
-MAX_NOTICES = 20  # of one run
+RETRY_DELAY = timedelta(minutes=10)  # after a failed email or a killed process
+MAX_NOTICES = 20  # per run
 TEXT = """\
 The webhook of {organization} at {host} is disabled:
 {reason}.
@@ -26,15 +26,15 @@ when the address works again, then recover what was lost since
 
 
 def send_due_notices() -> int:
-    """Mail the people of each webhook with a due notice. How many webhooks.
+    """Email the members of each organization that has a due notice.
 
-    A notice whose mail fails is tried again after RETRY_DELAY.
+    Return the number of notices. A failed one is retried after RETRY_DELAY.
     """
     now = timezone.now()
     due = Webhook.objects.filter(notice_due_at__lte=now).select_related("tenant")
     sent = 0
     for webhook in due[:MAX_NOTICES]:
-        # Claimed by a guarded UPDATE: another worker may run this too.
+        # The guarded UPDATE claims the notice: another worker may run this too.
         row = Webhook.objects.filter(pk=webhook.pk)
         claimed = row.filter(notice_due_at=webhook.notice_due_at)
         if claimed.update(notice_due_at=now + RETRY_DELAY):
@@ -45,7 +45,7 @@ def send_due_notices() -> int:
 
 
 def mail_people(webhook: Webhook) -> None:
-    """Send each member a message of their own, without the others' addresses."""
+    """Send each member a separate message, to keep their addresses private."""
     if not settings.EMAIL_URL:
         logger.warning(
             "nobody was told that a webhook is disabled: EMAIL_URL is not set"

@@ -1,4 +1,4 @@
-"""What one call of a webhook came to."""
+"""The outcome of one call of a webhook."""
 
 from datetime import datetime
 from enum import Enum
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from agency.core import http
 
 THROTTLED_STATUSES = (429, 502, 504)
-SLOW_CALL_SECONDS = 5.0  # from which a call counts as slow, whatever it came to
+SLOW_CALL_SECONDS = 5.0  # longer calls count as slow, with any result
 
 
 class Result(Enum):
@@ -19,16 +19,16 @@ class Result(Enum):
 
 
 class Outcome(NamedTuple):
-    """The result of one call, with what is recorded of it."""
+    """The result of one call, and the details to record."""
 
     result: Result
     started_at: datetime
     seconds: float
-    error: str = ""  # a stable code; empty for a success
+    error: str = ""  # a stable code; empty on success
     status: int | None = None  # None without a response
-    answer: bytes = b""  # the beginning of the response's body
-    retry_after: float | None = None  # seconds that the receiver asked to wait
-    timed_out: bool = False  # sent in full, and no response came in time
+    answer: bytes = b""  # the start of the response body
+    retry_after: float | None = None  # seconds, if the receiver sent it
+    timed_out: bool = False  # sent in full, without a response in time
 
     @property
     def was_slow(self) -> bool:
@@ -36,7 +36,10 @@ class Outcome(NamedTuple):
 
 
 def outcome_of_response(response: http.Response, started_at: datetime) -> Outcome:
-    """Any 2xx is a success, even with a body that was cut off; a redirect is not."""
+    """The outcome of a call with a response.
+
+    Any 2xx is a success, even if its body was truncated. A redirect is a failure.
+    """
     retry_after = None
     if 200 <= response.status < 300:
         result = Result.DELIVERED
@@ -61,7 +64,10 @@ def outcome_of_response(response: http.Response, started_at: datetime) -> Outcom
 
 
 def outcome_of_failure(failure: http.CallFailed, started_at: datetime) -> Outcome:
-    """A call without a response. Its code tells whether it was sent in full."""
+    """The outcome of a call without a response.
+
+    The code `endpoint_unconfirmed` means that it was sent in full.
+    """
     is_unconfirmed = failure.code == "endpoint_unconfirmed"
     return Outcome(
         result=Result.UNCONFIRMED if is_unconfirmed else Result.FAILED,

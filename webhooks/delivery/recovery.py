@@ -1,7 +1,7 @@
-"""Maintenance of webhooks beside the calls, in small steps that hold no lock for long.
+"""Maintenance of webhooks, in small steps that hold no lock for long.
 
-Deliveries that are pending for a disabled webhook are closed. A recovery that its
-organization started (Webhook.start_recovery) sends again what the webhook missed.
+Pending deliveries of disabled webhooks are closed. A recovery, which the organization
+starts (Webhook.start_recovery), resends the events that a webhook missed.
 """
 
 from uuid import UUID
@@ -15,22 +15,25 @@ from webhooks.delivery.endpoints import TRANSACTION_MARGIN, Webhook
 from webhooks.delivery.models import RESTARTED, Delivery
 from webhooks.events import feed
 
-BATCH_SIZE = 1000  # deliveries or events of one step
-MAX_STEPS = 20  # of one run, each for every webhook that needs it
-MAX_WEBHOOKS = 100  # of one step
+BATCH_SIZE = 1000  # deliveries or events per webhook and step
+MAX_STEPS = 20  # per run; each step covers all webhooks that need it
+MAX_WEBHOOKS = 100  # per step
 
 
 def run_maintenance() -> None:
-    """One run. It is bounded, as it occupies a worker's thread; the next continues."""
+    """Run a limited number of steps. The next run continues.
+
+    The limit keeps a run from occupying a worker's thread for long.
+    """
     for _ in range(MAX_STEPS):
         if not close_deliveries_of_disabled() + run_recoveries():
             return
 
 
 def close_deliveries_of_disabled() -> int:
-    """End deliveries that are pending for disabled webhooks. How many.
+    """Close pending deliveries of disabled webhooks. Return their number.
 
-    A recovery can send them later.
+    A recovery can resend them later.
     """
     pending = unleased_deliveries().filter(webhook=OuterRef("pk"))
     webhooks = Webhook.objects.filter(is_enabled=False)
@@ -41,8 +44,8 @@ def close_deliveries_of_disabled() -> int:
 
 @transaction.atomic
 def close_deliveries(webhook: Webhook) -> int:
-    """End a batch of deliveries of a disabled webhook. How many."""
-    # Locked: nobody enables it before these rows are closed.
+    """Close a batch of deliveries of a disabled webhook. Return their number."""
+    # The lock keeps the webhook from being enabled before these rows are closed.
     webhooks = Webhook.objects.select_for_update(no_key=True)
     if not webhooks.filter(pk=webhook.pk, is_enabled=False).first():
         return 0
@@ -58,23 +61,23 @@ def close_deliveries(webhook: Webhook) -> int:
 
 
 def unleased_deliveries() -> QuerySet[Delivery]:
-    """Pending ones without an owner, or whose owner died before its lease ended."""
+    """Pending deliveries without an owner, or whose lease has expired."""
     free = Q(lease_owner=None) | Q(lease_until__lt=timezone.now())
     return Delivery.pending().filter(free)
 
 
 def run_recoveries() -> int:
-    """Do one step of each running recovery. How many deliveries became due."""
+    """Do one step of each running recovery. Return the number of resent deliveries."""
     webhooks = Webhook.objects.exclude(recover_since=None).values_list("pk", flat=True)
     return sum(recovery_step(webhook_id) for webhook_id in webhooks[:MAX_WEBHOOKS])
 
 
 @transaction.atomic
 def recovery_step(webhook_id: UUID) -> int:
-    """Make a batch due: first failed deliveries, then events without a delivery.
+    """Resend a batch: first failed deliveries, then events without a delivery.
 
-    Without any left, the recovery ends once every transaction is over that may have
-    written an event while it still saw the webhook disabled.
+    If none are left, the recovery ends. But a transaction that still saw the webhook
+    disabled may commit an event later, so it goes on for TRANSACTION_MARGIN at least.
     """
     rows = Webhook.objects.select_for_update(
         skip_locked=True, no_key=True, of=("self",)
@@ -96,9 +99,10 @@ def recovery_step(webhook_id: UUID) -> int:
 
 
 def requeue_failed(webhook: Webhook) -> int:
-    """Restart deliveries that failed before the recovery was started. How many.
+    """Restart deliveries that failed before the recovery began. Return their number.
 
-    Those that fail again have a later `finished_at`: nothing is repeated for ever.
+    Deliveries that fail again have a later `finished_at`, so they are not restarted
+    a second time.
     """
     assert webhook.recover_since
     statuses = [Delivery.Status.EXHAUSTED]
@@ -119,10 +123,10 @@ def requeue_failed(webhook: Webhook) -> int:
 
 
 def create_missed(webhook: Webhook) -> int:
-    """Create deliveries for events that happened while it was disabled. How many.
+    """Create deliveries for events that it missed while disabled. Return their number.
 
-    Not for events past the retention: the webhook may have got them, and the delivery
-    that would say so may be deleted.
+    Events older than the retention are left out: the webhook may have received them,
+    and their deliveries may be deleted.
     """
     if not webhook.receives_calls:
         return 0
@@ -137,7 +141,7 @@ def create_missed(webhook: Webhook) -> int:
     events = list(missed.order_by("pk")[:BATCH_SIZE])
     Delivery.objects.bulk_create(Delivery.build(event, webhook.pk) for event in events)
     if events:
-        # Events are read by id, and an earlier one may commit later than these.
+        # Events are read by id, and one with an earlier id may commit later.
         reached = max(since, events[-1].created_at - TRANSACTION_MARGIN)
         Webhook.objects.filter(pk=webhook.pk).update(recover_since=reached)
     return len(events)

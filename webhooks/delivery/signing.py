@@ -1,4 +1,4 @@
-"""Signatures of calls, by Standard Webhooks 1.0.0 (symmetric, `v1`)."""
+"""Signatures of calls as in Standard Webhooks 1.0.0 (symmetric, `v1`)."""
 
 import base64
 import os
@@ -11,14 +11,21 @@ from standardwebhooks import Webhook
 def signature_headers(
     message_id: str, body: str, secrets: Iterable[str], sent_at: datetime
 ) -> dict[str, str]:
-    """`webhook-id`, `webhook-timestamp` (of this call) and `webhook-signature`.
+    """Return the headers `webhook-id`, `webhook-timestamp` and `webhook-signature`.
 
-    message_id: the same for every call of one event. secrets: all that are valid now,
-    in the form `whsec_…`; each adds a signature. sent_at: aware, in any zone.
+    message_id: the same for all calls of one event. secrets: all valid ones, in the
+    form `whsec_…`; each adds a signature. sent_at: the aware time of this call.
     """
-    # The library reads the wall clock time as UTC, whatever its zone.
+    # The library ignores the time zone and takes the time as UTC.
     sent_at = sent_at.astimezone(UTC)
-    signatures = [Webhook(secret).sign(message_id, sent_at, body) for secret in secrets]
+    signatures = [
+        Webhook(secret).sign(
+            message_id,
+            sent_at,
+            body,
+        )
+        for secret in secrets
+    ]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(int(sent_at.timestamp())),
@@ -27,5 +34,5 @@ def signature_headers(
 
 
 def new_secret() -> str:
-    """A random signing key of 32 bytes, in the form that receivers' libraries read."""
+    """Return a random signing key of 32 bytes, in the form of Standard Webhooks."""
     return f"whsec_{base64.b64encode(os.urandom(32)).decode()}"

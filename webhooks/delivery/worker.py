@@ -1,4 +1,4 @@
-"""The worker's loop that makes the calls of webhooks."""
+"""The worker's loop that calls webhooks."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -13,13 +13,17 @@ from webhooks.delivery.models import Delivery
 
 
 class RoundRobin:
-    """Claims due deliveries of all webhooks in turn, for one process."""
+    """Claims due deliveries for one process, taking turns between webhooks."""
 
     def __init__(self) -> None:
         self.last_webhook_id: UUID | None = None
 
-    def claim_following(self, free: int, at_work: Sequence[Delivery]) -> list[Delivery]:
-        """Up to `free` deliveries beside those that this process calls already."""
+    def claim_following(
+        self,
+        free: int,
+        at_work: Sequence[Delivery],
+    ) -> list[Delivery]:
+        """Claim up to `free` deliveries. at_work: those that this process calls now."""
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
         slow_limit = max(0, per_webhook_limit() - slow)
         rows = claim_due(free, slow_limit, after=self.last_webhook_id)

@@ -1,4 +1,4 @@
-"""Emitting events: a row that changes writes its event in the same transaction."""
+"""Emit events: a row that changes writes its event in the same transaction."""
 
 from typing import Any, ClassVar
 
@@ -16,14 +16,14 @@ from webhooks.events.types import Type, type_in_wallet
 class EventSource(Record):
     """A row of a wallet that emits an event when it is created and at every move().
 
-    EVENTS gives the event type for each pair of role and state; a test checks that it
-    is complete. Subclasses have `wallet`, `tenant_id`, `role` and `state`.
+    EVENTS has the event type of each pair of role and state; a test checks that it is
+    complete. Subclasses have `wallet`, `tenant_id`, `role` and `state`.
     """
 
     EVENTS: ClassVar[dict[Any, Type]]
     OBJECT_TYPE: ClassVar[str]
 
-    # Counts the changes of the row; each event carries its number.
+    # The number of changes of the row. Each event has the number of its change.
     sequence = models.PositiveIntegerField(default=0, editable=False)
 
     class Meta:
@@ -39,7 +39,7 @@ class EventSource(Record):
             self.emit_event()
 
     def emit_event(self) -> None:
-        """Write the event of the change that just happened, in its transaction."""
+        """Write the event of the last change, in the transaction of the change."""
         event_type = self.event_type
         if event_type is None:
             return
@@ -55,7 +55,7 @@ class EventSource(Record):
         emit_event(event, self.event_data(wallet), self.event_state)
 
     def event_data(self, wallet: Any) -> dict[str, Any]:
-        """`data` of the body, in the spellings of the interface and of the clients."""
+        """The body's `data`, in the spellings of the interface and of the clients."""
         data: dict[str, Any] = {}
         if connection_id := self.public_connection_id:
             data |= {"connection_id": connection_id, "ConnectionId": connection_id}
@@ -65,17 +65,17 @@ class EventSource(Record):
 
     @property
     def event_type(self) -> Type | None:
-        """None if this row emits no events."""
+        """The type of the next event. None if this row emits no events."""
         return self.EVENTS[self.role, self.state]  # type: ignore[attr-defined]
 
     @property
     def event_state(self) -> str | None:
-        """`state` of the body; None leaves it out."""
+        """The body's `state`. None omits it."""
         return str(self.state)  # type: ignore[attr-defined]
 
     @property
     def public_id(self) -> str:
-        """The id by which the API knows the object."""
+        """The id of the object in the API."""
         return str(self.pk)
 
     @property
@@ -87,8 +87,8 @@ class EventSource(Record):
 def emit_event(event: Event, data: dict[str, Any], state: str | None = None) -> None:
     """Store an event, and a delivery for each webhook that is subscribed to its type.
 
-    Inside the caller's transaction: there is no change without its event. The worker
-    is notified after the commit.
+    Must run in the transaction of the change, so that no change is without its event.
+    The worker is notified after the commit.
     """
     members = {"state": state} if state else {}
     event.save_with_body(data, **members)

@@ -1,16 +1,14 @@
 """An organization's events in a fixed order, read by cursor so that none is missed.
 
-Events are in the order of their writers' transaction numbers. While a transaction
-runs, it may still write events with its number. So only events below the first number
-that is still running are given out: nothing can appear between or before them any
-more.
+Events are ordered by the number of the transaction that wrote them. A running
+transaction may still write events with its number. So only events below the first
+running number are returned: no event can later appear before or between them.
 
-A cursor is a position in this order: behind the last event that was read or, at the
-end, behind all numbers that were complete. It stays valid, and later events come
-behind it.
+A cursor is a position in this order: after the last event that was read or, at the
+end, after all complete numbers. It stays valid, and later events come after it.
 
-After a database was restored from a backup, stored numbers may be higher than any that
-this server has assigned. Their events come before all others.
+After a restore from a backup, stored numbers may be higher than any number that this
+server has assigned. The events with such numbers come before all others.
 """
 
 from datetime import timedelta
@@ -30,24 +28,24 @@ from tenants.models import Tenant
 from webhooks.events.models import Event
 
 CURSOR_PURPOSE = "cursor|events"
-FROM_START = "start"  # instead of a cursor: the oldest event that is kept
-FROM_NOW = "now"  # instead of a cursor: only what comes from now on
+FROM_START = "start"  # instead of a cursor: from the oldest event that is kept
+FROM_NOW = "now"  # instead of a cursor: only events from now on
 SNAPSHOT_SQL = """
 SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint
 FROM pg_current_snapshot() now
 """
-# Evaluated when the rows are read: compared with an earlier snapshot, new events would
-# match too.
+# Evaluated when the rows are read. With an earlier snapshot, new events would match
+# too.
 UNASSIGNED_SQL = (
     "transaction_id >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint"
 )
 IS_RESTORED = RawSQL(UNASSIGNED_SQL, (), BooleanField())
-# One comparison of rows, so that the index `events_as_they_settle` serves it.
+# One row comparison, so that PostgreSQL uses the index `events_as_they_settle`.
 BEHIND_SQL = "(transaction_id, webhooks_event.id) > (%s, %s::uuid)"
 
 
 class Position(NamedTuple):
-    """Behind this event or, at the end, behind all events up to this number."""
+    """After this event or, at the end, after all events up to this number."""
 
     transaction_id: int
     event_id: str
@@ -57,10 +55,10 @@ FIRST_POSITION = Position(0, str(UUID(int=0)))
 
 
 class Horizon(NamedTuple):
-    """The state of all transactions at one moment: which events are safe to read.
+    """The state of all transactions at one moment.
 
-    Numbers below `first_running` are complete. `first_unassigned` is the next new
-    number.
+    Numbers below `first_running` are complete: their events are safe to read.
+    `first_unassigned` is the next new number.
     """
 
     first_running: int
@@ -68,7 +66,10 @@ class Horizon(NamedTuple):
 
     @property
     def end_position(self) -> Position:
-        """Behind all complete numbers. The id holds the time: cursors have an age."""
+        """The position after all complete numbers.
+
+        Its id contains the current time, by which the cursor expires.
+        """
         latest = smallest_uuid7(unix_milliseconds(timezone.now())).int | (2**80 - 1)
         return Position(self.first_running - 1, str(UUID(int=latest)))
 
@@ -80,14 +81,14 @@ class Page(NamedTuple):
 
 
 def current_horizon() -> Horizon:
-    """Read this before the events: later queries see all that is complete now."""
+    """Read the horizon. Later queries see all events that are complete now."""
     with connection.cursor() as cursor:
         cursor.execute(SNAPSHOT_SQL)
         return Horizon(*cursor.fetchone())
 
 
 def events_of(tenant: Tenant) -> "QuerySet[Event]":
-    """The events of an organization that are younger than the retention.
+    """The events of an organization within the retention, without examples.
 
     Older ones may be deleted at any time, so a feed must not contain them.
     """
@@ -96,12 +97,13 @@ def events_of(tenant: Tenant) -> "QuerySet[Event]":
 
 
 def read_page(rows: "QuerySet[Event]", start: Position, limit: int) -> Page:
-    """The next events of `rows` behind `start`, in order."""
+    """Return the next events of `rows` after `start`, in order."""
+    # The horizon must be read before the events.
     horizon = current_horizon()
     events: list[Event] = []
     if start == FIRST_POSITION or start.transaction_id >= horizon.first_unassigned:
         events += events_behind(start, rows.filter(IS_RESTORED))[:limit]
-        start = FIRST_POSITION  # then this server's own numbers, from the beginning
+        start = FIRST_POSITION  # then this server's own numbers, from the first
     if len(events) < limit:
         complete = rows.filter(transaction_id__lt=horizon.first_running)
         events += events_behind(start, complete)[: limit - len(events)]
@@ -120,14 +122,17 @@ def position_of(event: Event) -> Position:
 
 
 def cursor_for(position: Position) -> str:
-    """Sealed, because transaction numbers show how busy all organizations are."""
+    """Return the cursor of a position.
+
+    It is encrypted: transaction numbers show the activity of all organizations.
+    """
     return vault.seal_text(position, CURSOR_PURPOSE)
 
 
 def parse_cursor(cursor: str) -> Position:
-    """The position of a cursor, or of `start` or `now`.
+    """Return the position of a cursor, or of `start` or `now`.
 
-    Invalid `invalid_cursor`, `cursor_expired`.
+    Raises Invalid `invalid_cursor` or `cursor_expired`.
     """
     if cursor == FROM_START:
         return FIRST_POSITION
@@ -143,8 +148,8 @@ def parse_cursor(cursor: str) -> Position:
     position = Position(*parts)
     if UUID(position.event_id) < oldest_retained_id():
         message = (
-            f"Events are kept for {settings.EVENT_RETENTION_DAYS} days. This cursor is "
-            "older, and some events behind it are deleted. "
+            f"Events are kept for {settings.EVENT_RETENTION_DAYS} days. "
+            "This cursor is older, and some events behind it are deleted. "
             "Continue with `start` (the oldest that is kept) or `now`."
         )
         raise Invalid("cursor_expired", message, {"after": [message]})

@@ -1,4 +1,4 @@
-"""Events: one row for each change of an object, written in its transaction."""
+"""Events: one row per change of an object, written in the same transaction."""
 
 import json
 from typing import Any
@@ -9,8 +9,8 @@ from django.db.models.expressions import RawSQL
 from tenants.models import Record, Tenant
 from webhooks.events.types import Type
 
-# The number of the writing transaction, or that of the object's previous event if it
-# is higher: sorted by this number, the events of each object are in order.
+# The number of the writing transaction, or the one of the object's previous event if
+# that is higher. Sorting by it keeps the events of each object in order.
 TRANSACTION_SQL = """
 greatest(
     pg_current_xact_id()::text::bigint,
@@ -21,18 +21,18 @@ greatest(
 
 
 class Event(Record):
-    """A change of an object, in the words of the API: ids, and never values."""
+    """A change of an object. It has the names and ids of the API, never values."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, db_index=False)
     type = models.CharField(max_length=30, choices=Type.choices)
     object_type = models.CharField(max_length=20)
     # The primary key of the object's row.
     object_key = models.UUIDField()
-    # The id by which the API knows the object.
+    # The id of the object in the API.
     object_id = models.CharField(max_length=128)
-    # Counts the events of the object, from 1.
+    # The number of the event among those of the object, from 1.
     sequence = models.PositiveIntegerField()
-    # The JSON that webhooks are sent, the same bytes in every call.
+    # The JSON body of every call: always the same bytes.
     body = models.TextField()
     is_example = models.BooleanField(default=False)
     # The position in the feed, see TRANSACTION_SQL.
@@ -56,7 +56,7 @@ class Event(Record):
         return f"{self.type} {self.object_id}"
 
     def save_with_body(self, data: dict[str, Any], **members: Any) -> None:
-        """Build the body from the fields, `data` and more members; insert the row."""
+        """Build the body from the fields, `data` and `members`, and insert the row."""
         common = {
             "message_type": str(self.type),
             "object_id": self.object_id,
@@ -71,5 +71,5 @@ class Event(Record):
 
     @property
     def message_id(self) -> str:
-        """`webhook-id` (Standard Webhooks): receivers know repeated calls by it."""
+        """The `webhook-id` (Standard Webhooks), by which receivers detect retries."""
         return f"msg_{self.pk}"

@@ -1,8 +1,8 @@
-"""Events as they happen, for all listeners of one process.
+"""Live events, for all listeners of one process.
 
-One query reads the new events of all organizations a few times a second, so no
-listener holds a database connection. A listener that starts at an older cursor, or
-reads too slowly, catches up by reading pages of the feed.
+One query polls the new events of all organizations a few times per second, so no
+listener needs its own database connection. A listener that starts at an older cursor,
+or reads too slowly, catches up by reading pages of the feed.
 """
 
 import asyncio
@@ -26,13 +26,14 @@ from webhooks.events.feed import Position
 from webhooks.events.models import Event
 
 logger = logging.getLogger(__name__)
-THREADS = 4  # so many database connections: one polls, the others admit and catch up
+# Each thread uses a database connection. One polls, the others admit and catch up.
+THREADS = 4
 POLL_SECONDS = 0.25
 HEARTBEAT_SECONDS = 10.0  # a client should reconnect after missing three
-KEY_CHECK_SECONDS = 2.0  # within this time a revoked key ends its streams
+KEY_CHECK_SECONDS = 2.0  # the streams of a revoked key end within this time
 RETRY_DELAY_SECONDS = 1.0  # after a failed poll
-BATCH_SIZE = 500  # events of one query
-MAX_QUEUED = 1000  # messages; a slower listener reads them from the database again
+BATCH_SIZE = 500  # events per query
+MAX_QUEUED = 1000  # messages; beyond this, a listener catches up from the database
 REVOKED_MESSAGE = (
     b'event: end\ndata: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
 )
@@ -49,7 +50,7 @@ class Message(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What one query found. `id_line` moves the client's cursor behind it."""
+    """The result of one query. `id_line` moves the client's cursor past it."""
 
     messages: list[Message]
     position: Position
@@ -60,7 +61,7 @@ class Batch(NamedTuple):
 class Listener:
     """One open stream.
 
-    filters: as `{"type": "new_connection"}`. key_ids: of the keys that opened it.
+    filters: such as `{"type": "new_connection"}`. key_ids: of the keys that opened it.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Listener:
         self.tenant = tenant
         self.key_ids = key_ids
         self.filters = filters
-        self.position = start  # behind the last event that was sent
+        self.position = start  # after the last event that was sent
         self.queue: deque[Message] = deque()
         self.needs_catch_up = True  # read from the database before the queue
         self.is_closed = False
@@ -83,7 +84,7 @@ class Listener:
         self.has_output = asyncio.Event()
 
     def enqueue(self, message: Message) -> None:
-        """Queue a message if it passes the filters and needs no catch-up."""
+        """Queue a message that matches the filters, unless a catch-up will send it."""
         for name, value in self.filters.items():
             if getattr(message, name) != value:
                 return
@@ -108,15 +109,15 @@ class Listener:
         return feed.events_of(self.tenant).filter(**self.filters)
 
     def drain_queue(self) -> bytes:
-        """The queued messages, then the heartbeat if its position is behind them."""
-        # Some may have been read from the database while they were queued.
+        """Return the queued messages, then the heartbeat if its position is later."""
+        # A catch-up may have sent some of them already.
         unsent = (one for one in self.queue if one.position > self.position)
         text = b"".join(message.text for message in unsent)
         if self.queue:
             self.position = max(self.position, self.queue[-1].position)
         self.queue.clear()
         position, id_line = self.last_heartbeat
-        # A heartbeat moves the client's cursor: not past what it has yet to catch up.
+        # A heartbeat moves the client's cursor, which must not skip a catch-up.
         if self.needs_catch_up or position <= self.position:
             return text
         self.position = position
@@ -137,14 +138,18 @@ class Broadcaster:
         self.key_check_seconds = key_check_seconds
         self.listeners: dict[UUID, set[Listener]] = {}  # by organization
         self.joining: set[Listener] = set()
-        self.position: Position | None = None  # all events before it were handed out
+        self.position: Position | None = None  # all events before it were queued
         self.has_joining = asyncio.Event()
         self.threads = ThreadPoolExecutor(THREADS, "stream")
         self.next_heartbeat = 0.0
         self.next_key_check = 0.0
 
-    async def run_in_thread(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Run what reads the database, and give its connection back to the pool."""
+    async def run_in_thread(
+        self,
+        function: Callable[..., Any],
+        *arguments: Any,
+    ) -> Any:
+        """Run a function that reads the database, then release its connection."""
 
         def run_and_disconnect() -> Any:
             try:
@@ -162,7 +167,11 @@ class Broadcaster:
         return listeners
 
     def add_listener(self, listener: Listener) -> None:
-        """TooMany `too_many_listeners`, Unavailable `stream_full`."""
+        """Add a listener, which the next poll admits.
+
+        Raises TooMany `too_many_listeners` for one organization with too many, and
+        Unavailable `stream_full` if the process has too many.
+        """
         others = self.all_listeners()
         if len(others) >= settings.STREAM_LISTENERS:
             message = "Too many listen already. Try again in a while."
@@ -186,11 +195,11 @@ class Broadcaster:
         metrics.set_stream_listeners(len(self.all_listeners()))
 
     async def stream_to(self, listener: Listener) -> AsyncIterator[bytes]:
-        """The text of a listener's stream, until the listener is closed."""
+        """Yield the text of a listener's stream, until the listener is closed."""
         await listener.admitted.wait()
         while not listener.is_closed:
             while listener.needs_catch_up:
-                # Before reading: what is broadcast meanwhile is queued.
+                # Reset it before reading, so that new messages are queued meanwhile.
                 listener.needs_catch_up = False
                 async for text in self.catch_up(listener):
                     yield text
@@ -201,7 +210,7 @@ class Broadcaster:
         yield listener.closing_message
 
     async def catch_up(self, listener: Listener) -> AsyncIterator[bytes]:
-        """Pages of the feed, from the listener's position to the end."""
+        """Yield pages of the feed, from the listener's position to the end."""
         is_full = True
         while is_full and not listener.is_closed:
             batch: Batch = await self.run_in_thread(
@@ -212,17 +221,17 @@ class Broadcaster:
             yield b"".join(message.text for message in batch.messages) + batch.id_line
 
     async def run(self) -> None:
-        """Poll for ever; while the database is away, try again."""
+        """Poll forever. Retry while the database is not available."""
         while True:
             try:
                 await self.poll_once()
-            except Exception:  # a bug of ours must not end all streams
+            except Exception:  # a bug must not end all streams
                 logger.exception("no events are seen meanwhile")
                 await asyncio.sleep(RETRY_DELAY_SECONDS)
             await asyncio.sleep(self.poll_seconds)
 
     async def poll_once(self) -> None:
-        """Read the events since the last poll and hand them out."""
+        """Read the events since the last poll and queue them for the listeners."""
         if not self.all_listeners():
             self.position = None
             self.has_joining.clear()
@@ -247,7 +256,10 @@ class Broadcaster:
             await self.close_with_revoked_keys()
 
     def admit_joining(self) -> None:
-        """Between two polls: the next finds all that comes after their catch-up."""
+        """Admit new listeners. Must run between two polls.
+
+        Their catch-up starts now, so the next poll finds all events after it.
+        """
         for listener in self.joining:
             self.listeners.setdefault(listener.tenant.pk, set()).add(listener)
             listener.admitted.set()
@@ -262,7 +274,7 @@ class Broadcaster:
                 listener.close(REVOKED_MESSAGE)
 
     def close_all(self) -> None:
-        """End all streams; their clients reconnect elsewhere with their cursors."""
+        """End all streams. The clients reconnect elsewhere with their cursors."""
         for listener in self.all_listeners():
             listener.close()
 

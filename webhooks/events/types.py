@@ -1,12 +1,13 @@
-"""The event types, and which of them a webhook receives by default."""
+"""The event types, and the default types of webhooks."""
 
 from django.db import models
 
 
 class Type(models.TextChoices):
-    """`message_type` of an event.
+    """The `message_type` of an event.
 
-    The first four are the interface's, the next two the original clients'.
+    The first four are those of the interface, the next two those of the original
+    clients.
     """
 
     NEW_CONNECTION = "new_connection"
@@ -35,7 +36,7 @@ class Type(models.TextChoices):
     WEBHOOK_DISABLED = "webhook_disabled"
 
 
-# The defaults of webhooks registered in the interface's and in the clients' dialect.
+# The default types of webhooks registered in the dialects of interface and clients.
 INTERFACE = [
     Type.NEW_CONNECTION,
     Type.CREDENTIAL_REQUEST,
@@ -44,9 +45,9 @@ INTERFACE = [
 ]
 CLIENTS = [*INTERFACE, Type.CREDENTIAL_OFFER, Type.VERIFICATION_REQUEST]
 
-# Three types of the interface are emitted for the organization's own wallet only, two
-# types of the clients for hosted wallets only. In the other kind of wallet the same
-# step has a type of its own.
+# Three types of the interface are emitted only in the organization's own wallet, and
+# two types of the clients only in hosted wallets. The same step in the other kind of
+# wallet has its own type.
 IN_HOSTED_WALLETS = {
     Type.NEW_CONNECTION: Type.CONNECTION_CONNECTED,
     Type.CREDENTIAL_REQUEST: Type.CREDENTIAL_REQUESTED,
@@ -59,12 +60,12 @@ IN_OWN_WALLET = {
 
 
 def type_in_wallet(event_type: Type, in_own_wallet: bool) -> Type:
-    """The type of a step, given the kind of wallet in which it happened."""
+    """Return the event type of a step in this kind of wallet."""
     others = IN_OWN_WALLET if in_own_wallet else IN_HOSTED_WALLETS
     return others.get(event_type, event_type)
 
 
 def object_type_of(event_type: Type) -> str:
-    """What events of this type are about: a word in its name, such as `connection`."""
+    """Return the object type of an event type: a word in its name, as `connection`."""
     words = ("connection", "credential", "verification", "message", "webhook")
     return next(word for word in words if word in event_type)
