@@ -2,8 +2,8 @@
 
     python -m bench [NAME ...]      all of BENCHES, or those named
 
-Needs nothing running; servers are thrown away afterwards. docs/performance.md holds the last
-figures.
+Needs nothing running; servers are thrown away afterwards. docs/performance.md holds
+the last figures.
 """
 
 import os
@@ -13,8 +13,8 @@ from agency.devtools.embedded import temporary_servers
 from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
-    "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream", "inbound",
-    "neighbours",
+    "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
+    "inbound", "neighbours",
 )  # fmt: skip
 
 

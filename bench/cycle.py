@@ -1,8 +1,9 @@
-"""Whole cycles (offer → verified) per second over HTTP, beside the same cryptography alone.
+"""Whole cycles (offer → verified) per second, compared to the cryptography alone.
 
-Two rows: with one proof of a range, and with the bound that is asked of an attribute which no
-definition declares an integer (docs/verification.md), a second proof of a range. Both sides of a
-row use two threads on the same definition key, in turns, so that a noisy machine hurts both.
+Two rows: with one range proof, and with a second one for the bound of an attribute
+that no definition declares as an integer (docs/verification.md). Both sides of a row
+use two threads on the same definition key, in turns, so that load of the machine
+affects both.
 """
 
 import time
@@ -41,12 +42,13 @@ def compare(name, over_http, alone):
     print(f"cycles over HTTP       {http:6.2f} per second")
     print(f"the cryptography alone {crypto:6.2f} per second")
     print(
-        f"ratio                  {ratio:6.2f}   (median of {ROUNDS} rounds, {THREADS} threads)"
+        f"ratio                  {ratio:6.2f}   (median of {ROUNDS} rounds, "
+        f"{THREADS} threads)"
     )
 
 
 def rate(functions, cycles):
-    """Cycles per second when each function runs `cycles` times in a thread of its own."""
+    """Cycles per second if each function runs `cycles` times in its own thread."""
     started = time.perf_counter()
     with ThreadPoolExecutor(len(functions)) as pool:
         done = [

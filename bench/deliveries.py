@@ -1,5 +1,7 @@
-"""Calls of webhooks: how many per second, what one hanging receiver costs the others, what rows
-that are not due cost a claim, and SQL queries.
+"""Calls of webhooks per second, and the costs of hanging receivers and waiting rows.
+
+Measured are the delay of other receivers beside one that hangs, the time of a claim
+with rows that are not due, and SQL queries.
 """
 
 import statistics
@@ -128,10 +130,10 @@ def call_bare(webhooks):
 
 
 def compare_delays(webhooks, hanging, notify):
-    """From the event to the begin of its call, of nine receivers, while the tenth is well or not.
+    """The delay between event and call of nine receivers while the tenth hangs or not.
 
-    Hanging, it has answered before: so its calls take the whole deadline, the first ones all of
-    its share.
+    The hanging one has answered before. So its calls take the whole timeout, and the
+    first ones use all of its share.
     """
     last, well = webhooks[-1], webhooks[-1].url
     rounds = []
@@ -150,7 +152,8 @@ def compare_delays(webhooks, hanging, notify):
         )
         ratio = statistics.median(two / one for one, two in pairs)
         print(
-            f"{name:15} of the delay   {normal:6.1f} ms, beside one that hangs {beside:6.1f} ms"
+            f"{name:15} of the delay   {normal:6.1f} ms, beside one that hangs "
+            f"{beside:6.1f} ms"
         )
         print(
             f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)"
@@ -158,7 +161,7 @@ def compare_delays(webhooks, hanging, notify):
 
 
 def delays(webhooks, notify):
-    """Milliseconds, of the receivers but the last. Claimed by two threads, as in the Procfile."""
+    """Milliseconds of all receivers but the last, with the Procfile's two threads."""
     dispatcher, end = new_dispatcher(), time.monotonic() + SECONDS
     with ThreadPoolExecutor(2) as threads:
         notify.side_effect = lambda task: threads.submit(heard, dispatcher)
@@ -185,7 +188,10 @@ def percentile(values, number):
 
 
 def compare_claims(webhooks):
-    """In turns on two tables with the same due rows, one of them with rows that are not due too."""
+    """Claim in turns from two tables with the same due rows.
+
+    One has other rows too.
+    """
     send_examples(webhooks, 40 * WEBHOOKS)
     execute("CREATE TABLE full_one (LIKE webhooks_delivery INCLUDING ALL)")
     execute("INSERT INTO full_one SELECT * FROM webhooks_delivery")

@@ -1,7 +1,8 @@
-"""Envelopes from other agents: messages per second and SQL queries, as connections grow.
+"""Envelopes from other agents: messages and SQL queries, by number of connections.
 
-Each line stands beside the bare opening of the same envelopes (libsodium alone), measured in the
-same moment; all connections belong to one wallet, and every message is of another connection.
+Each line is compared to opening the same envelopes with libsodium alone, measured at
+the same time. All connections belong to one wallet, and each message is of another
+one.
 """
 
 import hashlib
@@ -123,7 +124,7 @@ def answered(size, invited):
 
 
 def requested(size, invited):
-    """A request to connect, by an invitation for many, its response in the answer of the call."""
+    """A request for a multi-use invitation, with the reply in the response."""
     key = invited.invitation_key
     data = [
         (packed(request(own_seed) | ANSWERED, own_seed, key.verkey), key.unseal_seed())

@@ -1,8 +1,9 @@
-"""Lists of 100 rows: our answer beside that of plain DRF over the same rows, in turns.
+"""Lists of 100 rows: our responses compared to plain DRF over the same rows, in turns.
 
-Plain means ModelSerializer with the same fields; related rows are read when they are touched, and
-each sealed column is opened by a method of the row. `joined` is the same with its related rows
-joined. All pass the same authentication and renderer, and give the same answer but for nulls.
+Plain means ModelSerializer with the same fields: related rows are read on access, and
+a method of the row decrypts each column. `joined` is the same with its related rows
+joined. All use the same authentication and renderer, and have the same response except
+for nulls.
 """
 
 import statistics
@@ -47,8 +48,9 @@ class PlainConnection(serializers.ModelSerializer):
     class Meta:
         model = Connection
         fields = (
-            "connectionId", "name", "imageUrl", "myDid", "theirDid", "myKey", "theirKey", "state",
-            "invitation", "invitationUrl", "endpoint", "createdAtUtc", "multiParty",
+            "connectionId", "name", "imageUrl", "myDid", "theirDid", "myKey",
+            "theirKey", "state", "invitation", "invitationUrl", "endpoint",
+            "createdAtUtc", "multiParty",
         )  # fmt: skip
 
     def get_invitation(self, row):
@@ -79,8 +81,8 @@ class PlainCredential(serializers.ModelSerializer):
     class Meta:
         model = Credential
         fields = (
-            "credentialId", "state", "connectionId", "definitionId", "schemaId", "issuedAtUtc",
-            "IssuedAtUtc", "acceptedAtUtc", "values",
+            "credentialId", "state", "connectionId", "definitionId", "schemaId",
+            "issuedAtUtc", "IssuedAtUtc", "acceptedAtUtc", "values",
         )  # fmt: skip
 
     def get_values(self, row):
@@ -104,8 +106,8 @@ class PlainVerification(serializers.ModelSerializer):
     class Meta:
         model = Verification
         fields = (
-            "verificationId", "connectionId", "state", "createdAtUtc", "updatedAtUtc", "isValid",
-            "verifiedAtUtc", "proof", "checks", "policy", "proposal",
+            "verificationId", "connectionId", "state", "createdAtUtc", "updatedAtUtc",
+            "isValid", "verifiedAtUtc", "proof", "checks", "policy", "proposal",
         )  # fmt: skip
 
     def get_proof(self, row):
@@ -166,7 +168,7 @@ def run():
 
 
 def fill(met, issued, verified):
-    """Copies of one whole cycle's rows; each credential and verification on its own connection."""
+    """Copy a cycle's rows, with a connection per credential and verification."""
     for _ in range(ROWS - 1):
         my_key = met.wallet.create_key()
         of = copy(met, my_key=my_key, invitation_key=None, token=uuid.uuid4().hex)
@@ -175,7 +177,7 @@ def fill(met, issued, verified):
 
 
 def copy(row, **changes):
-    """A new row with the same contents, its sealed columns sealed again for their new place."""
+    """A new row with the same contents, and columns encrypted for the new row."""
     fields = {
         field.name: getattr(row, field.name) for field in row._meta.concrete_fields
     }

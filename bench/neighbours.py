@@ -1,8 +1,8 @@
 """What a neighbour feels of each attack: its 99th percentile before, during and after.
 
-The product runs as the Procfile starts it, with its default limits. Attackers without keys have
-addresses of their own (127.0.0.2 and so on); one with keys is an organization of its own. Each
-attack goes on while the neighbour is measured.
+The product runs as the Procfile starts it, with its default limits. Attackers without
+keys have addresses of their own (127.0.0.2 and so on); one with keys is an
+organization of its own. Each attack goes on while the neighbour is measured.
 """
 
 import itertools
@@ -47,7 +47,8 @@ PREDICATES = [
 ]
 HEAVY = POLICY | {"predicates": PREDICATES}
 numbers = itertools.count()
-FORK = multiprocessing.get_context("fork")  # the attackers' functions cannot be pickled
+# The attackers' functions cannot be pickled.
+FORK = multiprocessing.get_context("fork")
 
 
 def run():
@@ -76,7 +77,10 @@ def late(milliseconds):
 
 
 class Places:
-    """Where the product calls us: `arrived` is set by a call to the neighbour's own places."""
+    """A server for calls of the product.
+
+    Calls to the neighbour's paths set `arrived`.
+    """
 
     def __init__(self, url):
         self.url, self.arrived = url, threading.Event()
@@ -121,7 +125,7 @@ def listening():
 
 
 class World:
-    """The neighbour, with a peer elsewhere and a webhook, and an organization that attacks."""
+    """The neighbour with an outside peer and a webhook, and an attacker."""
 
     def __init__(self, url, places):
         self.url, self.places = url, places
@@ -232,7 +236,8 @@ def strangers(count):
 def repeated(*works):
     """Each in a thread of its own, again and again.
 
-    In another process, so that the attackers' own work delays nothing of what is measured.
+    In another process, so that the attackers' own work delays nothing of what is
+    measured.
     """
     ended = FORK.Event()
     attackers = FORK.Process(target=repeat_all, args=[works, ended], daemon=True)
@@ -299,7 +304,10 @@ def tarpits(world):
 
 @contextmanager
 def slow_webhooks(world):
-    """Forty of one organization that answer after 13 seconds, with an event every second."""
+    """Forty webhooks of one organization take 13 seconds.
+
+    It has an event every second.
+    """
     for number in range(40):
         world.register(world.attacker, f"{world.places.url}/slow/{number}")
 
@@ -313,7 +321,7 @@ def slow_webhooks(world):
 
 @contextmanager
 def rubbish(world):
-    """Envelopes that name the neighbour's key and do not open, up to two hundred a second."""
+    """Invalid envelopes for the neighbour's key, up to two hundred per second."""
     broken = json.loads(world.ping())
     broken["tag"] = "AAAAAAAAAAAAAAAAAAAAAA=="
     data = json.dumps(broken).encode()

@@ -1,5 +1,6 @@
-"""What forgetting old events costs the transitions that go on meanwhile; beside it, what dropping
-a partition costs them while somebody reads.
+"""The delay of transitions while old events are deleted.
+
+It is compared to the delay while a partition is dropped and a transaction reads.
 """
 
 import statistics
@@ -68,13 +69,16 @@ def run():
         )
         ratio = statistics.median(two / one for one, two in pairs)
         print(
-            f"{name:15} of a transition {quiet:6.1f} ms, beside forgetting {beside:6.1f} ms"
+            f"{name:15} of a transition {quiet:6.1f} ms, beside forgetting "
+            f"{beside:6.1f} ms"
         )
         print(
-            f"ratio                           {ratio:6.2f}   (median of {ROUNDS} rounds)"
+            f"ratio                           {ratio:6.2f}   (median of "
+            f"{ROUNDS} rounds)"
         )
     print(
-        f"longest insert while a partition is dropped and read for {READS} s: {dropping():.0f} ms"
+        f"longest insert while a partition is dropped and read for {READS} s: "
+        f"{dropping():.0f} ms"
     )
 
 
@@ -121,8 +125,10 @@ def transitions(row, is_over):
 
 
 def dropping():
-    """Milliseconds of the longest insert into a partitioned table, of which an old part is dropped
-    while a transaction has read the table."""
+    """Milliseconds of the longest insert while an old partition is dropped.
+
+    Another transaction has read the table.
+    """
     execute(PARTITIONS)
     threads = [Thread(target=read), Thread(target=drop)]
     for thread in threads:
@@ -148,7 +154,10 @@ def drop():
 
 def insert():
     names = ", ".join(field.column for field in Event._meta.fields)
-    values = f"'{uuid7()}', now(), now(), '{uuid7()}', 'x', 'x', '{uuid7()}', 'x', 1, 'x', false, 1"
+    values = (
+        f"'{uuid7()}', now(), now(), '{uuid7()}', 'x', 'x', '{uuid7()}', 'x', "
+        "1, 'x', false, 1"
+    )
     started = time.perf_counter()
     execute(f"INSERT INTO parted ({names}) VALUES ({values})")
     return (time.perf_counter() - started) * 1000

@@ -1,7 +1,7 @@
-"""Definitions, revocable credentials and revocations over HTTP, beside the library's calls alone.
+"""Definitions, credentials and revocations over HTTP, compared to the library alone.
 
-Each figure and what it is compared with are measured in turns. A key costs 1 to 15 s by chance: the
-median of a few is shown.
+Each figure and what it is compared with are measured in turns. A key costs 1 to 15 s
+by chance: the median of a few is shown.
 """
 
 import statistics
@@ -51,7 +51,8 @@ def seconds(function, *given, **named):
 
 def show(what, ours, bare, unit="ms"):
     print(
-        f"{what:48} {ours:9.1f} {unit}   beside {bare:9.1f} {unit}   ratio {ours / bare:6.3f}"
+        f"{what:48} {ours:9.1f} {unit}   beside {bare:9.1f} {unit}   ratio "
+        f"{ours / bare:6.3f}"
     )
 
 
@@ -91,7 +92,7 @@ def define(caller, is_revocable):
 
 
 def issue(caller, row):
-    """A revocable credential from offer to issued, beside the same four library calls."""
+    """Offer and issue a revocable credential, compared to the four library calls."""
     bare = bare_issue(row)
     ours, alone = [], []
     for _ in range(ISSUED):
@@ -143,7 +144,7 @@ def bare_issue(row):
 
 
 def revoke(caller, row):
-    """Alone, a revocation waits for the next second's list; those of one second share a list."""
+    """A single one waits for the next second. Those of one second share a list."""
     issued = [issue_one(caller) for _ in range(4 + 3 * AT_ONCE)]
     alone = [
         seconds(caller.call, "delete", f"/credentials/{issued.pop()}") for _ in range(4)
@@ -181,7 +182,7 @@ def bare_lists(row):
 
 
 def build(row):
-    """A registry with its row, list and tails file, beside the library's call alone."""
+    """A registry with row, list and tails file, compared to the library's call."""
     public = public_part(row)
     for size in SIZES:
         ours = seconds(build_registry, row, public, size) * 1000

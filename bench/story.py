@@ -20,7 +20,7 @@ POLICY = BOUNDED | {"predicates": [ADULT | {"allowText": True}]}
 
 
 class Caller:
-    """One organization with one connected wallet and one definition, called over HTTP."""
+    """One organization with a connected wallet and a definition, called over HTTP."""
 
     def __init__(self, url):
         made = create_organization("Bench")
@@ -75,7 +75,7 @@ class Caller:
         yield "connect", self.mine
 
     def cycle(self, policy=POLICY):
-        """Offer, accept, issue, ask, answer, read: from the offer to the verified proof."""
+        """Offer, accept, issue, request, present and read the verified proof."""
         for _ in self.steps(policy):
             pass
 

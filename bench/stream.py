@@ -1,9 +1,10 @@
 """Streams of events: how many listeners one process carries, and what they cost.
 
-The process is that of the Procfile, with its defaults but for the caps. Listeners are spread over
-ORGANIZATIONS; each event goes to those of one of them. Measured for each number of listeners, in
-one run: seconds until all are in, memory of the process for each of them, its database connections,
-and how long after its commit an event reaches all who should see it. CPU is shared with the client.
+The process is that of the Procfile, with its defaults but for the caps. Listeners are
+spread over ORGANIZATIONS; each event goes to those of one of them. Measured for each
+number of listeners, in one run: seconds until all are in, memory of the process for
+each of them, its database connections, and how long after its commit an event reaches
+all who should see it. CPU is shared with the client.
 """
 
 import contextlib
@@ -81,8 +82,10 @@ def measure(organizations, count, port, process):
     waits.sort()
     median, late = statistics.median(waits) * 1000, waits[int(len(waits) * 0.99)] * 1000
     print(
-        f"{count:5} listeners  in after {joined:5.1f} s  {each:6.1f} kB each  {used} connections  "
-        f"event to listener {median:4.0f} ms, 99% {late:4.0f} ms  {load * 100:3.0f} % of a core",
+        f"{count:5} listeners  in after {joined:5.1f} s  {each:6.1f} kB each  "
+        f"{used} connections  "
+        f"event to listener {median:4.0f} ms, 99% {late:4.0f} ms  "
+        f"{load * 100:3.0f} % of a core",
         flush=True,
     )
     crowd.close()
@@ -96,7 +99,8 @@ def memory(process):
 def database_connections():
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'"
+            "SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
+            "'client backend'"
         )
         return cursor.fetchone()[0]
 
