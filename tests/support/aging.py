@@ -1,4 +1,4 @@
-"""Rows that are older than they are."""
+"""Make rows look older than they are."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -10,7 +10,10 @@ from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
 
 
 def age(rows: QuerySet, days: float) -> None:
-    """As if they had been made so many days ago, in the order they have: the time is in the id."""
+    """Change the rows as if they were created `days` ago, in the same order.
+
+    The id of a row contains its time of creation, so the ids change too.
+    """
     moment = timezone.now() - timedelta(days=days)
     first = smallest_uuid7(unix_milliseconds(moment)).int
     for number, pk in enumerate(rows.order_by("pk").values_list("pk", flat=True)):

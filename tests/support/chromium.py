@@ -1,6 +1,7 @@
-"""A headless Chromium that tests drive by the DevTools protocol, over a pipe: no driver to install.
+"""A headless Chromium, driven by the DevTools protocol over a pipe, without a driver.
 
-Only what tests of pages need: open a page in light or dark, run JavaScript in it, take a picture.
+Only what tests of pages need: open a page in light or dark, run JavaScript in it, take
+a picture.
 """
 
 import base64
@@ -26,7 +27,7 @@ SECONDS = 60
 
 
 class Page:
-    """One tab. Its calls raise AssertionError when the page does not get there in time."""
+    """One tab. Its methods raise AssertionError after a timeout."""
 
     def __init__(self, commands: int, events: int):
         self.commands, self.events = commands, os.fdopen(events, "rb", buffering=0)
@@ -64,7 +65,7 @@ class Page:
         return json.loads(text)
 
     def prefer(self, color_scheme: str) -> None:
-        """`light` or `dark`, for the pages that are opened from now on."""
+        """Set the color scheme, `light` or `dark`, of pages that are opened next."""
         wanted = {"name": "prefers-color-scheme", "value": color_scheme}
         self.call("Emulation.setEmulatedMedia", features=[wanted])
 
@@ -74,7 +75,7 @@ class Page:
         ]
 
     def open(self, url: str, ready: str = "true") -> None:
-        """Goes there and waits until it is loaded and `ready`, an expression, is true."""
+        """Open a URL. Wait until it is loaded and the expression `ready` is true."""
         failed = self.call("Page.navigate", url=url).get("errorText")
         assert not failed, f"{url}: {failed}"
         self.wait_for(f"document.readyState === 'complete' && ({ready})")
@@ -86,7 +87,10 @@ class Page:
             time.sleep(0.05)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression, or of its promise. The policy of the page plays no part."""
+        """Return the value of an expression, or of its promise.
+
+        The page's content security policy does not apply.
+        """
         options = {"awaitPromise": True, "returnByValue": True}
         answer = self.call("Runtime.evaluate", expression=expression, **options)
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
@@ -99,11 +103,12 @@ class Page:
 
 @contextlib.contextmanager
 def running(folder: Path) -> Iterator[Page]:
-    """Chromium with one tab; its profile is below the folder. It ends with the block."""
+    """Run Chromium with one tab until the block ends. Its profile is in the folder."""
     assert PROGRAM
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
-    # Chromium reads commands from descriptor 3 and writes to 4; ours may have these very numbers.
+    # Chromium reads commands from descriptor 3 and writes to 4; ours may have these
+    # very numbers.
     spare = [fcntl.fcntl(one, fcntl.F_DUPFD, 10) for one in (theirs_in, theirs_out)]
     os.close(theirs_in)
     os.close(theirs_out)

@@ -1,40 +1,42 @@
-"""The test database between two tests that commit: empty, as after its migrations."""
+"""Empty the test database between tests that commit, as after its migrations."""
 
 from functools import cache
 from typing import Any
 
 from django.db import connection
 
-# What `migrate` writes and no test does.
+# Tables that `migrate` fills and no test changes.
 KEPT = {"django_migrations", "django_content_type", "auth_permission"}
 
-END_OTHER_SESSIONS = (  # of the database that is connected to
+END_OTHER_SESSIONS = (  # of the current database
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
 
 
 def clear(_: Any = None) -> None:
-    """Deletes all rows that were written, in one statement of milliseconds.
+    """Delete all rows of tests with one query, which takes milliseconds.
 
-    Django's `flush` truncates each table, which makes new files for all of them and their
-    indexes, and writes permissions and content types again.
+    Django's `flush` truncates each table, which makes new files for all of them and
+    their indexes, and writes permissions and content types again.
     """
     with connection.cursor() as cursor:
         cursor.execute(statements())
 
 
 def end_other_sessions() -> None:
-    """A thread or a pool that is just connecting would keep the database from being dropped."""
+    """End other sessions: one that is just connecting would block DROP DATABASE."""
     with connection.cursor() as cursor:
         cursor.execute(END_OTHER_SESSIONS)
 
 
 @cache
 def statements() -> str:
-    """The lock waits for transactions of threads that still write, as TRUNCATE would.
+    """The SQL of `clear`.
 
-    Without triggers the order of the tables does not matter: foreign keys are triggers too.
+    The lock waits for transactions of threads that still write, as TRUNCATE would.
+    Without triggers the order of the tables does not matter: foreign keys are triggers
+    too.
     """
     found = connection.introspection.table_names()
     tables = [connection.ops.quote_name(name) for name in found if name not in KEPT]

@@ -1,4 +1,4 @@
-"""Errors of the API: the error that a client's call ends with, and what an error answers."""
+"""Assertions about errors of the API."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,16 +10,16 @@ from tests.support.people import ApiError
 
 
 def error_of(call: Callable[..., Any], /, *arguments: Any, **options: Any) -> ApiError:
-    """The error that a client's call ends with. The test fails if the call works."""
+    """Return the error that a client's call raises. Fails if the call succeeds."""
     with pytest.raises(ApiError) as raised:
         call(*arguments, **options)
     return raised.value
 
 
 def assert_error(answer: HttpResponse | ApiError, status: int, code: str) -> None:
-    """The response, or the error of a client's call, has this status and this stable code.
+    """Assert the status and stable code of a response, or of a client's error.
 
-    Responses of Django's test client and of `requests` have the same members here.
+    The response may be of Django's test client or of `requests`.
     """
     if isinstance(answer, ApiError):
         assert (answer.status, answer.code) == (status, code), answer

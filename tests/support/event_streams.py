@@ -1,4 +1,4 @@
-"""The process that serves streams, and those who listen, as tests see them."""
+"""The server of event streams in its own process, and its listeners."""
 
 import contextlib
 import json
@@ -57,13 +57,17 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def serving(name: str, port: int, **settings: str) -> Iterator[str]:
-    """The server itself, on the test's database, with which it shares the system's data key."""
+    """Run a server on the test's database. Both use the same system data key."""
     vault.data_key.cache_clear()
     vault.data_key(None)
     url = urlsplit(os.environ["DATABASE_URL"])._replace(
         path=f"/{connection.settings_dict['NAME']}"
     )
-    given = {"DATABASE_URL": url.geturl(), "ALLOWED_HOSTS": "*", "LOG_LEVEL": "WARNING"}
+    given = {
+        "DATABASE_URL": url.geturl(),
+        "ALLOWED_HOSTS": "*",
+        "LOG_LEVEL": "WARNING",
+    }
     command = [sys.executable, "-m", "granian", "--port", str(port)]
     command += ["--log-level", "warning", *SERVERS[name]]
     server = subprocess.Popen(command, env=os.environ | given | settings, cwd=ROOT)
@@ -81,7 +85,7 @@ def serving(name: str, port: int, **settings: str) -> Iterator[str]:
 
 
 class Stream:
-    """Listens to one stream. `last` is the cursor that it would come again with."""
+    """A listener of one stream. `last`: the cursor for a reconnect."""
 
     def __init__(self, organization: Any, url: str, query: str = "", last: str = ""):
         headers = organization.headers | ({"Last-Event-ID": last} if last else {})
@@ -91,14 +95,17 @@ class Stream:
         self.last = last
 
     def until_place(self) -> list[Sent]:
-        """What comes before the next line of a place without an event."""
+        """Return the messages before the next heartbeat: a cursor without an event."""
         found = []
         while sent := self.next():
             found.append(sent)
         return found
 
     def next(self) -> Sent | None:
-        """The next message, None for a place alone. StopIteration at the end of the stream."""
+        """Return the next message, or None for a cursor alone.
+
+        Raises StopIteration at the end of the stream.
+        """
         fields: dict[str, str] = {}
         while not {"id", "event"} & fields.keys():
             fields = {}
@@ -111,7 +118,7 @@ class Stream:
         return Sent(self.last, json.loads(fields["data"]), fields.get("event", ""))
 
     def take(self, count: int) -> list[str]:
-        """The ids of the objects of so many events."""
+        """Return the object ids of the next `count` events."""
         found: list[str] = []
         while len(found) < count:
             if sent := self.next():

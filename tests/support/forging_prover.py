@@ -1,4 +1,4 @@
-"""A prover that keeps to no rule but the library's equations: what a forger can write at home."""
+"""A prover as a forger can write it, which obeys only the library's equations."""
 
 import secrets
 from collections.abc import Iterable, Mapping
@@ -25,8 +25,8 @@ class Signature(NamedTuple):
 class Part(NamedTuple):
     """One sub-proof: a credential and the referents of the request that it answers.
 
-    lies: predicate referent -> the number it is proven of, with its bound, instead of the one that
-    was signed.
+    lies: predicate referent -> the number to prove, instead of the signed one. It also
+    applies to the referent of the bound.
     """
 
     definition: Stored
@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
 
 def signature_of(credential: dict) -> Signature:
-    """The issuer's, as the holder stores it."""
+    """Return the issuer's signature in a stored credential."""
     parts = credential["signature"]["p_credential"]
     return Signature(
         int(parts["a"]), int(parts["e"]), int(parts["v"]), int(parts["m_2"])
@@ -46,16 +46,16 @@ def signature_of(credential: dict) -> Signature:
 
 
 def signature_without_issuer(definition: Stored, values: dict[str, str]) -> Signature:
-    """Solves the signature's equation for e = 1, which takes nothing but the public key."""
+    """Solve the signature's equation for e = 1. This needs only the public key."""
     key, v, m2 = _key(definition), secrets.randbits(2700), secrets.randbits(256)
     product = _product(key, _messages(values, ALICE_LINK_SECRET), v, m2)
     return Signature(key["z"] * pow(product, -1, key["n"]) % key["n"], 1, v, m2)
 
 
 def prove(request: dict, *parts: Part, bind: bool = True) -> dict:
-    """Shows the attributes and proves the predicates of each part's referents.
+    """Create a presentation of all attributes and predicates of each part's referents.
 
-    bind: whether the commitments go into the challenge.
+    bind: whether the challenge covers the commitments.
     """
     linked = {part.link_secret: secrets.randbits(592) for part in parts}
     drafts = [_Draft(request, part, linked[part.link_secret]) for part in parts]
@@ -80,9 +80,10 @@ def prove(request: dict, *parts: Part, bind: bool = True) -> dict:
 
 
 class _Draft:
-    """A sub-proof before its challenge. proven: what the verifier computes again (T, tau).
+    """A sub-proof before its challenge.
 
-    A response is its mask plus challenge times its secret.
+    proven: the numbers that the verifier computes again (T, tau). A response is its
+    mask plus challenge times its secret.
     """
 
     def __init__(self, request: dict, part: Part, linked: int):
@@ -103,13 +104,20 @@ class _Draft:
             0, exponent, secrets.randbits(3060), secrets.randbits(600)
         )
         self.ranges = [
-            self._range(request["requested_predicates"][referent], _lie(part, referent))
+            self._range(
+                request["requested_predicates"][referent],
+                _lie(part, referent),
+            )
             for referent in part.referents
             if referent in request["requested_predicates"]
         ]
 
     def _range(self, asked: dict, lie: int | None) -> "_Range":
-        """Of a lie the response stands in `m` where the library does not look for it."""
+        """Prove a comparison.
+
+        For a lie about a shown attribute, the response is put into `m`, where the
+        library does not check it.
+        """
         label = normalise_name(asked["name"])
         if lie is None:
             return _Range(self.key, asked, self.messages[label], self.masks[label])
@@ -156,7 +164,7 @@ class _Draft:
 
 
 class _Range:
-    """That a number is not below or not above a threshold: the difference is a sum of squares."""
+    """The proof of a comparison: the difference is a sum of four squares."""
 
     def __init__(self, key: dict, asked: dict, number: int, mask: int):
         self.key, self.asked, self.number, self.mask = key, asked, number, mask
@@ -210,7 +218,10 @@ class _Range:
 
 
 def four_squares(number: int) -> list[int]:
-    """Four roots whose squares add up to a number >= 0 of any size (Rabin and Shallit, 1986)."""
+    """Return four roots whose squares add up to a number >= 0 of any size.
+
+    The algorithm is that of Rabin and Shallit (1986).
+    """
     if number < 5000:
         return _few_squares(number, 4)
     if number % 4 == 0:
@@ -232,7 +243,7 @@ def four_squares(number: int) -> list[int]:
 
 
 def _few_squares(number: int, count: int) -> list[int]:
-    """The roots of so few squares; [] if there are none. By trying."""
+    """Return the roots of `count` squares by brute force; [] if there are none."""
     if count == 1:
         return [isqrt(number)] if isqrt(number) ** 2 == number else []
     for root in range(isqrt(number), -1, -1):
@@ -242,7 +253,7 @@ def _few_squares(number: int, count: int) -> list[int]:
 
 
 def _two_squares(prime: int) -> list[int]:
-    """Of a prime that is 1 modulo 4 (Hermite and Serret)."""
+    """Return the two roots for a prime that is 1 modulo 4 (Hermite and Serret)."""
     root = next(
         root
         for base in range(2, 100)
@@ -266,7 +277,7 @@ def _responses(
 
 
 def _requested(request: dict, parts: tuple[Part, ...]) -> dict:
-    """Every attribute is shown; of a group each under its name."""
+    """Return `requested_proof`: every attribute is shown, those of a group by name."""
     said: dict = {"self_attested_attrs": {}, "unrevealed_attrs": {}, "predicates": {}}
     said |= {"revealed_attrs": {}, "revealed_attr_groups": {}}
     for index, part in enumerate(parts):

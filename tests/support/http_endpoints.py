@@ -1,4 +1,4 @@
-"""Endpoints of others on loopback, well and badly behaved, as raw sockets."""
+"""Foreign endpoints on loopback, well and badly behaved, with raw sockets."""
 
 import contextlib
 import datetime
@@ -20,7 +20,10 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: "
 def serving(
     *behave: Callable[[socket.socket], None], context: ssl.SSLContext | None = None
 ) -> Iterator[str]:
-    """The authority of a server whose connections are met by these functions, one each."""
+    """Run a server whose connections these functions handle, one each.
+
+    Yields its host and port.
+    """
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -44,7 +47,7 @@ def serving(
 
 
 def answers(data: bytes) -> Callable[[socket.socket], None]:
-    """Reads the request, sends these bytes, hangs up."""
+    """Read the request, send these bytes and close the connection."""
 
     def meet(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -54,7 +57,7 @@ def answers(data: bytes) -> Callable[[socket.socket], None]:
 
 
 def trickles(data: bytes, then: bytes = b"x") -> Callable[[socket.socket], None]:
-    """Reads the request, sends these bytes and then one more every 20th of a second."""
+    """Read the request and send these bytes, then `then` every 20th of a second."""
 
     def meet(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -66,7 +69,7 @@ def trickles(data: bytes, then: bytes = b"x") -> Callable[[socket.socket], None]
 
 
 def floods(data: bytes, piece: bytes) -> Callable[[socket.socket], None]:
-    """Reads the request, sends these bytes and then the piece, for ever."""
+    """Read the request and send these bytes, then the piece forever."""
 
     def meet(connection: socket.socket) -> None:
         connection.recv(65536)
@@ -78,18 +81,21 @@ def floods(data: bytes, piece: bytes) -> Callable[[socket.socket], None]:
 
 
 def sleeps(connection: socket.socket) -> None:
-    """Neither reads nor answers."""
+    """Neither read nor respond, for 1.6 seconds."""
     time.sleep(1.6)
 
 
 def hangs(connection: socket.socket) -> None:
-    """Reads, and never answers."""
+    """Read, and never respond."""
     while connection.recv(65536):
         pass
 
 
 def certificate(folder: Path, name: str) -> tuple[Path, ssl.SSLContext]:
-    """A self-signed certificate for a host, as the file to trust and as the server's side."""
+    """Create a self-signed certificate for a host.
+
+    Return the file to trust, and the context of the server.
+    """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "test")])
     now = datetime.datetime.now(datetime.UTC)

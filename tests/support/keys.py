@@ -1,4 +1,4 @@
-"""Definitions without new keys: a stored key for as many attributes gets the new names."""
+"""Definitions with stored keys, renamed for the new schema: no keys are generated."""
 
 import copy
 from contextlib import contextmanager
@@ -16,20 +16,23 @@ DEFINITION_BY_SIZE = {2: "badge", 3: "licence"}
 
 
 def stored_definition(size):
-    """The stored definition with so many attributes. A size without one fails the test."""
+    """The stored definition of this size. Fails the test if there is none."""
     if size not in DEFINITION_BY_SIZE:
         sizes = " or ".join(map(str, DEFINITION_BY_SIZE))
         pytest.fail(
-            f"There is no stored key for {size} attributes, only for {sizes}. Use one of"
-            " these, or store a new one: name a revocable schema of this size in SCHEMAS"
-            " of tests/fixtures/make.py, run `python -m tests.fixtures.make NAME`, and add"
+            f"There is no stored key for {size} attributes, only for {sizes}. "
+            "Use one of"
+            " these, or store a new one: name a revocable schema of this size "
+            "in SCHEMAS"
+            " of tests/fixtures/make.py, run `python -m tests.fixtures.make "
+            "NAME`, and add"
             " it to DEFINITION_BY_SIZE in tests/support/keys.py."
         )
     return stored(DEFINITION_BY_SIZE[size])
 
 
 def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
-    """What `wallets.anoncreds.create_definition` returns, with real keys made before."""
+    """Replace `wallets.anoncreds.create_definition`, with a stored real key."""
     found = stored_definition(len(schema["attrNames"]))
     made = Definition(*copy.deepcopy((found.public, found.private, found.key_proof)))
     return key_pool.relabel_key(
@@ -38,7 +41,7 @@ def definition_like(schema_id, schema, issuer_id, tag, support_revocation):
 
 
 def new_key_at_once(count):
-    """In place of `wallets.key_pool.pop_parts`: where the pool holds no key, a stored one."""
+    """Replace `wallets.key_pool.pop_parts`: a stored key if the pool is empty."""
     parts = take(count)
     if parts is None:
         names = [f"a{number}" for number in range(count)]
@@ -51,7 +54,7 @@ def new_key_at_once(count):
 
 @contextmanager
 def stored_keys():
-    """Nobody makes keys, and nobody waits for one."""
+    """Patch the creation of keys, so that nothing generates a key or waits for one."""
     with (
         mock.patch("wallets.anoncreds.create_definition", definition_like),
         mock.patch("wallets.key_pool.pop_parts", new_key_at_once),

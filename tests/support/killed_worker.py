@@ -1,4 +1,4 @@
-"""A worker in a process of its own that is killed while it handles a message."""
+"""A worker in its own process that is killed while it handles a message."""
 
 import os
 import signal
@@ -21,11 +21,13 @@ FAULT_POINTS = ["inside_handling", "after_message_before_mark"]
 
 
 def killed_worker(fault):
-    """Runs a worker in its own process, on the test's database. Returns its exit code."""
+    """Run a worker in its own process on the test's database. Return its exit code."""
     database = connection.settings_dict
     server = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"
     environment = os.environ | {
-        "DATABASE_URL": f"postgres://{database['USER']}:{database['PASSWORD']}@{server}",
+        "DATABASE_URL": (
+            f"postgres://{database['USER']}:{database['PASSWORD']}@{server}"
+        ),
         "DJANGO_SETTINGS_MODULE": "agency.settings",
         "OUTGOING_ALLOW_LOOPBACK": "1",
         "PUBLIC_URL": settings.PUBLIC_URL,
@@ -37,6 +39,6 @@ def killed_worker(fault):
 
 
 def die_and_recover(fault):
-    """A worker is killed at this point; after its lease the next one finishes the work."""
+    """Kill a worker at this point. The next one does the work after the lease."""
     assert killed_worker(fault) == -signal.SIGKILL
     queues.worker_catches_up()

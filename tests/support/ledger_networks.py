@@ -1,4 +1,4 @@
-"""Indy networks as operators add them."""
+"""Add Indy networks as operators do."""
 
 import io
 from pathlib import Path

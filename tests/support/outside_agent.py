@@ -1,4 +1,4 @@
-"""An agent of somebody else: keys of its own, and an HTTP server that we post to."""
+"""An outside agent with its own keys, and an HTTP server that we post to."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ OLD, NEW = message.OLD_PREFIX, message.PREFIX
 
 
 class Agent:
-    """`inbox` holds the opened messages in the order of their arrival."""
+    """An outside agent. `inbox`: its decrypted messages in order of arrival."""
 
     def __init__(self, prefix=NEW):
         self.seed, self.prefix = keys.generate_seed(), prefix
@@ -46,14 +46,14 @@ class Agent:
         return self.client.post("/didcomm", data=data, **options)
 
     def says(self, body, to=None, anonymous=False):
-        """Posts a message; the worker handles it, and what it sends in answer."""
+        """Post a message. The worker handles it and sends the replies."""
         answer = self.post(self.pack(body, to, anonymous))
         assert answer.status_code == 202, answer.content
         queues.sweep()
         return body
 
     def asks(self, body, to=None, anonymous=False, route="all", **options):
-        """Posts a message and takes the reply in the answer of the same call, if there is one."""
+        """Post a message, and receive a reply in the response if there is one."""
         body = {**body, "~transport": {"return_route": route}}
         answer = self.post(self.pack(body, to, anonymous), **options)
         assert answer.status_code == (200 if answer.content else 202), answer.content
@@ -66,26 +66,26 @@ class Agent:
         self.inbox.append(message.parse(opened.body)._replace(sender=opened.sender))
 
     def newest(self, kind):
-        """The last message, which must be of this type."""
+        """Return the last message, which must be of this type."""
         assert self.inbox and self.inbox[-1].type == kind, [
             one.type for one in self.inbox
         ]
         return self.inbox[-1]
 
     def requests(self, invitation, **members):
-        """Answers an invitation made here; `members` replace those of its request."""
+        """Answer our invitation. `members` replace those of the request."""
         body = connections_1_0.request("Phone", "", self.party, self.prefix) | members
         return self.says(body, to=invitation["recipientKeys"][0])
 
     def connects(self, organization):
-        """Accepts an invitation of this organization. Answers our row."""
+        """Accept an invitation of this organization. Return our row."""
         invited = organization.invites()
         row = Connection.objects.get(connection_id=invited["connectionId"])
         self.accepts(row)
         return Connection.objects.get(pk=row.pk)
 
     def accepts(self, row):
-        """Connects by the invitation of this row."""
+        """Connect by the invitation of this row."""
         self.requests(row.invitation)
         response = self.newest(connections_1_0.RESPONSE)
         signer = row.invitation["recipientKeys"][0]
@@ -96,7 +96,7 @@ class Agent:
 
 @contextmanager
 def listening(agent: Agent) -> Iterator[Agent]:
-    """The agent behind a real HTTP server on loopback."""
+    """Run a real HTTP server on loopback for the agent."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -107,7 +107,7 @@ def listening(agent: Agent) -> Iterator[Agent]:
             self.wfile.write(agent.answers)
 
         def log_message(self, *arguments):
-            """Quiet."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     Thread(

@@ -1,4 +1,4 @@
-"""Exchanges with an agent of somebody else: it accepts offers and answers requests."""
+"""Exchanges with an outside agent, which accepts offers and answers requests."""
 
 from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
@@ -13,12 +13,12 @@ LINK_SECRET = "53178245632110937204785619035847562910384756102938475610293847561
 
 
 def ledger_object(client, kind, identifier):
-    """What the local ledger shows of a schema or definition."""
+    """Return a schema or definition of the local ledger."""
     return client.get(f"/ledger/local/{kind}/{identifier}").json()
 
 
 def takes_offer(phone, client, definition_id):
-    """The holder's side of an issuance, to its end. Returns the stored credential."""
+    """Do the holder's side of an issuance. Return the stored credential."""
     definition = ledger_object(client, "credential-definitions", definition_id)
     offered = phone.newest(ISSUE + "offer-credential")
     offer = read_attachment(offered, "offers~attach")
@@ -39,7 +39,7 @@ def takes_offer(phone, client, definition_id):
 
 
 def answers_request(phone, client, credential):
-    """Sends a proof that reveals the one attribute the newest request asks for."""
+    """Send a proof that reveals the one attribute of the newest request."""
     asked = phone.newest(PROVE + "request-presentation")
     request = read_attachment(asked, "request_presentations~attach")
     [referent] = request["requested_attributes"]
@@ -64,7 +64,7 @@ def ledger_schema(client, schema_id):
 
 
 def offered_to(phone, faber, **body):
-    """Connects, and offers a credential: its definition, and its path in the API."""
+    """Connect and offer a credential. Return its definition and its API path."""
     row = phone.connects(faber)
     definition = faber.defines("name", "level")
     body |= {
@@ -77,13 +77,13 @@ def offered_to(phone, faber, **body):
 
 
 def invitation_of(phone):
-    """An invitation that the other agent made, in its prefix of message types."""
+    """Return an invitation of the outside agent, with its prefix of message types."""
     body = connections_1_0.invitation("Phone Shop", "", phone.verkey, phone.endpoint)
     return body | {"@type": phone.prefix + connections_1_0.INVITATION}
 
 
 def connects_without_endpoint(pocket, faber):
-    """Accepts an invitation; the response comes in the answer of the same call."""
+    """Accept an invitation. The reply comes in the response of the same call."""
     row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
     request = connections_1_0.request("Phone", "", pocket.party, pocket.prefix)
     pocket.asks(request, to=row.invitation["recipientKeys"][0])

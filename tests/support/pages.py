@@ -1,4 +1,4 @@
-"""Helpers for tests of HTML pages: forms, secrets on a page."""
+"""Helpers for tests of HTML pages: forms, and secrets on a page."""
 
 import re
 from uuid import uuid4
@@ -12,17 +12,17 @@ SECRET = re.compile(r"\bag[tsp]_[0-9A-Za-z]{38}\b")
 
 @pytest.fixture(autouse=True)
 def pages():
-    """Rate limits begin anew."""
+    """Reset the rate limits."""
     cache.clear()
 
 
 def secrets_on(response):
-    """The keys that a page shows, in its order, each once."""
+    """Return the keys on a page in their order, each once."""
     return list(dict.fromkeys(SECRET.findall(response.content.decode())))
 
 
 class Browser(Client):
-    """Sends forms as the pages do, each with a token of its own."""
+    """A client that sends forms as the pages do, each with a new token."""
 
     def send(self, path, **fields):
         return self.post(path, {"form_token": str(uuid4())} | fields)

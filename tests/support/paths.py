@@ -1,4 +1,4 @@
-"""Where the checkout is that the tests run in."""
+"""Paths of the checkout that the tests run in."""
 
 from pathlib import Path
 

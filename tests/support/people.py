@@ -1,4 +1,4 @@
-"""Organizations and holders as tests see them: through the API only."""
+"""Organizations and holders, which use only the API."""
 
 import json
 from itertools import count
@@ -12,7 +12,7 @@ numbers = count(1)
 
 
 class ApiError(AssertionError):
-    """An answer other than 200."""
+    """A response other than 200."""
 
     def __init__(self, response):
         super().__init__(f"{response.status_code} {response.content.decode()}")
@@ -21,7 +21,10 @@ class ApiError(AssertionError):
 
 
 class Api:
-    """Calls with one organization's keys. `call` raises ApiError unless the answer is 200."""
+    """A client with an organization's keys.
+
+    `call` raises ApiError unless it gets a 200.
+    """
 
     def __init__(self, token, subscription, prefix=""):
         self.client, self.prefix = Client(raise_request_exception=False), prefix
@@ -67,7 +70,7 @@ class Api:
 
 
 class Organization(Api):
-    """Faber, Acme: issues and verifies."""
+    """An organization that issues and verifies, such as Faber and Acme."""
 
     def __init__(self, name, **options):
         made = create_organization(name, **options)
@@ -103,7 +106,7 @@ class Organization(Api):
 
 
 class Provider(Api):
-    """The provider account that came with an organization, by its key."""
+    """The provider account of an organization, used with its key."""
 
     def __init__(self, organization):
         super().__init__(organization.made.provider_key, "", "/provider/v1")
@@ -113,13 +116,13 @@ class Provider(Api):
         return self.post("/tenants", {"name": name} | body)
 
     def opens(self, made):
-        """The API of an organization that was made."""
+        """Return the API of an organization that was created."""
         keys = self.get(f"/tenants/{made['tenantId']}/keys")
         return Api(keys["accessToken"], keys["subscriptionKey"])
 
 
 class Holder(Api):
-    """Alice: a hosted wallet, acting through the wallet API."""
+    """A holder such as Alice: a hosted wallet, used by the wallet API."""
 
     def __init__(self, host, wallet_id):
         self.client, self.headers = host.client, host.headers
@@ -149,7 +152,7 @@ class Holder(Api):
         return credential["credentialId"]
 
     def receives(self, organization, definition, values):
-        """A credential, issued automatically."""
+        """Accept a credential that is issued automatically. Return its id."""
         organization.offers(self, definition, values, automaticIssuance=True)
         return self.accepts_offer()
 

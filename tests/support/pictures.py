@@ -1,4 +1,4 @@
-"""Pictures of noise, uploads of them, and storage that ends with the test."""
+"""Pictures of noise, their uploads, and storage that is deleted after the test."""
 
 import io
 
@@ -25,7 +25,7 @@ def picture(kind="PNG", mode="RGB", size=(8, 6), **options):
 
 
 def form(data, filename=None):
-    """The field as the clients send it: without a file name, unless a real file is given."""
+    """The form as clients send it: without a file name, unless it is a real file."""
     name = 'name="uploadedFiles"' + (f'; filename="{filename}"' if filename else "")
     head = f"--{BOUNDARY}\r\nContent-Disposition: form-data; {name}\r\n"
     head += "Content-Type: application/octet-stream\r\n\r\n"

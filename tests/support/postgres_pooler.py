@@ -1,7 +1,7 @@
-"""A pooler in few lines, which speaks PostgreSQL's protocol as PgBouncer does.
+"""A small pooler with PostgreSQL's protocol, which works like PgBouncer.
 
-It lets everybody in, tells a process id of its own, and gives a session of the server to each
-connection (`session`) or to each transaction (`transaction`).
+It accepts every login, reports its own process id, and assigns a session of the server
+to each connection (`session`) or to each transaction (`transaction`).
 """
 
 import contextlib
@@ -68,8 +68,12 @@ def greet(client: socket.socket) -> None:
         client.sendall(b"N")
         greet(client)
         return
-    parameters = {"client_encoding": "UTF8", "server_version": "18.0", "TimeZone": "UTC",
-                  "standard_conforming_strings": "on"}  # fmt: skip
+    parameters = {
+        "client_encoding": "UTF8",
+        "server_version": "18.0",
+        "TimeZone": "UTC",
+        "standard_conforming_strings": "on",
+    }
     client.sendall(message(b"R", struct.pack("!I", 0)))
     for name, value in parameters.items():
         client.sendall(message(b"S", f"{name}\0{value}\0".encode()))
@@ -78,7 +82,7 @@ def greet(client: socket.socket) -> None:
 
 
 def read_request(client: socket.socket) -> bytes:
-    """All messages up to the one that asks for an answer: Query, Sync or Terminate."""
+    """Read messages up to a Query, Sync or Terminate, which needs a response."""
     request = b""
     while True:
         kind, body = read(client)
@@ -88,7 +92,7 @@ def read_request(client: socket.socket) -> bytes:
 
 
 def relay_answer(server: socket.socket, client: socket.socket) -> bytes:
-    """The status of the transaction behind the answer."""
+    """Relay the response. Return the status of the transaction after it."""
     while True:
         kind, body = read(server)
         client.sendall(message(kind, body))
@@ -117,7 +121,7 @@ def exactly(source: socket.socket, number: int) -> bytes:
 
 @contextlib.contextmanager
 def pooling(url: str, mode: str) -> Iterator[int]:
-    """The port of a pooler in front of this database."""
+    """Run a pooler in front of this database. Yields its port."""
     pooler = Pooler(url, mode)
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -1,4 +1,4 @@
-"""Acme asks, Alice answers: short words for the tests of verifications."""
+"""Short helpers for tests of verifications: Acme requests, Alice presents."""
 
 from tests import fixtures
 from tests.fixtures import ALICE_LINK_SECRET, Ledger, candidate, ledger, tails_path
@@ -29,7 +29,7 @@ def predicate(
 
 
 def ask(*items: dict, nonce: str | None = None, at: int | None = None) -> dict:
-    """The request for a policy of these items; at: when nothing must be revoked."""
+    """Return the request of a policy with these items. at: the non-revocation time."""
     body = {
         "name": "Proof",
         "version": "1.0",
@@ -41,8 +41,15 @@ def ask(*items: dict, nonce: str | None = None, at: int | None = None) -> dict:
     )
 
 
-def answer(request: dict, *candidates: Candidate, hidden: tuple[str, ...] = ()) -> dict:
-    """What autoSelect sends, some items hidden; from Alice's degree unless others are given."""
+def answer(
+    request: dict,
+    *candidates: Candidate,
+    hidden: tuple[str, ...] = (),
+) -> dict:
+    """Return the presentation of autoSelect, by default with Alice's degree.
+
+    hidden: the items whose values are not shown.
+    """
     held = candidates or (candidate("degree"),)
     chosen = [
         one._replace(hidden=one.policy_name in hidden)

@@ -1,4 +1,4 @@
-"""The product's own processes, as the Procfile starts them, for tests that kill them."""
+"""The product's processes, started as in the Procfile, for tests that kill them."""
 
 import os
 import signal
@@ -20,29 +20,37 @@ PATIENCE = 60  # seconds
 
 
 class Processes:
-    """Processes by their names in the Procfile, with what they share below `folder`.
+    """Processes by their names in the Procfile, with shared files in `folder`.
 
-    given: variables of their environment beside ours, `DATABASE_URL` and `REDIS_URL` at least.
+    given: further environment variables, at least `DATABASE_URL` and `REDIS_URL`.
     """
 
     def __init__(self, folder: Path, **given: str) -> None:
         self.folder, self.port = folder, free_port(folder / "port")
         self.url = f"http://127.0.0.1:{self.port}"
         self.supervisor = Supervisor(mark=str(folder))
-        self.supervisor.environment |= DEVELOPER_SETTINGS | {
-            "ALLOWED_HOSTS": "127.0.0.1,testserver",
-            "FAULT_INJECTION": "1",
-            "LOG_LEVEL": "WARNING",
-            "PORT": str(self.port),
-            "PUBLIC_URL": self.url,
-            "STORAGE_ROOT": str(folder / "storage"),
-            "METRICS_ROOT": str(folder / "metrics"),
-            "PYTHONWARNINGS": "ignore:You're running the worker with superuser privileges",
-            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", ""))),
-        } | given  # fmt: skip
+        self.supervisor.environment |= (
+            DEVELOPER_SETTINGS
+            | {
+                "ALLOWED_HOSTS": "127.0.0.1,testserver",
+                "FAULT_INJECTION": "1",
+                "LOG_LEVEL": "WARNING",
+                "PORT": str(self.port),
+                "PUBLIC_URL": self.url,
+                "STORAGE_ROOT": str(folder / "storage"),
+                "METRICS_ROOT": str(folder / "metrics"),
+                "PYTHONWARNINGS": (
+                    "ignore:You're running the worker with superuser privileges"
+                ),
+                "PATH": os.pathsep.join(
+                    (str(Path(sys.executable).parent), os.environ.get("PATH", ""))
+                ),
+            }
+            | given
+        )
 
     def start(self, name: str, options: str = "", **given: str) -> int:
-        """Answers the process's id. given: variables for this one alone."""
+        """Start a process and return its id. given: variables for this one only."""
         before = self.supervisor.environment
         self.supervisor.environment = before | given
         self.supervisor.start(name, f"{read_procfile()[name]} {options}")
@@ -50,12 +58,12 @@ class Processes:
         return self.supervisor.services[name].pid
 
     def start_web(self, options: str = "", **given: str) -> None:
-        """Returns when it answers."""
+        """Start the web server and wait until it is healthy."""
         self.start("web", options, **given)
         eventually(lambda: probe_health(self.port, self.url), PATIENCE)
 
     def manage(self, arguments: str, **given: str) -> int:
-        """Runs a command of manage.py to its end; answers its exit code, -9 if it was killed."""
+        """Run a command of manage.py. Return its exit code, -9 if it was killed."""
         before = self.supervisor.environment
         self.supervisor.environment = before | given
         try:
@@ -68,7 +76,7 @@ class Processes:
         return self.supervisor.services[name].poll() is None
 
     def kill(self, name: str) -> None:
-        """The process and all that it started, at once."""
+        """Kill the process group of the process at once."""
         process = self.supervisor.services[name]
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
@@ -82,7 +90,7 @@ class Processes:
 
 @contextmanager
 def processes(folder: Path, **given: str) -> Iterator[Processes]:
-    """All that were started end with the block."""
+    """Yield Processes that are stopped at the end of the block."""
     found = Processes(folder, **given)
     try:
         yield found
@@ -91,12 +99,12 @@ def processes(folder: Path, **given: str) -> Iterator[Processes]:
 
 
 def same_server(url: str, name: str) -> str:
-    """The address of another database of the server: `/7`, `/test_agency`."""
+    """Return the URL of another database of the server: `/7`, `/test_agency`."""
     return urlsplit(url)._replace(path=f"/{name}").geturl()
 
 
 def eventually(what: Callable[[], object], seconds: float = 30) -> None:
-    """Returns when it is true."""
+    """Wait until `what` returns a true value."""
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it does not come to this"

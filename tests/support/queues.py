@@ -1,4 +1,4 @@
-"""The queues as tests see them: a crash before the drain, time that passes, the worker."""
+"""The message queues in tests: crashes before delivery, expired leases, the worker."""
 
 from datetime import timedelta
 
@@ -16,7 +16,7 @@ def pending():
 
 
 def let_leases_run_out():
-    """As if more time had passed than any lease or retry lasts."""
+    """Expire all leases and retry delays, as if their time had passed."""
     past = timezone.now() - timedelta(seconds=1)
     for queue in QUEUES:
         queue.objects.filter(status=PENDING).update(due_at=past)
@@ -26,7 +26,7 @@ def let_leases_run_out():
 
 
 def sweep():
-    """What the workers do until nothing is due: of received messages and of outgoing ones."""
+    """Do the workers' tasks for received and outgoing messages until none is due."""
     tasks.sweep()
     while OutboundMessage.due().exists():
         tasks.deliver()
@@ -39,7 +39,7 @@ def worker_catches_up():
 
 
 def crash_before_the_drain(monkeypatch):
-    """What is committed stays committed, and nobody delivers it. Answers the rows left so."""
+    """Keep committed messages from being delivered. Return the list of these rows."""
     rows = []
     monkeypatch.setattr("connections.messaging.outbox.deliver_committed", rows.append)
     return rows

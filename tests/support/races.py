@@ -1,4 +1,4 @@
-"""Threads that start together, each with a database connection of its own."""
+"""Threads that start together, each with its own database connection."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,11 +11,11 @@ from django.db.models import Model
 from agency.core.errors import AgencyError
 from tests.support.people import ApiError
 
-PATIENCE = 20  # seconds for all to arrive at the barrier
+PATIENCE = 20  # seconds until all threads must have reached the barrier
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
-    """What each call answered: its result, or the error it was refused with."""
+    """Run the calls at once. Return the result or the error of each."""
     start = Barrier(len(calls))
 
     def run(call: Callable[[], Any]) -> Any:
@@ -26,7 +26,10 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
 
 
 def transitions(row: Model, *steps: str | Callable[[Any], Any]) -> list[Any]:
-    """Each function or named method on its own copy of `row`, loaded before any of them begins."""
+    """Run each function or named method at once, on its own copy of `row`.
+
+    All copies are loaded before any of them starts.
+    """
     start = Barrier(len(steps))
 
     def run(step: str | Callable[[Any], Any]) -> Any:
@@ -39,7 +42,7 @@ def transitions(row: Model, *steps: str | Callable[[Any], Any]) -> list[Any]:
 
 
 def elsewhere(call: Callable[[], Any]) -> Any:
-    """Runs one call in another thread, outside the caller's transaction."""
+    """Run a call in another thread, outside the caller's transaction."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(in_thread, call).result()
 
@@ -60,5 +63,5 @@ def in_thread(call: Callable[[], Any]) -> Any:
 
 
 def error_codes(answers: list[Any]) -> list[str]:
-    """The codes of those that were refused."""
+    """Return the codes of the errors among the results."""
     return [one.code for one in answers if isinstance(one, AgencyError | ApiError)]

@@ -1,4 +1,4 @@
-"""A network that is read as an Indy ledger is; what stands on it is what the local one has."""
+"""A network that is read like an Indy ledger and has the objects of the local one."""
 
 from django.db import connection
 
@@ -9,11 +9,11 @@ from tenants.models import Network, Tenant
 
 
 class Ledger:
-    """Notes what it was asked, and whether a transaction was open meanwhile."""
+    """Records its reads, and which of them happened inside a transaction."""
 
     def __init__(self, monkeypatch):
         self.asked, self.in_transactions, self.silent_about = [], [], set()
-        self.stale_answers = 0  # so many lists are the first ones still
+        self.stale_answers = 0  # the number of next reads that return the first list
         for kind in ("schema", "definition", "registry"):
             monkeypatch.setattr(
                 reads,
@@ -48,13 +48,13 @@ class Ledger:
             raise pool.no_response(network)
 
     def kinds(self):
-        """What was asked for since the last call, each kind once."""
+        """Return the kinds of objects that were read since the last call."""
         kinds, self.asked = {kind for kind, *_ in self.asked}, []
         return kinds
 
 
 def moved(organization):
-    """The organization, now of a network of others."""
+    """Move the organization to a remote network, and return it."""
     network = Network.objects.create(
         pk="far", name="Far", kind=Network.Kind.INDY, genesis="-"
     )

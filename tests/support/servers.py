@@ -1,12 +1,13 @@
-"""A pytest plugin: the run gets servers, keys and storage of its own before Django reads settings.
+"""A pytest plugin that starts servers and makes keys before Django reads its settings.
 
-Loaded by `-p tests.support.servers` (pyproject.toml). DATABASE_URL or REDIS_URL in the environment
-win; the tests empty what REDIS_URL names.
+Loaded by `-p tests.support.servers` (pyproject.toml). DATABASE_URL or REDIS_URL in the
+environment win; the tests empty what REDIS_URL names.
 
-A worker of pytest-xdist has keys and folders of its own, a database of its own in the Valkey of the
-process that started it, and a PostgreSQL of its own: the feed of events shows nothing that is newer
-than the oldest open transaction of the whole server, so an open one of another worker would hold it
-back. All of it lies in the home of the process that started the workers, which ends it.
+Each worker of pytest-xdist has its own keys and folders, its own database in the
+Valkey of the process that started it, and its own PostgreSQL. The event feed shows no
+event newer than the oldest open transaction of the whole server, so a transaction of
+another worker would delay it. All servers are in the home of the process that started
+the workers, which stops them.
 """
 
 import contextlib
@@ -27,17 +28,20 @@ OWN_DATABASE = "TESTS_OWN_DATABASE"  # set when PostgreSQL is one of ours
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
-    """A wrapper, and so ahead of the same hook of pytest-django, which reads the settings."""
+    """Start the servers before the hook of pytest-django, which reads the settings.
+
+    As a wrapper, this runs first.
+    """
     if not early_config.known_args_namespace.help:
         start(early_config)
     return (yield)
 
 
 def start(config: pytest.Config) -> None:
-    """The servers end with the configuration, which pytest closes whatever happens.
+    """Start the servers. They are stopped when pytest closes the configuration.
 
-    A job in the background starts with SIGINT ignored, and would hand that on to every process
-    that a test starts. A handler is not inherited: they get the default again.
+    A background job starts with SIGINT ignored, and all processes of tests would
+    inherit that. A handler is not inherited: they get the default.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
@@ -53,7 +57,10 @@ def start(config: pytest.Config) -> None:
 
 
 def of_worker(name: str) -> dict[str, str]:
-    """The first worker takes the PostgreSQL that is there, the others start one each."""
+    """Return a worker's environment.
+
+    The first worker uses the running PostgreSQL, and each other one starts its own.
+    """
     if os.environ[OWN_DATABASE] and name != "gw0":
         del os.environ["DATABASE_URL"]
     os.environ["REDIS_URL"] = broker_of(name, os.environ["REDIS_URL"])
@@ -63,7 +70,10 @@ def of_worker(name: str) -> dict[str, str]:
 
 
 def broker_of(worker: str, url: str) -> str:
-    """Worker `gw0` has the first database after that of `url`: the numbers are the server's 16."""
+    """Return the URL of a worker's Valkey database.
+
+    Worker `gw0` has the first one after that of `url`. The server has 16.
+    """
     parts = urlsplit(url)
     number = int(parts.path.strip("/") or 0) + 1 + int(worker.removeprefix("gw"))
     return parts._replace(path=f"/{number}").geturl()

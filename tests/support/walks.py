@@ -1,4 +1,4 @@
-"""Rows in every state, brought there by the steps that lead there, and what refusals leave."""
+"""Rows in every state, reached by real steps, and checks that refusals change none."""
 
 import pytest
 from django.db import transaction
@@ -26,7 +26,7 @@ def everything():
 
 
 def refuses(transition):
-    """Asserts WrongState, and that nothing at all has changed."""
+    """Assert that the transition raises WrongState and changes no row."""
     before = everything()
     with pytest.raises(WrongState), transaction.atomic():
         transition()
@@ -63,10 +63,13 @@ class Walk:
     def asks(self):
         asked = self.faber.asks(self.alice, attributes=ASKED)
         verifier = Verification.objects.get(pk=asked["verificationId"])
-        return {"verifier": verifier, "prover": Verification.objects.get(role="prover")}
+        return {
+            "verifier": verifier,
+            "prover": Verification.objects.get(role="prover"),
+        }
 
     def stops_after(self, messages, step):
-        """As if the process had died when so many messages had been handled."""
+        """Do a step as if the process was killed after this number of messages."""
         with self.monkeypatch.context() as stopped:
             stopped.setattr(delivery, "MAX_MESSAGES_PER_CALL", messages)
             step()
@@ -138,7 +141,7 @@ def received(body, sender=None):
 
 
 def outsider():
-    """A party of another agent, with its seed."""
+    """Return a party of another agent, and its seed."""
     seed = keys.generate_seed()
     verkey = keys.verkey_of(seed)
     return connections_1_0.Party(

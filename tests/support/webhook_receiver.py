@@ -1,4 +1,4 @@
-"""Receivers of webhooks on loopback, and the worker that calls them, as tests see them."""
+"""Webhook receivers on loopback, and the worker that calls them."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -32,8 +32,11 @@ class Call(NamedTuple):
 
 
 class Receiver:
-    """Remembers every call. `answer` is what it answers: (status, headers, body); `meet` is called
-    with each call before the answer. `silent`: it reads, and hangs up only at the end."""
+    """A receiver that records every call.
+
+    answer: its response: (status, headers, body). meet: called with each call before
+    the response. silent: it reads, and closes the connection only at the end.
+    """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
@@ -52,7 +55,7 @@ class Receiver:
 
     @property
     def events(self) -> list[tuple[str, str]]:
-        """The type and the object's id of each call."""
+        """The (type, object id) of each call."""
         return [(call.type, call.body["object_id"]) for call in self.calls]
 
     def receive(self, handler: BaseHTTPRequestHandler) -> None:
@@ -62,7 +65,8 @@ class Receiver:
         try:
             self.meet(self.calls[-1])
         finally:
-            connections.close_all()  # this thread's: else the pool has one less when it ends
+            # The connection of this thread: else the pool loses it.
+            connections.close_all()
         if self.silent:
             self.over.wait(30)
             handler.close_connection = True
@@ -101,12 +105,12 @@ def receiving() -> Iterator[Receiver]:
 
 
 def worker_calls() -> None:
-    """Everything that is due is called, as by the worker; returns when nothing is left."""
+    """Make all due calls as the worker does. Returns when none is left."""
     new_dispatcher().run()
 
 
 def time_passes(**much: float) -> None:
-    """What waits for its time waits so much less."""
+    """Move the times of all pending deliveries into the past by this duration."""
     gone = timedelta(**much)
     for row in Delivery.pending():
         row.due_at -= gone
@@ -116,7 +120,7 @@ def time_passes(**much: float) -> None:
 
 
 def days_pass(days: float) -> None:
-    """Whatever there is, is older: the time of a row is in its id."""
+    """Make all events, deliveries and attempts older: their ids contain a time."""
     moment = unix_milliseconds(timezone.now() - timedelta(days=days))
     for number, event in enumerate(Event.objects.order_by("pk")):
         aged = first_of(moment, number)
@@ -133,5 +137,5 @@ def first_of(moment: int, number: int) -> UUID:
 
 
 def waits(row: Delivery) -> float:
-    """Seconds until it is due."""
+    """Return the seconds until the delivery is due."""
     return (row.due_at - timezone.now()).total_seconds()
