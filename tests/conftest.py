@@ -1,4 +1,7 @@
-"""People: Faber issues, Alice holds, Acme verifies. Fixtures give organizations and API clients."""
+"""Faber issues, Alice holds, Acme verifies.
+
+Fixtures return organizations and API clients.
+"""
 
 import gc
 import socket
@@ -26,13 +29,13 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """What is loaded stays: the garbage collector need not look through all of it (0.5 s each)."""
+    """Exclude loaded objects from garbage collection, which takes 0.5 s with them."""
     gc.freeze()
 
 
 @pytest.fixture(autouse=True)
 def only_slow_tests_start_processes(request, monkeypatch):
-    """The rule of `make test`: what starts a process, ours or another, is for `make test-slow`."""
+    """Enforce `make test`: tests that start a process belong to `make test-slow`."""
 
     def refuse(self, arguments, *_, **__):
         pytest.fail(
@@ -45,7 +48,7 @@ def only_slow_tests_start_processes(request, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def nothing_is_remembered(monkeypatch):
-    """Beside the database: what processes remember, and what the broker's server holds."""
+    """Clear what processes cache, and what the broker's server stores."""
     vault.data_key.cache_clear()
     published_body.cache_clear()
     monkeypatch.setattr(workers, "paused_until", 0.0)
@@ -66,7 +69,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="session", autouse=True)
 def static_files_are_listed_once():
-    """Each test client makes its own middleware, which would list and stat every static file."""
+    """Test clients create their own middleware, which would list all static files."""
     add_files, listed = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def add_listed_files(self):
@@ -94,7 +97,7 @@ def only_this_machine_has_a_name(monkeypatch):
 
 @pytest.fixture
 def stored_keys():
-    """Definitions get a stored key of the right size instead of a new one (1.5 to 15 s)."""
+    """Definitions get a stored key of the right size, not a new one (1.5 to 15 s)."""
     with keys.stored_keys():
         yield
 

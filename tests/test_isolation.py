@@ -1,4 +1,4 @@
-"""What one test leaves behind, no other test sees; and `make test` starts no processes."""
+"""No test sees data of another test, and `make test` starts no processes."""
 
 import subprocess
 from threading import Event, Thread

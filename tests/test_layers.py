@@ -141,7 +141,7 @@ def test_production_imports_nothing_of_a_developers_tools():
 
 @pytest.mark.parametrize("package", ["connections.didcomm", "verifications.proofs"])
 def test_protocol_code_imports_no_django_not_even_through_another_module(package):
-    """What is read and computed there needs no database, so it can be tested without one.
+    """Modules that parse and compute need no database, so tests need none either.
 
     The packages on the way (`agency/__init__.py` loads Celery) do not count.
     """

@@ -14,8 +14,8 @@ from tests.measures.source import (
 from tests.measures.walks import Walk
 from webhooks.delivery import signing
 
-# Names of functions that are defined six times or more, with their number of definitions.
-# Lower a number when names go; a higher one needs a reason.
+# Names of functions that are defined six times or more, with their number of
+# definitions. Lower a number when names go; a higher one needs a reason.
 MOST_DEFINITIONS = {"receive_problem": 6, "rows": 9}
 
 
@@ -48,7 +48,10 @@ def test_names_of_frameworks_are_not_counted_as_repeated():
 
 
 def test_no_further_name_is_defined_in_many_places():
-    """A name with many definitions is hard to search for: find a longer one instead."""
+    """A name with many definitions is hard to search for.
+
+    Find a longer one instead.
+    """
     counted = repeated_names(read_modules().values())
     assert {n: c for n, c in counted.items() if c > MOST_DEFINITIONS.get(n, 0)} == {}
 

@@ -1,6 +1,7 @@
 """Nothing secret is readable in the database, in envelopes, in logs or at the broker.
 
-A story with values that occur nowhere else is run; then everything that was written is searched.
+A story with values that occur nowhere else is run; then everything that was written is
+searched.
 """
 
 import base64
@@ -59,7 +60,10 @@ def broker():
 
 @pytest.fixture
 def story(faber, monkeypatch):
-    """Faber and Alice do all there is to do; some messages are still on their way at the end."""
+    """Faber and Alice use all features.
+
+    Some messages are still being sent at the end.
+    """
     alice, definition = faber.hosts("Alice"), faber.defines("name", "city", "age")
     values = {"name": NAME, "city": CITY, "age": AGE}
     alice.receives(faber, definition, values)
@@ -120,7 +124,7 @@ def numbers(value):
 
 
 def forms(secret):
-    """A secret as it is, in hexadecimal, and in base64 at each of the three offsets."""
+    """A secret as text, in hexadecimal, and in base64 at all three offsets."""
     yield secret
     yield secret.hex().encode()
     for offset in range(3):

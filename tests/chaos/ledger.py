@@ -49,7 +49,10 @@ class Ledger:
         over = f"lease_until < now() + make_interval(secs => {60 - lease})"
         with self.connected() as connection:
             for name in QUEUES:
-                wait = f"status = 'pending' AND due_at > now() AND (lease_owner IS NULL OR {over})"
+                wait = (
+                    "status = 'pending' AND due_at > now() AND (lease_owner IS NULL "
+                    f"OR {over})"
+                )
                 connection.execute(f"UPDATE {name} SET due_at = now() WHERE {wait}")
                 wait = f"status = 'pending' AND lease_until > now() AND {over}"
                 connection.execute(
@@ -57,7 +60,7 @@ class Ledger:
                 )
 
     def sequences(self) -> dict[Any, int]:
-        """Of every object of which something was to be told: how many events it has."""
+        """The number of events of each object that should have events."""
         query = "SELECT id, sequence FROM {} WHERE sequence > 0"
         return dict(row for name in TABLES for row in self.rows(query.format(name)))
 

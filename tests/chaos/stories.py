@@ -1,4 +1,4 @@
-"""Careful clients: they walk objects through their lives, and remember what was acknowledged."""
+"""Careful clients: they change objects, and record what was acknowledged."""
 
 import random
 import time
@@ -28,7 +28,7 @@ class Over(Exception):
 
 
 class Caller:
-    """What got no answer, or one of 5xx, is sent again with the same Idempotency-Key."""
+    """Repeat requests without a response or with 5xx under one Idempotency-Key."""
 
     def __init__(self, url: str, headers: dict[str, str], over: Event) -> None:
         self.url, self.over, self.session = url, over, requests.Session()
@@ -53,7 +53,10 @@ class Caller:
             else:
                 self.counts[f"{answer.status_code // 100}xx"] += 1
                 if answer.status_code == 200:
-                    return self.noted(method, answer.json() if answer.content else None)
+                    return self.noted(
+                        method,
+                        answer.json() if answer.content else None,
+                    )
                 if answer.status_code < 500 and "Retry-After" not in answer.headers:
                     raise Refused(answer.json()["code"])
             if self.over.wait(0.3):
@@ -77,7 +80,10 @@ class Caller:
 
 
 class Pair:
-    """An organization and a holder that it, or another one, hosts: one after the other step."""
+    """An organization and a holder do one step after the other.
+
+    The holder is hosted by it or by another organization.
+    """
 
     def __init__(
         self, office: Caller, host: Caller, definition: str, seed: int
@@ -105,7 +111,10 @@ class Pair:
             step = self.random.choice(known)
 
     def meet(self) -> None:
-        self.wallet = self.host.post("/api/wallets", {"ownerName": "Alice"})["walletId"]
+        self.wallet = self.host.post(
+            "/api/wallets",
+            {"ownerName": "Alice"},
+        )["walletId"]
         self.wallets.append(self.wallet)
         invited = self.office.post("/connections")
         self.connection = invited["connectionId"]

@@ -1,7 +1,9 @@
-"""Everything is killed again and again while stories run: no event is lost, twice or out of order.
+"""Processes are killed again and again during stories.
 
-CHAOS_SECONDS (of faults) and CHAOS_SEED change a run by hand. The seed decides what goes wrong and
-who does what; the machine decides when.
+No event is lost, sent twice or out of order.
+
+CHAOS_SECONDS (of faults) and CHAOS_SEED change a run by hand. The seed decides what
+goes wrong and who does what; the machine decides when.
 """
 
 import json
@@ -68,7 +70,12 @@ def world(product, receivers):
         "DJANGO_SETTINGS_MODULE": "agency.settings"
     }
     return json.loads(
-        subprocess.run(command, env=environment, check=True, capture_output=True).stdout
+        subprocess.run(
+            command,
+            env=environment,
+            check=True,
+            capture_output=True,
+        ).stdout
     )
 
 
@@ -105,8 +112,10 @@ def cast(world, url, over):
 
 
 def recover(world, product, receivers, ledger):
-    """The receivers are well again; their owners enable what was disabled and have all sent that
-    did not come through."""
+    """Let the receivers work again, and recover all events that they missed.
+
+    Their owners enable the disabled webhooks first.
+    """
     receivers.heal()
     for name in ("worker", "deliver", "beat"):
         assert product.is_alive(name), f"{name} has ended by itself"
@@ -133,7 +142,10 @@ def settle(ledger):
 
 
 def untold(world, ledger):
-    """(event, webhook) without a delivery. One that is disabled in between gets them later."""
+    """The (event, webhook) pairs without a delivery.
+
+    A webhook disabled in between gets them later.
+    """
     known = ledger.deliveries()
     wanted = {
         (event.id, webhook)

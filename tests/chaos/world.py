@@ -1,4 +1,4 @@
-"""Organizations ready for stories; run in the product's environment, prints them as JSON.
+"""Create organizations for stories in the product's environment. Prints them as JSON.
 
 python -m tests.chaos.world URL        URL of the receivers: each answers below its name
 """
@@ -9,7 +9,8 @@ import sys
 import django
 
 KINDS = (
-    "steady", "failing", "throttling", "gone", "moved", "hanging", "mute", "closing", "huge",
+    "steady", "failing", "throttling", "gone", "moved", "hanging", "mute", "closing",
+    "huge",
 )  # fmt: skip
 
 
@@ -26,7 +27,7 @@ def main(url):
 
 
 def organization(name, url, kinds):
-    """Its id and headers, a definition, and the id of each webhook by how its receiver behaves."""
+    """Its id, headers, a definition, and webhook ids by how their receivers behave."""
     from tests.support.people import Organization
     from webhooks.events.types import Type
 

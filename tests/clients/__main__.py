@@ -1,7 +1,8 @@
-"""`make test-clients`: the stories of the published npm clients against a real web server, and a
-worker that calls webhooks.
+"""`make test-clients`: stories of the published npm clients with a real web server.
 
-Runs beside the servers that the environment names (`python -m agency.devtools.embedded`).
+A worker calls webhooks.
+Runs beside the servers that the environment names (`python -m
+agency.devtools.embedded`).
 """
 
 import contextlib
@@ -58,8 +59,10 @@ def main() -> int:
 
 @contextlib.contextmanager
 def services(supervisor: Supervisor, port: int) -> Iterator[None]:
-    """The web server and the worker of webhooks of the Procfile on a migrated database; they end
-    with the block."""
+    """Run the Procfile's web server and webhook worker on a migrated database.
+
+    They end with the block.
+    """
     code, output = supervisor.capture(read_procfile()["migrate"])
     if code:
         sys.exit(output)
@@ -81,7 +84,10 @@ def services(supervisor: Supervisor, port: int) -> Iterator[None]:
 
 
 def make_organizations() -> dict[str, dict[str, str]]:
-    """The keys of an organization for each client; and keys of definitions for all of them."""
+    """Return the keys of an organization for each client.
+
+    Create keys of definitions for all.
+    """
     django.setup()
     from organizations.provisioning import create_organization
     from tests.support.keys import definition_like
@@ -104,7 +110,10 @@ def make_organizations() -> dict[str, dict[str, str]]:
 def stories() -> str:
     """The command that runs them."""
     files = " ".join(str(file) for file in sorted(HERE.glob("*.test.mjs")))
-    return f"node --test --test-reporter=spec --test-timeout={SECONDS_OF_A_FILE * 1000} {files}"
+    return (
+        "node --test --test-reporter=spec "
+        f"--test-timeout={SECONDS_OF_A_FILE * 1000} {files}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Messages that are done go after MESSAGE_RETENTION_DAYS; one that comes again stays known."""
+"""Old messages are deleted after MESSAGE_RETENTION_DAYS.
+
+Repeated ones are still recognized.
+"""
 
 from datetime import timedelta
 from threading import Event as Signal
@@ -222,7 +225,7 @@ def test_what_is_deleted_and_its_digest_are_one_transaction(text, phone, monkeyp
 
 
 def test_a_replay_in_the_moment_of_the_deletion_changes_nothing(text, phone):
-    """It arrives when the row is deleted and the digest written, and neither is committed."""
+    """It arrives after the row was deleted and the digest written, uncommitted."""
     days_pass(31)
     deleted, arrived = Signal(), Signal()
 

@@ -1,4 +1,4 @@
-"""What a definition declares of its attributes, and that nothing else is offered or issued."""
+"""Declared attribute types of a definition, enforced in offers and issuance."""
 
 import pytest
 

@@ -50,7 +50,10 @@ def verdict(organization, holder, policy=NOW, select=True):
     return organization.get(f"/verifications/{asked['verificationId']}")["isValid"]
 
 
-def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(faber, badge):
+def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(
+    faber,
+    badge,
+):
     alice = faber.hosts()
     alice.receives(faber, badge, VALUES)
     assert verdict(faber, alice) is True
@@ -94,7 +97,10 @@ def test_it_was_valid_before_it_was_revoked(faber, badge):
     held = alice.newest("credentials")["credentialId"]
     asked = faber.asks(alice, **policy)
     seen = alice.newest("verifications")["verificationId"]
-    alice.put(f"/verifications/{seen}", [{"policyName": "level", "credentialId": held}])
+    alice.put(
+        f"/verifications/{seen}",
+        [{"policyName": "level", "credentialId": held}],
+    )
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
 
 
@@ -221,7 +227,11 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
     assert alice.newest("credentials")["state"] == "Issued"
 
 
-def test_a_revocation_whose_process_ended_is_published_later(faber, badge, monkeypatch):
+def test_a_revocation_whose_process_ended_is_published_later(
+    faber,
+    badge,
+    monkeypatch,
+):
     alice = faber.hosts()
     alice.receives(faber, badge, VALUES)
     credential = faber.get("/credentials")[0]

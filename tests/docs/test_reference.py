@@ -1,4 +1,4 @@
-"""The tables of settings, errors and checks are complete, and name nothing that is not there."""
+"""The tables of settings, errors and checks are complete, without unknown entries."""
 
 import ast
 import re
@@ -53,7 +53,7 @@ def sources():
 
 
 def codes_raised():
-    """Every code that stands as a text in the call of an error or of an error's answer."""
+    """Every code that is a literal in the call of an error or error response."""
     found = set(CODES.values()) | {"wrong_state", "malformed_json"}
     for tree in sources():
         for call in ast.walk(tree):
@@ -105,7 +105,12 @@ def test_every_setting_stands_in_the_table_of_settings():
 @pytest.mark.slow
 def test_the_settings_of_granian_are_granians_and_no_line_of_the_procfile_overrules_them():
     command = [sys.executable, "-m", "granian", "--help"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     [web] = re.findall(r"^web: .*$", (ROOT / "Procfile").read_text(), re.MULTILINE)
     for name in OF_GRANIAN:
         assert name in printed

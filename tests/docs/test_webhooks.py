@@ -1,4 +1,4 @@
-"""docs/webhooks.md says what is announced, how it is signed, and when it is called again."""
+"""docs/webhooks.md matches the event types, the signatures and the retries."""
 
 import re
 

@@ -1,7 +1,8 @@
-"""A real Indy ledger for a test run: four validators on loopback, started and stopped here.
+"""A real Indy ledger for a test run: four validators on loopback.
 
-INDY_POOL names the script that makes them (default: beside this checkout). What it installs is
-kept in ~/.cache; the ledger itself is new for each run, in a folder and on ports of its own.
+INDY_POOL names the script that makes them (default: beside this checkout). What it
+installs is kept in ~/.cache; the ledger itself is new for each run, in a folder and on
+ports of its own.
 """
 
 import asyncio
@@ -83,7 +84,7 @@ class Pool:
         return keys.did_of(keys.verkey_of(TRUSTEE))
 
     def as_trustee(self, build, *arguments) -> dict:
-        """Writes as the DID that may write everything, and lets the slowest validator have it."""
+        """Write as the DID with all rights, and wait for the slowest validator."""
         request = build(self.trustee, *arguments)
         request.set_signature(keys.sign_bytes(TRUSTEE, request.signature_input))
         answer = pool.send(self.network(), request, is_write=True)
@@ -91,8 +92,11 @@ class Pool:
         return answer
 
     def settle(self) -> None:
-        """Waits until all validators that answer have the same transactions: what some of them
-        acknowledged is behind by a moment on the others, and a reader may ask those."""
+        """Wait until all validators that respond have the same transactions.
+
+        Some validators get a transaction a moment after others acknowledged it, and a
+        reader may ask those.
+        """
         eventually(lambda: all(len(set(self.sizes(one))) == 1 for one in LEDGERS), 10)
 
     def sizes(self, number: int) -> list[int]:
@@ -133,8 +137,10 @@ def missing() -> str:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder for the run, and what processes of it carry, also when the run is killed. Those that
-    such runs left behind are ended: nobody holds their lock."""
+    """Create a folder for the run, by which its processes are found even after a kill.
+
+    The processes of killed runs are ended: nobody holds their lock.
+    """
     clear_abandoned()
     path = Path(tempfile.mkdtemp(prefix=PREFIX))
     with lock_file(path / "lock.new"):

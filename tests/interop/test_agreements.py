@@ -31,7 +31,10 @@ def faber(network, stored_keys):
 
 @pytest.fixture
 def agree(indy_pool, endorser_seed):
-    """Puts an agreement in force, and answers its version; none is in force after the test."""
+    """Put an agreement in force and return its version.
+
+    None is in force after the test.
+    """
 
     def write():
         version = secrets.token_hex(4)

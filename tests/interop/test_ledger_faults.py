@@ -1,4 +1,4 @@
-"""A ledger that is away, slow or behind: nothing is half-made or double, and all is finished."""
+"""A ledger that is down, slow or behind: nothing is half done, all is finished."""
 
 import subprocess
 import sys
@@ -50,7 +50,10 @@ def faber(network, stored_keys):
 def time_passes():
     """All that waits is due and free, and the ledger is asked again."""
     pool.process_pools().no_response_until.clear()
-    Publication.objects.filter(status=PENDING).update(due_at=LONG_AGO, lease_until=None)
+    Publication.objects.filter(status=PENDING).update(
+        due_at=LONG_AGO,
+        lease_until=None,
+    )
     Credential.objects.update(updated_at=LONG_AGO)
 
 
@@ -65,7 +68,10 @@ def made():
 
 
 def loses_the_reply(monkeypatch, number):
-    """The ledger takes the write of this number, counted from now, and nobody hears of it."""
+    """The ledger accepts the write of this number, counted from now.
+
+    Its response is lost.
+    """
     send, numbers = pool.send, count(1)
 
     def sends(network, request, is_write=False):
@@ -193,7 +199,11 @@ def test_a_write_whose_reply_is_lost_is_not_repeated(
     assert made() == [0, 0, 0]
     time_passes()
     definition = defines(faber)
-    assert faber.get("/definitions/credentials") == [definition] and made() == [1, 1, 1]
+    assert faber.get("/definitions/credentials") == [definition] and made() == [
+        1,
+        1,
+        1,
+    ]
     types = written_since(network, number_of_the_schema())
     assert types == [SCHEMA, DEFINITION, REGISTRY, ENTRY]
     assert faber.hosts().receives(faber, definition, VALUES)
@@ -297,7 +307,11 @@ def test_a_job_that_fails_unforeseen_does_not_stop_the_others(faber, monkeypatch
 def worker(**environment):
     """The worker of the Procfile, on the database of the test."""
     command = [sys.executable, "-m", *read_procfile()["worker"].split()]
-    process = subprocess.Popen(command, env=beside(environment), start_new_session=True)
+    process = subprocess.Popen(
+        command,
+        env=beside(environment),
+        start_new_session=True,
+    )
     try:
         yield process
     finally:

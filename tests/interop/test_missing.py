@@ -1,4 +1,4 @@
-"""What the target says of a ledger or a peer that is not there, and ends of a run that is gone."""
+"""Errors of the target without a ledger or a peer, and cleanup after a killed run."""
 
 import os
 import subprocess

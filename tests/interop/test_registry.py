@@ -12,7 +12,10 @@ class TestIndy(Contract):
     def test_a_list_made_of_an_old_one_takes_nothing_back(
         self, registry, writing, definition, revocable
     ):
-        """Two processes make the next list of the same one: the second must begin anew."""
+        """Two processes create the next list from the same one.
+
+        The second must start again.
+        """
         registry_id, made = revocable
         first = registry.status_list(registry_id, LATER)
         publish(registry, writing, definition[1], made, first, [1])

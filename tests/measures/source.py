@@ -1,4 +1,4 @@
-"""How the source is built and how dense it is, counted with the standard library alone.
+"""Measures of the source's structure and density, with the standard library only.
 
 Counted is what the product consists of: all packages, without migrations and tests.
 """
@@ -15,8 +15,8 @@ from tests.support.paths import ROOT
 # From the lowest to the highest: a module imports from its own layer and those to its
 # left. The longest prefix of a module's name counts.
 LAYERS = (
-    "agency.core", "tenants", "agency.api", "wallets", "webhooks", "connections", "credentials",
-    "verifications", "organizations", "agency",
+    "agency.core", "tenants", "agency.api", "wallets", "webhooks", "connections",
+    "credentials", "verifications", "organizations", "agency",
 )  # fmt: skip
 # Found by Django or by the routes of the root; no other module imports these.
 WIRING = ("admin", "apps", "urls")
@@ -126,7 +126,7 @@ def upward_imports(graph: dict[str, set[str]]) -> list[tuple[str, str]]:
 
 
 def repeated_names(modules: Iterable[Module]) -> Counter[str]:
-    """Names of functions that are defined MANY times or more, without those of frameworks."""
+    """Names of functions defined MANY times or more, without those of frameworks."""
     counted = Counter(name for module in modules for name in module.functions())
     ours = {
         name
@@ -160,7 +160,9 @@ def report() -> str:
         "modules, lines that are not blank": f"{len(modules)}, {len(lines):,}",
         "module cycles": f"{len(circles)}, with {sum(map(len, circles))} modules",
         "upward imports": f"{len(upward)}, of {len(by_package)} pairs of packages",
-        f"names defined {MANY} times or more": f"{len(repeated)}: {names_of(repeated)}",
+        f"names defined {MANY} times or more": (
+            f"{len(repeated)}: {names_of(repeated)}"
+        ),
         "functions per 1,000 lines": f"{1000 * len(functions) / len(lines):.0f}",
         "names of one word": percent(sum(map(is_one_word, ours)), len(ours)),
         f"lines of {LONG_LINE} columns and more": percent(

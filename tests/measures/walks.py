@@ -1,7 +1,8 @@
-"""What single calls of the API go through: files, functions and statements, counted in one process.
+"""Count the files, functions and statements of single API calls in one process.
 
-A switch is a call of a function of ours in another file than the one called before it. What stands
-between Django and the driver is left out, as its calls are those of the statements.
+A switch is a call of a function of ours in another file than the one called before it.
+What stands between Django and the driver is left out, as its calls are those of the
+statements.
 """
 
 import itertools
@@ -26,7 +27,8 @@ class Walk:
     """While the block runs, notes each call of a function of ours in this thread."""
 
     def __init__(self) -> None:
-        self.visited: list[tuple[str, str]] = []  # file and qualified name of each call
+        # File and qualified name of each call.
+        self.visited: list[tuple[str, str]] = []
 
     def __enter__(self) -> "Walk":
         from django.db import connection
@@ -71,7 +73,7 @@ def report() -> str:
 
 
 def walked_calls() -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Each call with its figures. A cycle goes before: nothing is done for the first time."""
+    """Return each call with its figures. A warm-up cycle runs before."""
     from bench.queries import in_process
 
     with in_process() as caller:
@@ -89,7 +91,8 @@ def walked_calls() -> Iterator[tuple[str, tuple[int, ...]]]:
 def walked_in_workers(caller: Any) -> Iterator[tuple[str, tuple[int, ...]]]:
     """A ping of another agent and its answer; an event on its way to a webhook.
 
-    Workers use threads, which are not walked: here their functions are called one by one.
+    Workers use threads, which are not walked: here their functions are called one by
+    one.
     """
     from connections.messaging import delivery, posting
     from connections.models import Connection

@@ -1,4 +1,4 @@
-"""`manage.py add_network` and `accept_agreement`, as far as no ledger needs to answer."""
+"""`manage.py add_network` and `accept_agreement`, without responses of a ledger."""
 
 import pytest
 from django.core.management import CommandError, call_command

@@ -1,4 +1,4 @@
-"""Making an organization: everything or nothing, from code and from the command line."""
+"""Creating an organization, completely or not at all, in code and by command."""
 
 import json
 

@@ -15,7 +15,8 @@ from webhooks.models import Webhook
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OWNED = (
-    ApiKey, Connection, Credential, CredentialDefinition, DataKey, InboundMessage, Membership,
+    ApiKey, Connection, Credential, CredentialDefinition, DataKey, InboundMessage,
+        Membership,
     Verification, Wallet, Webhook,
 )  # fmt: skip
 VALUES = {"name": "Ann", "level": "7"}

@@ -1,9 +1,10 @@
 """`make test-production`: the product as an operator installs it.
 
-It is copied to an empty folder (what the image holds, so no `var/`) and runs in an environment
-with requirements.txt alone: every line of the Procfile, DEBUG off. One story goes over HTTP, with
-a webhook and the stream of events: through nginx with deploy/nginx.conf where that is installed,
-else without TLS. PostgreSQL and Valkey are those of `python -m agency.devtools.embedded`.
+It is copied to an empty folder (what the image holds, so no `var/`) and runs in an
+environment with requirements.txt alone: every line of the Procfile, DEBUG off. One
+story goes over HTTP, with a webhook and the stream of events: through nginx with
+deploy/nginx.conf where that is installed, else without TLS. PostgreSQL and Valkey are
+those of `python -m agency.devtools.embedded`.
 """
 
 import contextlib
@@ -95,7 +96,9 @@ def run(folder: Path) -> None:
             started(supervisor),
             proxy.running() if proxy else contextlib.nullcontext(),
         ):
-            keys = must(supervisor, "python manage.py create_organization --json Faber")
+            keys = must(
+                supervisor, ("python manage.py create_organization --json Faber")
+            )
             agency = Agency(environment, json.loads(keys), receiver.certificate)
             if proxy:
                 agency.is_led_to_https(proxy.plain_port)
@@ -107,7 +110,10 @@ def run(folder: Path) -> None:
 
 
 def copy_product(to: Path) -> set[str]:
-    """What git knows of what .dockerignore keeps. Answers the names in its first level."""
+    """Copy the tracked files that .dockerignore keeps.
+
+    Return the names at their top level.
+    """
     kept = [
         line[1:]
         for line in (ROOT / ".dockerignore").read_text().split()
@@ -155,7 +161,8 @@ def install(environment: Path) -> Path:
 def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
     """The whole environment of the product: nothing of the caller's settings is in it.
 
-    Only the receiver of the webhook asks for more than production allows: it is on loopback.
+    Only the receiver of the webhook asks for more than production allows: it is on
+    loopback.
     """
     port, stream_port = free_port(data / "port"), free_port(data / "stream-port")
     given = {name: os.environ[name] for name in OF_THE_MACHINE if name in os.environ}
@@ -183,7 +190,7 @@ def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
 
 
 def judge_imports(python: Path, environment: dict[str, str]) -> None:
-    """The modules that need development requirements are those that say so, and no other."""
+    """Check that exactly the declared modules need development requirements."""
     program = Path(imports.__file__)
     ran = subprocess.run(
         [python, program], env=environment, capture_output=True, text=True, timeout=120
@@ -210,7 +217,7 @@ def must(supervisor: Supervisor, command: str) -> str:
 
 @contextlib.contextmanager
 def started(supervisor: Supervisor) -> Iterator[None]:
-    """Every line of the Procfile: `migrate` to its end, the others until the block ends."""
+    """Run all lines of the Procfile: `migrate` to its end, others with the block."""
     lines = read_procfile()
     must(supervisor, lines.pop("migrate"))
     try:

@@ -1,4 +1,4 @@
-"""Imports every module of the product in the working directory; run there by its own Python.
+"""Import every module of the product in the working directory, with its own Python.
 
 Prints as JSON why some could not be imported, by name, and how many were tried.
 """
@@ -12,7 +12,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-# `make run` and its servers, which need psutil: the only ones that requirements.txt does not serve.
+# `make run` and its servers, which need psutil: the only ones that requirements.txt
+# does not serve.
 DEVELOPMENT_ONLY = {
     "agency.devtools.run",
     "agency.devtools.embedded",
@@ -34,7 +35,10 @@ def main() -> None:
 
 
 def modules() -> Iterator[str]:
-    """Of each package in the working directory; programs (`__main__`) run when imported."""
+    """The modules of each package in the working directory.
+
+    Programs (`__main__`) run when imported.
+    """
     for package in sorted(path.parent for path in Path().glob("*/__init__.py")):
         yield package.name
         yield from modules_below(package)

@@ -14,7 +14,8 @@ from tests.support.paths import ROOT
 
 CONFIGURATION = ROOT / "deploy" / "nginx.conf"
 SECONDS_TO_START, SECONDS_TO_STOP = 10, 20
-# What Debian's nginx.conf and that of the image do around it; here nothing leaves the folder.
+# What Debian's nginx.conf and that of the image do around it; here nothing leaves the
+# folder.
 AROUND = """\
 {user}
 daemon off;

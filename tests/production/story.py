@@ -1,4 +1,4 @@
-"""Tried of a running agency from outside: the README's story, a webhook, the stream, pages."""
+"""Test a running agency from outside: the README's story, webhooks, streams, pages."""
 
 import json
 import os
@@ -86,7 +86,7 @@ class Agency:
         raise Failed("the stream ended without the verification")
 
     def is_led_to_https(self, plain_port: int) -> None:
-        """By the proxy, and by the web server when a proxy says that the request was http."""
+        """Redirects by the proxy, and by the web server behind a proxy with http."""
         proxied = {"X-Forwarded-Proto": "http", "Host": "localhost"}
         for url, headers in (
             (f"http://localhost:{plain_port}/studio/", {}),
@@ -122,7 +122,7 @@ class Agency:
 
 
 def receive(receiver: Receiver, secret: str) -> None:
-    """Returns when a signed call for each type has come. The library raises for any other call."""
+    """Wait for a signed call of each type. The library raises for any other call."""
     deadline = time.monotonic() + SECONDS_TO_CALL
     while ANNOUNCED - types_of(receiver, secret):
         if time.monotonic() > deadline:

@@ -1,7 +1,8 @@
-"""What was released: hashes of its migrations, and a database of it with data of every kind.
+"""Released versions: hashes of their migrations, databases with data of every kind.
 
-Below tests/fixtures/releases/, one folder for each version. `python -m tests.releases` writes the
-folder of the version that is checked out; a released one is never written again.
+Below tests/fixtures/releases/, one folder for each version. `python -m tests.releases`
+writes the folder of the version that is checked out; a released one is never written
+again.
 """
 
 import hashlib

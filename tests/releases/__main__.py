@@ -1,7 +1,7 @@
-"""Writes the folder of the version that is checked out: `python -m tests.releases`, from the root.
+"""Write the folder of the checked-out version: `python -m tests.releases`.
 
-It plays the stories in an empty database of a PostgreSQL of its own and dumps it. Nothing here is
-a secret: the keys are made for this one database.
+It plays the stories in an empty database of a PostgreSQL of its own and dumps it.
+Nothing here is a secret: the keys are made for this one database.
 """
 
 import json
@@ -72,7 +72,7 @@ def play() -> dict:
 
 
 def dump() -> bytes:
-    """As SQL that any driver can run: without what only psql understands or only new servers."""
+    """SQL that any driver can run, without parts for psql or new servers only."""
     url = urlsplit(os.environ["DATABASE_URL"])
     command = [
         postgres.program_path("pg_dump"),

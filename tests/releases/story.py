@@ -1,6 +1,7 @@
-"""Stories that leave data of every kind behind, finished and open; what a fixture is made from.
+"""Stories that create data of every kind, finished and open, for a fixture.
 
-Everything is made through the API, as other tests do it, except what only people and operators do.
+Everything is made through the API, as other tests do it, except what only people and
+operators do.
 """
 
 import io
@@ -37,7 +38,10 @@ PARTIES = (
 
 
 def tell() -> dict[str, Any]:
-    """Plays all stories. Answers what is needed to go on: keys, and ids by what they are."""
+    """Play all stories.
+
+    Return what a test needs to continue: keys, and ids by what they are.
+    """
     world = World()
     people(world)
     operators(world)
@@ -78,7 +82,10 @@ def people(world: World) -> None:
 
 
 def operators(world: World) -> None:
-    """A ledger that gives no answer, with an endorser; an organization whose DID waits for it."""
+    """Add a ledger that does not respond, with an endorser.
+
+    The DID of an organization waits for it.
+    """
     genesis = HERE.joinpath("indy_genesis.txt").read_text()
     network = networks.add_network(LEDGER, "A ledger", genesis, keys.generate_seed())
     agreement = Agreement("Be kind.", "1", "a" * 64, {"on_file": "It is on file."})
@@ -114,7 +121,7 @@ def connections(world: World) -> dict[str, Any]:
 
 
 def credentials(world: World) -> dict[str, Any]:
-    """In each state, in both versions; of a definition with revocation and of one without."""
+    """In each state and both versions, of definitions with and without revocation."""
     faber, alice = world.faber, world.alice
     plain = faber.defines("name", "degree", "age")
     values = {"name": "Alice", "degree": "Maths", "age": "28"}
@@ -137,7 +144,10 @@ def credentials(world: World) -> dict[str, Any]:
 
 
 def verifications(world: World, revoked: str) -> dict[str, Any]:
-    """In each state, in both versions; one is answered by a revoked credential and not valid."""
+    """In each state and both versions.
+
+    One has a revoked credential and is not valid.
+    """
     faber, alice = world.faber, world.alice
     alice.put(f"/verifications/{world.asked()[1]}/decline")
     small = {"attributes": [{"policyName": "name"}]}
@@ -166,7 +176,7 @@ def messages(world: World) -> dict[str, Any]:
 
 
 def webhooks(world: World) -> dict[str, Any]:
-    """One is told, one answers 500 and will be called again, one is gone and disabled."""
+    """One gets calls, one returns 500 and is retried, one is gone and disabled."""
     faber, found = world.faber, {}
     with receiving() as steady, receiving() as failing, receiving() as gone:
         failing.answers(500, b"Not now")

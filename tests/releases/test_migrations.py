@@ -27,8 +27,10 @@ def test_a_released_migration_has_not_changed(version):
         path for path, digest in RELEASED[version].items() if found.get(path) != digest
     ]
     assert changed == [], (
-        f"Released with {version}: databases have it already and will not run it again. Restore it "
-        "(git checkout) and add a new one: manage.py makemigrations <app> --name <what_it_does>."
+        f"Released with {version}: databases have it already and will not run "
+        "it again. Restore it "
+        "(git checkout) and add a new one: manage.py makemigrations <app> "
+        "--name <what_it_does>."
     )
 
 
@@ -63,7 +65,7 @@ def test_a_migration_has_a_number_and_a_name_of_its_own(app, name):
 
 @pytest.mark.parametrize("app", APPS)
 def test_the_migrations_of_an_app_follow_one_another(app):
-    """Two of one number are of two branches: the one merged second is renamed to follow."""
+    """Two with one number come from two branches: rename the one merged second."""
     assert LOADER.graph.leaf_nodes(app) == [
         (app, max(name for one, name in OURS if one == app))
     ]

@@ -1,7 +1,8 @@
-"""A database of each release is migrated with today's code, and everything in it goes on.
+"""Databases of all releases are migrated with today's code, and still work.
 
-The stories that filled it are in story.py. The process of the tests moves to the restored database
-for the time of this module, with the keys and the files of the release.
+The stories that filled it are in story.py. The process of the tests moves to the
+restored database for the time of this module, with the keys and the files of the
+release.
 """
 
 import base64
@@ -52,10 +53,13 @@ PASSING = {  # states that a hosted party leaves within the call
     ("Connection", "invitee", "Invited"),
     ("Connection", "invitee", "Negotiating"),
 }
-OUR_OWN = "state is no string enum CredentialState: 'Proposed'"  # the contract has no such state
+# The contract has no such state.
+OUR_OWN = "state is no string enum CredentialState: 'Proposed'"
 NOT_SEALED = {  # binary columns, and what is in them instead
     "tenants_apikey.digest": "a keyed digest",
-    "tenants_datakey.wrapped": "a data key wrapped by the master key, see vault.unwrap_data_key()",
+    "tenants_datakey.wrapped": (
+        "a data key wrapped by the master key, see vault.unwrap_data_key()"
+    ),
     "tenants_idempotencykey.fingerprint": "a keyed digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",
@@ -93,7 +97,14 @@ def restored(release, django_db_setup):
 @pytest.fixture(scope="module")
 def migrated(restored, known):
     """By today's code, in a process of its own, as an operator does it."""
-    command = [sys.executable, "manage.py", "migrate", "--no-input", "--verbosity", "0"]
+    command = [
+        sys.executable,
+        "manage.py",
+        "migrate",
+        "--no-input",
+        "--verbosity",
+        "0",
+    ]
     environment = os.environ | known["keys"] | {"DATABASE_URL": restored}
     subprocess.run(command, env=environment, check=True, cwd=ROOT, timeout=100)
     return restored
@@ -192,7 +203,7 @@ def test_the_migrated_database_has_the_tables_of_this_version(world):
 
 
 def sealed_columns():
-    """{table.column: its model and name} of every binary column that holds something sealed."""
+    """{table.column: (model, name)} of every binary column with encrypted data."""
     return {
         f"{model._meta.db_table}.{field.column}": (model, field.attname)
         for app in database_schema.APPS

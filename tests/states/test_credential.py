@@ -41,7 +41,11 @@ def receive_proposal(row):
 
 
 def receive_offer(row):
-    offer = {"schema_id": row.schema_id, "cred_def_id": row.definition_id, "nonce": "1"}
+    offer = {
+        "schema_id": row.schema_id,
+        "cred_def_id": row.definition_id,
+        "nonce": "1",
+    }
     body = messages.build_offer(offer, ["name"], {}, row.message_format, row.thread_id)
     handlers.receive_offer(row.connection, walks.received(body))
 

@@ -1,4 +1,4 @@
-"""Rotation and the end of a connection, and the other handshakes, from every state; and races."""
+"""Rotation, hangup and other handshakes in every state, and races between them."""
 
 import pytest
 from django.db import transaction
@@ -49,7 +49,14 @@ def peer_rotates(row):
 def request(row, outsider=None):
     party, seed = outsider or walks.outsider()
     parent = row.invitation["@id"]
-    body = did_exchange.request("1.1", "Phone", party, seed, row.message_prefix, parent)
+    body = did_exchange.request(
+        "1.1",
+        "Phone",
+        party,
+        seed,
+        row.message_prefix,
+        parent,
+    )
     handshakes.answer_request(row, walks.received(body, party.verkey))
 
 

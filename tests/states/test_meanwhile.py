@@ -1,4 +1,4 @@
-"""Two things happen to one connection in the same moment: the outcome is that of one order."""
+"""Two concurrent changes of a connection have the outcome of one of the two orders."""
 
 from threading import Event
 from time import monotonic
@@ -35,7 +35,7 @@ def is_waited_for():
 
 
 class Meanwhile:
-    """The first one pauses at the end of a function, until the second is done or kept waiting.
+    """The first one pauses at the end of a function until the second ends or waits.
 
     when: tells by the function's arguments whether this is the call.
     """
@@ -304,7 +304,11 @@ def test_a_wallet_is_deleted_while_it_accepts_again(faber, monkeypatch):
     assert not Wallet.objects.filter(is_organization=False).exists()
 
 
-def test_a_connection_is_deleted_while_its_response_arrives(faber, monkeypatch, caplog):
+def test_a_connection_is_deleted_while_its_response_arrives(
+    faber,
+    monkeypatch,
+    caplog,
+):
     alice, invited = faber.hosts(), faber.invites()
     meanwhile = Meanwhile(monkeypatch, OutboundMessage, "finish", is_response)
     accepts = quietly(lambda: alice.accepts_invitation(invited["invitation"]))

@@ -1,4 +1,4 @@
-"""How much an organization may have whose account came by sign-up; all others have no limits."""
+"""Quotas of organizations whose account was signed up. All others have no limits."""
 
 import pytest
 from django.apps import apps
@@ -45,7 +45,10 @@ def refusal(call, *arguments, **options):
 
 
 def refusals_counted_for(setting):
-    found = registry.get_sample_value("agency_quota_refusals_total", {"quota": setting})
+    found = registry.get_sample_value(
+        "agency_quota_refusals_total",
+        {"quota": setting},
+    )
     return found or 0
 
 

@@ -228,7 +228,10 @@ def test_a_tails_file_is_named_by_its_hash(tmp_path):
     assert path.name == base58.b58encode(sha256(content).digest()).decode()
 
 
-@pytest.mark.parametrize(("name", "size"), [("degree", 8), ("badge", 1), ("badge", -1)])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [("degree", 8), ("badge", 1), ("badge", -1)],
+)
 def test_a_registry_needs_a_definition_with_revocation_and_a_place(
     name, size, tmp_path
 ):
@@ -243,7 +246,14 @@ def test_a_registry_needs_a_definition_with_revocation_and_a_place(
 def test_a_tails_file_that_cannot_be_written_is_not_the_callers_mistake(tmp_path):
     one, nowhere = stored("badge"), str(tmp_path / "nowhere")
     with pytest.raises(Unavailable):
-        anoncreds.create_registry(one.definition_id, one.public, FABER, "t", 4, nowhere)
+        anoncreds.create_registry(
+            one.definition_id,
+            one.public,
+            FABER,
+            "t",
+            4,
+            nowhere,
+        )
 
 
 def update(revoked, timestamp=FIRST_LIST + 10**6):

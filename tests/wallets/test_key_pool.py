@@ -237,7 +237,7 @@ def test_no_process_is_started_while_another_makes_keys(monkeypatch):
 
 
 def present_first_name(made, schema_id, definition_id, schema, names):
-    """A presentation that reveals the first name of a fresh credential, and what it answers."""
+    """Return (presentation, request) for the first name of a new credential."""
     secret = anoncreds.create_link_secret()
     offer = anoncreds.create_offer(schema_id, definition_id, made.key_proof)
     asked, metadata = anoncreds.create_request(

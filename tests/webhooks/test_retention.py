@@ -1,4 +1,4 @@
-"""What is older than the retention goes, in bounded steps that no transition waits for."""
+"""Rows past the retention are deleted in small steps that block no transition."""
 
 from threading import Event as Signal
 

@@ -1,4 +1,4 @@
-"""Staff with the permission lift the quotas of an account, and change nothing else of it."""
+"""Staff with the permission can lift the quotas of an account, and nothing else."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
@@ -15,7 +15,7 @@ def account(db):
 
 
 def lifts(browser, account):
-    """The form of the page without its tick, and a field that the page does not have."""
+    """Return the page's form without its tick, plus a field that the page lacks."""
     keys = {"keys-TOTAL_FORMS": 0, "keys-INITIAL_FORMS": 0}
     return browser.send(
         f"/admin/tenants/provider/{account.pk}/change/", name="Other", **keys

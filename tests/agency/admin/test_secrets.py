@@ -12,8 +12,9 @@ from tests.agency.admin.conftest import OURS
 from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
-    "AgreementAcceptance", "Asset", "Attempt", "BasicMessage", "Delivery", "Membership",
-    "Publication", "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
+    "AgreementAcceptance", "Asset", "Attempt", "BasicMessage", "Delivery",
+    "Membership", "Publication", "RevocationRegistry", "SpareKey", "StatusList",
+    "Webhook",
 }  # fmt: skip
 VALUES = {
     "name": "Ada Lovelace-4711",
@@ -63,7 +64,7 @@ def test_an_admin_names_its_columns_and_no_sealed_one(model, site):
 
 @pytest.fixture
 def secrets(faber):
-    """Organizations, wallets, a credential and a proof; what nobody may see of them."""
+    """Create rows of all kinds. Return the secrets that nobody may see of them."""
     alice = faber.hosts("Alice")
     alice.receives(faber, faber.defines(*VALUES), VALUES)
     asked = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}

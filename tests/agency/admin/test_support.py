@@ -1,4 +1,4 @@
-"""What support staff may do in the admin: read, and with a permission a little more."""
+"""Support staff can read in the admin, and with a permission do a little more."""
 
 import pytest
 from django.contrib import admin

@@ -1,6 +1,7 @@
-"""What the original clients rely on, as measured: operations and schemas of `contract.json`.
+"""The measured contract of the original clients: operations and schemas.
 
-The file lies beside the checkout, in the folder that AGENCY_SHARED names (default: ../shared).
+The file lies beside the checkout, in the folder that AGENCY_SHARED names (default:
+../shared).
 """
 
 import json
@@ -35,7 +36,10 @@ PLAIN = {
 
 
 class Operation(NamedTuple):
-    """`answer`: the kind of a 200's body (`[CredentialContract]`, `string`, …), None for none."""
+    """An operation.
+
+    `answer`: the type of a 200's body (`[CredentialContract]`, `string`), or None.
+    """
 
     client: str
     method: str
@@ -61,7 +65,10 @@ def read():
     """The whole contract. Without the file tests are skipped; in CI they fail."""
     if FILE.exists():
         return json.loads(FILE.read_text())
-    message = f"The contract is not tested: {FILE} is missing (AGENCY_SHARED names its folder)."
+    message = (
+        f"The contract is not tested: {FILE} is missing (AGENCY_SHARED names "
+        "its folder)."
+    )
     if os.environ.get("CI") == "true":
         raise FileNotFoundError(message)
     pytest.skip(message, allow_module_level=True)
@@ -76,7 +83,10 @@ def operation(row):
 
 
 class Judge:
-    """Compares answers with the schemas of one client; keeps what is wrong and what was shown."""
+    """Compares responses with one client's schemas.
+
+    Collects errors and the fields seen.
+    """
 
     def __init__(self, schemas):
         self.schemas, self.wrong, self.shown = schemas, [], set()
@@ -118,7 +128,7 @@ class Judge:
             self.judge(field["type"], value, where)
 
     def fields_of(self, kind):
-        """Every (schema, field) that a published client can read in an answer of this kind."""
+        """Every (schema, field) that a published client can read in this response."""
         schema = re.sub(r"^\[|^\{string:|[]}]$", "", kind)
         found = set()
         for name, field in self.schemas.get(schema, {"fields": {}})["fields"].items():

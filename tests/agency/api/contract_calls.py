@@ -1,4 +1,7 @@
-"""What each operation of the contract is given. Those not named here need the world's ids alone."""
+"""The arguments of each operation of the contract.
+
+Operations not named here need only the world's ids.
+"""
 
 import io
 

@@ -1,4 +1,4 @@
-"""The world in which every operation of the contract can be called, made through the API."""
+"""The world in which all operations of the contract can be called, made by the API."""
 
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ PAST = 1_700_000_000  # seconds since 1970
 
 
 class Given(NamedTuple):
-    """One call: the ids in its path, a body or a form, a query, and whose keys it carries."""
+    """One call: ids of its path, a body or form, a query, and whose keys to use."""
 
     ids: dict[str, str] = {}
     body: Any = None
@@ -34,7 +34,9 @@ class Given(NamedTuple):
 
 
 class World:
-    """Faber and Alice, with one of everything, and methods that make anew what a call uses up.
+    """Faber and Alice, with one object of each kind.
+
+    Methods recreate what a call uses up.
 
     What both sides have is a pair of ids: the organization's and the wallet's.
     """

@@ -17,9 +17,10 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """What JSON Schema cannot say: `null` and an empty query parameter mean absent, and numbers and
-    texts are read as each other, as the original clients send them. Nor that 413 and 421
-    refuse too.
+    """Ignore failures by rules that JSON Schema cannot express.
+
+    `null` and an empty query parameter mean absent. Numbers and texts are read as each
+    other, as the original clients send them. 413 and 421 are refusals too.
     """
     if not isinstance(failure, AcceptedNegativeData):
         return True

@@ -1,4 +1,4 @@
-"""What schemathesis is told of an organization: its keys, and ids for paths, queries and bodies."""
+"""The configuration of schemathesis: an organization's keys, ids for parameters."""
 
 import json
 import re
@@ -38,10 +38,13 @@ class World:
 
 
 def configuration(*rules):
-    """TOML. rules: (world, another world, pattern of methods, which may look ahead to the path).
+    """Return TOML. rules: (world, another world, pattern of methods).
 
-    What matches is called with the keys of the first, and with ids of both. An operation has one
-    rule, in one pattern: schemathesis takes several conditions as alternatives.
+    A pattern may look ahead to the path.
+
+    What matches is called with the keys of the first, and with ids of both. An
+    operation has one rule, in one pattern: schemathesis takes several conditions as
+    alternatives.
     """
     dictionaries, operations = {}, []
     for number, (world, other, method) in enumerate(rules):

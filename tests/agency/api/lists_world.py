@@ -1,4 +1,4 @@
-"""A world in which every list of the API can grow, and how a client reads a list to its end."""
+"""A world in which all lists of the API can grow, and a client that reads them."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Objects for every id that a path of the API can hold, for tests made from the OpenAPI schema."""
+"""Objects for all ids in the API's paths, for tests made from the OpenAPI schema."""
 
 from tests.support.people import Provider
 
@@ -7,7 +7,10 @@ PROVIDER = "/provider/v1/"
 
 
 def objects_of(organization):
-    """One of its objects for each kind of id in a path; those of one API under its part."""
+    """Return one object per kind of id in a path.
+
+    Those of one API are under its part.
+    """
     alice, definition = (
         organization.hosts(),
         organization.defines("name", "degree", "age"),
@@ -48,7 +51,10 @@ def objects_of(organization):
 
 
 def filled(path, ids):
-    """The path with ids, inside a wallet or the provider API with those of that side."""
+    """Fill in the ids of a path.
+
+    Paths of a wallet or the provider API get those of that side.
+    """
     for part in (WALLET, PROVIDER):
         ids = ids | (ids.get(part, {}) if part in path else {})
     for name, value in ids.items():

@@ -1,7 +1,8 @@
-"""The contract of the original clients: every operation, below every prefix, answer by answer.
+"""The contract of the original clients: all operations below every prefix.
 
-Made from `contract.json` (contract.py says where it lies). Each answer has the schema's members in
-the schema's types, or leaves them out for a reason that stands here.
+Made from `contract.json` (contract.py says where it lies). Each answer has the
+schema's members in the schema's types, or leaves them out for a reason that stands
+here.
 """
 
 import copy
@@ -80,7 +81,8 @@ NEVER_SHOWN = (  # why, by which clients, of which schema, what
         ("validNow",),
     ),
     (
-        "A policy that a hosted holder proposes holds no values; another agent's are shown.",
+        "A policy that a hosted holder proposes holds no values; another "
+        "agent's are shown.",
         ("credentials", "wallet"),
         "ProposedAttribute",
         ("value", "mimeType"),
@@ -132,7 +134,10 @@ def call(operation, path, world):
 
 
 def keyed(caller, path):
-    """With the headers that clients of this prefix send; later ones have no subscription key."""
+    """Call with the headers that clients of this prefix send.
+
+    Later clients have no subscription key.
+    """
     caller = copy.copy(caller)
     caller.prefix = ""
     if path.startswith(LATER_CLIENTS):

@@ -146,7 +146,8 @@ def test_a_bad_chosen_id_is_400(faber, chosen):
 
 
 CHOSEN = [
-    "unique id", "+1 555 1234", "room 2", "dömain", "a%20b", "a+b", "50 %", "a&b=c;d", "~x", "-a",
+    "unique id", "+1 555 1234", "room 2", "dömain", "a%20b", "a+b", "50 %", "a&b=c;d",
+    "~x", "-a",
     "a\\b", '"', "犬", "🐕", "...", "x" * 128,
 ]  # fmt: skip
 
@@ -200,7 +201,7 @@ def test_a_call_with_a_chosen_id_is_made_once_however_it_is_encoded(faber):
 
 
 def test_no_word_of_a_path_can_be_chosen():
-    """A word that stands in one path where another has the id: the wrong one could answer."""
+    """Words in one path where another has an id: the wrong route could respond."""
     every = {tuple(route.split("/")) for route in routes(get_resolver())}
     chosen = {"<str:connectionId>", "<str:walletId>"}
     words = {
@@ -223,7 +224,7 @@ def routes(resolver, prefix=""):
 
 
 def could_be(one, other, index):
-    """Whether an address of the first route, with a word in place of the id, is of the other."""
+    """Whether a path of the first route, with a word as the id, matches the other."""
     if len(one) != len(other) or other[index].startswith("<"):
         return False
     pairs = [*zip(one, other, strict=True)]

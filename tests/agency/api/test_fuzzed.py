@@ -1,4 +1,4 @@
-"""The OpenAPI schema, fuzzed by schemathesis over HTTP: never a 5xx, always what is documented.
+"""Fuzz the OpenAPI schema over HTTP: never a 5xx, only documented responses.
 
 FUZZ_SEED and FUZZ_EXAMPLES (random cases for each operation) change a run by hand.
 """
@@ -60,14 +60,20 @@ def definition_of_any_size(schema_id, schema, issuer_id, tag, support_revocation
 
 @pytest.fixture
 def address(live_server, monkeypatch):
-    """Without Nagle's algorithm: with it each call of the development server takes 40 ms."""
+    """Disable Nagle's algorithm.
+
+    With it, each call of the development server takes 40 ms.
+    """
     handler = "django.core.servers.basehttp.WSGIRequestHandler.disable_nagle_algorithm"
     monkeypatch.setattr(handler, True)
     return live_server.url
 
 
 def test_everything_is_answered_as_documented(faber, any_key, address, tmp_path):
-    """Faber's objects are read and changed; what is deleted is another organization's."""
+    """Faber's objects are read and changed.
+
+    Deleted objects belong to another organization.
+    """
     kept, lost, ended = map(World, (faber, Organization("Acme"), Organization("Last")))
     config = configuration(
         (kept, lost, "(?!DELETE)[A-Z]+"),

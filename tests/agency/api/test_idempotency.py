@@ -116,7 +116,11 @@ def test_every_write_killed_before_its_answer_is_kept_is_answered_from_what_it_d
     for operation in OPERATIONS:
         write = operation.ready(world)
         with monkeypatch.context() as patch:
-            patch.setattr(idempotency.IdempotentRequest, "_store_response", crash_after)
+            patch.setattr(
+                idempotency.IdempotentRequest,
+                "_store_response",
+                crash_after,
+            )
             assert write.send(operation.name).status_code == 500, operation.name
         before = everything()
         again = write.send(operation.name)
@@ -267,7 +271,7 @@ def test_after_an_error_the_key_may_be_used_again(faber):
 
 
 def test_what_the_other_side_undid_leaves_no_key(faber, acme, monkeypatch):
-    """The offer is found taken when the answer is handled, after the taking has committed."""
+    """The offer is already taken when the response is built, after the commit."""
     definition, alice, bob = faber.defines(*VALUES), faber.hosts(), acme.hosts()
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     form = {"credentialData": faber.post("/credentials", body)["offerData"]}
@@ -285,7 +289,10 @@ def test_what_the_other_side_undid_leaves_no_key(faber, acme, monkeypatch):
 def test_an_answer_made_before_the_other_side_heard_takes_nothing_back(
     faber, monkeypatch
 ):
-    """A kill before the drain: the taker's row stays, the worker delivers, the key answers."""
+    """A process is killed before local delivery.
+
+    The row stays, the worker delivers, the key responds.
+    """
     definition, alice = faber.defines(*VALUES), faber.hosts()
     body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
     offered = faber.post("/credentials", body)
@@ -314,7 +321,7 @@ def test_an_error_of_ours_after_the_effect_keeps_the_key(faber, monkeypatch):
 def test_an_error_on_the_way_back_to_the_object_does_not_free_the_key(
     faber, monkeypatch
 ):
-    """The definition is gone when the offer is sent again: no answer, and no second offer."""
+    """The definition is deleted before the repeated offer: no second offer."""
     definition = faber.defines(*VALUES)["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
     with monkeypatch.context() as patch:
@@ -357,7 +364,7 @@ def test_a_killed_process_leaves_a_key_with_its_effect_or_neither(faber, step, k
 
 
 def patiently(call):
-    """The answer once the database has seen that the process which held the key is dead."""
+    """The response once the database noticed that the process with the key died."""
     for _ in range(50):
         answer = call()
         if answer.status_code == 200:

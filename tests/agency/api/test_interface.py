@@ -1,7 +1,7 @@
 """Every path of the interface specification, with its literal fields and both headers.
 
-The table is the specification's, row by row and in an order that tells a story. Each row runs under
-every prefix of its API.
+The table is the specification's, row by row and in an order that tells a story. Each
+row runs under every prefix of its API.
 """
 
 import json
@@ -168,7 +168,11 @@ class Caller:
 
 
 @pytest.mark.parametrize(("credentials", "wallet"), PREFIXES)
-def test_every_path_answers_as_the_specification_says(stored_keys, credentials, wallet):
+def test_every_path_answers_as_the_specification_says(
+    stored_keys,
+    credentials,
+    wallet,
+):
     caller = Caller(credentials, wallet)
     for method, path, body, wanted in STORY:
         response = caller.send(method, path, body)

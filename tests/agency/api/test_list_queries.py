@@ -148,7 +148,8 @@ def test_names_are_searched_by_their_beginning_in_any_case_and_taken_literally(f
         for prefix in ("ali", "100%25", "_", "ä", "bob")
     }
     assert found == {
-        "ali": {"Alice", "ALINA"}, "100%25": {"100%"}, "_": set(), "ä": {"Änne"}, "bob": set()
+        "ali": {"Alice", "ALINA"}, "100%25": {"100%"}, "_": set(), "ä": {"Änne"},
+        "bob": set()
     }  # fmt: skip
 
 
@@ -161,7 +162,10 @@ def test_names_are_sorted_without_case(faber):
 
 def test_times_are_bounds_that_are_not_part_of_it(faber):
     first, second, third = (faber.invites() for _ in range(3))
-    at = {"createdAfter": first["createdAtUtc"], "createdBefore": third["createdAtUtc"]}
+    at = {
+        "createdAfter": first["createdAtUtc"],
+        "createdBefore": third["createdAtUtc"],
+    }
     assert faber.get("/connections", **at) == [second]
     Connection.objects.filter(pk=second["connectionId"]).update(
         updated_at=timezone.now()

@@ -1,4 +1,4 @@
-"""Every list of the OpenAPI schema is paged and sorted, and reads what it shows only."""
+"""Every list of the OpenAPI schema is paged and sorted, and reads only what it shows."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Typical mistakes of callers: each answer says what is wrong and how the call is mended."""
+"""Typical mistakes of callers: each response says what is wrong and how to fix it."""
 
 import json
 from typing import Any, NamedTuple
@@ -16,7 +16,10 @@ JSON, FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class Mistake(NamedTuple):
-    """A call, and what its answer must say; `{name}` in path and body is of the world below."""
+    """A call, and texts that its response must contain.
+
+    `{name}` in path and body is an id of the world.
+    """
 
     method: str
     path: str
@@ -34,7 +37,8 @@ OFFER = {"definitionId": "{definition}", "connectionId": "{connection}"}
 MISTAKES = {
     "no key": Mistake(
         "get", "/connections", 401, "unauthorized",
-        ("No key came", "Authorization: bearer <token>", "X-Service-Subscription-Key: <key>"),
+        ("No key came", "Authorization: bearer <token>",
+        "X-Service-Subscription-Key: <key>"),
         keys="none",
     ),
     "one key: no subscription key": Mistake(
@@ -66,14 +70,16 @@ MISTAKES = {
         ("no slash at the end", "/connections", "id is empty"),
     ),
     "/api/v1/…, with another method": Mistake(
-        "post", "/api/v1/credentials", 405, "method_not_allowed", ("Use /credentials",), body={},
+        "post", "/api/v1/credentials", 405, "method_not_allowed",
+        ("Use /credentials",), body={},
     ),
     "/api/v1/…, as a wallet": Mistake(
         "get", "/api/v1/connections", 404, "not_found",
         ("walletId", "Use /connections"),
     ),
     "/api/v1/…, not at all": Mistake(
-        "get", "/api/v1/definitions/schemas", 404, "not_found", ("Use /definitions/schemas",),
+        "get", "/api/v1/definitions/schemas", 404, "not_found",
+        ("Use /definitions/schemas",),
     ),
     "another method": Mistake(
         "delete", "/connections", 405, "method_not_allowed", ("GET, POST",),
@@ -102,7 +108,8 @@ MISTAKES = {
     "a misspelt member inside of others": Mistake(
         "post", "/verificationPolicies", 200, "", (),
         body=POLICY | {"attributes": [{"policyName": "a"},
-                                      {"policyName": "b", "restrictions": [{"issuerDID": "x",
+                                      {"policyName": "b",
+                                      "restrictions": [{"issuerDID": "x",
                                                                             "issuerDid": "y"}]}]},
         header=("X-Ignored-Members", "attributes[1].restrictions[0].issuerDID"),
     ),
@@ -117,12 +124,14 @@ MISTAKES = {
         field="attributes[0]",
     ),
     "values as objects": Mistake(
-        "post", "/credentials", 400, "invalid_request", ("credentialValues.name", "a text"),
+        "post", "/credentials", 400, "invalid_request",
+        ("credentialValues.name", "a text"),
         body=OFFER | {"credentialValues": VALUES | {"name": {"value": "Alice"}}},
         field="credentialValues.name",
     ),
     "a list of attributes as an object": Mistake(
-        "post", "/verificationPolicies", 400, "invalid_request", ("attributes", "a list"),
+        "post", "/verificationPolicies", 400, "invalid_request",
+        ("attributes", "a list"),
         body=POLICY | {"attributes": {"policyName": "name"}}, field="attributes",
     ),
     "missing and superfluous values": Mistake(
@@ -132,7 +141,8 @@ MISTAKES = {
     ),
     "an unknown operator": Mistake(
         "post", "/verificationPolicies", 400, "invalid_request", (">=, >, <=, <, ==",),
-        body=POLICY | {"predicates": [ADULT | {"predicateType": "!=", "predicateValue": 18}]},
+        body=POLICY | {"predicates": [ADULT | {"predicateType": "!=",
+        "predicateValue": 18}]},
         field="predicates[0].predicateType",
     ),
     "a text under a predicate": Mistake(
@@ -167,16 +177,19 @@ MISTAKES = {
         ("createdAfter", "2026-01-31T08:00:00Z"), field="createdAfter",
     ),
     "date of a filter, with a bare +": Mistake(
-        "get", "/connections?createdAfter=2026-01-31T08:00:00+01:00", 400, "invalid_request",
+        "get", "/connections?createdAfter=2026-01-31T08:00:00+01:00", 400,
+        "invalid_request",
         ("%2B",), field="createdAfter",
     ),
     "date in a body": Mistake(
-        "post", "/verificationPolicies", 400, "invalid_request", ("2026-01-31T08:00:00Z",),
+        "post", "/verificationPolicies", 400, "invalid_request",
+        ("2026-01-31T08:00:00Z",),
         body=POLICY | {"revocationRequirement": {"validAt": "yesterday"}},
         field="revocationRequirement.validAt",
     ),
     "page cursor": Mistake(
-        "get", "/connections?cursor=2", 400, "invalid_cursor", ("Follow the Link header",),
+        "get", "/connections?cursor=2", 400, "invalid_cursor",
+        ("Follow the Link header",),
         field="cursor",
     ),
     "webhook URL: no scheme": Mistake(
@@ -291,7 +304,8 @@ def test_a_wrong_key_is_told_apart_from_nothing_else(faber, acme):
     token, key = faber.made.access_token, faber.made.subscription_key
     faber.tenant.keys.filter(kind="access_token").first().revoke()
     other = acme.made
-    pairs = [(token, key), (other.access_token, key), (other.access_token, f"{key[:-1]}x"),
+    pairs = [(token, key), (other.access_token, key),
+        (other.access_token, f"{key[:-1]}x"),
              (f"agt_{'x' * 38}", other.subscription_key)]  # fmt: skip
     answers = {Api(*pair).send("get", "/connections").content for pair in pairs}
     assert len(answers) == 1

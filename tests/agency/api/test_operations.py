@@ -1,4 +1,4 @@
-"""The texts of operations: what stands in YAML and what the views declare fit together."""
+"""The texts of operations in YAML match the declarations of the views."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured

@@ -1,6 +1,7 @@
 """The published Python client, unchanged, runs the whole story against a live server.
 
-Every step follows the one before at once: what it needs is finished when a call returns.
+Every step follows the one before at once: what it needs is finished when a call
+returns.
 """
 
 import platform
@@ -51,7 +52,7 @@ class Clients:
             client.config.retry_policy.retries = 0
 
     def hold(self, year):
-        """A new wallet with a credential; returns (wallet id, its connection's issuer-side id)."""
+        """Return (wallet id, issuer's connection id) of a wallet with a credential."""
         wallet_id, connection_id = self.meet()
         self.issue(wallet_id, connection_id, year)
         return wallet_id, connection_id
@@ -77,7 +78,10 @@ class Clients:
             licence | {"support_revocation": True}
         )
         values = {"name": "Rex", "year": year}
-        offer = {"definition_id": definition.definition_id, "credential_values": values}
+        offer = {
+            "definition_id": definition.definition_id,
+            "credential_values": values,
+        }
         return self.credentials.create_credential(offer | more)
 
     def issue(self, wallet_id, connection_id, year):

@@ -39,7 +39,7 @@ def client(kind, secret, url):
 
 
 class Office:
-    """The clients of one organization and of the provider account that it came with."""
+    """The clients of one organization and of its provider account."""
 
     def __init__(self, url):
         made = create_organization("Faber")

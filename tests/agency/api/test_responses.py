@@ -39,7 +39,8 @@ def dog(**changes):
     owner = SimpleNamespace(name="Alice")
     tags = [SimpleNamespace(number=1), SimpleNamespace(number=2)]
     facts = {
-        "owner": owner, "born_at": BORN, "note": "", "nickname": "Rexy", "chip": 7, "tags": tags,
+        "owner": owner, "born_at": BORN, "note": "", "nickname": "Rexy", "chip": 7,
+        "tags": tags,
     }  # fmt: skip
     return SimpleNamespace(pk=REX, **facts | changes)
 

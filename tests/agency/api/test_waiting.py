@@ -27,7 +27,10 @@ def world(transactional_db, stored_keys):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Time that passes only in sleep; answers the pauses, and checks what is held meanwhile."""
+    """Let time pass only in sleep.
+
+    Return the pauses, and check that no lock is held meanwhile.
+    """
     now, pauses = [0.0], []
 
     def sleep(seconds):

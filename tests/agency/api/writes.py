@@ -1,4 +1,4 @@
-"""Every POST, PUT and PATCH of the OpenAPI schema, with all that one call of it needs."""
+"""Every POST, PUT and PATCH of the OpenAPI schema, with the data for one call."""
 
 import copy
 from typing import Any, NamedTuple
@@ -120,7 +120,7 @@ def operations():
 
 
 def everything():
-    """All rows, each with the time of its last change: what a second effect would show in."""
+    """All rows, each with the time of its last change, to detect a second effect."""
     models = [
         m
         for m in apps.get_models()

@@ -10,26 +10,30 @@ from agency.core import addresses, http
 from agency.core.errors import Invalid
 
 INSIDE = [
-    "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1",
-    "100.100.100.200", "168.63.129.16", "192.0.0.192", "198.18.0.1", "240.0.0.1", "224.0.0.1",
-    "255.255.255.255", "192.88.99.1", "0.0.0.0", "0", "10.1", "2852039166", "0xa9fea9fe",
-    "0251.0376.0251.0376", "0xA.0.0.1", "012.0.0.1", "[::]", "[fe80::1]", "[fd00:ec2::254]",
-    "[fec0::1]", "[ff02::1]", "[::ffff:10.0.0.1]", "[::ffff:a9fe:a9fe]", "[::a9fe:a9fe]",
-    "[64:ff9b::a9fe:a9fe]", "[64:ff9b:1::1]", "[2002:a9fe:a9fe::1]", "[2001::1]", "[5f00::1]",
-    "[2001:db8::1]", "①⓪.⓪.⓪.①", "１０.0.0.1", "10。0。0。1", "169.254.169.254:8080",
+    "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254",
+    "100.64.0.1", "100.100.100.200", "168.63.129.16", "192.0.0.192", "198.18.0.1",
+    "240.0.0.1", "224.0.0.1", "255.255.255.255", "192.88.99.1", "0.0.0.0", "0", "10.1",
+    "2852039166", "0xa9fea9fe", "0251.0376.0251.0376", "0xA.0.0.1", "012.0.0.1",
+    "[::]", "[fe80::1]", "[fd00:ec2::254]", "[fec0::1]", "[ff02::1]",
+    "[::ffff:10.0.0.1]", "[::ffff:a9fe:a9fe]", "[::a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]",
+    "[64:ff9b:1::1]", "[2002:a9fe:a9fe::1]", "[2001::1]", "[5f00::1]", "[2001:db8::1]",
+    "①⓪.⓪.⓪.①", "１０.0.0.1", "10。0。0。1", "169.254.169.254:8080",
 ]  # fmt: skip
 THIS_MACHINE = [
-    "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "localhost", "LOCALHOST",
-    "ⓛocalhost", "①②⑦.⓪.⓪.①",
+    "127.0.0.1", "127.1", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "localhost",
+    "LOCALHOST", "ⓛocalhost", "①②⑦.⓪.⓪.①",
 ]  # fmt: skip
 MALFORMED = [
-    "", "x", "//10.0.0.1/", "ftp://agent.example/", "didcomm:transport/queue", "ws://agent.example",
-    "file:///etc/passwd", "gopher://127.0.0.1:6379/", "http://", "http:///x", "http://[", "http://[]/",
-    "http://[fe80::1%25eth0]/", "http://agent.example:0/", "http://agent.example:22/",
-    "http://agent.example:99999/", "http://agent.example:x/", "http://user@agent.example/",
-    "http://public.example@10.0.0.1/", "http://agent.example\\@10.0.0.1/", "http://a b/",
-    "http://agent.example/\r\nX: y", "http://agent.example/\t", "http://a%2eexample/", "http://-\u202e/",
-    "http://" + "a" * 300, "http://..", "http://a\u0000/", "http://?x=agent.example", "http://:80/",
+    "", "x", "//10.0.0.1/", "ftp://agent.example/", "didcomm:transport/queue",
+    "ws://agent.example", "file:///etc/passwd", "gopher://127.0.0.1:6379/", "http://",
+    "http:///x", "http://[", "http://[]/", "http://[fe80::1%25eth0]/",
+    "http://agent.example:0/", "http://agent.example:22/",
+    "http://agent.example:99999/", "http://agent.example:x/",
+    "http://user@agent.example/", "http://public.example@10.0.0.1/",
+    "http://agent.example\\@10.0.0.1/", "http://a b/", "http://agent.example/\r\nX: y",
+    "http://agent.example/\t", "http://a%2eexample/", "http://-\u202e/",
+    "http://" + "a" * 300, "http://..", "http://a\u0000/", "http://?x=agent.example",
+    "http://:80/",
 ]  # fmt: skip
 
 
@@ -46,7 +50,10 @@ def family_of(address):
 
 
 def resolver(monkeypatch, *answers):
-    """Names get these answers, lists of addresses, one after the other; returns what was asked."""
+    """Make names resolve to these lists of addresses, one after the other.
+
+    Return the names looked up.
+    """
     asked, left = [], list(answers)
 
     def look_up(host, port, flags=0):

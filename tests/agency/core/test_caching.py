@@ -1,4 +1,4 @@
-"""Which answers a cache may keep: what is public and never changes, and nothing else."""
+"""Only public responses that never change may be cached."""
 
 import pytest
 
@@ -14,7 +14,11 @@ def cache_control_of(response):
 
 def test_answers_of_the_apis_are_not_kept(faber):
     alice = faber.hosts("Alice")
-    alice.receives(faber, faber.defines("name", "year"), {"name": "Alice", "year": "1"})
+    alice.receives(
+        faber,
+        faber.defines("name", "year"),
+        {"name": "Alice", "year": "1"},
+    )
     made = faber.made
     assert cache_control_of(faber.send("get", "/credentials")) == "no-store"
     assert cache_control_of(faber.send("get", "/credentials/nowhere")) == "no-store"

@@ -1,4 +1,4 @@
-"""How connections to PostgreSQL are opened: options of DATABASE_URL, and one-off commands."""
+"""Connections to PostgreSQL: options of DATABASE_URL, and one-off commands."""
 
 import json
 import os
@@ -128,14 +128,17 @@ def test_where_tls_is_asked_for_nothing_goes_in_plain_text():
 @pytest.mark.slow
 def test_manage_py_knows_which_commands_end_by_themselves():
     code = "import os, sys; sys.argv = ['manage.py', {!r}, '--help']; import manage\n"
-    code += "try: manage.main()\nexcept SystemExit: print(os.environ.get('ONE_OFF_COMMAND'))"
+    code += (
+        "try: manage.main()\nexcept SystemExit: "
+        "print(os.environ.get('ONE_OFF_COMMAND'))"
+    )
     assert run("-c", code.format("migrate")).stdout.endswith("1\n")
     assert run("-c", code.format("deliver")).stdout.endswith("None\n")
 
 
 @pytest.mark.slow
 def test_a_command_that_waits_for_a_lock_ends_with_a_sentence():
-    """A new table of the database is locked by another process, as by a service that runs."""
+    """Another process locks a new table, as a running service would."""
     with temporary_home() as home:
         database = postgres.start(home / "postgres", postgres.FAST)
         given = {"DATABASE_URL": database, "DATABASE_LOCK_TIMEOUT": "0.2"}

@@ -68,7 +68,7 @@ def test_while_one_asks_the_others_fail_at_once(pool_of, hanging):
 
 
 def test_a_pool_that_is_all_in_use_is_no_outage(pool_of):
-    """A connection that is given back in time is had, though later than an outage is noted."""
+    """A connection returned in time is used, even after an outage would be noticed."""
     pool = pool_of(url())
     lent = [pool.getconn() for _ in range(2)]
     found = []

@@ -1,4 +1,4 @@
-"""The one client for URLs of others: how much it takes, how long it waits, what it says."""
+"""The client for foreign URLs: limits of size and time, and its errors."""
 
 import datetime
 import gzip
@@ -72,12 +72,16 @@ def test_the_request_is_sent_as_given():
     first, *lines = head.split(b"\r\n")
     assert (first, body) == (b"POST /a%20b/%C3%BC?x=[1] HTTP/1.1", b"body")
     assert {b"Host: " + here.encode(), b"webhook-id: msg_1", b"Content-Length: 4",
-            b"Content-Type: text/plain", b"Accept-Encoding: identity"} <= set(lines)  # fmt: skip
+            b"Content-Type: text/plain",
+            b"Accept-Encoding: identity"} <= set(lines)  # fmt: skip
 
 
 @pytest.mark.parametrize("status", [b"301", b"302", b"303", b"307", b"308"])
 def test_a_redirect_is_an_answer_and_not_followed(status):
-    moved = b"HTTP/1.1 %s Moved\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    moved = (
+        b"HTTP/1.1 %s Moved\r\nLocation: "
+        b"http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
+    )
     with serving(answers(moved % status)) as here:
         assert post(here).status == int(status)
 
@@ -198,7 +202,13 @@ def test_the_deadline_holds_while_the_body_comes(start):
 def test_the_deadline_holds_while_the_request_is_sent():
     with serving(sleeps) as here:
         url = f"http://{here}/"
-        found = failure(http.post, url, bytes(50 * MIB), "text/plain", timeout=DEADLINE)
+        found = failure(
+            http.post,
+            url,
+            bytes(50 * MIB),
+            "text/plain",
+            timeout=DEADLINE,
+        )
     assert found.code == "endpoint_unreachable"
     assert 0.9 * DEADLINE < found.seconds < 1.5
 

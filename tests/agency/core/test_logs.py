@@ -1,4 +1,4 @@
-"""What log lines hold: all that any call writes, in both formats, searched for what was sent."""
+"""Log lines of all kinds of calls, in both formats, are searched for sent values."""
 
 import io
 import json
@@ -25,7 +25,7 @@ SECRET = "Balthazar-4711"
 
 @pytest.fixture(params=["json", "text"])
 def written(request, monkeypatch):
-    """All that the configured handlers write, in either format, whatever DEBUG was at start."""
+    """All lines of the configured handlers, in either format, with any DEBUG."""
     output = io.StringIO()
     wanted = configured.LOGGING | {
         "handlers": {"console": console(output, request.param)}

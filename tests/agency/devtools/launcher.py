@@ -1,4 +1,4 @@
-"""A folder like a checkout, with small programs in place of ours, and `make run` in it."""
+"""A folder like a checkout, with small programs instead of ours, for `make run`."""
 
 import os
 import signal

@@ -13,7 +13,8 @@ MAKE = """\
 echo "make $*"
 case "$*" in *" $FAILS"*) exit 2 ;; esac
 """
-# What the two kinds of programs on the PATH answer: a Python, and a pyenv that has not chosen it.
+# What the two kinds of programs on the PATH answer: a Python, and a pyenv that has not
+# chosen it.
 PYTHON = "#!/bin/sh\necho /opt/python3.12\n"
 NOT_CHOSEN = "#!/bin/sh\necho 'pyenv: python3.13: command not found' >&2\nexit 127\n"
 
@@ -73,7 +74,10 @@ def test_a_stage_that_fails_is_the_last(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["test", "test-slow", "test-interop"])
-def test_what_hangs_on_the_machine_gets_a_second_try(tmp_path: Path, name: str) -> None:
+def test_what_hangs_on_the_machine_gets_a_second_try(
+    tmp_path: Path,
+    name: str,
+) -> None:
     done = run(tmp_path, fails=name)
     assert f"make --no-print-directory {name} ARGS=--last-failed" in done.stdout
     assert table(done.stdout)[f"{name}-again"] == "failed" and done.returncode == 2

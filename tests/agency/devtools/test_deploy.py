@@ -1,4 +1,4 @@
-"""What deploy/ holds for hosts without containers, and that docker-compose.yml uses the same."""
+"""The files in deploy/ for hosts without containers match docker-compose.yml."""
 
 import os
 import re
@@ -57,7 +57,7 @@ def test_the_page_makes_the_configuration_one_for_this_host() -> None:
 
 
 def test_commands_run_as_the_user_of_the_services() -> None:
-    """systemd gives a StateDirectory, with all files in it, to whoever it starts something for."""
+    """systemd gives a StateDirectory and its files to the user of the service."""
     [user] = re.findall(r"^User=(\w+)$", UNIT, re.MULTILINE)
     [command] = re.findall(r"systemd-run (.*?)manage\.py", PAGE, re.DOTALL)
     assert "StateDirectory=agency" in command and f"--uid={user} " in command
@@ -67,7 +67,10 @@ def test_commands_run_as_the_user_of_the_services() -> None:
     "name", [name for name in read_procfile() if name != "migrate"]
 )
 def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> None:
-    """As systemd reads it: `%i` is the instance, `$$` a dollar. Programs print their arguments."""
+    """Parse a command as systemd does: `%i` is the instance, `$$` a dollar.
+
+    Programs print their arguments.
+    """
     [line] = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
     shell = line.replace("%i", name).replace("$$", "$")
     for program in ("granian", "celery"):

@@ -1,4 +1,4 @@
-"""The examples in /docs can be tried as they stand, with the keys of the demo organization."""
+"""The examples in /docs work unchanged with the keys of the demo organization."""
 
 import json
 from io import StringIO
@@ -26,13 +26,14 @@ EXCEPTIONS = {
     ("streamEvents", ""): (421, "An endless answer, which another process serves."),
     ("offerCredentialFromProposal", "SomethingElse"): (
         409,
-        "The first example has answered the proposal; each of the two does so where it is alone.",
+        "The first example has answered the proposal; each of the two does so "
+        "where it is alone.",
     ),
 }
 # A file is chosen by hand: no example can hold one.
 PICTURE = {"uploadedFiles": picture("PNG")}
-# A second definition would take a key of up to 15 s, so the demo's own is deleted; what ends all of
-# a kind or the organization itself leaves nothing for others.
+# A second definition would take a key of up to 15 s, so the demo's own is deleted;
+# what ends all of a kind or the organization itself leaves nothing for others.
 LAST = [
     "purgeCredentials",
     "deleteCredentialDefinition",
@@ -67,7 +68,12 @@ def test_each_parameter_and_property_is_described_and_those_required_have_exampl
 def test_no_description_is_left_over(document):
     schemas = document["components"]["schemas"]
     members = {
-        member for schema in schemas.values() for member in schema.get("properties", {})
+        member
+        for schema in schemas.values()
+        for member in schema.get(
+            "properties",
+            {},
+        )
     }
     parameters = {
         (path, parameter["name"])
@@ -115,7 +121,10 @@ def test_each_operation_answers_200_to_its_examples(
 
 
 def all_ids():
-    """Those of agency/api/openapi/examples.py, each of which the demo has to give an object."""
+    """The placeholders of agency/api/openapi/examples.py.
+
+    The demo must have an object for each.
+    """
     return [
         one
         for name, one in vars(examples).items()
@@ -140,7 +149,10 @@ def operations(document):
 
 
 def bodies(document, operation):
-    """The bodies to send, by the names of their examples; a form as in the page, field by field."""
+    """The request bodies by the names of their examples.
+
+    A form is built field by field, as in the page.
+    """
     content = operation.get("requestBody", {}).get("content", {})
     if examples_of := content.get("application/json", {}).get("examples"):
         return {name: one["value"] for name, one in examples_of.items()}

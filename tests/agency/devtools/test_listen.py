@@ -1,4 +1,4 @@
-"""`python -m agency listen`, end to end: real servers, a real process, a local handler."""
+"""`python -m agency listen` end to end: real servers and process, local handler."""
 
 import os
 import stat
@@ -66,7 +66,10 @@ class Listener:
 
 @pytest.fixture
 def listens(servers, local, tmp_path):
-    """Starts `listen` for an organization; a second call goes on where the first was stopped."""
+    """Start `listen` for an organization.
+
+    A second call continues where the first stopped.
+    """
     started = []
 
     @contextmanager
@@ -128,7 +131,7 @@ def call(servers, organization, method, path, **body):
 
 
 def story(servers, faber):
-    """A holder accepts an invitation and is sent a message: connections of both sides, messages."""
+    """Accept an invitation and send a message: events of connections and messages."""
     wallet = call(servers, faber, "POST", "/api/wallets", json={"ownerName": "Alice"})
     invited = call(servers, faber, "POST", "/connections", json={})
     accepts = {"invitation": invited["invitation"]}

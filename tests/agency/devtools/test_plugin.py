@@ -51,7 +51,10 @@ def start_pytest(
     options: str = "",
     before: Callable[[], None] | None = None,
 ) -> "subprocess.Popen[bytes]":
-    """seconds: how long each test takes. before: called in the new process before it is pytest."""
+    """Run tests in a new process.
+
+    seconds: the duration of each test. before: called in the new process before pytest.
+    """
     (folder / "test_servers.py").write_text(tests)
     environment = os.environ | {"SECONDS": str(seconds), "PYTHONPATH": str(ROOT)}
     for name in ("DATABASE_URL", "REDIS_URL", servers.WORKER):

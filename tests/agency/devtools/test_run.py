@@ -119,7 +119,8 @@ def test_networks_of_the_original_service_are_the_local_one(
     "failure, sentence",
     [
         (
-            "Traceback:\n  File x\ndjango.core.exceptions.ImproperlyConfigured: The key is wrong.",
+            "Traceback:\n  File "
+            "x\ndjango.core.exceptions.ImproperlyConfigured: The key is wrong.",
             "The key is wrong.",
         ),
         (
@@ -129,7 +130,8 @@ def test_networks_of_the_original_service_are_the_local_one(
             "The key is wrong.",
         ),
         (
-            "psycopg.OperationalError: connection failed: refused\n\tIs the server running?",
+            "psycopg.OperationalError: connection failed: refused\n\tIs the "
+            "server running?",
             "connection failed: refused Is the server running?",
         ),
         ("CommandError: No such table.", "No such table."),

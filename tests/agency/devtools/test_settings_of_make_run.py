@@ -1,4 +1,4 @@
-"""The web server with the environment that `make run` makes: what people and programs see of it."""
+"""The web server in the environment of `make run`, as people and programs see it."""
 
 import contextlib
 import json
@@ -60,7 +60,7 @@ class Web:
 
 @contextlib.contextmanager
 def environment_of_make_run(port: int, **given: str) -> Iterator[dict[str, str]]:
-    """As `make run` makes it on this test's servers, of which it knows nothing else."""
+    """The environment of `make run` with this test's servers and nothing else."""
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as cleanup:
         for name in ("DEBUG", "PUBLIC_URL", *run.DEVELOPER_SETTINGS):
             patch.delenv(name, raising=False)

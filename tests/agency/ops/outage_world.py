@@ -1,4 +1,6 @@
-"""An organization and an administrator for processes that run; prints what they send, as JSON.
+"""Create an organization and an administrator for running processes.
+
+Prints their request data as JSON.
 
 python -m tests.agency.ops.outage_world URL        URL of a receiver of webhooks
 """

@@ -1,4 +1,4 @@
-"""Periodic tasks run although beats are restarted, run twice, or cannot write a file."""
+"""Periodic tasks run even if beats restart, run twice, or cannot write a file."""
 
 import pytest
 from django.conf import settings

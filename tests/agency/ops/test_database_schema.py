@@ -24,7 +24,8 @@ CHANGES = {
         "(check retired_at, seed, wallet_id)"
     ),
     "DROP INDEX one_system_data_key": (
-        "tenants_datakey lacks the index one_system_data_key (unique (expression) where …)"
+        "tenants_datakey lacks the index one_system_data_key (unique "
+        "(expression) where …)"
     ),
     "DROP TABLE webhooks_attempt": "there is no table webhooks_attempt",
 }
@@ -41,7 +42,10 @@ def execute(statement):
 
 
 def test_the_file_describes_what_the_migrations_make():
-    """Red after a new migration: `manage.py check_schema --write` beside a migrated database."""
+    """Fails after a new migration.
+
+    Then run `manage.py check_schema --write` with a migrated database.
+    """
     assert database_schema.read_schema() == database_schema.expected_schema()
 
 

@@ -1,4 +1,4 @@
-"""TLS and mail as production has them, and what `check --deploy` says of what is missing."""
+"""TLS and mail settings of production, and the findings of `check --deploy`."""
 
 import json
 import os
@@ -21,7 +21,7 @@ print(json.dumps({name: value for name, value in vars(made).items() if name in (
 
 
 def settings_of(**given):
-    """What the settings make of these variables, and of no other about proxies and mail."""
+    """The settings for these variables, without other proxy and mail variables."""
     environment = {
         name: text for name, text in os.environ.items() if name != "EMAIL_URL"
     } | given

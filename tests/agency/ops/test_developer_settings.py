@@ -1,4 +1,4 @@
-"""`manage.py check --deploy` warns of settings that only a developer's machine and tests need."""
+"""`manage.py check --deploy` warns of settings for developers and tests only."""
 
 import pytest
 from django.core import checks

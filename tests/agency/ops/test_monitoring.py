@@ -228,8 +228,10 @@ def process(tmp_path):
     def start():
         variables = {"METRICS_TOKEN": TOKEN, "METRICS_ROOT": str(tmp_path),
                      "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
-        one = subprocess.Popen([sys.executable, "-c", COUNTING], env=os.environ | variables,
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # fmt: skip
+        one = subprocess.Popen([sys.executable, "-c", COUNTING],
+            env=os.environ | variables,
+                               stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)  # fmt: skip
         started.append(one)
         assert one.stdout.readline() == b"counted\n"
         return one
@@ -266,12 +268,17 @@ def test_processes_count_together_and_go_on_after_a_kill(
 
 @pytest.mark.slow
 def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
-    """As in a read-only folder; permissions would not stop root, who may run the tests."""
+    """Simulate a read-only folder.
+
+    Permissions would not stop root, who may run the tests.
+    """
     (tmp_path / "file").touch()
-    variables = {"METRICS_TOKEN": TOKEN, "METRICS_ROOT": str(tmp_path / "file" / "metrics"),
+    variables = {"METRICS_TOKEN": TOKEN,
+        "METRICS_ROOT": str(tmp_path / "file" / "metrics"),
                  "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
     ran = subprocess.run([sys.executable, "-c", COUNTING], env=os.environ | variables,
-                         stdin=subprocess.DEVNULL, capture_output=True, text=True)  # fmt: skip
+                         stdin=subprocess.DEVNULL, capture_output=True,
+                             text=True)  # fmt: skip
     assert (ran.returncode, ran.stdout) == (0, "counted\n"), ran.stderr
     [line] = [line for line in ran.stderr.splitlines() if "METRICS_ROOT" in line]
     assert (

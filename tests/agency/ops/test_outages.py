@@ -59,7 +59,12 @@ class Product(NamedTuple):
 
         def get(path: str, **given: Any) -> Callable[[], requests.Response]:
             url = self.running.url + path
-            return lambda: requests.get(url, timeout=30, allow_redirects=False, **given)
+            return lambda: requests.get(
+                url,
+                timeout=30,
+                allow_redirects=False,
+                **given,
+            )
 
         return {
             "API": get("/connections", headers=headers),
@@ -229,7 +234,10 @@ def test_after_an_outage_all_go_on_at_once_and_nothing_was_a_500(product, second
 
 
 def check_that_processes_go_on(product: Product) -> None:
-    """A change is told to a stream and, by a worker, to a webhook; no process was started anew."""
+    """A change reaches a stream and, by a worker, a webhook.
+
+    No process was restarted.
+    """
     stream = product.routes()["stream"]()
     meet(product)
     assert any(b"new_connection" in line for line in stream.iter_lines())

@@ -30,7 +30,10 @@ def servers():
     """A database that was migrated, and so sealed with a key."""
     with temporary_home() as home:
         database = postgres.start(home / "postgres", postgres.FAST)
-        servers = start_servers(home) | {"DATABASE_URL": database, "KEY_POOL_SIZE": "0"}
+        servers = start_servers(home) | {
+            "DATABASE_URL": database,
+            "KEY_POOL_SIZE": "0",
+        }
         servers["ALLOWED_HOSTS"] = "127.0.0.1"
         with processes(home, **servers) as running:
             assert running.manage("migrate --verbosity 0") == 0
@@ -137,7 +140,10 @@ def test_a_wrong_master_key_is_not_ready(product, servers):
     assert sentence.startswith(WRONG_KEY)
 
 
-def test_a_web_process_starts_without_its_database_and_is_ready_later(product, servers):
+def test_a_web_process_starts_without_its_database_and_is_ready_later(
+    product,
+    servers,
+):
     with web_that_met_no_database(product, servers):
         eventually(lambda: ready(product).status_code == 200, 20)
 
@@ -152,7 +158,10 @@ def test_sessions_of_postgresql_itself_are_kept(servers):
     assert sessions_are_kept(servers["DATABASE_URL"])
 
 
-@pytest.mark.parametrize(("mode", "keeps"), [("session", True), ("transaction", False)])
+@pytest.mark.parametrize(
+    ("mode", "keeps"),
+    [("session", True), ("transaction", False)],
+)
 def test_a_pooler_is_judged_by_what_it_does(servers, mode, keeps):
     with pooling(servers["DATABASE_URL"], mode) as port:
         assert sessions_are_kept(through(servers, port)) is keeps
@@ -183,7 +192,7 @@ def test_a_pooler_that_another_client_left_in_another_order_is_found_out(servers
 
 
 def test_the_look_for_a_pooler_prepares_no_statements(servers):
-    """In another session they are unknown, which would be an error instead of a finding."""
+    """In another session they are unknown, which would be an error, not a finding."""
     params = psycopg.conninfo.conninfo_to_dict(servers["DATABASE_URL"])
     with sessions.open_connection(params) as connection:
         for _ in range(10):
@@ -208,12 +217,16 @@ PGBOUNCER = shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin")
 
 @contextmanager
 def pgbouncer(servers, tmp_path, mode):
-    """The real one in front of the database; answers the address of that through it."""
+    """Start the real one in front of the database.
+
+    Return the database's address through it.
+    """
     database, port = urlsplit(servers["DATABASE_URL"]), free_port()
     (tmp_path / "users").write_text(f'"{database.username}" "{database.password}"\n')
     (tmp_path / "pgbouncer.ini").write_text(
         f"[databases]\nagency = host=127.0.0.1 port={database.port} dbname=agency\n"
-        f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+        "[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = "
+        f"{port}\nunix_socket_dir =\n"
         f"auth_type = trust\nauth_file = {tmp_path}/users\npool_mode = {mode}\n"
         "ignore_startup_parameters = options,extra_float_digits\n"
     )
@@ -222,7 +235,10 @@ def pgbouncer(servers, tmp_path, mode):
         options = {"user": postgres.server_account().pw_uid}
         for path in (tmp_path, *tmp_path.parents[:2]):
             path.chmod(path.stat().st_mode | 0o055)
-    process = subprocess.Popen([PGBOUNCER, "-q", tmp_path / "pgbouncer.ini"], **options)
+    process = subprocess.Popen(
+        [PGBOUNCER, "-q", tmp_path / "pgbouncer.ini"],
+        **options,
+    )
     try:
         eventually(lambda: listens(port), 10)
         yield through(servers, port)

@@ -1,4 +1,4 @@
-"""One version: told by the package, its metadata, readiness, the schema and the log."""
+"""The package, its metadata, readiness, schema and log have the same version."""
 
 import json
 import os

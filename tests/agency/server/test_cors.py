@@ -1,4 +1,4 @@
-"""Pages on other origins: which of them may call what, and what a refusal looks like to them."""
+"""Which calls pages on other origins may make, and how they see a refusal."""
 
 import asyncio
 import http.server
@@ -28,9 +28,9 @@ API = (
     "/api/nowhere",
 )
 PUBLIC = (
-    "/health", "/health/ready", "/credentials/v1/health", "/custodian/health", "/wallet/v1/health",
-    "/provider/v1/health", "/api/health", "/i/none", "/i/none/qr.svg", "/tails/none",
-    "/ledger/local/schemas/none",
+    "/health", "/health/ready", "/credentials/v1/health", "/custodian/health",
+    "/wallet/v1/health", "/provider/v1/health", "/api/health", "/i/none",
+    "/i/none/qr.svg", "/tails/none", "/ledger/local/schemas/none",
 )  # fmt: skip
 PAGES = ("/", "/docs", "/studio/", "/accounts/login/", "/admin/", "/metrics")
 
@@ -130,7 +130,12 @@ def test_an_asgi_application_without_django_answers_pages_too(
     method, origin, status, allowed
 ):
     given = [(b"origin", origin.encode()), (b"access-control-request-method", b"GET")]
-    scope = {"type": "http", "method": method, "path": "/connections", "headers": given}
+    scope = {
+        "type": "http",
+        "method": method,
+        "path": "/connections",
+        "headers": given,
+    }
     sent = []
 
     async def refuse(scope, receive, send):
@@ -265,6 +270,12 @@ def seen_by_browser(origin, folder, calls):
     profile = f"--user-data-dir={folder / 'profile'}"
     command = [chromium.PROGRAM, *FLAGS, profile, f"{origin}/page.html"]
     home = os.environ | {"HOME": str(folder)}
-    ran = subprocess.run(command, env=home, capture_output=True, text=True, timeout=100)
+    ran = subprocess.run(
+        command,
+        env=home,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
     _, _, rest = ran.stdout.partition('<pre id="found">')
     return json.loads(rest.partition("</pre>")[0].replace("&amp;", "&"))

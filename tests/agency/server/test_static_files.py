@@ -1,4 +1,4 @@
-"""Static files as a server has them: collected, under hashed names, and missed if they are not."""
+"""Static files on a server: collected, under hashed names, and reported if missing."""
 
 import os
 import re
@@ -82,11 +82,12 @@ def test_a_file_that_an_upgrade_brought_is_missed(complete_server):
 
 @pytest.mark.slow
 def test_migrate_refuses_where_files_are_not_collected(tmp_path):
-    """A command of a server as an operator runs it, where `staticfiles/` was never made."""
+    """Run a server's command as an operator would, without a `staticfiles/` folder."""
     environment = os.environ | {"STATIC_USE_FINDERS": "0"}
     program = (
         f"from agency import settings; settings.STATIC_ROOT = {str(tmp_path)!r};"
-        "import sys; sys.argv = ['manage.py', 'migrate', '--plan']; import manage; manage.main()"
+        "import sys; sys.argv = ['manage.py', 'migrate', '--plan']; import "
+        "manage; manage.main()"
     )
     ran = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True

@@ -1,4 +1,4 @@
-"""The web process under clients that send or read slowly, and callers that want everything."""
+"""The web process with clients that send or read slowly, or send many requests."""
 
 import json
 import socket
@@ -172,7 +172,10 @@ ATTRIBUTES = ["name", "degree", "age"]
 def test_many_expensive_calls_of_one_organization_all_succeed_and_stop_nobody(
     faber, acme, url
 ):
-    """Issues 32 credentials at once; the neighbour's calls are answered between them."""
+    """Issue 32 credentials at once.
+
+    The neighbour's calls get responses between them.
+    """
     definition = faber.defines(*ATTRIBUTES)
     alice = faber.hosts()
     values = dict.fromkeys(ATTRIBUTES, "1")

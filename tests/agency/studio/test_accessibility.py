@@ -1,4 +1,4 @@
-"""No page fails a check of axe-core that is critical or serious, in light and dark, in Chromium."""
+"""No page has a critical or serious finding of axe-core, light or dark."""
 
 import os
 
@@ -86,7 +86,14 @@ def test_the_page_of_the_api(page, failures, live_server):
         ("Connections", "operations-Connections-listConnections", "select"),
     ],
 )
-def test_an_operation_that_is_tried(page, failures, live_server, tag, operation, ready):
+def test_an_operation_that_is_tried(
+    page,
+    failures,
+    live_server,
+    tag,
+    operation,
+    ready,
+):
     page.open(f"{live_server}/docs", ready=IS_SHOWN)
     page.evaluate(TRY_IT % (tag, operation, operation))
     page.wait_for(

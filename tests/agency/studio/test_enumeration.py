@@ -1,4 +1,4 @@
-"""Sign-up, sign-in and password reset answer the same whether an address is registered or not."""
+"""Sign-up, sign-in and password reset do not reveal registered addresses."""
 
 import re
 
@@ -50,7 +50,7 @@ def registered(fay):
 
 
 def answer(browser, path, **fields):
-    """All that a stranger sees: status, place, page without its tokens, names of the cookies."""
+    """What a stranger sees: status, location, page without tokens, cookie names."""
     cache.clear()
     response = browser.post(path, fields)
     page = re.sub(r'value="[^"]{36,}"', "", response.content.decode())
@@ -108,7 +108,7 @@ def test_a_second_account_of_an_address_reaches_nothing_of_the_first(
 def test_without_mail_a_second_account_is_signed_in_to_like_any_other(
     registered, settings
 ):
-    """Where addresses were verified once, the first account must not hide the second."""
+    """If addresses were verified once, the first account must not hide the other."""
     settings.EMAIL_URL, settings.ACCOUNT_EMAIL_VERIFICATION = "", "none"
     answers = []
     for email in (registered, "new@faber.example"):
@@ -118,7 +118,10 @@ def test_without_mail_a_second_account_is_signed_in_to_like_any_other(
     assert answers[0] == answers[1] and answers[0][0] == 302
 
 
-def test_with_mail_the_verified_account_of_an_address_is_the_one(with_mail, registered):
+def test_with_mail_the_verified_account_of_an_address_is_the_one(
+    with_mail,
+    registered,
+):
     other = User.objects.create_user("other", registered, "another good password")
     EmailAddress.objects.create(
         user=other, email=registered, verified=False, primary=True
@@ -169,7 +172,11 @@ def test_sign_in_answers_the_same(mode, registered):
 def test_adding_an_address_answers_the_same(with_mail, registered):
     answers = []
     for email in (registered, "new@faber.example"):
-        sam = User.objects.create_user(email, f"sam-{len(answers)}@x.example", PASSWORD)
+        sam = User.objects.create_user(
+            email,
+            f"sam-{len(answers)}@x.example",
+            PASSWORD,
+        )
         EmailAddress.objects.create(
             user=sam, email=sam.email, verified=True, primary=True
         )

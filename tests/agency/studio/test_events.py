@@ -146,7 +146,13 @@ def test_a_webhook_is_made_and_its_secret_shown_once(browser, url, office):
 
 
 @pytest.mark.parametrize("chosen, kept", [("", None), ("yes", True), ("no", False)])
-def test_what_becomes_of_unanswered_calls_is_chosen(browser, url, office, chosen, kept):
+def test_what_becomes_of_unanswered_calls_is_chosen(
+    browser,
+    url,
+    office,
+    chosen,
+    kept,
+):
     form = {"url": "http://127.0.0.1:3000/hooks", "retry_unconfirmed": chosen}
     browser.send(f"{url}/webhooks/new", **form)
     assert Webhook.objects.exclude(pk=office.pk).get().retry_unconfirmed is kept

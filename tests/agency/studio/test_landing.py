@@ -60,7 +60,12 @@ def test_the_short_link_leads_wallets_to_the_long_one(
 @pytest.mark.parametrize(
     "accept", [BROWSER["Accept"], "text/html", "application/json, TEXT/HTML"]
 )
-def test_a_browser_stays_at_the_short_link_of_an_offer(client, faber, settings, accept):
+def test_a_browser_stays_at_the_short_link_of_an_offer(
+    client,
+    faber,
+    settings,
+    accept,
+):
     values = {"name": "Balthazar-4711", "year": "1999"}
     definition = faber.defines(*values)["definitionId"]
     offer = faber.post(

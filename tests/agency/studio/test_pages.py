@@ -7,7 +7,13 @@ from agency.api import exceptions
 from tenants.models import Tenant
 from tests.support.pages import Browser
 
-ACCOUNT_PAGES = ["login", "signup", "password/reset", "password/reset/done", "inactive"]
+ACCOUNT_PAGES = [
+    "login",
+    "signup",
+    "password/reset",
+    "password/reset/done",
+    "inactive",
+]
 OWN_PAGES = ["logout", "email", "password/change", "reauthenticate"]
 
 

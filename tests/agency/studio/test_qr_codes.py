@@ -1,4 +1,4 @@
-"""QR codes, read back: what they hold, how large they are, and whether wallets take it."""
+"""QR codes, decoded again: their content and size, and whether wallets accept it."""
 
 import base64
 import json

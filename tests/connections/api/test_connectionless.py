@@ -1,4 +1,4 @@
-"""Offers and requests by link: taken once, by holders of the same or of another organization."""
+"""Offers and requests by link: used once, by holders of any organization."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Invitations as callers give them: links, base64 of any kind, JSON, and anything else."""
+"""Invitations as callers send them: links, base64 of any kind, JSON, other texts."""
 
 import base64
 import json
@@ -130,7 +130,7 @@ def test_an_invitation_of_another_organization_connects_too(faber, acme):
 
 
 def landed(client, link, **headers):
-    """The query of the address at which a program that follows redirects ends, and its answer."""
+    """Follow redirects. Return the query of the last address, and the response."""
     answer = client.get(link.removeprefix(settings.PUBLIC_URL), headers=headers)
     if answer.status_code == 302:
         link = answer["Location"]

@@ -1,4 +1,4 @@
-"""Out-of-band invitations over the API: alone, with an offer or request, and from who is known."""
+"""Out-of-band invitations in the API: alone, with a message, from known peers."""
 
 import base64
 import json
@@ -199,7 +199,11 @@ def test_a_used_or_withdrawn_invitation_under_a_lasting_key_is_409(faber, acme, 
     faber.delete(f"/connections/{withdrawn['connectionId']}")
     bob = acme.hosts("Bob")
     for invited, code in ((used, "invitation_used"), (withdrawn, "invitation_gone")):
-        assert_error(error_of(bob.accepts_invitation, invited["invitation"]), 409, code)
+        assert_error(
+            error_of(bob.accepts_invitation, invited["invitation"]),
+            409,
+            code,
+        )
 
 
 def test_the_link_gives_a_browser_the_page_and_a_wallet_the_message(

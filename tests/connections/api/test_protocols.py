@@ -1,4 +1,4 @@
-"""How a connection is spoken, a new key for it, and its end, between parties hosted here."""
+"""Protocol versions, key rotation and hangup between parties hosted here."""
 
 import pytest
 
@@ -70,7 +70,11 @@ def test_an_invitation_says_the_version_of_what_follows(faber):
     "body", [{}, {"exchangeVersion": "3.0"}, {"exchangeVersion": None}]
 )
 def test_another_version_is_400(faber, path, body):
-    assert_error(error_of(faber.put, f"{path}/protocols", body), 400, "invalid_request")
+    assert_error(
+        error_of(faber.put, f"{path}/protocols", body),
+        400,
+        "invalid_request",
+    )
 
 
 @pytest.mark.parametrize("last", ["protocols", "rotate", "hangup"])

@@ -16,7 +16,10 @@ from tests.support.outside_agent import Agent
 
 @contextmanager
 def serving(pages):
-    """A web server on loopback: `{path: (status, headers, body)}`. Answers its address."""
+    """Run a web server on loopback from `{path: (status, headers, body)}`.
+
+    Yields its address.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):

@@ -1,4 +1,4 @@
-"""DIDs and documents in the shapes that the known agents write, and signed attachments."""
+"""DIDs and documents in the formats of known agents, and signed attachments."""
 
 import base64
 import copy
@@ -25,7 +25,11 @@ def encoded(value):
 
 
 def numalgo_2(*services):
-    parts = [f"E{X25519}", f"V{MULTIBASE_B}", *(f"S{encoded(one)}" for one in services)]
+    parts = [
+        f"E{X25519}",
+        f"V{MULTIBASE_B}",
+        *(f"S{encoded(one)}" for one in services),
+    ]
     return "did:peer:2." + ".".join(parts)
 
 
@@ -45,9 +49,11 @@ def test_our_peer_4_is_read_back():
 @pytest.mark.parametrize(
     "service",
     [
-        {"t": "did-communication", "s": ENDPOINT, "r": [VERKEY_A], "recipientKeys": ["#key-2"]},
+        {"t": "did-communication", "s": ENDPOINT, "r": [VERKEY_A],
+        "recipientKeys": ["#key-2"]},
         {"t": "did-communication", "s": {"uri": ENDPOINT}, "r": [VERKEY_A]},
-        {"type": "did-communication", "serviceEndpoint": ENDPOINT, "routingKeys": [VERKEY_A],
+        {"type": "did-communication", "serviceEndpoint": ENDPOINT,
+        "routingKeys": [VERKEY_A],
          "recipientKeys": [f"#{MULTIBASE_B[1:]}"]},
     ],
 )  # fmt: skip

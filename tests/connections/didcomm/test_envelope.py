@@ -1,4 +1,4 @@
-"""The envelope of RFC 0019: what others packed opens, what is broken never does anything else."""
+"""The envelope of RFC 0019: foreign envelopes open, broken ones raise its error."""
 
 import json
 
@@ -45,7 +45,10 @@ def with_header(data, **members):
 
 
 def with_entry(data, **members):
-    """The envelope with another first recipient; `header` replaces members of its header."""
+    """Return the envelope with another first recipient.
+
+    `header` replaces header members.
+    """
     [entry] = json.loads(decode_bytes(data["protected"]))["recipients"]
     header = entry["header"] | members.pop("header", {})
     return with_header(data, recipients=[entry | members | {"header": header}])
@@ -78,7 +81,10 @@ def test_what_is_packed_opens_for_each_recipient(body, is_anonymous, others):
 @given(st.data())
 @settings(max_examples=400, deadline=None)
 def test_one_changed_byte_changes_nothing_or_makes_it_unreadable(data):
-    """Some bytes mean the same after the change (`-` and `+`, white space); no other error ever."""
+    """Some bytes have the same meaning after the change (`-` and `+`, white space).
+
+    No other error occurs.
+    """
     whole = bytearray(json.dumps(packed()).encode())
     place = data.draw(st.integers(0, len(whole) - 1))
     whole[place] = data.draw(
@@ -181,7 +187,10 @@ def test_an_envelope_for_a_stranger_is_refused():
 
 
 def test_a_sender_cannot_be_named_by_somebody_else():
-    """Mallory locks with her key and names Alice: the lock does not open with Alice's key."""
+    """Mallory encrypts with her key and names Alice.
+
+    Alice's key does not decrypt it.
+    """
     assert_cannot_open(envelope.pack(BODY, [VERKEY_B], Sender(VERKEY_A, bytes(32))))
 
 

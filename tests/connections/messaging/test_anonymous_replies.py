@@ -1,4 +1,4 @@
-"""What an agent answers anonymously in the answer of our call: when it counts as the peer's."""
+"""Anonymous replies in the response of our call: when they count as the peer's."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`POST /didcomm`: what strangers may send, and that all they learn is 202 or one 400."""
+"""`POST /didcomm`: what strangers may send. They only learn 202 or one 400."""
 
 import json
 import time
@@ -176,7 +176,7 @@ def test_other_methods_are_refused(db, client, method):
 
 
 def pack_as(phone, sender_text, body):
-    """An envelope whose sealed sender reads `sender_text`, locked with the phone's key."""
+    """An envelope from the phone whose encrypted sender is `sender_text`."""
     seal = keys.seal_anonymous_box
 
     def sealed(content, to):

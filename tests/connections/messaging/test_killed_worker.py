@@ -1,4 +1,4 @@
-"""A worker that is killed in the middle of an exchange with another agent, and the next one."""
+"""A worker is killed during an exchange with another agent. The next one continues."""
 
 import signal
 
@@ -89,7 +89,12 @@ def request(phone, client, definition_id, version):
     offered = phone.newest(ISSUE.replace("1.0", version) + "offer-credential")
     definition = ledger_object(client, "credential-definitions", definition_id)
     offer = read_attachment(offered, "offers~attach")
-    asked, _ = anoncreds.create_request(offer, definition, LINK_SECRET, phone.party.did)
+    asked, _ = anoncreds.create_request(
+        offer,
+        definition,
+        LINK_SECRET,
+        phone.party.did,
+    )
     members = {"requests~attach": [json_attachment("libindy-cred-request-0", asked)]}
     place = {"attach_id": "libindy-cred-request-0", "format": "hlindy/cred-req@v2.0"}
     members |= {"formats": [place]} if version == "2.0" else {}

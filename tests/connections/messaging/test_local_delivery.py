@@ -1,4 +1,4 @@
-"""Delivery between hosted parties: within the call, once, in order, and also after a crash."""
+"""Delivery between hosted parties: within the call, once, in order; crashes."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""Which messages to other agents are posted next, and what an endpoint that hangs can slow."""
+"""The order of messages posted to other agents, and the limits of slow endpoints."""
 
 import socket
 from threading import Thread
@@ -86,7 +86,7 @@ def test_endpoints_that_never_answered_share_a_quarter(faber, acme):
 
 
 def test_of_those_an_organization_gets_half(faber, acme):
-    """Newly met phones of one are answered while strangers' tarpits hold the other's share."""
+    """Phones that just connected get replies while tarpits use the other share."""
     write_to(peers(faber, 70, has_answered=False) + peers(acme, 1, has_answered=False))
     rows = claimed()
     of = [row.tenant_id for row in rows]
@@ -130,7 +130,7 @@ def test_an_endpoint_has_three_seconds_until_it_has_answered(faber, monkeypatch)
 
 
 def test_tarpits_of_strangers_do_not_hold_up_others(faber, acme, monkeypatch):
-    """The neighbour's message arrives while all calls of the tarpits are still open."""
+    """The neighbour's message arrives while all calls of the tarpits are open."""
     monkeypatch.setattr(delivery, "FIRST_TIMEOUT_SECONDS", 8.0)
     with (
         socket.create_server(("127.0.0.1", 0), backlog=64) as tarpit,
@@ -183,7 +183,10 @@ class Strangers:
         return [row.recipient_key for row in rows]
 
 
-def test_beyond_the_limit_a_request_waits_until_an_answer_was_tried(faber, monkeypatch):
+def test_beyond_the_limit_a_request_waits_until_an_answer_was_tried(
+    faber,
+    monkeypatch,
+):
     strangers = Strangers(faber, monkeypatch)
     strangers.come(3)
     before = strangers.undelivered()

@@ -136,7 +136,13 @@ def test_zero_is_no_limit_and_asks_nobody(row, phone, settings, monkeypatch):
 @pytest.mark.parametrize(
     "url", ["redis://127.0.0.1:1/0", "redis://192.0.2.1:6379/0", "nonsense"]
 )
-def test_without_the_broker_everything_is_taken(row, phone, settings, monkeypatch, url):
+def test_without_the_broker_everything_is_taken(
+    row,
+    phone,
+    settings,
+    monkeypatch,
+    url,
+):
     settings.REDIS_URL, settings.INBOX_PER_ADDRESS = url, 1
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     rate_limits.redis_client.cache_clear()

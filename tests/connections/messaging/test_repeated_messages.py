@@ -1,4 +1,4 @@
-"""The same message again under a new id, as phones send it whose answer was lost: harmless."""
+"""Messages repeated under a new id, as phones do after a lost response, do no harm."""
 
 import pytest
 
@@ -95,7 +95,12 @@ def test_a_stranger_is_still_told_that_the_invitation_was_used(faber, phone):
 
 
 @pytest.mark.parametrize("is_automatic", [False, True])
-def test_a_request_for_a_credential_changes_nothing(faber, phone, client, is_automatic):
+def test_a_request_for_a_credential_changes_nothing(
+    faber,
+    phone,
+    client,
+    is_automatic,
+):
     definition, path = offered_to(phone, faber, automaticIssuance=is_automatic)
     offered = phone.newest(ISSUE + "offer-credential")
     body = ledger_object(client, "credential-definitions", definition["definitionId"])
@@ -119,7 +124,12 @@ def test_another_request_in_the_thread_is_refused(faber, phone, client):
     body = ledger_object(client, "credential-definitions", definition["definitionId"])
     offer = read_attachment(offered, "offers~attach")
     for _ in range(2):
-        request, _ = anoncreds.create_request(offer, body, LINK_SECRET, phone.party.did)
+        request, _ = anoncreds.create_request(
+            offer,
+            body,
+            LINK_SECRET,
+            phone.party.did,
+        )
         attachments = {
             "requests~attach": [json_attachment("libindy-cred-request-0", request)]
         }

@@ -1,4 +1,4 @@
-"""Replies in the answer of the sender's own call: how a phone that cannot be called gets them."""
+"""Replies in the response of the sender's own call, for phones without an endpoint."""
 
 import pytest
 from django.utils import timezone

@@ -48,7 +48,10 @@ def open_shared_message(pocket, url):
 def offer_by_link(faber, form, is_automatic=True):
     definition = faber.defines("name", "level")["definitionId"]
     body = {"definitionId": definition, "credentialValues": VALUES}
-    return faber.post("/credentials", body | {"automaticIssuance": is_automatic} | form)
+    return faber.post(
+        "/credentials",
+        body | {"automaticIssuance": is_automatic} | form,
+    )
 
 
 def request_for(pocket, client, shared):
@@ -220,7 +223,11 @@ def test_alice_gets_a_credential_in_the_answer_of_another_agent(
     assert request.return_route == ("all", "")
 
 
-def test_alice_answers_an_out_of_band_request_of_another_agent(acme, definition, phone):
+def test_alice_answers_an_out_of_band_request_of_another_agent(
+    acme,
+    definition,
+    phone,
+):
     alice = acme.hosts("Alice")
     asked = proving.build_request(
         {

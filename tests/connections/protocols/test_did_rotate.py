@@ -1,4 +1,4 @@
-"""A peer that takes a new DID and key: which of its keys count when, and which it cannot take."""
+"""A peer changes its DID and key: which keys count when, and which are refused."""
 
 from datetime import timedelta
 
@@ -182,7 +182,10 @@ def test_a_hosted_peer_takes_keys_of_its_own_wallet_only(faber, acme):
         assert (fresh(theirs).their_key == key.verkey) is is_taken
 
 
-@pytest.mark.parametrize("to_did", ["did:web:peer.example", "did:peer:4zx", "x" * 9000])
+@pytest.mark.parametrize(
+    "to_did",
+    ["did:web:peer.example", "did:peer:4zx", "x" * 9000],
+)
 def test_a_did_that_cannot_be_resolved_is_refused_by_its_code(phone, row, to_did):
     phone.inbox.clear()
     phone.says(phone.build(did_rotate.ROTATE, to_did=to_did))

@@ -1,4 +1,4 @@
-"""Received messages: replayed, of unknown threads, from strangers, out of order, and hostile."""
+"""Received messages: replayed, unknown threads, strangers, out of order, hostile."""
 
 import pytest
 
@@ -270,7 +270,10 @@ def offered_by(phone, faber):
 
 
 def offer(phone, thread=None, value="Ann"):
-    content = {"schema_id": "s", "cred_def_id": "Th7MpTaRZVRYnPiabds81Y:3:CL:1:default"}
+    content = {
+        "schema_id": "s",
+        "cred_def_id": "Th7MpTaRZVRYnPiabds81Y:3:CL:1:default",
+    }
     preview = {"attributes": [{"name": "name", "value": value}]}
     attachments = {"offers~attach": [json_attachment("libindy-cred-offer-0", content)]}
     return phone.build(
@@ -307,9 +310,14 @@ def test_another_offer_after_the_answer_changes_nothing(faber, phone, caplog):
     assert unhandled() == 0 and "Traceback" not in caplog.text
 
 
-def test_another_proof_request_in_the_same_thread_changes_nothing(faber, phone, caplog):
+def test_another_proof_request_in_the_same_thread_changes_nothing(
+    faber,
+    phone,
+    caplog,
+):
     offered_by(phone, faber)
-    request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
+    request = {"name": "P", "version": "1.0", "nonce": "7",
+        "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
     attachments = {"request_presentations~attach": [json_attachment("x", request)]}
     asked = phone.build("present-proof/1.0/request-presentation", **attachments)

@@ -1,4 +1,4 @@
-"""Out-of-band invitations and DID exchange: between wallets here, and with an agent elsewhere."""
+"""Out-of-band invitations and DID exchange, between wallets and with other agents."""
 
 import json
 from datetime import timedelta

@@ -1,8 +1,8 @@
 """What an agent may send out of order, from elsewhere or once too often, as one table.
 
-Each row: a message, and the answer that the sender gets. Whatever it is, the call is answered by
-202, it is handled once, no state changes and no problem report is answered. What cannot be opened
-at all stands in messaging/test_inbound.py.
+Each row: a message, and the answer that the sender gets. Whatever it is, the call is
+answered by 202, it is handled once, no state changes and no problem report is
+answered. What cannot be opened at all stands in messaging/test_inbound.py.
 """
 
 import json
@@ -94,7 +94,7 @@ def states():
 
 
 def reply_to(phone):
-    """What the phone got for its last message: nothing or one message, by the end of its type."""
+    """The reply to the phone's last message: none or one, by the end of its type."""
     kinds = [one.family.rpartition("/")[2] for one in phone.inbox]
     return kinds[0] if kinds else SILENCE
 
@@ -140,7 +140,10 @@ def open_offer_thread(faber, row, version):
         f"/connections/{row.connection_id}/protocols", {"exchangeVersion": version}
     )
     body = {"definitionId": definition, "connectionId": row.connection_id}
-    faber.post("/credentials", body | {"credentialValues": {"name": "A", "level": "1"}})
+    faber.post(
+        "/credentials",
+        body | {"credentialValues": {"name": "A", "level": "1"}},
+    )
     policy = {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]}
     faber.post(f"/verifications/policy/connections/{row.connection_id}", policy)
     queues.sweep()
@@ -149,7 +152,7 @@ def open_offer_thread(faber, row, version):
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_an_exchange_is_answered_on_its_own_connection_only(faber, phone, version):
-    """Another peer of the same organization, who knows the threads, cannot touch them."""
+    """Another peer of the organization knows the threads, but cannot change them."""
     row = phone.connects(faber)
     threads = open_offer_thread(faber, row, version)
     other = Agent()

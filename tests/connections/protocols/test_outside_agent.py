@@ -63,7 +63,10 @@ def test_a_phone_that_declines_makes_the_offer_rejected(faber, any_phone):
 
 
 def test_a_decline_without_a_thread_is_of_the_only_open_offer(faber, any_phone):
-    """As Credo writes it in version 1.0. An offer that was ended before does not count."""
+    """As Credo sends it in version 1.0.
+
+    An offer that was ended before does not count.
+    """
     definition, path = offered_to(any_phone, faber)
     report = {"description": {"code": "issuance-abandoned", "en": "no"}}
     any_phone.says(any_phone.build(ISSUE + "problem-report", **report))
@@ -96,7 +99,10 @@ def test_only_a_report_of_version_1_without_a_thread_is_guessed_at(
 
 
 def offers_again(phone, faber, path, definition):
-    body = {"connectionId": faber.get(path)["connectionId"], "credentialValues": VALUES}
+    body = {
+        "connectionId": faber.get(path)["connectionId"],
+        "credentialValues": VALUES,
+    }
     offered = faber.post(
         "/credentials", body | {"definitionId": definition["definitionId"]}
     )

@@ -1,4 +1,4 @@
-"""issue-credential 2.0, present-proof 2.0 and revocation notification 2.0, in both formats."""
+"""issue-credential, present-proof and revocation notification 2.0, in both formats."""
 
 import pytest
 

@@ -99,7 +99,11 @@ def test_another_organizations_definition_is_404(faber, acme, alice, definition)
     alice.receives(faber, definition, VALUES)
     path = f"/credentials/purge/{definition['definitionId']}"
     assert_error(error_of(acme.delete, path), 404, "not_found")
-    assert_error(error_of(faber.delete, "/credentials/purge/nothing"), 404, "not_found")
+    assert_error(
+        error_of(faber.delete, "/credentials/purge/nothing"),
+        404,
+        "not_found",
+    )
     assert states(faber) == ["Issued"]
 
 

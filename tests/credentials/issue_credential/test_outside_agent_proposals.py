@@ -77,7 +77,14 @@ def test_a_phone_proposes_and_is_issued_it_in_the_same_thread(
 @pytest.mark.parametrize("form", [HLINDY, ANONCREDS])
 def test_it_is_answered_in_its_own_version_and_format(faber, phone, definition, form):
     phone.connects(faber)
-    proposes(phone, None, "2.0", form, definitionId=definition, credentialValues=VALUES)
+    proposes(
+        phone,
+        None,
+        "2.0",
+        form,
+        definitionId=definition,
+        credentialValues=VALUES,
+    )
     offers(faber)
     offered = phone.newest("issue-credential/2.0/offer-credential")
     assert offered.body["formats"][0]["format"] == OFFER.formats[form]

@@ -196,7 +196,12 @@ def test_the_definition_may_be_told_by_its_schema(faber, alice, named):
         {"schemaVersion": "1.0"},
     ],
 )
-def test_a_definition_that_cannot_be_told_must_be_given(faber, alice, definition, body):
+def test_a_definition_that_cannot_be_told_must_be_given(
+    faber,
+    alice,
+    definition,
+    body,
+):
     faber.defines("other", "one")
     proposes(alice, faber, **body)
     before = rows()
@@ -441,7 +446,14 @@ def attributes(*listed):
 )
 def test_a_proposal_that_cannot_be_read_is_refused(members):
     with pytest.raises(PeerError):
-        proposal_messages.read_proposal(didcomm.read(didcomm.build(PROPOSE, **members)))
+        proposal_messages.read_proposal(
+            didcomm.read(
+                didcomm.build(
+                    PROPOSE,
+                    **members,
+                )
+            )
+        )
 
 
 @pytest.mark.parametrize(

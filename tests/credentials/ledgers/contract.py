@@ -1,6 +1,7 @@
 """What every adapter of a network must do: the same tests for all (see test_local.py).
 
-Subclasses give the fixture `network`. Objects are real: stored keys, relabelled for new schemas.
+Subclasses give the fixture `network`. Objects are real: stored keys, relabelled for
+new schemas.
 """
 
 import time

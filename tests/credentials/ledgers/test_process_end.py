@@ -1,4 +1,4 @@
-"""A process that asked a ledger does not end before the library's threads have left it."""
+"""A process that used a ledger ends only after the library's threads have stopped."""
 
 import _thread
 import sys
@@ -13,7 +13,10 @@ from credentials.ledgers.indy import pool
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """No call of this process is under way. pytest-xdist has a thread that Python does not know."""
+    """Check that no call of this process is running.
+
+    pytest-xdist has a thread that Python does not know.
+    """
     frames, ours = (
         sys._current_frames,
         {thread.ident for thread in threading.enumerate()},

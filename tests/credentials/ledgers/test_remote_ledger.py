@@ -1,4 +1,4 @@
-"""A ledger of others is read outside of the database's transactions, whoever asks for it."""
+"""Remote ledgers are read outside of database transactions, by all callers."""
 
 import time
 from itertools import count

@@ -1,7 +1,8 @@
 """ACA-Py as a peer: installed once into a cache outside the checkout, run on loopback.
 
-ACAPY, ACAPY_CURRENT: the `aca-py` programs, if they are installed already. AGENCY_PEERS: the
-cache. ACAPY_PYTHON, ACAPY_CURRENT_PYTHON: the interpreters that they are installed with.
+ACAPY, ACAPY_CURRENT: the `aca-py` programs, if they are installed already.
+AGENCY_PEERS: the cache. ACAPY_PYTHON, ACAPY_CURRENT_PYTHON: the interpreters that they
+are installed with.
 """
 
 import fcntl
@@ -25,7 +26,10 @@ SECONDS_OF_A_CALL = 180  # the key of a definition may take a minute on a busy m
 
 
 class Release(NamedTuple):
-    """A published version. `variable` names its program, `{variable}_PYTHON` an interpreter."""
+    """A published version.
+
+    `variable` names its program, `{variable}_PYTHON` an interpreter.
+    """
 
     variable: str
     requirement: str
@@ -82,7 +86,10 @@ def on_path(version: str) -> list[Path]:
 
 
 def program(release: Release) -> Path:
-    """The `aca-py` of this release, installed if it is not. LookupError when it cannot be."""
+    """Return the `aca-py` of this release, installed if needed.
+
+    Raises LookupError if that fails.
+    """
     if given := os.environ.get(release.variable):
         return file_named(release.variable, given)
     home = CACHE / release.folder
@@ -99,7 +106,8 @@ def install(release: Release, home: Path) -> None:
     python = interpreter(release)
     if python is None:
         raise LookupError(
-            f"{release.requirement} needs CPython {release.python} ({release.variable}_PYTHON)."
+            f"{release.requirement} needs CPython {release.python} "
+            f"({release.variable}_PYTHON)."
         )
     pip = [str(home / "bin" / "pip"), "--disable-pip-version-check", "-qq"]
     for command in ([python, "-m", "venv", "--clear", str(home)],
@@ -124,7 +132,10 @@ class Refused(AssertionError):
 
 
 class Acapy:
-    """A running agent, by its admin API. `known`: the exchanges that tests have had."""
+    """A running agent, used by its admin API.
+
+    `known`: the exchanges that tests have used.
+    """
 
     def __init__(self, release: Release, folder: Path, label: str, *options: str):
         self.release, self.label = release, label

@@ -176,7 +176,10 @@ class Client:
 
 
 class Organization(people.Organization):
-    """An organization of an Agency that runs elsewhere; its holders are reached the same way."""
+    """An organization of another running Agency.
+
+    Its holders are reached the same way.
+    """
 
     def __init__(self, agency: Agency, made: dict[str, str]):
         people.Api.__init__(self, made["accessToken"], made["subscriptionKey"])

@@ -63,7 +63,7 @@ def tails():
 
 @pytest.fixture(scope="session")
 def starts(tmp_path_factory, indy_pool, tails):
-    """A function that starts a peer: an endorser on the ledger of the run, a liar if asked."""
+    """A function that starts a peer: an endorser on the ledger, or a liar if asked."""
     started = []
 
     def start(release, label):
@@ -104,7 +104,7 @@ def current(starting, starts):
 
 @pytest.fixture(scope="session")
 def current_indy(starting, starts):
-    """The current ACA-Py with a wallet of the older kind, and the formats `hlindy/*`."""
+    """The current ACA-Py with a wallet of the older kind and formats `hlindy/*`."""
     return starts(CURRENT_INDY, "Indira").wait_until_ready()
 
 
@@ -124,8 +124,11 @@ def degree(faber, indy_pool):
 
 @pytest.fixture(scope="session")
 def links(faber):
-    """A function that answers (our id, their id) of the connection that Faber invited a peer to,
-    one for each version: connections 1.0 for the first, DID exchange for the second."""
+    """A function that returns (our id, their id) of a peer's connection by Faber's invitation.
+
+    There is one for each version: connections 1.0 for the first, DID exchange for the
+    second.
+    """
 
     @functools.cache
     def link(peer, version):
@@ -149,8 +152,10 @@ def links(faber):
 
 @pytest.fixture(scope="session")
 def visits(faber):
-    """A function that answers a new wallet and (our id, their id) of the connection that a peer
-    invited it to, one for each version."""
+    """A function that returns a new wallet and (our id, their id) of its connection.
+
+    A peer invited the wallet. There is one for each version.
+    """
 
     @functools.cache
     def visit(peer, version):
@@ -196,13 +201,13 @@ def version(spoken):
 
 @pytest.fixture
 def link(links, peer, version):
-    """(our id, their id) of a connection of Faber's on which this version is spoken."""
+    """(our id, their id) of a connection of Faber with this protocol version."""
     return links(peer, version)
 
 
 @pytest.fixture
 def visit(visits, peer, version):
-    """(our id, their id) of a connection of Alice's on which this version is spoken."""
+    """(our id, their id) of a connection of Alice with this protocol version."""
     return visits(peer, version)[1]
 
 

@@ -1,8 +1,9 @@
 """Credo as a peer: installed once into the cache of the peers, run on loopback.
 
-Its npm packages load libraries that they would fetch from elsewhere when they are installed. The
-same libraries, of the same versions, are in wheels on PyPI, so they are taken from there. The part
-that calls them is compiled by npm: this needs a C++ compiler and the headers of Node.js.
+Its npm packages load libraries that they would fetch from elsewhere when they are
+installed. The same libraries, of the same versions, are in wheels on PyPI, so they are
+taken from there. The part that calls them is compiled by npm: this needs a C++
+compiler and the headers of Node.js.
 """
 
 import fcntl
@@ -70,7 +71,10 @@ def install(folder: Path) -> None:
 
 
 class Credo(Process):
-    """A wallet with connections 1.0 and issue-credential 1.0; what it has is gone with it."""
+    """A wallet with connections 1.0 and issue-credential 1.0.
+
+    Its data is deleted with it.
+    """
 
     label = "Credo"
 

@@ -1,4 +1,4 @@
-"""Definitions and revocation as ACA-Py's admin API has them: a way for each kind of wallet."""
+"""Definitions and revocation in ACA-Py's admin API, for each kind of wallet."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,8 +14,11 @@ def is_anoncreds(peer: Acapy) -> bool:
 
 
 def define(peer: Acapy, attributes: list[str], settle: Callable[[], None]) -> str:
-    """The id of a new definition that supports revocation. `settle` waits until all validators
-    have what was written: ACA-Py builds on it, and does not ask twice."""
+    """Return the id of a new definition that supports revocation.
+
+    `settle` waits until all validators have the transactions: ACA-Py needs them, and
+    does not retry.
+    """
     write_schema, write_definition = ANONCREDS if is_anoncreds(peer) else INDY
     schema = write_schema(peer, attributes)
     settle()

@@ -1,4 +1,4 @@
-"""Issuance and proof as ACA-Py's admin API shows them, in the first and in the second version."""
+"""Issuance and proof in ACA-Py's admin API, in both versions."""
 
 from typing import Any
 
@@ -108,7 +108,10 @@ class Issuance(Exchanges):
         return record.get("credential_id") or record["details"]["cred_id_stored"]
 
     def accept(self, connection_id: str) -> dict:
-        """Asks for what is offered on a connection; the record when the credential is stored."""
+        """Request the credential offered on a connection.
+
+        Return the record once it is stored.
+        """
         offered = self.next("offer-received", connection_id=connection_id)
         self.act(offered, "send-request")
         return self.until(offered, "done")
@@ -157,7 +160,7 @@ class Proof(Exchanges):
         return self.agent.get(path, count=100)
 
     def present(self, record: dict[str, Any], credential: str = "") -> None:
-        """Answers each item with this credential or, without one, with the first that fits."""
+        """Answer each item with this credential, else with the first that fits."""
         fitting = [
             one
             for one in self.fitting(record)

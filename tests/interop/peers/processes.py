@@ -1,4 +1,7 @@
-"""Processes of a test run: their output is a file, and whoever waits for them sees it in time."""
+"""Processes of a test run.
+
+Their output is a file, and waiting code sees them end in time.
+"""
 
 import contextlib
 import os
@@ -14,7 +17,7 @@ Seen = TypeVar("Seen")
 
 
 class Process:
-    """A command in a process group of its own, which can be killed and started again."""
+    """A command in its own process group, which can be killed and started again."""
 
     def __init__(self, command: list[str], environment: dict[str, str], log: Path):
         self.command, self.environment, self.log = command, environment, log
@@ -56,7 +59,10 @@ class Process:
 
 
 def eventually(look: Callable[[], Seen], seconds: float = 40) -> Seen:
-    """What `look` answers as soon as that is true; AssertionError with the last answer else."""
+    """Return the first true value of `look`.
+
+    Raises AssertionError with the last value.
+    """
     end = time.monotonic() + seconds
     while not (seen := look()):
         assert time.monotonic() < end, f"not within {seconds} s: {seen!r}"

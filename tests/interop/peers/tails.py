@@ -1,4 +1,4 @@
-"""A tails server for ACA-Py: it keeps in memory what is put, and gives it to whoever asks."""
+"""A tails server for ACA-Py, which stores files in memory and serves them to all."""
 
 from email.parser import BytesParser
 from email.policy import HTTP

@@ -11,7 +11,10 @@ from tests.interop.peers.exchanges import Issuance
 
 @pytest.fixture(scope="module")
 def honestly_got(faber, degree, links):
-    """A function that issues to a peer; answers our id of the credential and its own."""
+    """Return a function that issues to a peer.
+
+    It returns our id of the credential and the peer's.
+    """
 
     @functools.cache
     def issue(peer, version):
@@ -37,7 +40,10 @@ def credential(honestly_got, peer, version):
 
 @pytest.fixture
 def judged(faber, degree, link, version, proof, credential):
-    """A function that asks the liar, and answers the verdict with the codes of what failed."""
+    """Return a function that requests a proof of the liar.
+
+    It returns the verdict and the failed codes.
+    """
 
     def judge(lie, attributes=("level",), predicates=(), **more):
         restrictions = {"restrictions": [{"credentialDefinitionId": degree}]}

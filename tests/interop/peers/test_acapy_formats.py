@@ -1,4 +1,4 @@
-"""The formats of issue-credential 2.0 and present-proof 2.0, with each wallet of ACA-Py 1.7.0."""
+"""The formats of issue-credential and present-proof 2.0, with each wallet of ACA-Py."""
 
 import pytest
 

@@ -79,8 +79,10 @@ def connections(acapy):
 
 @pytest.fixture(scope="session")
 def hana(faber, defined):
-    """A function that answers a wallet with a credential of a peer, by a connection that it has
-    left since."""
+    """A function that returns a wallet with a credential of a peer.
+
+    The wallet has ended the connection since.
+    """
 
     @functools.cache
     def holds(peer):
@@ -100,8 +102,10 @@ def hana(faber, defined):
 
 @pytest.fixture
 def shares(peer, proof, their_definition):
-    """A function that makes an out-of-band invitation of a proof request of ACA-Py's; answers its
-    record and the invitation."""
+    """A function that makes an out-of-band invitation of a proof request of ACA-Py.
+
+    It returns ACA-Py's record and the invitation.
+    """
 
     def share(*handshakes):
         item = {"name": "level", "restrictions": [{"cred_def_id": their_definition}]}

@@ -1,4 +1,4 @@
-"""What each side learns of the other's protocols, new keys, and the end of a connection."""
+"""Discovery of the other side's protocols, key rotation, and hangup."""
 
 import pytest
 

@@ -1,5 +1,7 @@
-"""kill -9 in the middle of exchanges with ACA-Py: they go on after a restart. In each test a
-process dies once, for all peers and versions."""
+"""kill -9 during exchanges with ACA-Py: they continue after a restart.
+
+In each test a process is killed once, for all peers and versions.
+"""
 
 import signal
 from contextlib import contextmanager
@@ -18,7 +20,10 @@ SPOKEN = [("acapy", "1.0"), ("acapy", "2.0"), ("current", "2.0")]
 
 
 class Party(NamedTuple):
-    """A peer in one version. `link`: (our id, their id) of its connection with Faber."""
+    """A peer in one version.
+
+    `link`: (our id, their id) of its connection with Faber.
+    """
 
     peer: Acapy
     version: str
@@ -51,7 +56,10 @@ WORKERS = {IN: "worker", OUT: "deliver"}  # which process works on the rows of a
 
 @pytest.fixture
 def dies(agency):
-    """A context in which the worker of a table stands still; it dies when so many rows wait."""
+    """A context in which the worker of a table stops.
+
+    It is killed when this many rows wait.
+    """
 
     @contextmanager
     def die(table, number):

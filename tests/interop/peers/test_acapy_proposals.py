@@ -6,7 +6,11 @@ from tests.interop.peers.processes import eventually
 
 
 def test_acapy_proposes_a_proof_and_is_asked(faber, degree, issuance, proof, link):
-    body = {"definitionId": degree, "connectionId": link[0], "credentialValues": VALUES}
+    body = {
+        "definitionId": degree,
+        "connectionId": link[0],
+        "credentialValues": VALUES,
+    }
     faber.post("/credentials", body | {"automaticIssuance": True})
     issuance.accept(link[1])
     record = proof.propose(link[1], "level", degree)

@@ -1,4 +1,4 @@
-"""What is said on a connection with ACA-Py that is neither a credential nor a proof."""
+"""Messages on a connection with ACA-Py other than credentials and proofs."""
 
 from tests.interop.peers.processes import eventually
 

@@ -44,7 +44,10 @@ def is_issued_what_it_proposes(faber, issuance, degree, link):
     seen = proposed(faber, link[0])
     assert seen["proposal"]["definitionId"] == degree
     assert seen["proposal"]["credentialValues"] == VALUES
-    faber.put(f"/credentials/{seen['credentialId']}/offer", {"automaticIssuance": True})
+    faber.put(
+        f"/credentials/{seen['credentialId']}/offer",
+        {"automaticIssuance": True},
+    )
     issuance.act(issuance.until(record, "offer-received"), "send-request")
     stored = issuance.stored(issuance.until(record, "done"))
     reaches(faber, f"/credentials/{seen['credentialId']}", "Issued")
@@ -82,8 +85,10 @@ def counter_of(issuance, definition, values):
 
 @pytest.fixture
 def met(alice, visit, peer, badge):
-    """A wallet and (our id, their id) of its connection, on which a peer of the newer format has
-    written already, so that the wallet knows it."""
+    """A wallet and (our id, their id) of its connection with a peer of the newer format.
+
+    The peer has already sent a message, so the wallet knows the format.
+    """
     if is_anoncreds(peer):
         badge()
     return alice, visit
@@ -140,7 +145,7 @@ def test_acapy_declines_what_the_wallet_proposes(met, issuance, their_definition
 def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(
     met, issuance, their_definition
 ):
-    """ACA-Py makes a second record of the thread, and works with it once the first is gone."""
+    """ACA-Py creates a second record of the thread, and uses it after the first."""
     wallet, link = met
     first = issuance.offer(link[1], their_definition, VALUES)
     issuance.agent.known.add(first[issuance.id_name])

@@ -103,8 +103,10 @@ def test_of_two_open_offers_none_is_taken_for_the_declined_one(
 def test_credo_is_told_in_its_own_words_that_an_invitation_is_used_up(
     office, credo, other_credo
 ):
-    """It knows the report and hands it to its handler, which finds no DID of ours to note it at:
-    so all that can be seen is its log."""
+    """Credo's handler gets the report, but finds no DID of ours to record it for.
+
+    So only its log shows it.
+    """
     invited = office.invites(name="Credo")
     credo.until(credo.does("accept", url=long_link(invited))["id"], "completed")
     second = other_credo.does("accept", url=long_link(invited))["id"]

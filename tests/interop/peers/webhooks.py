@@ -1,4 +1,7 @@
-"""What ACA-Py tells its controller: some things, as texts received, it tells in no other way."""
+"""Calls of ACA-Py to its controller.
+
+Some facts, such as received texts, come in no other way.
+"""
 
 import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -34,7 +37,7 @@ class Webhooks:
         self.thread.start()
 
     def hears(self, topic: str, seconds: float = 40, **wanted: Any) -> dict[str, Any]:
-        """The first call of this topic whose members are as wanted, once it has come."""
+        """The first call of this topic with these members, once it has arrived."""
 
         def look():
             fits = (

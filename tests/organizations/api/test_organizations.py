@@ -1,4 +1,4 @@
-"""An organization as its own token sees it; networks; what the wallet API tells of its host."""
+"""Organizations in the API with their own token; networks; the wallet API's host."""
 
 import base64
 import uuid

@@ -1,4 +1,4 @@
-"""The `proof` on the holder's side: what it has shown, whatever the verifier made of it."""
+"""The `proof` on the holder's side: what it revealed, whatever the verdict is."""
 
 import pytest
 

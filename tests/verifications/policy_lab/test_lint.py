@@ -27,7 +27,7 @@ def predicate(name, kind, *restrictions, **more):
 
 
 def findings_of(*items, samples=(), integers=INTEGERS, **more):
-    """[(code, path)] for a policy of these items; integers: what definitions declare."""
+    """[(code, path)] for a policy of these items. integers: declared attributes."""
     body = {
         "name": "Proof",
         "version": "1.0",
@@ -165,7 +165,10 @@ def test_an_attribute_that_is_compared_and_shown():
         ("compared_and_revealed", "predicates[0]")
     ]
     assert (
-        findings_of(shown, predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"}))
+        findings_of(
+            shown,
+            predicate("degree", ">", DEGREES | {"schemaVersion": "1.0"}),
+        )
         == []
     )
 

@@ -56,7 +56,7 @@ def policies(faber, degree, badge):
 
 @pytest.fixture
 def world(faber):
-    """Alice holds a degree, a revoked badge of level 9 and badges of the levels 7 and 5."""
+    """Alice has a degree, a revoked badge of level 9 and badges of levels 7 and 5."""
     alice = faber.hosts()
     degree = faber.defines("name", "degree", "age")
     badge = faber.defines("Full Name", "level", supportRevocation=True)
@@ -150,7 +150,7 @@ def satisfying(tried, held):
 
 
 def chosen(faber, alice, policy, choice):
-    """The verdict when the holder chooses this, False if the wallet does not even send it."""
+    """Return the verdict on this selection. False if the wallet refuses to send it."""
     asked = faber.asks(alice, **policy)
     seen = alice.newest("verifications")
     try:

@@ -36,7 +36,7 @@ ALSO_SHOWN = {
 
 
 class Prover:
-    """A phone that took a credential from Faber and proves it with software of its own."""
+    """A phone with a credential of Faber, which proves it with its own software."""
 
     def __init__(self, phone: Agent, faber: Organization, values: dict, **definition):
         self.phone, self.faber, self.values = phone, faber, values
@@ -122,7 +122,11 @@ def codes(seen: dict) -> set[str]:
 
 
 @pytest.mark.parametrize("shown", ALSO_SHOWN.values(), ids=ALSO_SHOWN)
-def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(faber, phone, shown):
+def test_a_number_that_is_shown_too_cannot_be_proven_to_be_another(
+    faber,
+    phone,
+    shown,
+):
     child = Prover(phone, faber, CHILD)
     request = child.is_asked(shown, ADULT)
     lies = {name: 40 for name in request["requested_predicates"] if name == "adult"}
@@ -199,7 +203,10 @@ def test_a_declared_integer_needs_no_bound(faber, phone):
     ],
 )
 def test_no_policy_is_proposed_that_could_not_be_stored(faber, phone, asked):
-    """The library adds 1 to the first threshold in 32 bits, and then any number is above it."""
+    """The library adds 1 to the first threshold in 32 bits.
+
+    Then every number is above it.
+    """
     phone.connects(faber)
     policy = {"name": "P", "version": "1.0", "attributes": [], "predicates": [asked]}
     phone.says(messages.build_proposal({}, policy, MessageFormat(phone.prefix, "2.0")))
@@ -239,7 +246,12 @@ def shown_after(alice, phone, version, said):
     )
     queues.sweep()
     phone.newest(f"present-proof/{version}/presentation")
-    ack = phone.build(f"present-proof/{version}/ack", asked["@id"], status="OK", **said)
+    ack = phone.build(
+        f"present-proof/{version}/ack",
+        asked["@id"],
+        status="OK",
+        **said,
+    )
     phone.says(ack)
     return alice.newest("verifications")["isValid"]
 

@@ -1,4 +1,4 @@
-"""A prover offers to prove something; the verifier asks for it, or for something else."""
+"""A prover proposes a proof. The verifier requests it, or something else."""
 
 import pytest
 
@@ -154,7 +154,11 @@ def test_another_organization_cannot_answer_it(faber, acme):
     alice, bob = faber.hosts(), acme.hosts("Bob")
     proposes(alice, faber)
     [seen] = faber.get("/verifications")
-    assert_error(error_of(answers, acme, bob, seen["verificationId"]), 404, "not_found")
+    assert_error(
+        error_of(answers, acme, bob, seen["verificationId"]),
+        404,
+        "not_found",
+    )
     where = f"{seen['verificationId']}/connections/{alice.known_as(faber)}"
     error = error_of(acme.put, f"/verifications/proposal/{where}")
     assert_error(error, 404, "not_found")
@@ -273,7 +277,8 @@ def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
 
 def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone):
     row = phone.connects(faber)
-    request = {"name": "P", "version": "1.0", "nonce": "7", "requested_attributes": {"a": {
+    request = {"name": "P", "version": "1.0", "nonce": "7",
+        "requested_attributes": {"a": {
         "name": "name"}}, "requested_predicates": {}}  # fmt: skip
     asked = phone.says(messages.build_request(request, MessageFormat(phone.prefix)))
     phone.says(proposing(phone, "name", asked["@id"]))

@@ -1,6 +1,7 @@
-"""Every forgery is made with the bare library or by hand, and stopped by one rule only.
+"""Forgeries made with the library alone or by hand. Exactly one rule rejects each.
 
-Each is tried alone and in company: with a group, a companion and a predicate beside it.
+Each is tried alone and in company: with a group, a companion and a predicate beside
+it.
 """
 
 import copy
@@ -79,7 +80,7 @@ class Case(NamedTuple):
 
 
 class Forgery(NamedTuple):
-    """rule: the one that alone stops it; None where the library would not accept it either."""
+    """rule: the only one that rejects it; None if the library would reject it."""
 
     make: Callable[[], Case]
     code: str
@@ -371,8 +372,10 @@ def prove(
     lies: dict[str, int] | None = None,
     bind: bool = True,
 ) -> dict:
-    """A hand-made answer from one degree: what is shown and lied about stands in one sub-proof,
-    the other predicates with their companions in a second one.
+    """Build an answer from one degree by hand.
+
+    One sub-proof has the revealed attributes and the lies, a second one the other
+    predicates with their companions.
     """
     degree, lies = stored("degree"), lies or {}
     signed = signed or forging_prover.signature_of(issue(degree, values))

@@ -145,7 +145,15 @@ def test_unknown_comparisons_are_refused(kind):
 
 
 @pytest.mark.parametrize(
-    "names", [["name", ""], ["  "], [7], "name", ["Full Name", "fullname"], ["n"] * 126]
+    "names",
+    [
+        ["name", ""],
+        ["  "],
+        [7],
+        "name",
+        ["Full Name", "fullname"],
+        ["n"] * 126,
+    ],
 )
 def test_attribute_names_are_distinct_texts(names):
     asked = [attribute("who", attributeNames=names)]

@@ -1,4 +1,7 @@
-"""Non-revocation from policy to verdict, with honest wallets; forgeries are in test_forgeries."""
+"""Non-revocation from policy to verdict, with honest wallets.
+
+See test_forgeries for others.
+"""
 
 import pytest
 
@@ -84,7 +87,13 @@ def test_the_time_of_judging_asks_for_nothing_by_itself():
 def test_a_predicate_is_proven_of_a_credential_that_is_not_revoked():
     asked = ask(predicate("level", ">=", 5), at=NOW)
     sent = answer(asked, badge(3))
-    assert sent["proof"]["proofs"][0]["non_revoc_proof"] and judge(asked, sent).is_valid
+    assert (
+        sent["proof"]["proofs"][0]["non_revoc_proof"]
+        and judge(
+            asked,
+            sent,
+        ).is_valid
+    )
 
 
 @pytest.mark.parametrize("nothing", [{}, {"non_revoked": None}, {"non_revoked": {}}])

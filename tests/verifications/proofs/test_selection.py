@@ -117,7 +117,10 @@ def test_what_the_library_cannot_compute_in_32_bits_does_not_fit(
 
 def test_auto_select_takes_the_first_that_fits_and_leaves_out_the_rest():
     asked = ask(predicate("age", ">=", 18), attribute("name"), attribute("salary"))
-    held = [candidate("degree", "young", age="9"), candidate("degree", "old", age="70")]
+    held = [
+        candidate("degree", "young", age="9"),
+        candidate("degree", "old", age="70"),
+    ]
     assert selection.auto_select(asked, held) == [
         Selection("name", "young"),
         Selection("age", "old"),
@@ -142,7 +145,13 @@ def test_one_credential_is_presented_once_where_possible():
 def test_one_attribute_can_be_shown_and_compared():
     asked = ask(attribute("age"), predicate("age", ">", 18, policyName="adult"))
     presentation = answer(asked)
-    assert len(presentation["identifiers"]) == 2 and judge(asked, presentation).is_valid
+    assert (
+        len(presentation["identifiers"]) == 2
+        and judge(
+            asked,
+            presentation,
+        ).is_valid
+    )
 
 
 def test_a_companion_shows_the_required_value_from_the_same_credential():

@@ -115,7 +115,10 @@ def test_plain_http_is_taken_only_where_the_setting_says_so(faber, settings):
     assert registers(faber, url=url)["url"] == url
 
 
-@pytest.mark.parametrize("kind", ["Other", "notification", 1, {}, ["Notification"], ""])
+@pytest.mark.parametrize(
+    "kind",
+    ["Other", "notification", 1, {}, ["Notification"], ""],
+)
 def test_an_unknown_type_is_400(faber, kind):
     assert "type" in error_of(registers, faber, type=kind).body["errors"]
 

@@ -179,7 +179,12 @@ def impatient(monkeypatch):
     monkeypatch.setattr(call, "CALL_TIMEOUT_SECONDS", 0.3)
 
 
-def test_a_receiver_that_never_answers_is_called_once(faber, impatient, receiver, sent):
+def test_a_receiver_that_never_answers_is_called_once(
+    faber,
+    impatient,
+    receiver,
+    sent,
+):
     """It offers the same credential again with each call that it gets again."""
     receiver.silent = True
     row = sent()
@@ -207,7 +212,10 @@ def test_no_answer_of_one_that_has_answered_is_repeated_late(
 ):
     first = sent()
     receiver.silent = True
-    faber.post(f"/webhooks/{first.webhook_id}/example", {"messageType": "verification"})
+    faber.post(
+        f"/webhooks/{first.webhook_id}/example",
+        {"messageType": "verification"},
+    )
     worker_calls()
     row = Delivery.objects.exclude(pk=first.pk).get()
     assert (row.status, row.last_error) == (Status.PENDING, "endpoint_unconfirmed")
@@ -292,7 +300,7 @@ def test_no_database_connection_is_held_during_the_call(faber, receiver, registe
 
 
 def least_in_use():
-    """Over half a second, as the pool takes its connections back in a thread of its own."""
+    """Over half a second, as the pool takes connections back in its own thread."""
     end, least = time.monotonic() + 0.5, 100
     while time.monotonic() < end and least:
         stats = connection.pool.get_stats()

@@ -139,7 +139,10 @@ def test_the_share_holds_when_many_claim_at_once(examples, registers):
 def test_what_is_finished_late_is_not_claimed_and_can_be_sent_again(
     faber, examples, registers, receiver, monkeypatch
 ):
-    """Its lease had run out; its worker was slow, and ends while another one claims."""
+    """Its lease has expired.
+
+    Its slow worker finishes it while another worker claims.
+    """
     webhook = registers()
     examples(webhook, 1)
     [slow] = claim.claim_due(1, 1)
@@ -260,7 +263,7 @@ def test_one_that_never_answers_is_waited_for_less(
 
 
 def test_a_hanging_receiver_does_not_delay_another(examples, registers, receiver):
-    """With one address hanging, the calls of another are over long before its first one."""
+    """With one hanging address, the calls of another end long before its first."""
     with receiving() as hanging:
         hanging.silent = True
         examples(registers(url=hanging.url), 8)

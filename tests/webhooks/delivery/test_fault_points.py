@@ -1,4 +1,4 @@
-"""Processes that die at the three places where something could be lost, and what comes of it."""
+"""Processes killed at the three points where data could be lost, and the result."""
 
 import os
 
@@ -25,7 +25,10 @@ KILLED = -9
 @pytest.fixture
 def product(tmp_path):
     """The product's processes beside this test, on its database."""
-    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+    database = same_server(
+        os.environ["DATABASE_URL"],
+        connection.settings_dict["NAME"],
+    )
     with temporary_home() as home:
         broker = valkey.start(home / "valkey", durable=False)
         with processes(tmp_path, DATABASE_URL=database, REDIS_URL=broker) as product:
@@ -63,7 +66,10 @@ def test_killed_between_commit_and_ringing_the_event_is_found_by_the_sweep(
 def test_killed_in_the_middle_of_an_exchange_it_goes_on_and_all_of_it_is_told(
     faber, receiver, registers, product
 ):
-    """The first commit of accepting an invitation kills: the rest is done by the worker."""
+    """Accepting an invitation is killed after its first commit.
+
+    The worker does the rest.
+    """
     registers(messageTypes=[str(kind) for kind in Type])
     alice, invited = faber.hosts(), faber.invites(connectionId="office")
     product.start_web(FAULT_POINT="after_commit_before_wake")
@@ -148,8 +154,10 @@ def test_the_loop_outlives_a_lost_database_and_ends_when_asked(
 
 
 def end_connections_of_others():
-    """Those of our own pool too, which are made anew: it would find them one by one, and rest
-    longer after each."""
+    """End all connections, and open those of our own pool again.
+
+    Else the pool would find them broken one by one, and wait longer after each.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"

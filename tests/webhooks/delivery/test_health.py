@@ -43,7 +43,11 @@ def broken(faber, receiver, registers):
 
 
 def give_up(status="exhausted"):
-    Delivery.objects.update(status=status, lease_owner=None, finished_at=timezone.now())
+    Delivery.objects.update(
+        status=status,
+        lease_owner=None,
+        finished_at=timezone.now(),
+    )
 
 
 def recovers(faber, webhook, **body):

@@ -1,4 +1,4 @@
-"""A webhook on this machine: called under the settings of `make run`, refused by default."""
+"""A webhook on this machine: called with the settings of `make run`, else refused."""
 
 import os
 import subprocess
@@ -26,8 +26,14 @@ print(answer.status_code, answer.json().get("code"))
 
 
 def in_a_process(program, *arguments, **given):
-    """Runs a program on the test's database with settings of its own; answers what it prints."""
-    database = same_server(os.environ["DATABASE_URL"], connection.settings_dict["NAME"])
+    """Run a program on the test's database with its own settings.
+
+    Return its output.
+    """
+    database = same_server(
+        os.environ["DATABASE_URL"],
+        connection.settings_dict["NAME"],
+    )
     environment = os.environ | {"DATABASE_URL": database, "ALLOWED_HOSTS": "*"} | given
     environment["DJANGO_SETTINGS_MODULE"] = "agency.settings"
     command = [sys.executable, "-c", program, *arguments]

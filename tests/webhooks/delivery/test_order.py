@@ -1,4 +1,7 @@
-"""Calls of one object go in order; one that fails holds the later ones back for five minutes."""
+"""Calls of one object are made in order.
+
+A failed one blocks later ones for five minutes.
+"""
 
 import pytest
 

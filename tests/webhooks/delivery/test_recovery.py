@@ -153,7 +153,7 @@ def test_what_a_killed_worker_had_claimed_is_closed_too(faber, receiver, hook):
 
 
 def test_what_commits_after_the_recovery_began_is_recovered(faber, receiver, hook):
-    """Its transaction saw the webhook disabled, and ends when the recovery has found nothing."""
+    """Its transaction saw the webhook disabled, and ends after the recovery."""
     begun, over = Signal(), Signal()
 
     def happens():

@@ -20,7 +20,7 @@ ASKED = {"attributes": [{"policyName": "name"}]}
 
 
 def story(faber):
-    """Faber and Alice, of one organization: connection, credential, proof, a text each way."""
+    """Faber and Alice, one organization: connection, credential, proof, messages."""
     alice, definition = faber.hosts("Alice"), faber.defines("name", "degree")
     alice.meets(faber)
     offered = faber.offers(alice, definition, VALUES)
@@ -70,7 +70,10 @@ def assert_every_generation_can_read(calls, ids):
         "event_id": str(Event.objects.get(type="credential_request").pk),
         "sequence": 2,
         "created_at": bodies["credential_request"]["created_at"],
-        "data": {"connection_id": ids["connection"], "ConnectionId": ids["connection"]},
+        "data": {
+            "connection_id": ids["connection"],
+            "ConnectionId": ids["connection"],
+        },
         "state": "Requested",
     }
     mine = bodies["new_connection"]
@@ -144,7 +147,11 @@ def steps(*types):
     return list(enumerate(types, 1))
 
 
-def test_a_handler_that_reads_the_object_sees_the_new_state(faber, receiver, registers):
+def test_a_handler_that_reads_the_object_sees_the_new_state(
+    faber,
+    receiver,
+    registers,
+):
     """As the original handlers do: each reads, in the call, what the call is about."""
     registers()
     read = {

@@ -1,4 +1,7 @@
-"""GET /events: oldest first, from a cursor on; nothing is missed, whoever commits when."""
+"""GET /events from a cursor, oldest first.
+
+Nothing is missed, in any order of commits.
+"""
 
 import re
 from datetime import timedelta
@@ -208,7 +211,10 @@ def told_again(name):
 
 
 def test_events_restored_from_another_server_come_first_and_are_left_behind(faber):
-    """As its numbers are higher than ours, a reader that stands there must still see what comes."""
+    """Its numbers are higher than ours.
+
+    A reader at that position must still see new events.
+    """
     for name in ("a1", "b1"):
         faber.invites(connectionId=name)
     Event.objects.update(transaction_id=2**60)
@@ -220,7 +226,7 @@ def test_events_restored_from_another_server_come_first_and_are_left_behind(fabe
 
 
 def test_what_commits_while_a_page_is_read_waits_for_the_next(faber, monkeypatch):
-    """Between the look at the numbers and the read: it is new, not restored, and comes last."""
+    """Between horizon and read: the event is new, not restored, and comes last."""
     faber.invites(connectionId="old")
     horizon = feed.current_horizon
 

@@ -1,4 +1,4 @@
-"""GET /events/stream of the process that serves it: server-sent events, as they happen."""
+"""GET /events/stream of the process that serves it: live server-sent events."""
 
 import asyncio
 import time
@@ -33,7 +33,10 @@ def server(transactional_db):
         yield url
 
 
-def test_events_come_as_they_happen_with_the_body_that_webhooks_are_sent(faber, server):
+def test_events_come_as_they_happen_with_the_body_that_webhooks_are_sent(
+    faber,
+    server,
+):
     stream = Stream(faber, server)
     assert stream.answer.headers["Content-Type"] == "text/event-stream"
     assert stream.until_place() == []

@@ -1,5 +1,8 @@
-"""A plugin of ACA-Py, of both releases and both wallets, by which its holder lies. The first word
-of a proof request's name says how; all others are answered honestly."""
+"""A plugin for both ACA-Py releases and both wallets that makes the holder lie.
+
+The first word of a proof request's name says how. All other requests get an honest
+answer.
+"""
 
 import importlib
 import json
