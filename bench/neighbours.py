@@ -304,10 +304,7 @@ def tarpits(world):
 
 @contextmanager
 def slow_webhooks(world):
-    """Forty webhooks of one organization take 13 seconds.
-
-    It has an event every second.
-    """
+    """Forty webhooks of the attacker take 13 s per call, with an event every second."""
     for number in range(40):
         world.register(world.attacker, f"{world.places.url}/slow/{number}")
 

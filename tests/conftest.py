@@ -29,7 +29,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Exclude loaded objects from garbage collection, which takes 0.5 s with them."""
+    """Exclude loaded objects from garbage collections, which else take 0.5 s each."""
     gc.freeze()
 
 
@@ -69,7 +69,7 @@ def django_db_setup(django_db_setup, django_db_blocker):
 
 @pytest.fixture(scope="session", autouse=True)
 def static_files_are_listed_once():
-    """Test clients create their own middleware, which would list all static files."""
+    """List static files once: the middleware of each test client would list all."""
     add_files, listed = WhiteNoiseMiddleware.add_files_from_finders, {}
 
     def add_listed_files(self):

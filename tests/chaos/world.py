@@ -1,6 +1,6 @@
 """Create organizations for stories in the product's environment. Prints them as JSON.
 
-python -m tests.chaos.world URL        URL of the receivers: each answers below its name
+python -m tests.chaos.world URL    URL of the receivers: each responds below its name
 """
 
 import json

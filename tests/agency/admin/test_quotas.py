@@ -15,7 +15,7 @@ def account(db):
 
 
 def lifts(browser, account):
-    """Return the page's form without its tick, plus a field that the page lacks."""
+    """Send the page's form without its tick, plus a field that the page lacks."""
     keys = {"keys-TOTAL_FORMS": 0, "keys-INITIAL_FORMS": 0}
     return browser.send(
         f"/admin/tenants/provider/{account.pk}/change/", name="Other", **keys

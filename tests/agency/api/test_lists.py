@@ -1,4 +1,4 @@
-"""Every list of the OpenAPI schema is paged and sorted, and reads only what it shows."""
+"""Every list of the OpenAPI schema is paged and sorted, and reads what it shows."""
 
 import re
 
@@ -19,7 +19,9 @@ WHOLE = {  # answered in one piece, and why that is little
     "/common/networks": "an operator's few networks",
     "/provider/v1/networks": "the same",
     "/provider/v1/analytics/usage": "24 months at most",
-    f"{WALLET}/verifications/{{verificationId}}/availableCredentials": "an item for each asked",
+    f"{WALLET}/verifications/{{verificationId}}/availableCredentials": (
+        "an item for each asked"
+    ),
 }
 ONE_ROW = {"/tenants"}  # the caller's own organization
 BAD = {"date-time": "yesterday", "boolean": "maybe", "integer": "0", "enum": "other"}

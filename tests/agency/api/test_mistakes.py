@@ -38,7 +38,7 @@ MISTAKES = {
     "no key": Mistake(
         "get", "/connections", 401, "unauthorized",
         ("No key came", "Authorization: bearer <token>",
-        "X-Service-Subscription-Key: <key>"),
+         "X-Service-Subscription-Key: <key>"),
         keys="none",
     ),
     "one key: no subscription key": Mistake(
@@ -109,8 +109,8 @@ MISTAKES = {
         "post", "/verificationPolicies", 200, "", (),
         body=POLICY | {"attributes": [{"policyName": "a"},
                                       {"policyName": "b",
-                                      "restrictions": [{"issuerDID": "x",
-                                                                            "issuerDid": "y"}]}]},
+                                       "restrictions": [{"issuerDID": "x",
+                                                         "issuerDid": "y"}]}]},
         header=("X-Ignored-Members", "attributes[1].restrictions[0].issuerDID"),
     ),
     "a misspelt list filter": Mistake(
@@ -142,7 +142,7 @@ MISTAKES = {
     "an unknown operator": Mistake(
         "post", "/verificationPolicies", 400, "invalid_request", (">=, >, <=, <, ==",),
         body=POLICY | {"predicates": [ADULT | {"predicateType": "!=",
-        "predicateValue": 18}]},
+                                               "predicateValue": 18}]},
         field="predicates[0].predicateType",
     ),
     "a text under a predicate": Mistake(
@@ -304,8 +304,11 @@ def test_a_wrong_key_is_told_apart_from_nothing_else(faber, acme):
     token, key = faber.made.access_token, faber.made.subscription_key
     faber.tenant.keys.filter(kind="access_token").first().revoke()
     other = acme.made
-    pairs = [(token, key), (other.access_token, key),
+    pairs = [
+        (token, key),
+        (other.access_token, key),
         (other.access_token, f"{key[:-1]}x"),
-             (f"agt_{'x' * 38}", other.subscription_key)]  # fmt: skip
+        (f"agt_{'x' * 38}", other.subscription_key),
+    ]
     answers = {Api(*pair).send("get", "/connections").content for pair in pairs}
     assert len(answers) == 1

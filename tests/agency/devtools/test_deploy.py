@@ -57,7 +57,7 @@ def test_the_page_makes_the_configuration_one_for_this_host() -> None:
 
 
 def test_commands_run_as_the_user_of_the_services() -> None:
-    """systemd gives a StateDirectory and its files to the user of the service."""
+    """systemd changes the owner of a StateDirectory to the user of the command."""
     [user] = re.findall(r"^User=(\w+)$", UNIT, re.MULTILINE)
     [command] = re.findall(r"systemd-run (.*?)manage\.py", PAGE, re.DOTALL)
     assert "StateDirectory=agency" in command and f"--uid={user} " in command

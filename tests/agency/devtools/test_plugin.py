@@ -53,7 +53,8 @@ def start_pytest(
 ) -> "subprocess.Popen[bytes]":
     """Run tests in a new process.
 
-    seconds: the duration of each test. before: called in the new process before pytest.
+    seconds: the duration of each test. before: called in the new process, before
+    pytest.
     """
     (folder / "test_servers.py").write_text(tests)
     environment = os.environ | {"SECONDS": str(seconds), "PYTHONPATH": str(ROOT)}

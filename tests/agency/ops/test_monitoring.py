@@ -226,12 +226,17 @@ def process(tmp_path):
     started = []
 
     def start():
-        variables = {"METRICS_TOKEN": TOKEN, "METRICS_ROOT": str(tmp_path),
-                     "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
-        one = subprocess.Popen([sys.executable, "-c", COUNTING],
+        variables = {
+            "METRICS_TOKEN": TOKEN,
+            "METRICS_ROOT": str(tmp_path),
+            "DJANGO_SETTINGS_MODULE": "agency.settings",
+        }
+        one = subprocess.Popen(
+            [sys.executable, "-c", COUNTING],
             env=os.environ | variables,
-                               stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE)  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
         started.append(one)
         assert one.stdout.readline() == b"counted\n"
         return one
@@ -273,12 +278,18 @@ def test_a_process_that_cannot_write_its_figures_works_and_says_so(tmp_path):
     Permissions would not stop root, who may run the tests.
     """
     (tmp_path / "file").touch()
-    variables = {"METRICS_TOKEN": TOKEN,
+    variables = {
+        "METRICS_TOKEN": TOKEN,
         "METRICS_ROOT": str(tmp_path / "file" / "metrics"),
-                 "DJANGO_SETTINGS_MODULE": "agency.settings"}  # fmt: skip
-    ran = subprocess.run([sys.executable, "-c", COUNTING], env=os.environ | variables,
-                         stdin=subprocess.DEVNULL, capture_output=True,
-                             text=True)  # fmt: skip
+        "DJANGO_SETTINGS_MODULE": "agency.settings",
+    }
+    ran = subprocess.run(
+        [sys.executable, "-c", COUNTING],
+        env=os.environ | variables,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
     assert (ran.returncode, ran.stdout) == (0, "counted\n"), ran.stderr
     [line] = [line for line in ran.stderr.splitlines() if "METRICS_ROOT" in line]
     assert (

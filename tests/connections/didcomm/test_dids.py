@@ -50,10 +50,10 @@ def test_our_peer_4_is_read_back():
     "service",
     [
         {"t": "did-communication", "s": ENDPOINT, "r": [VERKEY_A],
-        "recipientKeys": ["#key-2"]},
+         "recipientKeys": ["#key-2"]},
         {"t": "did-communication", "s": {"uri": ENDPOINT}, "r": [VERKEY_A]},
         {"type": "did-communication", "serviceEndpoint": ENDPOINT,
-        "routingKeys": [VERKEY_A],
+         "routingKeys": [VERKEY_A],
          "recipientKeys": [f"#{MULTIBASE_B[1:]}"]},
     ],
 )  # fmt: skip

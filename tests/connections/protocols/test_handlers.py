@@ -316,9 +316,13 @@ def test_another_proof_request_in_the_same_thread_changes_nothing(
     caplog,
 ):
     offered_by(phone, faber)
-    request = {"name": "P", "version": "1.0", "nonce": "7",
-        "requested_attributes": {"a": {
-        "name": "name"}}, "requested_predicates": {}}  # fmt: skip
+    request = {
+        "name": "P",
+        "version": "1.0",
+        "nonce": "7",
+        "requested_attributes": {"a": {"name": "name"}},
+        "requested_predicates": {},
+    }
     attachments = {"request_presentations~attach": [json_attachment("x", request)]}
     asked = phone.build("present-proof/1.0/request-presentation", **attachments)
     phone.says(asked)

@@ -13,7 +13,7 @@ from credentials.ledgers.indy import pool
 
 @pytest.fixture(autouse=True)
 def alone(monkeypatch):
-    """Check that no call of this process is running.
+    """Let no call of this process be running.
 
     pytest-xdist has a thread that Python does not know.
     """

@@ -124,7 +124,7 @@ def degree(faber, indy_pool):
 
 @pytest.fixture(scope="session")
 def links(faber):
-    """A function that returns (our id, their id) of a peer's connection by Faber's invitation.
+    """A function that returns (our id, their id) of a peer that Faber invited.
 
     There is one for each version: connections 1.0 for the first, DID exchange for the
     second.

@@ -1,4 +1,4 @@
-"""The formats of issue-credential and present-proof 2.0, with each wallet of ACA-Py."""
+"""Formats of issue-credential and present-proof 2.0, with each ACA-Py 1.7.0 wallet."""
 
 import pytest
 

@@ -85,9 +85,9 @@ def counter_of(issuance, definition, values):
 
 @pytest.fixture
 def met(alice, visit, peer, badge):
-    """A wallet and (our id, their id) of its connection with a peer of the newer format.
+    """A wallet and (our id, their id) of its connection with a newer peer.
 
-    The peer has already sent a message, so the wallet knows the format.
+    The peer has already sent something in the newer format, so the wallet knows it.
     """
     if is_anoncreds(peer):
         badge()

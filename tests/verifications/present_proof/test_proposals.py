@@ -226,7 +226,8 @@ def test_a_later_proposal_in_the_thread_replaces_the_first_until_it_is_answered(
     [seen] = faber.get("/verifications")
     assert seen["policy"]["attributes"][0]["attributeNames"] == ["degree"]
     faber.put(
-        f"/verifications/proposal/{seen['verificationId']}/connections/{row.connection_id}"
+        f"/verifications/proposal/{seen['verificationId']}"
+        f"/connections/{row.connection_id}"
     )
     phone.says(proposing(phone, "age", sent["@id"]))
     [seen] = faber.get("/verifications")
@@ -277,9 +278,13 @@ def test_a_refused_proposal_is_answered_by_a_problem_report(faber, phone):
 
 def test_a_proposal_into_the_thread_of_another_part_changes_nothing(faber, phone):
     row = phone.connects(faber)
-    request = {"name": "P", "version": "1.0", "nonce": "7",
-        "requested_attributes": {"a": {
-        "name": "name"}}, "requested_predicates": {}}  # fmt: skip
+    request = {
+        "name": "P",
+        "version": "1.0",
+        "nonce": "7",
+        "requested_attributes": {"a": {"name": "name"}},
+        "requested_predicates": {},
+    }
     asked = phone.says(messages.build_request(request, MessageFormat(phone.prefix)))
     phone.says(proposing(phone, "name", asked["@id"]))
     assert Verification.objects.get(connection=row).role == "prover"
