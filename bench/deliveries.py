@@ -59,7 +59,7 @@ def forget():
 
 
 def happen(tenant):
-    """An event of which every webhook is told."""
+    """An event that every webhook receives."""
     key = uuid7()
     event = Event(
         tenant=tenant, type="verification", object_type="verification", sequence=1

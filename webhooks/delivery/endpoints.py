@@ -242,7 +242,10 @@ class Webhook(Record):
 
     @property
     def is_unresponsive(self) -> bool:
-        """Whether it never answers: all calls timed out. They get a short timeout."""
+        """Whether it never answered and its last calls timed out.
+
+        Its calls get a short timeout.
+        """
         return not self.has_answered and self.timeouts >= SLOW_LIMIT
 
     def should_retry_unconfirmed(self, timed_out: bool) -> bool:

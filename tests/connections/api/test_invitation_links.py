@@ -49,8 +49,8 @@ def test_an_invitation_is_read_in_every_form(faber, alice, subtests):
 
 def test_what_is_no_invitation_is_400(alice, subtests):
     for given in (
-        "x", "{", "{}", "[]", "e30", "https://[", "https://x.example", "http://x/?c_i=%FF",
-        ENDLESS,
+        "x", "{", "{}", "[]", "e30", "https://[", "https://x.example",
+        "http://x/?c_i=%FF", ENDLESS,
         "https://[::1/?c_i=e30", "://", "eyJAdHlwZSI6MX0", "{" + '"a":[' * 40,
     ):  # fmt: skip
         with subtests.test(given[:40]):
