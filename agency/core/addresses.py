@@ -1,4 +1,4 @@
-"""Which URLs an outgoing call may go to, and which addresses their hosts may have."""
+"""The URLs that outgoing calls may use, and the addresses that hosts may have."""
 
 import re
 import socket
@@ -12,14 +12,14 @@ from django.conf import settings
 
 from agency.core.errors import Invalid
 
-# How long the name is looked up when a URL is registered.
+# The time limit of the DNS lookup when a URL is registered.
 REGISTRATION_LOOKUP_SECONDS = 2.0
 DEFAULT_PORTS = {"http": 80, "https": 443}
 HOST_PATTERN = re.compile(r"[a-z0-9_-][a-z0-9._-]{0,252}|[0-9a-f:.]*:[0-9a-f:.]*")
-# Characters of paths and queries that are sent as given.
+# Characters of paths and queries that are sent unescaped.
 SAFE_CHARACTERS = "!$%&'()*+,/:;=?@[]~"
 
-# IPv6 outside of it is mapped IPv4, NAT64, site-local or multicast.
+# IPv6 outside of this network is mapped IPv4, NAT64, site-local or multicast.
 GLOBAL_UNICAST = ip_network("2000::/3")
 NON_PUBLIC_NETWORKS = [
     ip_network(network)
@@ -34,14 +34,15 @@ NON_PUBLIC_NETWORKS = [
         "3fff::/20",  # documentation
     )
 ]
-# getaddrinfo() cannot be cancelled: a lookup that hangs keeps its thread to the end.
+# getaddrinfo() cannot be cancelled: a lookup that hangs keeps its thread until it
+# ends.
 LOOKUP_POOL = ThreadPoolExecutor(64, "lookup")
 
 SocketAddress = tuple[int, tuple]  # address family, and what connect() takes
 
 
 class AddressRefused(ValueError):
-    """The host has an address that may not be called."""
+    """An address of the host is not allowed for outgoing calls."""
 
 
 class Target(NamedTuple):
@@ -59,9 +60,9 @@ class Target(NamedTuple):
 
 
 def check_url(url: str, field: str) -> None:
-    """Check a URL at its registration. 400 `address_refused` names `field`.
+    """Check a URL when it is registered. Raises 400 `address_refused` for `field`.
 
-    A name that cannot be looked up now passes, as each call checks again.
+    A name that cannot be looked up now passes, because each call checks it again.
     """
     try:
         target = parse_url(url)
@@ -74,8 +75,9 @@ def check_url(url: str, field: str) -> None:
 
 
 def parse_url(url: str) -> Target:
-    """Parse a URL for a call. The message of a ValueError completes "cannot be called:
-    ".
+    """Parse a URL for a call.
+
+    Raises ValueError. Its message completes the sentence "cannot be called: …".
     """
     if not url.isprintable() or " " in url or "\\" in url:
         raise ValueError("it contains a space, a backslash or a control character")
@@ -102,9 +104,9 @@ def parse_url(url: str) -> Target:
 
 
 def resolve_allowed(host: str, port: int, seconds: float) -> list[SocketAddress]:
-    """The addresses of a host (ASCII, no brackets), if each of them may be called.
+    """Return the addresses of a host (ASCII, no brackets), if all of them are allowed.
 
-    Connect to these, never to the name: its next lookup may give other addresses.
+    Connect to these addresses, never to the name: the next lookup may return others.
     Raises AddressRefused, OSError if the name is unknown, TimeoutError after
     `seconds`.
     """
@@ -126,9 +128,9 @@ def resolve_host(host: str, port: int, seconds: float) -> list[SocketAddress]:
 
 
 def look_up(host: str, port: int, flags: int = 0) -> list[SocketAddress]:
-    """The addresses in the resolver's order.
+    """Return the addresses in the order of the resolver.
 
-    The name is passed as bytes, as Python would map a text to IDNA 2003 first.
+    The name is passed as bytes, because Python would convert a str to IDNA 2003.
     """
     found = socket.getaddrinfo(
         host.encode("ascii"), port, type=socket.SOCK_STREAM, flags=flags
@@ -137,6 +139,7 @@ def look_up(host: str, port: int, flags: int = 0) -> list[SocketAddress]:
 
 
 def is_allowed(address: IPv4Address | IPv6Address) -> bool:
+    # A listed loopback address is allowed without OUTGOING_ALLOW_LOOPBACK.
     if address.is_loopback and not is_listed(address):
         return settings.OUTGOING_ALLOW_LOOPBACK
     return is_listed(address) or is_public(address)
@@ -145,7 +148,7 @@ def is_allowed(address: IPv4Address | IPv6Address) -> bool:
 def is_in_own_network(address: str) -> bool:
     """Whether an IP address is on this machine or in OUTGOING_ALLOWED_NETWORKS.
 
-    Plain HTTP to it can only be changed by somebody inside the operator's own network.
+    Plain HTTP to it can be altered only from inside the operator's own network.
     """
     found = ip_address(address.partition("%")[0])
     return found.is_loopback or is_listed(found)

@@ -1,4 +1,4 @@
-"""JSON from strangers: bounded depth, no NUL, no lone surrogates, no huge numbers."""
+"""JSON from untrusted sources: limits on depth and numbers, and no invalid text."""
 
 import json
 import math
@@ -9,13 +9,14 @@ MAX_INTEGER = 2**63
 
 
 class BadJSON(ValueError):
-    """The text is not JSON, or outside of the bounds. The message says why."""
+    """The text is not JSON or exceeds a limit. The message says why."""
 
 
 def loads(data: bytes | str, unique_keys: bool = False) -> Any:
-    """Parse `data` (UTF-8). Raises BadJSON, never anything else.
+    """Parse `data` (UTF-8). Raises BadJSON and no other exception.
 
-    unique_keys: refuse an object that repeats a member. Otherwise the last one counts.
+    NUL characters, lone surrogates and integers beyond 64 bits are refused.
+    unique_keys: refuse an object that repeats a member. By default the last one wins.
     """
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
@@ -37,9 +38,9 @@ def loads(data: bytes | str, unique_keys: bool = False) -> Any:
 
 
 def _describe_error(text: str, error: json.JSONDecodeError) -> str:
-    """What is wrong and where.
+    """Return what is wrong, with line and column.
 
-    A comma before the end has its own message, as Python's has one from 3.13 on only.
+    A trailing comma gets a message of its own; Python has one only since 3.13.
     """
     message = error.msg
     position = error.pos
@@ -66,6 +67,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _parse_integer(digits: str) -> int:
+    # Check the length first: int() is slow for, or refuses, many digits.
     if len(digits) > 20 or abs(int(digits)) > MAX_INTEGER:
         raise BadJSON("an integer is beyond 64 bits")
     return int(digits)
@@ -79,7 +81,7 @@ def _parse_float(digits: str) -> float:
 
 
 def _check_depth(value: Any) -> None:
-    """Breadth first, without recursion. Checks the texts on its way."""
+    """Check the depth breadth first, without recursion, and every string."""
     level = [value]
     for _ in range(MAX_DEPTH):
         next_level = []

@@ -1,8 +1,7 @@
-"""Django's cache: shared in Redis or Valkey, and per process while that is out of
-reach.
+"""Django's cache in Redis or Valkey, with a fallback to the memory of the process.
 
-It holds the counts of allauth's rate limits (agency/studio/accounts.py). They limit
-wrong passwords over all processes, and must go on to do so without the server.
+It holds the counters of allauth's rate limits (agency/studio/accounts.py). They limit
+wrong passwords over all processes, and must keep working while the server is down.
 """
 
 import json
@@ -16,13 +15,14 @@ from redis import Redis
 
 from agency.core import rate_limits
 
-# With Django's default of 300, a few hundred addresses push out each other's counts.
+# With Django's default of 300, a few hundred addresses evict each other's counters.
 LOCAL_ENTRIES = 10_000
 
 
 class JSONSerializer:
-    """Stores values as JSON. With pickles, whoever can write to the server could run
-    code.
+    """Stores values as JSON.
+
+    With pickle, anybody who can write to the server could run code in this process.
     """
 
     def dumps(self, value: Any) -> str:
@@ -33,7 +33,7 @@ class JSONSerializer:
 
 
 class BrokerClient(RedisCacheClient):
-    """Uses the connections of agency/core/rate_limits.py, which have short timeouts."""
+    """Uses the connections of agency/core/rate_limits.py, with short timeouts."""
 
     def __init__(self, servers: Sequence[str], **options: Any):
         super().__init__(servers, serializer=JSONSerializer, **options)
@@ -45,7 +45,7 @@ class BrokerClient(RedisCacheClient):
 class SharedCache(RedisCache):
     """Django's backend for Redis, with a fallback to the memory of this process.
 
-    The fallback serves while the server is out of reach. The two are never
+    The fallback is used while the server is out of reach. The two are never
     synchronised.
     """
 
@@ -57,9 +57,10 @@ class SharedCache(RedisCache):
         )
 
     def clear(self) -> None:
-        """Delete our own keys only. Django's would empty the broker's whole database.
+        """Delete the keys of this cache, for tests and the shell.
 
-        For tests and the shell. Raises RedisError while the server is out of reach.
+        Django's method would flush the whole database of the broker. Raises RedisError
+        while the server is out of reach.
         """
         self.local.clear()
         server = rate_limits.redis_client()
@@ -68,7 +69,7 @@ class SharedCache(RedisCache):
 
 
 def with_fallback(name: str) -> Callable[..., Any]:
-    """The cache operation of this name: on the server, or else in memory."""
+    """Return the cache operation of this name: on the server, or else in memory."""
     shared, local = getattr(RedisCache, name), getattr(LocMemCache, name)
 
     @wraps(shared)

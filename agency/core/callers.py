@@ -1,4 +1,4 @@
-"""Who a request comes from, for rate limits and the fair use of threads."""
+"""Identify the caller of a request, for rate limits and the fair use of threads."""
 
 import hashlib
 import re
@@ -19,9 +19,9 @@ _lock = Lock()
 def client_address(meta: Mapping[str, object]) -> str:
     """The IP address of the client; an IPv6 address is cut to its /64 network.
 
-    It is the peer of the socket or, behind TRUSTED_PROXIES, what the outermost of them
-    reported: earlier entries of X-Forwarded-For may be forged. A port that some
-    proxies append is dropped.
+    Without proxies it is the peer of the socket. Behind TRUSTED_PROXIES it is the
+    address that the outermost of them reported: earlier entries of X-Forwarded-For may
+    be forged. A port, which some proxies append, is dropped.
     """
     peer = str(meta.get("REMOTE_ADDR", ""))
     reported = peer
@@ -39,9 +39,9 @@ def client_address(meta: Mapping[str, object]) -> str:
 
 
 def remember_caller(authorization: str, caller: str) -> None:
-    """Remember whose credential this is, once it was accepted, for `known_caller`.
+    """Remember the owner of a credential that was accepted, for `known_caller`.
 
-    Only a digest is kept, in this process, for the MAX_CALLERS that called last.
+    Only a digest is stored, in this process, for the last MAX_CALLERS callers.
     """
     digest = _token_digest(authorization)
     with _lock:
@@ -52,8 +52,7 @@ def remember_caller(authorization: str, caller: str) -> None:
 
 
 def known_caller(authorization: str) -> str | None:
-    """The organization or provider account for which this credential was accepted
-    before.
+    """The organization or provider account that used this credential before, or None.
 
     Never use it for authorization: the credential may have been revoked since.
     """

@@ -4,8 +4,8 @@ from django.db.models.functions import Collate, Lower
 
 
 def case_insensitive(column: str) -> Collate:
-    """A column as lists sort and search it: in lower case, by code point.
+    """Return the expression by which lists sort and search a column, ignoring case.
 
-    The collation "C" lets one index serve both the order and the search for a prefix.
+    With the collation "C", one index serves both the order and the search by prefix.
     """
     return Collate(Lower(column), "C")

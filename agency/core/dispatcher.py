@@ -1,6 +1,4 @@
-"""The loop of a process that makes calls for queued rows, in a bounded number of
-threads.
-"""
+"""The loop of a process that sends queued rows with a bounded number of threads."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -19,10 +17,10 @@ Row = TypeVar("Row", bound=QueuedJob)
 
 
 class Dispatcher(Generic[Row]):
-    """Claims rows and sends them while there are any. One per process and queue.
+    """Claims due rows and sends them until none are left. One per process and queue.
 
-    claim: given the number of free threads (at least one) and the running rows,
-    returns new rows, leased to this process. send: handles one row in a thread, and
+    claim: called with the number of free threads (at least one) and the running rows;
+    returns new rows, leased to this process. send: processes one row in a thread and
     never raises.
     """
 
@@ -43,9 +41,10 @@ class Dispatcher(Generic[Row]):
         self.running: dict[Future[None], Row] = {}
 
     def run(self) -> None:
-        """Send what is due, in this thread unless another one runs the loop already.
+        """Send all due rows in this thread, unless another thread runs the loop.
 
-        May be called from any thread: it also makes a running loop claim again.
+        May be called from any thread. A loop that is already running claims rows
+        again.
         """
         self.notified.set()
         while (
@@ -59,7 +58,7 @@ class Dispatcher(Generic[Row]):
                 self.loop_lock.release()
 
     def stop(self) -> None:
-        """Claim nothing more. Calls that run are finished."""
+        """Stop claiming rows. Calls that are running are finished."""
         self.is_stopped = True
         self.notified.set()
 

@@ -1,13 +1,16 @@
-"""The errors of the API and the protocols. Each `code` is stable; see docs/errors.md."""
+"""The errors of the API and the protocols.
+
+Each `code` is stable and listed in docs/errors.md.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
 
 class AgencyError(Exception):
-    """The base of all. Messages are specific for callers, and vague for peers.
+    """The base class. Messages are specific for callers of the API, vague for peers.
 
-    errors: sentences by name of the field.
+    errors: a list of sentences for each field.
     """
 
     status = 500
@@ -42,8 +45,8 @@ class Conflict(AgencyError):
 class WrongState(Conflict):
     """409: the object is in another state.
 
-    The model's `steps` say what must happen first, by (state it has, state it needs).
-    is_stale: it has the right state, but has changed since it was read.
+    The model's `steps` map (actual state, required state) to what must happen first.
+    is_stale: the state is right, but the object has changed since it was read.
     """
 
     def __init__(
@@ -95,7 +98,10 @@ class TooOften(TooMany):
 
 
 class PeerError(AgencyError):
-    """The other agent broke the protocol. It gets a problem report; nobody gets a 5xx."""
+    """The other agent violated the protocol.
+
+    It gets a problem report, and a caller of the API gets 409, never a 5xx.
+    """
 
     status = 409
 

@@ -1,6 +1,4 @@
-"""A thread pool that serves its callers fairly. Work waits on the event loop, not in a
-thread.
-"""
+"""A thread pool shared fairly by its callers. Work waits on the event loop."""
 
 import asyncio
 import os
@@ -18,7 +16,7 @@ _thread = threading.local()
 
 
 def lower_priority(niceness: int) -> None:
-    """Lower the priority of this thread alone. Only Linux has priorities of threads."""
+    """Lower the priority of this thread. Only Linux has priorities of threads."""
     if niceness and sys.platform == "linux":
         thread = threading.get_native_id()
         usual = os.getpriority(os.PRIO_PROCESS, thread)
@@ -27,11 +25,10 @@ def lower_priority(niceness: int) -> None:
 
 @contextmanager
 def idle_thread() -> Iterator[None]:
-    """For a block that only waits and needs no processor, such as for a ledger's
-    reply.
+    """Mark a block that only waits, for example for the response of a ledger.
 
-    Meanwhile the work does not count towards the `max_busy` of its caller. Does
-    nothing in a thread that belongs to no FairThreadPool.
+    During the block, the work does not count towards the `max_busy` of its caller.
+    Does nothing in a thread that does not belong to a FairThreadPool.
     """
     count_idle = getattr(_thread, "count_idle", None)
     if count_idle is None:
@@ -71,15 +68,15 @@ class RecentCallers:
 
 
 class NoThreadFree(Exception):
-    """No thread was free in time, or too much work of the same caller waits already."""
+    """No thread was free in time, or too much work of the caller waits already."""
 
 
 class FairThreadPool:
     """A pool of threads for the work of many callers, used from one event loop.
 
     Work starts in order of arrival, with one exception: while work of several callers
-    waits, a caller who has half of the threads gets no more. A single caller may use
-    all.
+    waits, a caller that uses half of the threads gets no more. A single caller may use
+    all threads.
     """
 
     def __init__(
@@ -93,11 +90,14 @@ class FairThreadPool:
         max_busy: int | None = None,
         recent: RecentCallers | None = None,
     ) -> None:
-        """max_waiting: how much work of one caller may wait at a time. timeout:
-        seconds to wait for a thread. niceness: added to the niceness of the process,
-        for the threads of this pool. max_busy: how much work of one caller may run at
-        a time while `recent` knows other callers, even if threads are free. Work in
-        `idle_thread` does not count. None: any amount.
+        """Create the pool.
+
+        max_waiting: the maximum of waiting calls of one caller.
+        timeout: seconds to wait for a thread.
+        niceness: added to the niceness of the process, for the threads of this pool.
+        max_busy: the maximum of running calls of one caller while `recent` contains
+        other callers, even if threads are free; None for no limit. Calls in
+        `idle_thread` do not count.
         """
         self.pool = ThreadPoolExecutor(
             threads, name, initializer=lower_priority, initargs=(niceness,)
@@ -121,9 +121,9 @@ class FairThreadPool:
     ) -> T:
         """Call `work` in a thread and return its result.
 
-        wait_until_gone: returns when the caller has left; used only while the work
-        waits. Work that has started goes on. Raises NoThreadFree if `work` was never
-        called.
+        wait_until_gone: returns when the client has disconnected; used only while the
+        work waits. Work that has started is finished. Raises NoThreadFree if `work`
+        was never called.
         """
         if self.free and not self.waiting and self._may_start(caller):
             self._take_thread(caller)
@@ -207,10 +207,10 @@ class FairThreadPool:
             turn.set_result(None)
 
     def _next_waiting(self) -> "asyncio.Future[None] | None":
-        """The work to start next, of what may start now.
+        """Return the work to start next, among the work that may start now.
 
-        The first in order of arrival whose caller has less than its fair share of
-        threads, else the first.
+        It is the first in order of arrival whose caller has less than its fair share
+        of threads, or else the first.
         """
         ready = {caller for caller in self.waiting_by if self._may_start(caller)}
         turns = [turn for turn, caller in self.waiting.items() if caller in ready]

@@ -1,4 +1,4 @@
-"""Fault points: where tests let a process die, to see how others recover."""
+"""Fault points, at which tests kill a process to test the recovery."""
 
 import os
 import signal

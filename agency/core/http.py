@@ -1,8 +1,8 @@
-"""The HTTP client for URLs that tenants and peers give.
+"""The HTTP client for URLs that come from tenants and peers.
 
-It resolves the host, checks every address, and connects to a checked one, never to the
-name again. One deadline covers lookup, connection, TLS, request and response. The body
-is read up to a limit and never decompressed. Certificates are always verified, proxies
+It resolves the host, checks every address, and connects to a checked address, never to
+the name. One deadline covers lookup, connection, TLS, request and response. The body
+is read up to a limit and never decompressed. Certificates are always verified. Proxies
 of the environment are not used, and redirects of a POST are not followed.
 """
 
@@ -29,7 +29,7 @@ from agency.core.addresses import Target
 from agency.core.errors import Unavailable
 
 TIMEOUT_SECONDS = 15.0  # of a whole call
-# Parts of it: for the lookup of the name, and for the connection to each address.
+# Parts of it: the DNS lookup, and the connection to each address.
 LOOKUP_TIMEOUT_SECONDS = 5.0
 CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_BODY_BYTES = 1024 * 1024
@@ -39,15 +39,15 @@ REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class CallFailed(Unavailable):
-    """There is no response.
+    """The call got no response.
 
-    code: how far the call came.
-        address_refused: the address may not be called.
-        endpoint_unreachable: the request was not sent in full.
-        endpoint_unconfirmed: it was sent, then the time was up or the connection was
-        lost. The endpoint may have processed it.
-        endpoint_bad_answer: what came back is not HTTP.
-    seconds: how long the call took. timed_out: whether the time was up.
+    code: how far the call got.
+        address_refused: the address is not allowed.
+        endpoint_unreachable: the request was not sent completely.
+        endpoint_unconfirmed: the request was sent, then the call timed out or the
+        connection was lost. The endpoint may have processed the request.
+        endpoint_bad_answer: the response is not HTTP.
+    seconds: the duration of the call. timed_out: whether the deadline passed.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class CallFailed(Unavailable):
 class Response(NamedTuple):
     """The response to a call. Header names are in lower case.
 
-    is_complete: False if the body was cut at the caller's limit, or if the time was up
-    or the connection was lost while it came. address: the IP address that responded.
+    is_complete: False if the body was truncated at the caller's limit, by the deadline
+    or by a lost connection. address: the IP address that responded.
     """
 
     status: int
@@ -74,9 +74,7 @@ class Response(NamedTuple):
 
     @property
     def retry_after(self) -> float | None:
-        """Seconds that the endpoint asks to wait (RFC 9110, section 10.2.3), if it
-        does.
-        """
+        """The Retry-After header in seconds, or None (RFC 9110, section 10.2.3)."""
         given = self.headers.get("retry-after", "")
         if re.fullmatch(r"[0-9]{1,9}", given):
             return float(given)
@@ -101,7 +99,7 @@ class Deadline:
         return monotonic() - self.started
 
     def remaining(self, at_most: float = math.inf) -> float:
-        """Seconds, always more than 0. Raises TimeoutError when the time is up."""
+        """Return the seconds left, more than 0. Raises TimeoutError if none is."""
         remaining = self.seconds - self.elapsed
         if remaining <= 0:
             raise TimeoutError("the time is up")
@@ -116,7 +114,10 @@ def post(
     timeout: float = TIMEOUT_SECONDS,
     max_bytes: int = MAX_BODY_BYTES,
 ) -> Response:
-    """Returns the response whatever its status, also a redirect. Raises CallFailed."""
+    """Send a POST. Return the response with any status, redirects included.
+
+    Raises CallFailed.
+    """
     sent = {"Content-Type": content_type, "Content-Length": str(len(body))}
     sent |= headers or {}
     return send_counted("POST", url, sent, body, Deadline(timeout), max_bytes)
@@ -129,9 +130,9 @@ def get(
     max_bytes: int = MAX_BODY_BYTES,
     max_redirects: int = 1,
 ) -> Response:
-    """Follows redirects to http and https, each checked like the first address.
+    """Send a GET. Follow redirects to http and https, each checked like the first URL.
 
-    Returns the last response whatever its status. Raises CallFailed.
+    Return the last response with any status. Raises CallFailed.
     """
     deadline = Deadline(timeout)
     headers = {"Accept": accept}
@@ -151,7 +152,10 @@ def send_counted(
     deadline: Deadline,
     max_bytes: int,
 ) -> Response:
-    """Sends a request and counts its outcome. Must not run in a database transaction."""
+    """Send a request and count its outcome in the metrics.
+
+    Must not be called in a database transaction.
+    """
     network_reads.forbid_in_transaction()
     before = deadline.elapsed
     try:
@@ -195,7 +199,10 @@ def send_request(
 
 
 def join_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """One text for each name: repeated headers are one list (RFC 9110, section 5.2)."""
+    """Return one value for each name, with repeated headers joined by commas.
+
+    See RFC 9110, section 5.2.
+    """
     joined: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name = raw_name.decode()
@@ -206,9 +213,9 @@ def join_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 @contextmanager
 def raising_call_failed(code: str, deadline: Deadline) -> Iterator[None]:
-    """Raises CallFailed with this code for an error in the block.
+    """Raise CallFailed with this code for an error in the block.
 
-    An address that is refused and a response that is not HTTP have codes of their own.
+    A refused address and a response that is not HTTP have codes of their own.
     """
     try:
         yield
@@ -225,7 +232,7 @@ def raising_call_failed(code: str, deadline: Deadline) -> Iterator[None]:
 
 
 def describe_failure(error: Exception) -> str:
-    """The error as text for people, without addresses."""
+    """Return the error as text for people, without addresses."""
     if isinstance(error, TimeoutError):
         return "the endpoint took too long"
     if isinstance(error, socket.gaierror):
@@ -238,7 +245,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def open_connection(target: Target, deadline: Deadline) -> socket.socket:
-    """Connects to the first address that accepts, with TLS for https."""
+    """Connect to the first address that accepts, with TLS for https."""
     candidates = addresses.resolve_allowed(
         target.host, target.port, deadline.remaining(LOOKUP_TIMEOUT_SECONDS)
     )
@@ -286,7 +293,7 @@ def encode_request(
     headers: dict[str, str],
     body: bytes,
 ) -> bytes:
-    """The request as bytes. ValueError for a header that cannot be sent."""
+    """Return the request as bytes. Raises ValueError for an invalid header."""
     always = {
         "Host": target.authority,
         "User-Agent": "agency",
@@ -306,8 +313,9 @@ def encode_request(
 
 
 def send_bytes(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
-    """Sends all within the deadline. sendall() restarts its timeout with each TLS
-    record.
+    """Send all data within the deadline.
+
+    sendall() is not used, because it restarts its timeout with each TLS record.
     """
     unsent = memoryview(data)
     while unsent:
@@ -330,8 +338,9 @@ def read_body(
     deadline: Deadline,
     max_bytes: int,
 ) -> tuple[bytes, bool]:
-    """The body and whether it is complete. Never raises, as the status is known
-    already.
+    """Return the body, and whether it is complete.
+
+    Never raises for a lost connection, because the status is already known.
     """
     body = bytearray()
     try:
@@ -355,7 +364,7 @@ def read_events(
     deadline: Deadline,
     max_bytes: int,
 ) -> Iterator[h11.Event]:
-    """The events of the response, until the connection ends before its head.
+    """Yield the events of the response. Stop if the connection ends before the head.
 
     Raises RemoteProtocolError after more than `max_bytes` bytes.
     """

@@ -1,4 +1,7 @@
-"""Log lines name a request by its id and route, never by the address that was called."""
+"""Filters for log lines.
+
+Log lines identify a request by its id and its route, never by its address.
+"""
 
 import logging
 import re
@@ -22,8 +25,8 @@ ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")
 
 class RequestIdFilter(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
-        # Django logs 4xx responses after our middleware, which sets the variable, has
-        # ended.
+        # Django logs 4xx responses after the end of our middleware, which sets the
+        # variable.
         of_request = getattr(getattr(record, "request", None), "id", None)
         record.request_id = of_request or request_id.get()
         return True
@@ -32,7 +35,7 @@ class RequestIdFilter(logging.Filter):
 class RouteFilter(logging.Filter):
     """Removes the addresses of requests from the log lines of all packages.
 
-    Addresses contain ids, tokens of links and, by mistake of a caller, keys.
+    Addresses contain ids, tokens of links and, by a caller's mistake, keys.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
@@ -58,14 +61,12 @@ def route_of(request: object) -> str:
 
 
 def without_secrets(text: str, request: object = None) -> str:
-    """The text without addresses, API keys and the rows that PostgreSQL quotes in its
-    errors.
-    """
+    """Return the text without addresses, API keys and rows quoted by PostgreSQL."""
     if isinstance(request, HttpRequest):
         for address in (request.get_full_path(), request.path):
             if address == "/":
                 continue
-            # Django logs an address with all that is not ASCII escaped.
+            # Django escapes all characters outside of ASCII in the logged address.
             escaped = address.encode("unicode_escape").decode()
             text = text.replace(address, route_of(request))
             text = text.replace(escaped, route_of(request))
@@ -77,7 +78,7 @@ def without_secrets(text: str, request: object = None) -> str:
 
 
 def log_start(process: str) -> None:
-    """Log the version. Each long-running process does so once."""
+    """Log the version. Each long-running process calls this once."""
     logger.info("Agency %s starts: %s", __version__, process)
 
 

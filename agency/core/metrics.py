@@ -1,11 +1,11 @@
-"""Prometheus metrics of this process: the requests it serves, the calls that it makes.
+"""Prometheus metrics of this process: the requests it serves and the calls it makes.
 
-With METRICS_TOKEN set, the processes of a host keep their counters in files of one
-folder, so that any of them can report the sums. Each process locks a slot, a number,
-while it runs. The next process in that slot continues its counters: so they never
-fall, and there are never more files than processes.
+With METRICS_TOKEN set, the processes of a host store their counters in files in one
+folder, so that any of them can report the sums. Each process locks a numbered slot
+while it runs. The next process in that slot continues its counters. So counters never
+decrease, and there are never more files than processes.
 
-A process that cannot write there logs an error, and reports its own counters only.
+A process that cannot write there logs an error and reports its own counters only.
 """
 
 import fcntl
@@ -25,7 +25,7 @@ BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
 @cache
 def claim_slot(process: int) -> int:
-    """Lock the first number that no running process has, until this process ends."""
+    """Lock the first free slot until this process ends, and return its number."""
     number = 1
     while True:
         lock = os.open(
@@ -40,7 +40,7 @@ def claim_slot(process: int) -> int:
 
 
 def share_counters() -> bool:
-    """Whether this process shares its counters; it has a slot then."""
+    """Claim a slot if METRICS_TOKEN is set. Return whether the counters are shared."""
     if not settings.METRICS_TOKEN:
         return False
     try:
@@ -48,8 +48,9 @@ def share_counters() -> bool:
         claim_slot(os.getpid())
     except OSError as error:
         logger.error(
-            "The counters of this process are not shared, as it cannot write to METRICS_ROOT: "
-            "%s. Set METRICS_ROOT to a folder that it may write, then restart it.",
+            "The counters of this process are not shared, as it cannot write to "
+            "METRICS_ROOT: %s. Set METRICS_ROOT to a folder that it may write, then "
+            "restart it.",
             error,
         )
         return False
@@ -111,8 +112,9 @@ LISTENERS.set(0)  # the last process of this slot may have been killed
 
 
 def count_request(method: str, route: str | None, status: int, seconds: float) -> None:
-    """route: the URL pattern, without ids. Unknown routes and methods count as one
-    each.
+    """Count a request. route: the URL pattern, without ids.
+
+    All unknown routes share one label, and so do all unknown methods.
     """
     labels = method if method in METHODS else "other", route or "none"
     REQUESTS.labels(*labels, status).inc()
@@ -120,32 +122,35 @@ def count_request(method: str, route: str | None, status: int, seconds: float) -
 
 
 def count_call(outcome: str, seconds: float) -> None:
-    """outcome: the class of the status, such as `2xx`, or the code of http.CallFailed."""
+    """Count an outgoing call.
+
+    outcome: the class of the status, such as `2xx`, or the code of http.CallFailed.
+    """
     CALLS.labels(outcome).observe(seconds)
 
 
 def count_refusal(by: str) -> None:
-    """by: what is limited, such as `address`."""
+    """Count a refusal by a rate limit. by: what is limited, such as `address`."""
     REFUSALS.labels(by).inc()
 
 
 def count_quota_refusal(setting: str) -> None:
-    """setting: the setting of the quota."""
+    """Count a refusal by a quota. setting: the setting of the quota."""
     QUOTA_REFUSALS.labels(setting).inc()
 
 
 def count_deleted(table: str, number: int) -> None:
-    """table: the label of the model, or the kind of files."""
+    """Count deleted rows. table: the label of the model, or the kind of files."""
     DELETED.labels(table).inc(number)
 
 
 def set_stream_listeners(number: int) -> None:
-    """number: the streams that this process has open."""
+    """Set the number of streams that this process has open."""
     LISTENERS.set(number)
 
 
 def host_registry() -> CollectorRegistry:
-    """The counters of all processes of this host."""
+    """Return the counters of all processes of this host."""
     if not SHARED:
         return registry
     everything = CollectorRegistry()

@@ -1,8 +1,8 @@
-"""Reads over the network, kept out of the database's transactions.
+"""Network reads, made outside of database transactions.
 
-A transaction that reads a ledger would hold its row locks for as long as that takes.
-So a read inside a transaction whose value is not cached raises ReadNeeded: the
-transaction rolls back, the read is made outside of it, and the transaction runs again
+A transaction that reads a ledger would hold its row locks until the ledger responds.
+So a read inside a transaction whose value is not cached raises ReadNeeded. The
+transaction rolls back, the read is made outside of it, and the transaction is retried
 with the value cached.
 """
 
@@ -16,7 +16,7 @@ from django.db import connection, transaction
 
 from agency.core.errors import Unavailable
 
-# For all reads of one transaction: with the last of them still less than a lease.
+# For all reads of one transaction. Including the last read, it is less than a lease.
 TIMEOUT_SECONDS = 25.0
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
@@ -24,9 +24,7 @@ _local = threading.local()
 
 
 class ReadNeeded(Exception):
-    """Asked inside a transaction for what only `read`, called outside of any, can
-    tell.
-    """
+    """A transaction needs the result of `read`, which must be called outside of it."""
 
     def __init__(self, name: Hashable, read: Callable[[], Any]) -> None:
         super().__init__(
@@ -36,9 +34,7 @@ class ReadNeeded(Exception):
 
 
 class ReadCache:
-    """The values that were read for one transaction, by name, and the second in which
-    it began.
-    """
+    """The values that were read for one transaction, by name, and its start time."""
 
     def __init__(self) -> None:
         self.values: dict[Hashable, Any] = {}
@@ -46,10 +42,10 @@ class ReadCache:
 
 
 def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
-    """The value of `read`, which goes over the network.
+    """Return the value of `read`, which makes a network call.
 
-    Inside a transaction: the value that was read for it before, else ReadNeeded.
-    name: of the value, unique in the process.
+    Inside a transaction: return the value that was read for it before, or raise
+    ReadNeeded. name: identifies the value, unique in the process.
     """
     if not connection.in_atomic_block:
         return read()
@@ -60,8 +56,9 @@ def read_once(name: Hashable, read: Callable[[], Result]) -> Result:
 
 
 def forbid_in_transaction() -> None:
-    """Before every call over the network: a transaction's locks would last as long as
-    the call.
+    """Raise RuntimeError inside a transaction. Called before every network call.
+
+    The locks of the transaction would be held as long as the call takes.
     """
     if connection.in_atomic_block:
         raise RuntimeError(
@@ -70,8 +67,10 @@ def forbid_in_transaction() -> None:
 
 
 def now() -> int:
-    """Unix seconds. While a transaction is retried: those of its first try, so that a
-    question about this moment stays the same question.
+    """Return the Unix time in seconds.
+
+    While a transaction is retried, it is the time of the first try. So a read whose
+    name contains the time has the same name in each try.
     """
     cache = _current_cache()
     return cache.began if cache else int(time.time())
@@ -80,9 +79,9 @@ def now() -> int:
 def retry_transaction(run: Callable[[], Result]) -> Result:
     """Run a transaction, and again after each network read that it needs.
 
-    `run` must not change its arguments before the last read. 503 `too_many_reads`
-    after TIMEOUT_SECONDS. Inside a transaction it runs once: ReadNeeded goes to
-    whoever retries the outermost transaction.
+    `run` must not change its arguments before the last read. Raises 503
+    `too_many_reads` after TIMEOUT_SECONDS. Inside a transaction it runs once, and
+    ReadNeeded propagates to the caller that retries the outermost transaction.
     """
     if connection.in_atomic_block:
         return run()
@@ -103,8 +102,9 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
 
 
 def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Like transaction.atomic, for a function that may read a ledger; see
-    `retry_transaction`.
+    """Like transaction.atomic, for a function that may read a ledger.
+
+    See `retry_transaction`.
     """
 
     @wraps(function)

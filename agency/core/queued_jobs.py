@@ -1,6 +1,6 @@
-"""Rows as a queue: due, claimed under a lease, then finished or retried.
+"""Database rows as a queue: due, claimed under a lease, then finished or retried.
 
-Celery only tells a worker to look (agency/core/workers.py).
+Celery only notifies a worker that there may be due rows (agency/core/workers.py).
 """
 
 import random
@@ -16,10 +16,11 @@ LEASE = timedelta(seconds=60)
 
 
 class QueuedJob(models.Model):
-    """Something to do at least once, such as sending a message.
+    """A job that is done at least once, such as sending a message.
 
-    Whoever claims the row owns it until `lease_until`. Every later write is fenced on
-    `lease_owner`, so a paused worker cannot overwrite what its successor did.
+    The process that claims the row owns it until `lease_until`. Every later write is
+    fenced on `lease_owner`, so a paused worker cannot overwrite what its successor
+    did.
     """
 
     class Status(models.TextChoices):
@@ -61,8 +62,9 @@ class QueuedJob(models.Model):
 
     @property
     def is_leased(self):
-        """Whether the lease still runs. Of a batch it may end before a row's turn
-        comes.
+        """Whether the lease is still valid.
+
+        In a batch, the lease of a row may expire before the row is processed.
         """
         return bool(self.lease_until and self.lease_until > timezone.now())
 
@@ -74,7 +76,7 @@ class QueuedJob(models.Model):
 
     @classmethod
     def claim(cls, limit=10, duration=LEASE, **filters):
-        """Up to `limit` due rows, oldest first, now leased to the caller."""
+        """Lease up to `limit` due rows, oldest first, and return them."""
         with transaction.atomic():
             due = cls.due().filter(**filters).select_for_update(skip_locked=True)
             rows = list(due.order_by("pk")[:limit])
@@ -84,20 +86,21 @@ class QueuedJob(models.Model):
         return rows
 
     def finish(self, **changes):
-        """True if the row was still ours and is now done."""
+        """Mark the row as done. Return False if its lease was lost."""
         return self._fenced(
             status=self.Status.DONE, lease_owner=None, lease_until=None, **changes
         )
 
     def retry(self, error, retry_after=None, at_least=0, **changes):
-        """Puts the row back for its next attempt, or ends it when the schedule is used
-        up.
+        """Schedule the next attempt, or exhaust the row after the last attempt.
 
-        retry_after: seconds that the other side asked for; used up to twice the
-        schedule's delay. at_least: seconds.
+        retry_after: seconds that the other side asked for, limited to twice the delay
+        of the schedule. at_least: the minimal delay in seconds. Return False if the
+        lease was lost.
         """
         if self.attempts >= len(self.SCHEDULE):
             return self.exhaust(error, **changes)
+        # Jitter: rows that failed together are not retried at the same moment.
         delay = max(at_least, self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2))
         delay = min(max(delay, retry_after or 0), 2 * delay)
         return self._fenced(
@@ -110,7 +113,7 @@ class QueuedJob(models.Model):
         )
 
     def release(self):
-        """Give the lease back: the row is due for any worker."""
+        """End the lease: any worker may claim the row. Return False if it was lost."""
         return self._fenced(lease_owner=None, lease_until=None)
 
     def exhaust(self, error, **changes):

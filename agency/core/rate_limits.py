@@ -1,8 +1,8 @@
 """Rate limits: token buckets in Redis or Valkey, shared by all processes.
 
-A bucket of N holds N tokens and gets N more each minute, evenly. The key of a full
-bucket expires. While the server is out of reach nothing is limited: a limit must not
-stop the service that it protects.
+A bucket of N holds at most N tokens and is refilled evenly with N tokens each minute.
+The key of a full bucket expires. While the server is out of reach nothing is limited:
+a rate limit must not stop the service that it protects.
 """
 
 import logging
@@ -21,12 +21,12 @@ from agency.core.errors import TooOften
 logger = logging.getLogger(__name__)
 PERIOD_SECONDS = 60  # tests shorten it
 TIMEOUT_SECONDS = 0.25  # for a response of the server
-# What calls of the server raise while it is out of reach.
+# The exceptions of calls to the server while it is out of reach.
 UNREACHABLE = (RedisError, OSError)
-PAUSE_SECONDS = 5.0  # after a failure, in which the server is not called
+PAUSE_SECONDS = 5.0  # after a failure; the server is not called meanwhile
 KEY_PREFIX = "agency:rate:"
-# A bucket is stored as the time at which it is full again. Returns the seconds to wait
-# for a token, or 0 if one was taken.
+# A bucket is stored as the time at which it is full again. The script returns the
+# seconds to wait for a token, or 0 if one was taken.
 TAKE_TOKEN = """
 local clock = redis.call("TIME")
 local now, token = clock[1] + clock[2] / 1000000, tonumber(ARGV[1])
@@ -40,11 +40,10 @@ paused_until = 0.0
 
 
 def take_token(kind: str, name: str, per_minute: int) -> None:
-    """Take a token from the bucket of this name. 429 `too_many_requests` if it is
-    empty.
+    """Take a token from a bucket. Raises 429 `too_many_requests` if it is empty.
 
-    kind: what is limited, such as "address"; metrics count refusals by it.
-    per_minute: 0 for no limit.
+    kind: what is limited, such as "address"; a label of the metrics. name: identifies
+    the bucket. per_minute: its size; 0 for no limit.
     """
     if not per_minute:
         return
@@ -55,7 +54,10 @@ def take_token(kind: str, name: str, per_minute: int) -> None:
 
 
 def _seconds_to_wait(name: str, per_minute: int) -> float:
-    """Seconds until there is a token. 0: one was taken, or the server is out of reach."""
+    """Return the seconds until the next token.
+
+    0: a token was taken, or the server is out of reach.
+    """
     if is_paused():
         return 0
     try:
@@ -73,7 +75,10 @@ def _seconds_to_wait(name: str, per_minute: int) -> float:
 
 
 def is_paused() -> bool:
-    """Whether the server failed within the last PAUSE_SECONDS, and is not called."""
+    """Return whether the server failed less than PAUSE_SECONDS ago.
+
+    It must not be called meanwhile.
+    """
     return time.monotonic() < paused_until
 
 
@@ -89,7 +94,7 @@ def pause_after_failure(error: Exception) -> None:
 
 @cache
 def redis_client() -> Redis:
-    """A client with short timeouts. Raises RedisError if REDIS_URL cannot be parsed."""
+    """Return a client with short timeouts. RedisError if REDIS_URL is invalid."""
     try:
         return Redis.from_url(
             settings.REDIS_URL,

@@ -1,7 +1,7 @@
-"""Deletes old rows in small batches, beside live work.
+"""Delete old rows in small batches, while the service is in use.
 
-Each batch is one transaction. It skips rows that others have locked, so it never
-waits. A process that is killed loses at most one batch; the next run continues.
+Each batch is one transaction. It skips rows that are locked, so it never waits. A
+process that is killed loses at most one batch; the next run continues.
 """
 
 import time
@@ -17,12 +17,12 @@ from agency.core import metrics
 
 BATCH_ROWS = 200
 MAX_BATCHES = 240  # of one run
-# After each batch: it leaves the disk and the processors to live work.
+# After each batch, so that disk and processors are free for requests.
 PAUSE_SECONDS = 0.03
 
 
 class BatchBudget:
-    """How many batches a run may still delete, over all of its tables."""
+    """The number of batches that a run may still delete, over all tables."""
 
     def __init__(self) -> None:
         self.left = MAX_BATCHES
@@ -43,16 +43,16 @@ def delete_in_batches(
     by: str = "pk",
     before_delete: Callable[[list[Any]], None] | None = None,
 ) -> int:
-    """Delete `rows` while the budget lasts. Returns how many were deleted.
+    """Delete `rows` within the budget. Return the number of deleted rows.
 
-    by: the indexed column that orders the deletion. With ids, which are UUIDv7, the
-    oldest rows go first. before_delete: called with the rows of each batch, in its
-    transaction.
+    by: the indexed column that orders the deletion. Ids are UUIDv7, so by default the
+    oldest rows are deleted first. before_delete: called with the rows of each batch,
+    in its transaction.
     """
     deleted = 0
     last = None
     while budget.take_batch():
-        # Start behind the last batch, to skip its dead entries in the index.
+        # Start after the last batch, to skip its dead entries in the index.
         remaining = rows if last is None else rows.filter(**{f"{by}__gte": last})
         batch = _delete_batch(remaining.order_by(by), before_delete)
         if not batch:

@@ -1,4 +1,4 @@
-"""The one way in which a state changes."""
+"""State transitions. Only move() assigns a state."""
 
 from django.db import connection
 from django.utils import timezone
@@ -7,13 +7,13 @@ from agency.core.errors import WrongState
 
 
 def move(obj, sources, target, **changes):
-    """One guarded UPDATE from any of `sources` to `target`, plus `changes`, inside
-    atomic().
+    """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
-    `sequence` counts the moves, and the object emits an event for each. Raises
-    WrongState when the row has another state or is gone, or when it has changed since
-    it was read (same state, newer sequence), such as an offer that was replaced. After
-    any exception discard `obj`.
+    Must be called inside atomic(). `changes` are other fields to set. `sequence`
+    counts the transitions, and the object emits an event for each. Raises WrongState
+    if the row has another state or was deleted, or if it has changed since it was read
+    (same state, newer sequence), such as an offer that was replaced. After an
+    exception discard `obj`.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("move() needs transaction.atomic(), around its effects too")
@@ -32,6 +32,7 @@ def move(obj, sources, target, **changes):
         state, sequence = read_state(obj)
         if state not in sources:
             raise WrongState(obj, sources, state)
+        # Retry only if a concurrent transition led to another allowed state.
         if state == obj.state:
             raise WrongState(obj, sources, is_stale=True)
         changes["sequence"] = sequence + 1
@@ -45,8 +46,6 @@ def rows_at(obj, sequence):
 
 
 def read_state(obj):
-    """(state, sequence) as committed, or as this transaction left it; ("gone", 0)
-    without a row.
-    """
+    """Return the stored (state, sequence), or ("gone", 0) if there is no row."""
     rows = type(obj).objects.filter(pk=obj.pk)
     return rows.values_list("state", "sequence").first() or ("gone", 0)

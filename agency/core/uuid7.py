@@ -1,6 +1,4 @@
-"""UUIDv7 ids are in the order of time (RFC 9562, section 5.7), so they serve as bounds
-in it.
-"""
+"""Time bounds for UUIDv7 ids, which are ordered by time (RFC 9562, section 5.7)."""
 
 import uuid
 from datetime import datetime
@@ -11,8 +9,8 @@ def unix_milliseconds(moment: datetime) -> int:
 
 
 def smallest_uuid7(milliseconds: int) -> uuid.UUID:
-    """The smallest UUIDv7 of a moment, in milliseconds since 1970.
+    """Return the smallest UUIDv7 of a moment, given in milliseconds since 1970.
 
-    Moments outside of the 48 bits of a UUIDv7 give its first or its last possible one.
+    Moments that do not fit into its 48 bits give the first or the last possible one.
     """
     return uuid.UUID(int=min(max(milliseconds, 0), 2**48 - 1) << 80)

@@ -1,7 +1,6 @@
-"""How a process tells the workers that a table has work for them.
+"""Notify workers that a table has due rows.
 
-Rows are the queues. What goes through the broker is only the name of a task that looks
-at one.
+The queues are tables. The broker carries only the name of a task that reads one.
 """
 
 import logging
@@ -10,7 +9,7 @@ import time
 from celery import current_app
 
 logger = logging.getLogger(__name__)
-PAUSE_SECONDS = 5.0  # after a failure, in which the broker is left alone
+PAUSE_SECONDS = 5.0  # after a failure; the broker is not called meanwhile
 paused_until = 0.0
 
 

@@ -1,1 +1,1 @@
-"""Django's database backend for PostgreSQL, with a pool that notices outages."""
+"""Django's database backend for PostgreSQL, with a pool that detects outages."""

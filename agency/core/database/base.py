@@ -1,4 +1,4 @@
-"""The database ENGINE of our settings: Django's for PostgreSQL, with our pool."""
+"""The database ENGINE of the settings: Django's PostgreSQL backend with our pool."""
 
 from typing import Any
 
@@ -9,15 +9,15 @@ from django.db.backends.postgresql import base
 
 from agency.core.database.pool import Pool, limit_response_time
 
-# SQLSTATEs of a server that stops, starts, or has too many connections. Lost
-# connections are class 08.
+# SQLSTATEs of a server that is stopping, is starting, or has too many connections.
+# Lost connections are class 08.
 OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
     @property
     def pool(self) -> Pool | None:
-        """Like Django's, which has no setting for the class of the pool."""
+        """Django's property with our Pool: Django has no setting for the class."""
         options = self.settings_dict["OPTIONS"].get("pool")
         if not options or self.alias == NO_DB_ALIAS:
             return None
@@ -38,7 +38,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 def is_outage(error: BaseException | None) -> bool:
-    """Whether an error of Django means that PostgreSQL is out of reach.
+    """Return whether this error means that PostgreSQL is out of reach.
 
     libpq's own errors for lost connections have no SQLSTATE, and psycopg raises some
     of them as plain DatabaseError.
@@ -53,7 +53,7 @@ def is_outage(error: BaseException | None) -> bool:
 
 
 def is_caused_by_outage(error: BaseException | None) -> bool:
-    """Whether it was raised while an outage was handled, as Django's sessions do."""
+    """Return whether an outage is in the chain of causes, as in Django's sessions."""
     while error is not None:
         if is_outage(error):
             return True

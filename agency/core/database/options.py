@@ -1,16 +1,19 @@
-"""The options of every connection to PostgreSQL. No Django here: the settings use it."""
+"""The options of every connection to PostgreSQL.
+
+This module does not import Django, because the settings import it.
+"""
 
 from typing import Any
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import make_conninfo
 
-# Seconds, the minimum of psycopg.
+# Seconds; psycopg's minimum.
 CONNECT_TIMEOUT = 2
-# Milliseconds. A request fails rather than blocking its thread.
+# Milliseconds. A slow request fails instead of blocking its thread.
 STATEMENT_TIMEOUT = 30_000
 IDLE_IN_TRANSACTION_TIMEOUT = 60_000
-# A host that disappears without closing its connections is noticed after 25 seconds.
+# A host that disappears without closing its connections is detected after 25 seconds.
 KEEPALIVES = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3}
 DJANGO_OPTIONS = {
     "assume_role",
@@ -24,11 +27,11 @@ DJANGO_OPTIONS = {
 def connection_options(
     given: dict[str, Any], lock_timeout: int | None = None
 ) -> dict[str, Any]:
-    """The options of a connection: ours, overridden by those of `DATABASE_URL`.
+    """Return the options of a connection: ours, overridden by those of `DATABASE_URL`.
 
-    given: from the query of the URL. Its `options` (parameters of the server) follow
-    ours, as PostgreSQL uses the last of two. lock_timeout: milliseconds. It is set for
-    a process that runs one command, whose statements have no time limit.
+    given: the query of the URL. Its `options` (server parameters) come after ours,
+    because PostgreSQL uses the last value. lock_timeout: milliseconds; set for a
+    process that runs one command, whose statements have no time limit.
 
     Raises ValueError for an option that libpq does not know.
     """

@@ -1,9 +1,8 @@
-"""A pool of connections that notices when PostgreSQL is out of reach, and when it is
-back.
+"""A connection pool that detects when PostgreSQL is out of reach, and when it is back.
 
 While it is out of reach, one thread at a time tries to connect. The others fail at
-once, so that no thread of a server is blocked. It makes no difference whether the
-server refuses connections, or accepts them and never responds.
+once, so that no thread of a server is blocked. This holds both for a server that
+refuses connections and for one that accepts them and never responds.
 """
 
 import logging
@@ -17,22 +16,22 @@ from psycopg.rows import tuple_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 logger = logging.getLogger(__name__)
-# How long a connection is waited for, until PostgreSQL counts as out of reach.
+# After waiting this long for a connection, PostgreSQL counts as out of reach.
 CONNECTION_TIMEOUT_SECONDS = 1.0
 # The same while it counts as out of reach.
 PROBE_TIMEOUT_SECONDS = 0.5
-# Within which a connection must respond before it is handed out.
+# The time limit of the health check before a connection is lent.
 CHECK_TIMEOUT_SECONDS = 1.0
-# How much longer than its `statement_timeout` a statement is waited for.
+# The client waits for a statement this much longer than `statement_timeout`.
 GRACE_SECONDS = 5.0
 NO_CONNECTION = "PostgreSQL gives no connection"
 
 
 class Connection(psycopg.Connection[Any]):
-    """A connection that gives up a server which stops in the middle of a response.
+    """A connection with a time limit for each response of the server.
 
     response_timeout: seconds; None for no limit. The server's own `statement_timeout`
-    does not help while it is the server that hangs.
+    does not help if the server itself hangs.
     """
 
     response_timeout: float | None = None
@@ -49,16 +48,16 @@ class Connection(psycopg.Connection[Any]):
         try:
             return super().wait(gen, interval, timeout)
         except errors._WaitTimeout:
-            # A late response must not be read as that of the next statement.
+            # A late response must not be read as the response to the next statement.
             self.pgconn.finish()
             message = "the connection is lost: no response in time"
             raise psycopg.OperationalError(message) from None
 
 
 class Pool(ConnectionPool[Connection]):
-    """Django's pool, whose `getconn` raises PoolTimeout soon.
+    """A pool whose `getconn` raises PoolTimeout early.
 
-    Within `timeout` if all connections are in use, otherwise after
+    It raises after `timeout` if all connections are in use, otherwise after
     CONNECTION_TIMEOUT_SECONDS, and at once while PostgreSQL is out of reach.
     """
 
@@ -85,9 +84,10 @@ class Pool(ConnectionPool[Connection]):
             self.probe_lock.release()
 
     def lend_connection(self, connection_timeout: float, timeout: float) -> Connection:
-        """connection_timeout: until PostgreSQL counts as out of reach, in seconds.
+        """Return a connection that responds. Raises PoolTimeout.
 
-        timeout: until the caller gives up while all connections are in use.
+        connection_timeout: seconds after which PostgreSQL counts as out of reach.
+        timeout: seconds to wait while all connections are in use.
         """
         end = monotonic() + timeout
         while True:
@@ -109,9 +109,9 @@ class Pool(ConnectionPool[Connection]):
         self.change_lent(-1)
 
     def check_response(self, connection: Connection) -> None:
-        """Raises psycopg.Error unless the connection responds.
+        """Raise psycopg.Error if the connection does not respond.
 
-        If one is dead, those opened before are dead too.
+        If a connection is dead, those that were opened before it are dead too.
         """
         usual_timeout = connection.response_timeout
         connection.response_timeout = CHECK_TIMEOUT_SECONDS
@@ -123,7 +123,10 @@ class Pool(ConnectionPool[Connection]):
         connection.response_timeout = usual_timeout
 
     def close_connections_of(self, opened_at: float) -> None:
-        """Closes all connections, but only once for those opened before the last time."""
+        """Replace all connections, unless this was done after `opened_at`.
+
+        Each dead connection would otherwise close the new ones too.
+        """
         with self.state_lock:
             if opened_at < self.replaced_at:
                 return
@@ -145,7 +148,7 @@ class Pool(ConnectionPool[Connection]):
 
 
 def limit_response_time(connection: psycopg.Connection[Any]) -> None:
-    """Wait for responses a little longer than the server may work on a statement."""
+    """Set `response_timeout` a little longer than the server's `statement_timeout`."""
     if isinstance(connection, Connection):
         query = "SELECT setting FROM pg_settings WHERE name = 'statement_timeout'"
         [milliseconds] = connection.execute(query).fetchone() or ["0"]

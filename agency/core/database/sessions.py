@@ -1,8 +1,8 @@
-"""Whether a connection of ours keeps one session of PostgreSQL.
+"""Check that a connection keeps one session of PostgreSQL.
 
 A pooler such as PgBouncer may run each transaction in another session of the server.
 Then a session lock may never be released, and requests with its `Idempotency-Key`
-(tenants/idempotency.py) get 409 for ever.
+(tenants/idempotency.py) get 409 forever.
 """
 
 from typing import Any
@@ -11,25 +11,25 @@ import psycopg
 
 from agency.core.database.pool import Connection
 
-# A pooler whose sessions are all in use lets us wait. That proves nothing.
+# A pooler whose sessions are all in use blocks the caller. That proves nothing.
 RESPONSE_TIMEOUT_SECONDS = 1.0
-# A busy pooler may give the session that we released to another client: then try
-# again.
+# A busy pooler may give the session that we released to another client. Then we retry.
 MAX_TRIES = 20
 NOT_KEPT = (
-    "DATABASE_URL leads to a pooler that does not keep sessions, such as PgBouncer with "
-    "pool_mode = transaction. Agency takes locks that belong to a session. Set pool_mode = "
-    "session for this database, or let DATABASE_URL lead to PostgreSQL itself."
+    "DATABASE_URL leads to a pooler that does not keep sessions, such as PgBouncer "
+    "with pool_mode = transaction. Agency takes locks that belong to a session. Set "
+    "pool_mode = session for this database, or let DATABASE_URL lead to PostgreSQL "
+    "itself."
 )
 
 
 def are_kept(connection: psycopg.Connection[Any], params: dict[str, Any]) -> bool:
-    """Whether statements outside of a transaction stay in one session of the server.
+    """Return whether statements outside of a transaction stay in one session.
 
-    connection: open, in autocommit. params: to open others like it.
+    connection: open, in autocommit mode. params: to open more connections like it.
 
-    PostgreSQL sends its process id when a connection is opened. A pooler sends another
-    one, in each of its modes. Only then we try whether it keeps sessions.
+    PostgreSQL sends its process id when a connection is opened. A pooler sends a
+    different one, in all of its modes. Only then the test for sessions is needed.
     """
     if connection.info.backend_pid == backend_pid(connection):
         return True
@@ -39,11 +39,14 @@ def are_kept(connection: psycopg.Connection[Any], params: dict[str, Any]) -> boo
 
 
 def is_session_shared(first: Connection, own: int, params: dict[str, Any]) -> bool:
-    """Whether a second connection gets the session of the first, or moves the first to
-    another one."""
+    """Return whether a second connection gets or moves the session of the first.
+
+    own: the process id of the session that `first` had before.
+    """
     with open_connection(params) as second:
         try:
-            # Poolers hand out the session that was released last. Make it the first's.
+            # Poolers assign the session that was released last. This query makes it
+            # that of `first`.
             if backend_pid(first) != own:
                 return True
             second.execute("BEGIN")
