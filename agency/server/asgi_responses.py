@@ -19,7 +19,7 @@ async def start_response(send: Send, status: int, headers: list[Header]) -> None
 async def send_response(
     send: Send, status: int, body: bytes, content_type: bytes, *headers: Header
 ) -> None:
-    """Send a whole response, with `Cache-Control: no-store` and a new request id."""
+    """Send a complete response with `Cache-Control: no-store` and a request id."""
     own = [
         (b"content-type", content_type),
         (b"content-length", str(len(body)).encode()),
@@ -38,7 +38,7 @@ async def send_problem(
     *headers: Header,
     errors: dict[str, list[str]] | None = None,
 ) -> None:
-    """Send an error: `{"code", "message"}`, with `errors` by field."""
+    """Send an error as `{"code", "message"}`, with `errors` by field if given."""
     problem: dict[str, Any] = {"code": code, "message": message}
     if errors:
         problem["errors"] = errors

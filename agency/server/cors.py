@@ -1,9 +1,8 @@
-"""Cross-Origin Resource Sharing: which pages on other origins may call the API from a
-browser.
+"""Cross-Origin Resource Sharing (CORS): which other origins may call the API.
 
-CORS_ORIGINS lists the origins that may call the API. Every origin may read what is
-public (short links, the ledger, tails, health). No other origin may use the pages of
-the studio and of the admin, as they authenticate with a session.
+CORS_ORIGINS lists the origins that may call the API. Every origin may read the public
+routes (short links, the ledger, tails, health). No other origin may use the pages of
+the studio and of the admin, because they authenticate with a session.
 """
 
 import io
@@ -32,7 +31,7 @@ def is_public(request: HttpRequest) -> bool:
 
 
 def allow_public(sender: object, request: HttpRequest, **_: object) -> bool:
-    """Tell django-cors-headers whether any origin may make this request."""
+    """Signal handler: return whether any origin may make this request."""
     return is_public(request)
 
 
@@ -40,8 +39,10 @@ check_request_enabled.connect(allow_public, dispatch_uid="agency.server.cors")
 
 
 class Middleware(CorsMiddleware):
-    """The outermost middleware that responds, so that pages can read error responses
-    too.
+    """Add CORS headers.
+
+    It is the outermost middleware that responds, so that pages can read error
+    responses too.
     """
 
     def add_response_headers(
@@ -49,8 +50,8 @@ class Middleware(CorsMiddleware):
     ) -> HttpResponseBase:
         super().add_response_headers(request, response)
         if is_public(request):
-            # Also without Origin: a shared cache may serve the response to a page
-            # later.
+            # Also without Origin: a shared cache may later serve the response to a
+            # page.
             response[ACCESS_CONTROL_ALLOW_ORIGIN] = "*"
         return response
 
@@ -58,7 +59,7 @@ class Middleware(CorsMiddleware):
 class ASGIMiddleware:
     """CORS for an ASGI application without Django.
 
-    It responds to preflight requests, and adds missing headers to other responses.
+    It answers preflight requests, and adds missing headers to other responses.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class ASGIMiddleware:
 
 
 def check_cors(scope: Scope) -> tuple[bool, Headers]:
-    """Whether this is a preflight request, and the CORS headers of its response."""
+    """Return whether this is a preflight request, and the CORS headers to send."""
     middleware = Middleware(lambda request: HttpResponse())
     request = ASGIRequest(scope, io.BytesIO())
     preflight = middleware.check_preflight(request)

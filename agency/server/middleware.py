@@ -21,15 +21,13 @@ SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
 UNLOGGED_PREFIXES = ("/health", "/static/", "/metrics")
 FORM_OVERHEAD_BYTES = 16 * 1024  # of a form with one picture
 PAGE_POLICY = (
-    "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri 'none'; "
-    "form-action 'self'; frame-ancestors 'none'"
+    "default-src 'self'; img-src 'self' https: data:; object-src 'none'; base-uri "
+    "'none'; form-action 'self'; frame-ancestors 'none'"
 )
 
 
 def request_id(get_response):
-    """Use the caller's X-Request-Id or create one, for the response and every log
-    line.
-    """
+    """Use the caller's X-Request-Id, or create one, for the response and log lines."""
 
     def middleware(request):
         given = request.headers.get("X-Request-Id", "")
@@ -65,7 +63,7 @@ def log_request(request, response, seconds):
 
 
 def no_store(get_response):
-    """Responses without Cache-Control get `no-store`, as most contain personal data."""
+    """Add `Cache-Control: no-store` by default, because most responses are personal."""
 
     def middleware(request):
         response = get_response(request)
@@ -76,8 +74,9 @@ def no_store(get_response):
 
 
 def bounded_body(get_response):
-    """Refuse a body over its limit (413). Read chunked bodies, which WSGI shows as
-    empty.
+    """Refuse bodies over their limit (413), and addresses with U+0000 (400).
+
+    Read chunked bodies into memory, because WSGI presents them as empty.
     """
 
     def middleware(request):
@@ -102,7 +101,7 @@ def bounded_body(get_response):
 
 
 def max_body_bytes(path):
-    """The limit for the body of a request to this path."""
+    """Return the maximal length of a request body for this path, in bytes."""
     if path == "/didcomm":
         return settings.MAX_ENVELOPE_BYTES
     if path.endswith(("/common/upload", "/assets")):
@@ -116,7 +115,7 @@ def too_large_response(limit):
 
 
 def content_security_policy(get_response):
-    """Pages may load from this host only, and have no inline scripts or styles."""
+    """Restrict pages to resources of this host, without inline scripts and styles."""
 
     def middleware(request):
         response = get_response(request)
@@ -128,9 +127,9 @@ def content_security_policy(get_response):
 
 
 class DatabaseOutage:
-    """503 if a view or a template fails because PostgreSQL is out of reach.
+    """Respond 503 if a view or a template fails because PostgreSQL is out of reach.
 
-    Views of the API handle it themselves; errors of middleware reach `handler500`.
+    Views of the API handle this themselves. Errors of middleware reach `handler500`.
     """
 
     def __init__(self, get_response):
@@ -147,7 +146,7 @@ class DatabaseOutage:
 
 
 class Sessions(SessionMiddleware):
-    """503 if the session cannot be saved.
+    """Respond 503 if the session cannot be saved.
 
     Django saves it after the view, where `DatabaseOutage` does not catch errors.
     """

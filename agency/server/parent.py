@@ -1,4 +1,4 @@
-"""A worker process of granian ends with its master, even if that is killed."""
+"""Make a worker process of granian end with its master, even if that is killed."""
 
 import ctypes
 import multiprocessing
@@ -13,12 +13,12 @@ def end_with_master() -> None:
     """Ask Linux to kill this process when its parent process ends.
 
     Otherwise the workers of a master that was killed with SIGKILL keep the port, and
-    go on serving with their old settings. The signal is SIGKILL, as a worker that
-    hangs must end too: clients can repeat requests that are cut off, and queued work
-    is stored in rows.
+    continue to serve with their old settings. The signal is SIGKILL, because a worker
+    that hangs must end too. Clients can repeat interrupted requests, and queued work
+    is stored in the database.
 
     Does nothing on other systems, which have no such call, and in a process that was
-    not started by `multiprocessing`, such as gunicorn's.
+    not started by `multiprocessing`, such as a worker of gunicorn.
     """
     master = multiprocessing.parent_process()
     if master is None or sys.platform != "linux":
@@ -26,5 +26,5 @@ def end_with_master() -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL):
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_PDEATHSIG) failed")
-    if os.getppid() != master.pid:  # it ended before the call
+    if os.getppid() != master.pid:  # the master ended before the call
         os.kill(os.getpid(), signal.SIGKILL)

@@ -14,7 +14,7 @@ COLLECT = (
 class CollectedFilesStorage(CompressedManifestStaticFilesStorage):
     """Adds the remedy to Django's error about a missing manifest entry.
 
-    The error stays a ValueError, as WhiteNoise expects one.
+    The error stays a ValueError, because WhiteNoise expects one.
     """
 
     def stored_name(self, name: str) -> str:

@@ -109,8 +109,8 @@ class Application:
 def end_streams_on_signals(broadcaster: Broadcaster) -> None:
     """Close the streams on SIGINT and SIGTERM.
 
-    The server would wait for open responses before it announces its shutdown. It gets
-    the signal too, as the event loop reads signals from its wakeup descriptor.
+    The server would wait for open responses before it announces its shutdown. It still
+    gets the signal, because the event loop reads signals from its wakeup descriptor.
     """
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -120,8 +120,9 @@ def end_streams_on_signals(broadcaster: Broadcaster) -> None:
 
 
 def authenticate_listener(request: ASGIRequest) -> Listener:
-    """Authenticate a client and parse its query. Runs in a thread: it reads the
-    database.
+    """Authenticate a client and parse its query.
+
+    Must run in a thread, because it reads the database.
     """
     try:
         caller, _ = TenantAuthentication().authenticate(request)

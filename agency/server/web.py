@@ -1,10 +1,10 @@
-"""The ASGI application of the web process (agency/web.py): Django in a pool of
-threads.
+"""The ASGI application of the web process (agency/web.py): Django in a thread pool.
 
-A request gets a thread once its whole body has arrived, and releases it before its
-response is sent: a client that sends or reads slowly costs a socket and some memory.
-Callers share the threads fairly (agency/core/fair_pool.py). Requests with long
-cryptography have threads of their own, so that quick requests always find a free one.
+A request gets a thread when its whole body has arrived, and releases the thread before
+the response is sent. So a client that sends or reads slowly costs a socket and some
+memory. Callers share the threads fairly (agency/core/fair_pool.py). Requests with long
+cryptography have a pool of their own, so that quick requests always find a free
+thread.
 """
 
 import asyncio
@@ -38,11 +38,10 @@ from agency.server.asgi_responses import (
 )
 from agency.server.middleware import max_body_bytes
 
-BODY_TIMEOUT_SECONDS = (
-    10  # for a body to arrive, plus the time that its length needs at
-)
+# For a body to arrive, plus the time that its length takes at MIN_BYTES_PER_SECOND.
+BODY_TIMEOUT_SECONDS = 10
 MIN_BYTES_PER_SECOND = 64 * 1024
-MAX_BODIES_PER_ADDRESS = 32  # that arrive at the same time
+MAX_BODIES_PER_ADDRESS = 32  # being received at the same time
 THREAD_TIMEOUT_SECONDS = 30  # for a request to get a thread
 MAX_WAITING_PER_CALLER = 100  # requests that wait for a thread at the same time
 CHUNK_BYTES = 64 * 1024
@@ -62,7 +61,7 @@ class RequestRefused(Exception):
         self.status = status
         self.code = code
         self.message = message
-        # The rest of the body is not read, so the connection cannot be used again.
+        # The rest of the body is not read, so the connection cannot be reused.
         self.headers: list[Header] = [(b"connection", b"close")]
         if retry_after is not None:
             self.headers.append((b"retry-after", str(retry_after).encode()))
@@ -71,7 +70,7 @@ class RequestRefused(Exception):
 class DjangoResponse(NamedTuple):
     """The response of Django.
 
-    chunks: a streamed body, read as fast as the client receives it; else None.
+    chunks: a streamed body, read as fast as the client receives it, or None.
     """
 
     status: int
@@ -121,13 +120,13 @@ def encoded_headers(response: HttpResponseBase) -> list[Header]:
 
 
 class BodyReader:
-    """Reads request bodies: a limited number per client address at the same time."""
+    """Reads request bodies, a limited number at the same time for each address."""
 
     def __init__(self) -> None:
         self.reading: Counter[str] = Counter()
 
     async def read(self, scope: Scope, receive: Receive, address: str) -> bytes:
-        """The whole body. Raises Refusal (408, 413, 429) or ClientGone."""
+        """Return the body. Raises RequestRefused (408, 413, 429) or ClientGone."""
         limit = max_body_bytes(scope["path"])
         announced = content_length(scope)
         if announced > limit:
@@ -138,8 +137,8 @@ class BodyReader:
             raise RequestRefused(
                 429,
                 "too_many_requests",
-                f"More than {MAX_BODIES_PER_ADDRESS} unfinished requests come from your "
-                "address.",
+                f"More than {MAX_BODIES_PER_ADDRESS} unfinished requests come from "
+                "your address.",
                 retry_after=BODY_TIMEOUT_SECONDS,
             )
         self.reading[address] += 1
@@ -172,15 +171,15 @@ class BodyReader:
 
 
 def has_body(scope: Scope) -> bool:
-    """Whether the request may have a body. HTTP/2 does not announce it."""
+    """Return whether the request may have a body. HTTP/2 does not announce it."""
     is_chunked = bool(header_value(scope, b"transfer-encoding"))
     return bool(content_length(scope)) or is_chunked or scope["http_version"] == "2"
 
 
 def read_chunk(message: dict[str, Any], limit: int, before: int) -> bytes:
-    """The bytes of one message of the body. Raises RequestRefused over the limit.
+    """Return the bytes of one ASGI message. Raises RequestRefused over the limit.
 
-    before: the bytes that were read before.
+    before: the number of bytes read before. Raises ClientGone after a disconnect.
     """
     if message["type"] == "http.disconnect":
         raise ClientGone
@@ -209,18 +208,20 @@ def header_value(scope: Scope, name: bytes) -> str:
 
 
 class WebApplication:
-    """The application, one per process. Its pools belong to the event loop of the
-    server.
+    """The application, one per process.
+
+    Its pools belong to the event loop of the server.
     """
 
     def __init__(self) -> None:
         self.django = DjangoHandler()
-        document()  # is built once, now rather than in the first request for it
+        document()  # cached: build it now, not in the first request for it
         self.bodies = BodyReader()
         self.organizations = RecentCallers()
         self.quick: FairThreadPool = make_pool("quick")
-        # Lower priority lets quick requests run first. That is not enough: with heavy
-        # requests on all processors, quick ones of others took several times as long.
+        # Lower priority lets quick requests run first. This is not enough: with heavy
+        # requests on all processors, quick requests of others took several times as
+        # long.
         self.heavy: FairThreadPool = make_pool(
             "heavy",
             niceness=10,
@@ -293,7 +294,7 @@ def make_pool(name: str, **options: Any) -> FairThreadPool:
 
 
 def count_processors() -> int:
-    """The processors that this process may use."""
+    """Return the number of processors that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS
@@ -301,7 +302,7 @@ def count_processors() -> int:
 
 
 def address_meta(scope: Scope) -> dict[str, str]:
-    """The entries of a WSGI environment that `client_address` reads."""
+    """Return the entries of a WSGI environment that `client_address` reads."""
     forwarded = [value for key, value in scope["headers"] if key == b"x-forwarded-for"]
     client = scope.get("client")
     return {
@@ -311,8 +312,9 @@ def address_meta(scope: Scope) -> dict[str, str]:
 
 
 def with_length(scope: Scope, length: int) -> Scope:
-    """The scope with Content-Length in place of Transfer-Encoding, for a body in
-    memory.
+    """Return the scope with the Content-Length of the received body.
+
+    Transfer-Encoding is removed.
     """
     dropped = (b"transfer-encoding", b"content-length")
     headers = [header for header in scope["headers"] if header[0] not in dropped]
@@ -320,7 +322,10 @@ def with_length(scope: Scope, length: int) -> Scope:
 
 
 def is_heavy(scope: Scope) -> bool:
-    """Whether the handler of the route is decorated with `agency.api.views.heavy`."""
+    """Return whether the handler of the route has the decorator `heavy`.
+
+    See agency/api/views.py.
+    """
     if scope["method"] in ("GET", "HEAD", "OPTIONS"):
         return False
     try:
