@@ -1,15 +1,14 @@
-"""The database schema that this version needs, and how the schema of a database
-differs from it.
+"""Compare the schema of the database with the schema that this version needs.
 
-The names of applied migrations do not prove what a table looks like: a migration that was
-edited after it was applied leaves the old table. So `schema.json` describes our tables as the
-migrations of this version create them, and readiness compares. After a new migration,
-`manage.py check_schema --write` writes the file from a migrated database.
+The names of applied migrations do not prove what a table looks like: a migration that
+was edited after it was applied leaves the old table. So `schema.json` describes our
+tables as the migrations of this version create them, and the readiness check compares
+them. After a new migration, `manage.py check_schema --write` writes the file from a
+migrated database.
 
 The comparison covers what PostgreSQL 14 to 18 describe in the same words: columns with
 type and nullability, constraints and indexes with their columns. It leaves out the
-expressions of checks and partial indexes, which PostgreSQL prints differently from
-version to version.
+expressions of checks and partial indexes, which PostgreSQL versions print differently.
 """
 
 import json
@@ -22,9 +21,10 @@ from django.db import connection
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
 APPS = ("tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
 
-# One row for each part of a table: (table, kind, name, description). Constraints: c
-# check, f foreign key, p primary key, u unique, x exclusion. PostgreSQL 18 lists NOT
-# NULL among them (n), older versions do not; it is compared as a part of the column.
+# One row for each part of a table: (table, kind, name, description). Types of
+# constraints: c check, f foreign key, p primary key, u unique, x exclusion. PostgreSQL
+# 18 also lists NOT NULL (n), older versions do not; it is compared as a part of the
+# column.
 QUERY = """
 WITH tables AS (
     SELECT oid, relname FROM pg_class
@@ -60,7 +60,7 @@ Schema = dict[str, dict[str, dict[str, str]]]  # {table: {kind: {name: descripti
 
 
 def read_schema() -> Schema:
-    """The schema of our tables in the database. One query."""
+    """Return the schema of our tables in the database, with one query."""
     names = [
         model._meta.db_table
         for app in APPS
@@ -86,10 +86,10 @@ def write_schema(schema: Schema) -> None:
 
 
 def find_differences(expected: Schema, found: Schema) -> list[str]:
-    """What `found` lacks or has otherwise, one line each.
+    """Return what is missing or different in `found`, one line each.
 
-    Additional tables and columns are no difference: during an upgrade the database is
-    ahead of the code that still runs.
+    Additional tables and columns are not reported: during an upgrade the database is
+    ahead of the code that is still running.
     """
     lines = []
     for table, kinds in expected.items():
@@ -103,6 +103,7 @@ def find_differences(expected: Schema, found: Schema) -> list[str]:
                     lines.append(f"{table} lacks the {kind} {name} ({description})")
                 elif has[name] != description:
                     lines.append(
-                        f"{table} has the {kind} {name} as ({has[name]}), not ({description})"
+                        f"{table} has the {kind} {name} as ({has[name]}), not "
+                        f"({description})"
                     )
     return lines

@@ -1,4 +1,4 @@
-"""Warnings of `manage.py check --deploy` about settings that are valid but incomplete."""
+"""Warnings of `manage.py check --deploy` about incomplete settings."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ def check_mail(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
         return []
     return [
         checks.Warning(
-            "EMAIL_URL is not set, so no mail is sent: people cannot reset their passwords, and "
-            "are not told that a webhook was disabled.",
+            "EMAIL_URL is not set, so no mail is sent: people cannot reset their "
+            "passwords, and are not told that a webhook was disabled.",
             hint="Set EMAIL_URL, for example to smtp://user:password@host:port.",
             id="agency.W010",
         )
@@ -28,10 +28,12 @@ def check_tls_proxy(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage
         return []
     return [
         checks.Warning(
-            "PUBLIC_URL begins with https, and TRUST_PROXY is not set. Behind a proxy every "
-            "request looks like http: answers carry no HSTS, and http is not redirected to https.",
-            hint="Let the proxy set X-Forwarded-Proto, then set TRUST_PROXY=1. Nothing is "
-            "wrong if the web server has TLS itself (GRANIAN_SSL_CERTIFICATE).",
+            "PUBLIC_URL begins with https, and TRUST_PROXY is not set. Behind a proxy "
+            "every request looks like http: answers carry no HSTS, and http is not "
+            "redirected to https.",
+            hint="Let the proxy set X-Forwarded-Proto, then set TRUST_PROXY=1. "
+            "Nothing is wrong if the web server has TLS itself "
+            "(GRANIAN_SSL_CERTIFICATE).",
             id="agency.W011",
         )
     ]

@@ -44,8 +44,8 @@ class Health(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="ready",
-        summary="Database, key, migrations and broker are there (503 names what is not), "
-        "and the queues",
+        summary="Database, key, migrations and broker are there (503 names what is "
+        "not), and the queues",
         responses=Readiness,
         examples=[
             OpenApiExample(
@@ -83,7 +83,10 @@ class Health(viewsets.ViewSet):
 
 
 def run_probes():
-    """The results of all probes by name: `ok` or what is wrong. Takes 1.5 s at most."""
+    """Return the results of all probes by name: `ok`, or what is wrong.
+
+    Takes at most `probes.TIMEOUT_SECONDS`.
+    """
     futures = {name: probe.start() for name, probe in PROBES.items()}
     wait(futures.values(), probes.TIMEOUT_SECONDS)
     return {name: describe_result(future) for name, future in futures.items()}
@@ -113,10 +116,10 @@ def check_migrations():
 
 
 def compare_schema():
-    """What the tables lack although all migrations are applied, in one sentence.
+    """Return in one sentence how the tables differ from the migrations, or None.
 
-    A process that found the right schema once does not compare again: it goes on to
-    serve while the next version migrates the database.
+    A process that has once found the right schema does not compare again: it continues
+    to serve while the next version migrates the database.
     """
     global schema_is_right
     if schema_is_right:
@@ -129,8 +132,9 @@ def compare_schema():
         return None
     more = f" (and {len(lines) - 1} more: manage.py check_schema)" if lines[1:] else ""
     return (
-        f"the schema differs from what version {__version__} expects: {lines[0]}{more}. All "
-        "migrations are applied, so released ones did not make this database: restore a backup"
+        f"the schema differs from what version {__version__} expects: "
+        f"{lines[0]}{more}. All migrations are applied, so released ones did not make "
+        "this database: restore a backup"
     )
 
 
@@ -140,7 +144,7 @@ def check_broker():
 
 
 def describe_late_queues():
-    """Which queues are late, if any. This process can serve nevertheless."""
+    """Return which queues are late, or None. This process can serve nevertheless."""
     late = [
         f"{queue.name} is {queue.oldest:.0f} s late"
         for queue in read_queues()

@@ -1,4 +1,4 @@
-"""Probes a server on this machine: exit code 0 if it is healthy. No Django here.
+"""Probe a server on this machine: exit code 0 if it is healthy, without Django.
 
 python -m agency.ops.healthcheck [PORT]     default: the port of the web server
 """
@@ -10,7 +10,10 @@ from urllib.parse import urlsplit
 
 
 def probe_health(port: int, public_url: str) -> bool:
-    """Whether GET /health responds 200, with the headers of the proxy of `public_url`."""
+    """Return whether GET /health responds 200.
+
+    The request has the headers that a proxy for `public_url` would send.
+    """
     public = urlsplit(public_url)
     headers = {"Host": public.netloc, "X-Forwarded-Proto": public.scheme}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)

@@ -19,7 +19,7 @@ from agency.ops.probes import TIMEOUT_SECONDS, Probe
 
 
 class DatabaseCollector(Collector):
-    """Metrics read from the tables for each request: the same from every process."""
+    """Metrics read from the database for each request, the same in every process."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
@@ -67,8 +67,10 @@ DATABASE_PROBE = Probe(database_metrics)
 
 @require_safe
 def metrics_page(request: HttpRequest) -> HttpResponse:
-    """404 without METRICS_TOKEN, 401 without it as bearer token, 503 without the
-    database.
+    """Serve the metrics. METRICS_TOKEN is the bearer token.
+
+    404 if METRICS_TOKEN is not set, 401 without the token, 503 if the database is out
+    of reach.
     """
     if not settings.METRICS_TOKEN:
         raise Http404
@@ -89,7 +91,7 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def queues_page(request: HttpRequest) -> HttpResponse:
-    """The page of queues, for staff (admin_view). It shows no data of organizations."""
+    """Show the queues to staff (admin_view), without data of organizations."""
     context = admin.site.each_context(request) | {
         "title": "Queues",
         "queues": queues.read_queues(),

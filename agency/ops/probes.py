@@ -1,4 +1,4 @@
-"""Probes of other services, which respond within a limited time even if one hangs."""
+"""Probes of other services, with a time limit for services that hang."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -7,17 +7,17 @@ from typing import Generic, TypeVar
 
 from django.db import connection
 
-# So readiness and metrics respond within two seconds.
+# Readiness and metrics must respond within two seconds.
 TIMEOUT_SECONDS = 1.5
 
 T = TypeVar("T")
 
 
 class Probe(Generic[T]):
-    """Runs a check in a thread of its own, and not again while it is running.
+    """Runs a check in a thread of its own, and never twice at the same time.
 
-    So a service that hangs costs one thread, a daemon, which does not keep the process
-    from ending.
+    So a service that hangs costs one thread. It is a daemon thread, which does not
+    prevent the process from ending.
     """
 
     def __init__(self, check: Callable[[], T]) -> None:
@@ -26,7 +26,7 @@ class Probe(Generic[T]):
         self.lock = Lock()
 
     def start(self) -> Future[T]:
-        """The future result: wait for it for TIMEOUT_SECONDS."""
+        """Return the future of the result. Wait for it at most TIMEOUT_SECONDS."""
         with self.lock:
             if self.future is None or self.future.done():
                 self.future = Future()
@@ -36,7 +36,7 @@ class Probe(Generic[T]):
     def run(self, future: Future[T]) -> None:
         try:
             result = self.check()
-        except Exception as error:  # those who wait for the result get it
+        except Exception as error:  # raised again by future.result()
             connection.close()
             future.set_exception(error)
         else:

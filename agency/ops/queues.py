@@ -1,8 +1,8 @@
 """The figures of all queues, read from the database.
 
-They are cheap enough for every few seconds: no figure counts more than MAX_COUNTED
-rows, and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is the table of a
-QueuedJob (agency/core/queued_jobs.py).
+They are cheap enough to be read every few seconds: no figure counts more than
+MAX_COUNTED rows, and no statement runs longer than STATEMENT_TIMEOUT_MS. A queue is
+the table of a QueuedJob (agency/core/queued_jobs.py).
 """
 
 from collections.abc import Iterator
@@ -24,12 +24,15 @@ from webhooks.models import Delivery
 
 MAX_COUNTED = 10_000
 STATEMENT_TIMEOUT_MS = 2000
-# A queue whose oldest due row is due for longer is late.
+# A queue is late if its oldest row has been due for longer than this.
 LATE_AFTER_SECONDS = 60
 
 
 class Queue(NamedTuple):
-    """The figures of one queue. oldest: seconds since the oldest due row became due."""
+    """The figures of one queue.
+
+    oldest: seconds since the oldest due row became due.
+    """
 
     name: str
     waiting: int
@@ -65,10 +68,10 @@ def read_queue(model: type[QueuedJob]) -> Queue:
 
 
 def due_rows(model: type[QueuedJob]) -> QuerySet:
-    """The rows that a worker would claim now.
+    """Return the rows that a worker would claim now.
 
-    Rows that wait because their receiver hangs are left out: no worker is late with
-    them.
+    Rows that wait because their receiver hangs are left out: the workers are not late
+    with them.
     """
     rows = model.due()
     if model is Delivery:
@@ -85,20 +88,23 @@ def count_rows(rows: QuerySet) -> int:
 
 
 def count_spare_keys() -> dict[int, int]:
-    """The number of spare keys by number of attributes; 0 for those that are missing."""
+    """Return the number of spare keys by number of attributes.
+
+    Configured numbers of attributes without spare keys are included with 0.
+    """
     found = SpareKey.objects.order_by().values_list("attributes").annotate(Count("pk"))
     return dict.fromkeys(settings.KEY_POOL_ATTRIBUTES, 0) | dict(found)
 
 
 def count_registries_wanted() -> int:
-    """How many definitions need their next revocation registry, which is being built."""
+    """Return how many definitions wait for a new revocation registry to be built."""
     with limited_statements():
         return CredentialDefinition.nearly_full().count()
 
 
 @contextmanager
 def limited_statements() -> Iterator[None]:
-    """Statements in the block are cancelled after STATEMENT_TIMEOUT_MS."""
+    """Cancel each statement in the block after STATEMENT_TIMEOUT_MS."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(f"SET LOCAL statement_timeout = {STATEMENT_TIMEOUT_MS}")
         yield

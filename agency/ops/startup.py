@@ -1,7 +1,7 @@
-"""Checks before a process serves. Each raises ImproperlyConfigured.
+"""Checks at the start of a process. Each raises ImproperlyConfigured.
 
-Their messages are printed by a process that does not start, by `migrate` (as system
-checks), and by readiness.
+The messages are printed by a process that does not start, by `migrate` (as system
+checks), and by the readiness check.
 """
 
 import logging
@@ -18,13 +18,13 @@ logger = logging.getLogger(__name__)
 
 
 def check_master_key() -> None:
-    """The master key must be the one the database was sealed with."""
+    """Check that the database was sealed with this master key."""
     if "tenants_datakey" in connection.introspection.table_names():
         vault.check_master_key()
 
 
 def check_sessions() -> None:
-    """A pooler between Agency and PostgreSQL must keep sessions."""
+    """Check that a pooler between Agency and PostgreSQL keeps sessions."""
     connection.ensure_connection()
     with connection.wrap_database_errors:
         if not sessions.are_kept(
@@ -38,10 +38,10 @@ CHECKS = {"agency.E001": check_master_key, "agency.E003": check_sessions}
 
 
 def check_or_exit(**signal: Any) -> None:
-    """Exit with the message of a check that fails.
+    """Run all checks, and exit with the message of the first one that fails.
 
-    A process may start while PostgreSQL is out of reach; readiness reports it then.
-    Raises SystemExit, as Celery only logs other exceptions of a signal handler.
+    A process may start while PostgreSQL is out of reach; then readiness reports it.
+    Raises SystemExit, because Celery only logs other exceptions of a signal handler.
     """
     try:
         for check in CHECKS.values():

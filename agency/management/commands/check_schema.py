@@ -1,6 +1,4 @@
-"""Compares the database with the schema that this version needs, or writes
-schema.json.
-"""
+"""`manage.py check_schema`: compare the database with schema.json, or write that."""
 
 from typing import Any
 
@@ -17,7 +15,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--write",
             action="store_true",
-            help="for developers: write the schema of this migrated database to schema.json",
+            help="for developers: write the schema of this migrated database to "
+            "schema.json",
         )
 
     def handle(self, write: bool, **options: Any) -> None:
@@ -33,8 +32,8 @@ class Command(BaseCommand):
             raise CommandError(
                 f"The database is not as version {__version__} expects it:\n"
                 + "\n".join(f"- {line}" for line in lines)
-                + "\nRun manage.py migrate. If it has nothing to apply, released migrations did "
-                "not make these tables: restore a backup."
+                + "\nRun manage.py migrate. If it has nothing to apply, released "
+                "migrations did not make these tables: restore a backup."
             )
         self.stdout.write(
             f"The database has the tables that version {__version__} needs."

@@ -1,4 +1,4 @@
-"""The loops of the workers in one process, which needs no broker."""
+"""`manage.py deliver`: the loops of the workers in one process, without a broker."""
 
 import logging
 import signal
@@ -49,7 +49,10 @@ def stop_all(over: Event) -> None:
 
 
 def run_job(job: Callable[[], None], over: Event) -> None:
-    """Run a job until `over` is set, at least once. Errors of the database are logged."""
+    """Run a job repeatedly until `over` is set, at least once.
+
+    Errors of the database are logged.
+    """
     while True:
         try:
             job()
