@@ -1,7 +1,7 @@
 """The admin for support staff: read-only, with explicit lists of columns.
 
-No list has columns that are sealed, digests, tokens or messages. What staff with
-permissions may do beyond reading is in organizations/admin.py.
+No list has columns with sealed values, digests, tokens or messages. The actions of
+staff with permissions are in organizations/admin.py.
 """
 
 from functools import cached_property
@@ -26,7 +26,7 @@ admin.site.login = secure_admin_login(admin.site.login)
 
 
 class BoundedPaginator(Paginator):
-    """Counts up to 10,000 rows only. Use the search for older ones."""
+    """Counts at most 10,000 rows. Older rows are found by the search."""
 
     limit = 10_000
 
@@ -36,7 +36,7 @@ class BoundedPaginator(Paginator):
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):
-    """Lists and shows rows. `fields` must name the columns. An id finds its row."""
+    """Lists and shows rows. `fields` must name the columns. Ids can be searched."""
 
     list_per_page = 50
     show_full_result_count = False
@@ -70,8 +70,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):
 class ShownOnceAdmin(ReadOnlyAdmin):
     """Staff with the add permission may create rows, whose secrets are shown once.
 
-    Subclasses define `create_row` and a form, an OnceForm. Django's admin writes the
-    log.
+    Subclasses define `create_row` and `form`, an OnceForm. Django's admin logs the
+    creation.
     """
 
     form_fields: list[str]
@@ -92,7 +92,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         return super().get_form(request, obj, change, **kwargs)
 
     def create_row(self, form: ModelForm) -> tuple[Model, dict[str, str]]:
-        """Returns the new row and its secrets by label."""
+        """Create a row. Return it and its secrets by label."""
         raise NotImplementedError
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.core import checks
 from django.core.exceptions import ImproperlyConfigured
 
-# Settings for a developer's machine and tests. On a server each removes a protection.
+# Settings for development and tests. On a server each of them removes a protection.
 DEVELOPER_SETTINGS = {
     "agency.W001": (
         "OUTGOING_ALLOW_LOOPBACK",
@@ -52,7 +52,9 @@ def check_developer_settings(app_configs, **kwargs):
 
 
 def check_database(databases=None, **kwargs):
-    """agency.E001: the master key is not the one that sealed the database.
+    """agency.E001 and agency.E003.
+
+    agency.E001: the database was sealed with another master key.
     agency.E003: a pooler does not keep sessions.
     """
     from agency.ops import startup

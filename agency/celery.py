@@ -1,4 +1,4 @@
-"""The Celery app. Tasks find their work in rows; their only arguments are ids."""
+"""The Celery app. Tasks find their work in the database; arguments are ids only."""
 
 import os
 

@@ -1,6 +1,4 @@
-"""All settings, from environment variables only. The table in docs/settings.md lists
-each.
-"""
+"""All settings, from environment variables only. docs/settings.md lists them."""
 
 import base64
 import binascii
@@ -23,7 +21,7 @@ env = environ.FileAwareEnv()
 DEBUG = env.bool("DEBUG", default=False)
 # Signs sessions and links in the studio.
 SECRET_KEY = env.str("SECRET_KEY", default="")
-# Base64 of 32 random bytes: wraps the data keys that seal every secret in the
+# Base64 of 32 random bytes. This key wraps the data keys that seal every secret in the
 # database.
 AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")
 # PostgreSQL, as postgres://user:password@host:port/name.
@@ -34,29 +32,29 @@ REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
 DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=5.0)
 # Set by manage.py: one-off commands have no statement timeout and no connection pool.
 ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
-# Connections to PostgreSQL that one process keeps at most.
+# The maximal number of connections to PostgreSQL of one process.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 # The port the web server listens on.
 PORT = env.int("PORT", default=8000)
-# Threads of a web process, and as many again for requests with long cryptography. Half
-# of the former may wait (`Prefer: wait`).
+# Threads of a web process for quick requests, and the same number for requests with
+# long cryptography. Half of the former may wait (`Prefer: wait`).
 WEB_THREADS = env.int("WEB_THREADS", default=4)
-# The base of every invitation, endpoint and link; never taken from a request.
+# The base URL of every invitation, endpoint and link; never derived from a request.
 PUBLIC_URL = env.str("PUBLIC_URL", default=f"http://127.0.0.1:{PORT}").rstrip("/")
-# The port the process of event streams listens on.
+# The port the stream process listens on.
 STREAM_PORT = env.int("STREAM_PORT", default=PORT + 1)
-# The base of the streams of events. Without a proxy, it is PUBLIC_URL with
+# The base URL of the event streams. Without a proxy, it is PUBLIC_URL with
 # STREAM_PORT.
 STREAM_URL = env.str(
     "STREAM_URL",
     default=re.sub(rf":{PORT}$", f":{STREAM_PORT}", PUBLIC_URL),
 ).rstrip("/")
-# Streams of events that one process keeps open at most, and those of one organization.
+# The maximal number of open event streams of one process, and of one organization.
 STREAM_LISTENERS = env.int("STREAM_LISTENERS", default=2000)
 STREAM_LISTENERS_PER_TENANT = env.int("STREAM_LISTENERS_PER_TENANT", default=50)
 # The URI scheme of the deep links that open a wallet app.
 DEEP_LINK_SCHEME = env.str("DEEP_LINK_SCHEME", default="didcomm")
-# Host names the web server answers to.
+# Host names that the web server accepts.
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=[])
 # Origins whose pages may call the API from a browser, such as https://app.example,
 # separated by commas; * for all.
@@ -71,65 +69,66 @@ LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
 # The bearer token with which Prometheus reads /metrics; without it the page is 404.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
-# Folder in which the processes of one host keep their Prometheus counters.
+# Folder in which the processes of one host store their Prometheus counters.
 METRICS_ROOT = env.str("METRICS_ROOT", default=str(BASE_DIR / "var" / "metrics"))
 # Whether a provider may read the keys of its organizations again (provider API).
 PROVIDER_KEYS_READABLE = env.bool("PROVIDER_KEYS_READABLE", default=True)
-# The regions that the provider API lists: Name=Text, by comma.
+# The regions that the provider API lists: Name=Text, separated by commas.
 REGIONS = env.dict("REGIONS", default={"UnitedStates": "United States"})
 # Whether anybody may sign up in the studio; if not, staff create the users.
 STUDIO_SIGN_UP = env.bool("STUDIO_SIGN_UP", default=True)
-# Prefixes of paths below which the subscription key may be absent, by comma.
+# Path prefixes under which the subscription key may be absent, separated by commas.
 SUBSCRIPTION_KEY_OPTIONAL = tuple(
     f"/{prefix.strip('/')}/".replace("//", "/")
     for prefix in env.list(
         "SUBSCRIPTION_KEY_OPTIONAL", default=["/credentials/v1", "/wallet/v1"]
     )
 )
-# Foreign ids of networks, each with a network here: id=network, separated by commas.
+# Other ids of networks of this agency: id=network, separated by commas.
 NETWORK_ALIASES = env.dict("NETWORK_ALIASES", default={})
-# Numbers of attributes for which spare definition keys are made, and how many of each.
+# Numbers of attributes for which spare definition keys are generated, and how many
+# each.
 KEY_POOL_ATTRIBUTES = env.list(
     "KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8]
 )
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
-# Credentials of the first revocation registry of a definition, and of later ones.
+# Size of the first revocation registry of a definition, and of later ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # Seconds that a call waits for a remote ledger.
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
-# Bytes of a tails file of another issuer: 10 MiB are enough for 40,000 credentials.
+# Maximal bytes of another issuer's tails file: 10 MiB are enough for 40,000
+# credentials.
 MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
-# Credentials of one revocation registry: its tails file has 256 bytes for each.
+# Maximal size of a revocation registry: its tails file has 256 bytes per credential.
 MAX_PLACES = MAX_TAILS_BYTES // 256
-# Bytes of one API request body.
+# Maximal bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)
-# Bytes of one uploaded picture.
+# Maximal bytes of one uploaded picture.
 MAX_IMAGE_BYTES = env.int("MAX_IMAGE_BYTES", default=256 * 1024)
-# Bytes of one DIDComm envelope.
+# Maximal bytes of one DIDComm envelope.
 MAX_ENVELOPE_BYTES = env.int("MAX_ENVELOPE_BYTES", default=1024 * 1024)
 # Whether outgoing calls may reach this machine itself.
 OUTGOING_ALLOW_LOOPBACK = env.bool("OUTGOING_ALLOW_LOOPBACK", default=False)
-# Private networks that outgoing calls may reach, such as 10.1.0.0/16, separated by
-# commas.
+# Private networks that outgoing calls may reach, such as 10.1.0.0/16, comma-separated.
 OUTGOING_ALLOWED_NETWORKS = env.list(
     "OUTGOING_ALLOWED_NETWORKS", cast=ip_network, default=[]
 )
-# PEM file of the authorities that outgoing TLS trusts; without it Mozilla's list
+# PEM file of the authorities that outgoing TLS trusts; empty for Mozilla's list
 # (certifi).
 OUTGOING_CA_FILE = env.str("OUTGOING_CA_FILE", default="")
 # Whether only https addresses can be registered as webhooks.
 WEBHOOK_REQUIRE_HTTPS = env.bool("WEBHOOK_REQUIRE_HTTPS", default=True)
-# Calls of webhooks that one worker process makes at a time; a quarter of them to one
-# address, half for one organization.
+# Webhook calls that one worker process makes at a time; at most a quarter of them to
+# one address, and half for one organization.
 WEBHOOK_THREADS = env.int("WEBHOOK_THREADS", default=16)
-# Messages to other agents that one process posts at a time; a quarter of them to one
-# endpoint, half for one organization.
+# Messages to other agents that one process sends at a time; at most a quarter of them
+# to one endpoint, and half for one organization.
 MESSAGE_THREADS = env.int("MESSAGE_THREADS", default=16)
 # Days for which events and their deliveries are kept.
 EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 # Days for which finished messages between agents are kept. A digest of each received
-# message stays, to recognise duplicates.
+# message remains, to recognise duplicates.
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
 # Quotas of organizations that were created by sign-up in the studio; 0 for no limit.
 # Organizations created by staff, by the command or by a provider have none. Wallets:
@@ -149,10 +148,9 @@ QUOTA_ORGANIZATIONS = env.int("QUOTA_ORGANIZATIONS", default=10)
 FAULT_INJECTION = env.bool("FAULT_INJECTION", default=False)
 # Tests only: the fault point at which a process kills itself.
 FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
-# Where mail of the studio goes, as smtp://user:password@host:port; without it none is
-# sent.
+# The mail server for the studio, as smtp://user:password@host:port; empty for no mail.
 EMAIL_URL = env.str("EMAIL_URL", default="")
-# Whether people follow a link in a mail before their first sign-in.
+# Whether people must follow a link in a mail before their first sign-in.
 STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
@@ -174,8 +172,8 @@ if OUTGOING_CA_FILE and not Path(OUTGOING_CA_FILE).is_file():
     raise ImproperlyConfigured(f"OUTGOING_CA_FILE names no file: {OUTGOING_CA_FILE}")
 if max(REVOCATION_FIRST_REGISTRY_SIZE, REVOCATION_REGISTRY_SIZE) > MAX_PLACES:
     raise ImproperlyConfigured(
-        "A revocation registry needs 256 bytes of its tails file for each place: give a smaller "
-        "REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."
+        "A revocation registry needs 256 bytes of its tails file for each place: give "
+        "a smaller REVOCATION_REGISTRY_SIZE or a larger MAX_TAILS_BYTES."
     )
 if STUDIO_VERIFY_EMAIL and not EMAIL_URL:
     raise ImproperlyConfigured(
@@ -192,8 +190,9 @@ except binascii.Error:
     MASTER_KEY = b""
 if len(MASTER_KEY) != 32:
     raise ImproperlyConfigured(
-        "AGENCY_MASTER_KEY must be the base64 of 32 bytes. Make one, once, and keep it safe: "
-        "python -c 'import base64, os; print(base64.b64encode(os.urandom(32)).decode())'"
+        "AGENCY_MASTER_KEY must be the base64 of 32 bytes. Make one, once, and keep "
+        "it safe: python -c 'import base64, os; "
+        "print(base64.b64encode(os.urandom(32)).decode())'"
     )
 
 # The ids of the objects that `manage.py demo` created, for the examples in /docs.
@@ -243,7 +242,7 @@ MIDDLEWARE = [
 ]
 
 # See agency/server/cors.py. The API authenticates by headers, never by cookies, so
-# CORS credentials are not allowed (the default).
+# CORS credentials stay forbidden (the default).
 CORS_ALLOW_ALL_ORIGINS = "*" in CORS_ORIGINS
 CORS_ALLOWED_ORIGINS = (
     [] if CORS_ALLOW_ALL_ORIGINS else [one.rstrip("/") for one in CORS_ORIGINS]
@@ -263,7 +262,7 @@ CORS_ALLOW_HEADERS = [
     "If-None-Match",
     "Last-Event-ID",
     "Prefer",
-    "X-Ms-Command-Name",  # which the original npm clients send from browsers
+    "X-Ms-Command-Name",  # sent by the original npm clients in browsers
     "X-Request-Id",
 ]
 CORS_EXPOSE_HEADERS = [
@@ -319,14 +318,15 @@ if not ONE_OFF_COMMAND:
         "min_size": 1,
         "max_size": DATABASE_POOL_SIZE,
         "timeout": 10,
-        # With more, the pool waits longer and longer between attempts while PostgreSQL
-        # is out of reach, and blocks all other attempts meanwhile.
+        # With a longer timeout, the pool increases its delay between attempts while
+        # PostgreSQL is out of reach, and blocks all other attempts meanwhile.
         "reconnect_timeout": 1,
     }
-# Check a connection before it is handed out.
+# Check a connection before it is lent.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 
-# In the same database as the broker (REDIS_URL). Only allauth's rate limits use it.
+# In the same Redis database as the broker (REDIS_URL). Only allauth's rate limits use
+# it.
 CACHES = {
     "default": {
         "BACKEND": "agency.core.cache.SharedCache",
@@ -342,21 +342,23 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_CONNECTION_MAX_RETRIES = None  # no limit; the default is 100
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    # A lost notification costs seconds only, as beat sends it again. With
-    # acknowledgements a long task would run twice, and workers would end when the
-    # broker does (kombu 5.7, `restore_unacked`).
+    # A lost notification delays work by seconds only, because beat sends it again.
+    # With acknowledgements a long task would run twice, and workers would end when the
+    # broker ends (kombu 5.7, `restore_unacked`).
     "ack_emulation": False,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "max_retries": 0,  # otherwise notifying workers takes 6 s while the broker is down
 }
-CELERY_TASK_ROUTES = {  # outgoing calls have a worker of their own
+CELERY_TASK_ROUTES = {  # outgoing calls have worker processes of their own
     "webhooks.tasks.deliver": {"queue": "webhooks"},
     "connections.tasks.deliver": {"queue": "messages"},
 }
 CELERY_BEAT_SCHEDULER = "agency.ops.beat:Scheduler"
-CELERY_BEAT_ENABLE_REMOTE_CONTROL = True  # answers `celery inspect ping` while it sends
-CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds; after 60 silent ones it responds no more
+# Beat answers `celery inspect ping` while it sends tasks, and stops answering after 60
+# silent seconds.
+CELERY_BEAT_ENABLE_REMOTE_CONTROL = True
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5.0  # seconds
 CELERY_BEAT_SCHEDULE = {
     "sweep-messages": {
         "task": "connections.tasks.sweep",
@@ -441,9 +443,10 @@ REST_FRAMEWORK = {
 SPECTACULAR_SETTINGS = {
     "TITLE": "Agency",
     "VERSION": __version__,
-    "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, credentials, "
-    "verifications.\n\nMembers of a body and parameters of a list that are not known are ignored; "
-    "the headers `X-Ignored-Members` and `X-Ignored-Parameters` of the answer name them.",
+    "DESCRIPTION": "A cloud agency for verifiable credentials: wallets, connections, "
+    "credentials, verifications.\n\nMembers of a body and parameters of a list that "
+    "are not known are ignored; the headers `X-Ignored-Members` and "
+    "`X-Ignored-Parameters` of the answer name them.",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PUBLIC": True,
     "SERVE_AUTHENTICATION": [],
@@ -514,7 +517,8 @@ SPECTACULAR_SETTINGS = {
         },
         {
             "name": "Provider",
-            "description": "Organizations made and kept by a provider account, with its key.",
+            "description": "Organizations made and kept by a provider account, with "
+            "its key.",
         },
         {"name": "Ledger", "description": "Public objects of the local network."},
         {"name": "Health", "description": "For load balancers."},
@@ -542,16 +546,16 @@ AUTH_PASSWORD_VALIDATORS = [
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # Sign-up must not disclose whether an address is registered. If addresses are
-# verified, every sign-up leads to the same page, and a mail tells the rest. Otherwise
-# every sign-up creates an account, so an address may have several: nobody has proven
-# that it is theirs.
+# verified, every sign-up leads to the same page, and the rest is in a mail. Otherwise
+# every sign-up creates an account, so one address may have several accounts: nobody
+# has proven to own it.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
 ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
 ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
 # In addition to allauth's defaults. The key of login_failed is account and IP address,
-# so that nobody can lock out the owner at another address. It comes first: attempts
-# that it refuses do not count for the address, which others may share.
+# so that nobody can lock out the owner from another IP address. It comes first:
+# attempts that it refuses do not count for the IP address, which others may share.
 ACCOUNT_RATE_LIMITS = {
     "login": "60/m/ip",
     "login_failed": "5/5m/key,20/m/ip,100/h/ip",
@@ -560,14 +564,11 @@ ACCOUNT_RATE_LIMITS = {
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"
-EMAIL_TIMEOUT = (
-    15  # seconds, for which a mail server that hangs blocks a worker's thread
-)
+EMAIL_TIMEOUT = 15  # seconds; a mail server that hangs blocks a worker's thread
 vars().update(env.email_url_config(EMAIL_URL or "dummymail://"))
 
 STATIC_URL = "/static/"
-# None, so that files of an earlier collectstatic are not served with
-# STATIC_USE_FINDERS.
+# None, so that STATIC_USE_FINDERS does not serve files of an earlier collectstatic.
 STATIC_ROOT = None if STATIC_USE_FINDERS else BASE_DIR / "staticfiles"
 STORAGES = {
     "default": {
@@ -610,9 +611,10 @@ SECURE_REDIRECT_EXEMPT = [
 ]
 SILENCED_SYSTEM_CHECKS = [
     "security.W008",  # no SECURE_SSL_REDIRECT: agency.W011 says when that is wrong
-    "security.W021",  # SECURE_HSTS_PRELOAD is for the owner of the whole domain to decide
+    # SECURE_HSTS_PRELOAD is a decision of the owner of the whole domain.
+    "security.W021",
 ]
-DATA_UPLOAD_MAX_MEMORY_SIZE = None  # agency.server.middleware.bounded_body is the bound
+DATA_UPLOAD_MAX_MEMORY_SIZE = None  # limited by agency.server.middleware.bounded_body
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 200
 
 LOGGING = {
@@ -646,8 +648,8 @@ LOGGING = {
     },
     "root": {"handlers": ["console"], "level": "WARNING"},
     "loggers": {
-        # Without Django's own handlers, which print each line a second time,
-        # unfiltered.
+        # Without Django's own handlers, which print each line a second time, without
+        # filters.
         "django": {"handlers": [], "level": "WARNING"},
         "django.server": {"level": "CRITICAL"},  # its lines contain addresses
     }

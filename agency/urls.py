@@ -1,4 +1,4 @@
-"""All routes. Each API is served below the prefixes of all generations of clients."""
+"""All routes. Each API is served under the prefixes of all generations of clients."""
 
 from django.contrib import admin
 from django.urls import include, path
