@@ -11,8 +11,8 @@ from allauth.account.adapter import DefaultAccountAdapter
 from allauth.core import context as current
 from allauth.core.exceptions import ImmediateHttpResponse
 
-# Not public in allauth, which has no way to tell how long to wait. The version is
-# pinned, and tests/agency/studio/test_limits.py fails if it changes.
+# Not a public module. allauth has no public function for the time to wait. The version
+# is pinned, and tests/agency/studio/test_limits.py fails if it changes.
 from allauth.core.internal import ratelimit
 from django.conf import settings
 from django.core.cache import cache
@@ -38,7 +38,7 @@ RATE_LIMITED_ACTIONS = {  # by route: the rate limit that allauth checks first
 
 
 def require_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Without EMAIL_URL, show a page that says that mail is not set up."""
+    """Decorator: without EMAIL_URL, show a page that says that mail is not set up."""
 
     @wraps(view)
     def page(request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
@@ -50,16 +50,16 @@ def require_mail(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespons
 
 
 def handler429(request: HttpRequest) -> HttpResponse:
-    """The response when a rate limit of a route of allauth is exceeded (agency.urls)."""
+    """Respond to an exceeded rate limit of a route of allauth (see agency.urls)."""
     action = RATE_LIMITED_ACTIONS[request.resolver_match.url_name]
     mailbox = request.POST.get("email", "").strip().lower()
     return too_many_tries(request, action, key=mailbox)
 
 
 def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
-    """429 with the time to wait, as a page or as JSON.
+    """Return 429 with the time to wait, as a page or as JSON.
 
-    action: one of ACCOUNT_RATE_LIMITS. key: the key of its rates by `key`.
+    action: one of ACCOUNT_RATE_LIMITS. key: the value for its rates by `key`.
     """
     metrics.count_refusal(action)
     seconds = seconds_to_wait(request, action, key)
@@ -78,11 +78,11 @@ def too_many_tries(request: HttpRequest, action: str, key: str) -> HttpResponse:
 
 
 def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
-    """Until all rates of the action allow one more attempt.
+    """Return the seconds until all rates of the action allow one more attempt.
 
     allauth stores the times of the last attempts, newest first.
     """
-    waits = [1.0]  # at least: others at the same address may have used up the limit
+    waits = [1.0]  # minimum: others at the same address may have used up the limit
     for rate in ratelimit.get_rates(app="allauth.account", action=action):
         name = ratelimit.get_cache_key(
             request, app="allauth.account", action=action, rate=rate, key=key
@@ -94,7 +94,7 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
 
 
 def duration_text(seconds: int) -> str:
-    """`1 second`, `90 seconds`, `2 minutes`: rounded up."""
+    """Return a text such as `1 second`, `90 seconds` or `2 minutes`, rounded up."""
     number, unit = (
         (seconds, "second") if seconds <= 90 else (math.ceil(seconds / 60), "minute")
     )
@@ -109,17 +109,16 @@ class AccountAdapter(DefaultAccountAdapter):
     def _get_login_attempts_cache_key(
         self, request: HttpRequest, **credentials: Any
     ) -> str:
-        """The key of the rates of login_failed by `key`: IP address and account
-        together.
+        """The key for the login_failed rates by `key`: IP address and account.
 
-        allauth uses Host and account. So a stranger could lock the owner out, and
-        could get more attempts by using another of ALLOWED_HOSTS.
+        allauth uses Host and account. With these, a stranger could lock out the owner,
+        and could get more attempts by using another one of ALLOWED_HOSTS.
         """
         account = credentials.get("email", credentials.get("username", "")).lower()
         return f"{client_address(request.META)} {account}"
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """429 instead of allauth's 200 with an error in the form."""
+        """Respond 429 instead of allauth's 200 with an error in the form."""
         try:
             super().pre_authenticate(request, **credentials)
         except ValidationError:
@@ -136,7 +135,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
     ) -> None:
-        """Links begin with PUBLIC_URL, whatever Host the request has."""
+        """Send a mail whose links begin with PUBLIC_URL, whatever the Host header is."""
         asked = current.request.build_absolute_uri("/")
         links = {
             name: f"{settings.PUBLIC_URL}/{value.removeprefix(asked)}"

@@ -1,4 +1,4 @@
-"""The studio's pages of events and the deliveries of each to webhooks."""
+"""The studio's pages of events, and of the deliveries of each event to webhooks."""
 
 import json
 from collections import defaultdict
@@ -45,7 +45,7 @@ def events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def older_query(request: HttpRequest, last: Event) -> str:
-    """The query of the next page, behind this event."""
+    """Return the query string of the next page, after this event."""
     query = request.GET.copy()
     query["before"] = str(last.pk)
     return query.urlencode()
@@ -61,13 +61,13 @@ def with_deliveries_of_events(
 
 
 def list_deliveries(tenant: Tenant) -> Any:
-    """The deliveries of webhooks that still exist, newest first."""
+    """Return the deliveries to webhooks that still exist, newest first."""
     rows = Delivery.objects.filter(webhook__tenant=tenant)
     return rows.select_related("webhook", "event").order_by("-pk")
 
 
 def add_badge(delivery: Delivery) -> Delivery:
-    """Add the status as text and the class of its badge to a delivery."""
+    """Add the status as text and the CSS class of its badge to a delivery."""
     delivery.shown_status = SHOWN_STATUS[delivery.status]
     delivery.badge = BADGES[delivery.status]
     return delivery

@@ -1,6 +1,4 @@
-"""The studio's forms. Each counts once: a reload or a double click creates nothing
-twice.
-"""
+"""The studio's forms. Each is processed once, even after a reload or double click."""
 
 from typing import Any
 from uuid import uuid4
@@ -18,15 +16,16 @@ MAX_LIVE_KEYS = 20
 SENT_TOKENS = "forms_sent"  # in the session
 MAX_SENT_TOKENS = 100
 SENT_BEFORE = (
-    "That form was sent before and counts once. Keys are shown only in the first answer: "
-    "if you lost one, create another and revoke the lost one."
+    "That form was sent before and counts once. Keys are shown only in the first "
+    "answer: if you lost one, create another and revoke the lost one."
 )
 
 
 def is_sent_again(request: HttpRequest) -> bool:
-    """Whether this form was sent before in this session; remembers its token.
+    """Return whether this form was sent before in this session. Store its token.
 
-    Locks the row of the user, so that of two concurrent requests one is the first.
+    Locks the row of the user, so that only one of two concurrent requests is the
+    first.
     """
     with transaction.atomic():
         get_user_model().objects.select_for_update().get(pk=request.user.pk)
@@ -41,7 +40,7 @@ def is_sent_again(request: HttpRequest) -> bool:
 
 
 class FreshTokenInput(forms.HiddenInput):
-    """A hidden input with a new token, also if the form is shown again with errors."""
+    """A hidden input with a new token, even if a form is shown again with errors."""
 
     def format_value(self, value: Any) -> str:
         return str(uuid4())
@@ -66,7 +65,8 @@ class OrganizationForm(OnceForm, forms.ModelForm):
     )
     network_id = forms.ChoiceField(
         label="Network",
-        help_text="Where your DID, schemas and definitions are published. This cannot be changed.",
+        help_text="Where your DID, schemas and definitions are published. This cannot "
+        "be changed.",
     )
 
     class Meta:
@@ -86,8 +86,8 @@ class SettingsForm(forms.ModelForm):
         fields = ["short_qr_codes"]
         labels = {"short_qr_codes": "QR codes of invitations hold the short link only"}
         help_texts = {
-            "short_qr_codes": "Smaller codes, for wallets that open links. Without it a code holds "
-            "the whole invitation, which older scanners need."
+            "short_qr_codes": "Smaller codes, for wallets that open links. Without it "
+            "a code holds the whole invitation, which older scanners need."
         }
 
 
@@ -101,9 +101,7 @@ class KeyForm(OnceForm):
     def __init__(
         self, *args: Any, kinds: list[str], live: dict[str, int], **kwargs: Any
     ) -> None:
-        """kinds: the kinds to choose from. live: how many live keys of each kind there
-        are.
-        """
+        """kinds: the available kinds. live: the number of live keys by kind."""
         super().__init__(*args, **kwargs)
         self.live = live
         self.fields["kind"].choices = [
@@ -114,7 +112,7 @@ class KeyForm(OnceForm):
         kind = self.cleaned_data["kind"]
         if self.live.get(kind, 0) >= MAX_LIVE_KEYS:
             raise forms.ValidationError(
-                f"There are {MAX_LIVE_KEYS} live keys of this kind, which is the most. "
-                "Revoke one that is not used."
+                f"There are {MAX_LIVE_KEYS} live keys of this kind, which is the "
+                "most. Revoke one that is not used."
             )
         return kind

@@ -17,7 +17,7 @@ from agency.studio.forms import KeyForm, OnceForm, SettingsForm
 from agency.studio.pages import get_manager, once_per_form, studio_page
 from tenants.models import ApiKey, Membership, Tenant
 
-ROTATION_OVERLAP = timedelta(hours=24)  # in which a rotated key still works
+ROTATION_OVERLAP = timedelta(hours=24)  # a rotated key still works for this time
 MAX_ENDED_KEYS = 50  # on the page
 HEADERS = {
     ApiKey.Kind.ACCESS_TOKEN: "Authorization: Bearer",
@@ -100,18 +100,16 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
 
 def lock_tenant(tenant: Tenant) -> Tenant:
-    """Lock the row of the organization, so that nobody else changes its keys
-    meanwhile.
-    """
+    """Lock the organization's row until the transaction ends. It guards its keys."""
     Tenant.objects.select_for_update().get(pk=tenant.pk)
     return tenant
 
 
 def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
-    """The keys of an organization and its provider account, newest first.
+    """Return the keys of an organization and its provider account, newest first.
 
-    Provider keys reach all organizations of the account. So they are left out for the
-    organizations that were created with them.
+    Provider keys have access to all organizations of the account. So they are left out
+    for organizations that were created with such a key.
     """
     owners = Q(tenant=tenant)
     if not tenant.made_by_provider:
@@ -124,7 +122,7 @@ def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
 
 
 def key_form(membership: Membership, data: Any = None) -> KeyForm:
-    """A form with the kinds of keys that this person may create."""
+    """Return a form with the kinds of keys that this person may create."""
     Kind = ApiKey.Kind
     tenant = membership.tenant
     kinds = [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY]
@@ -153,7 +151,7 @@ def new_key_page(
 
 
 def secret_context(kind: str, secret: str) -> dict[str, str]:
-    """A new secret for the template. It is never shown again."""
+    """Return the template context of a new secret, which is never shown again."""
     return {
         "kind": kind,
         "label": ApiKey.Kind(kind).label,

@@ -93,7 +93,7 @@ def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 
 def example_call(access_token: str, subscription_key: str) -> str:
-    """A shell command that creates a wallet with these keys."""
+    """Return a shell command that creates a wallet with these keys."""
     words = [
         ["curl", f"{settings.PUBLIC_URL}/custodian/v1/api/wallets"],
         ["-H", f"Authorization: Bearer {access_token}"],

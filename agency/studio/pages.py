@@ -1,4 +1,4 @@
-"""What the pages of the studio share: who may see them, and forms that count once."""
+"""Shared by the pages of the studio: access, and forms that are processed once."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -20,7 +20,7 @@ View = Callable[..., HttpResponse]
 
 
 def studio_page(*methods: str) -> Callable[[View], View]:
-    """A page for signed-in people, which no cache stores."""
+    """Decorator: a page for signed-in people, which no cache stores."""
 
     def decorate(view: View) -> View:
         return never_cache(login_required(require_http_methods(methods)(view)))
@@ -29,7 +29,7 @@ def studio_page(*methods: str) -> Callable[[View], View]:
 
 
 def once_per_form(back: str) -> Callable[[View], View]:
-    """Process a form only once: redirect to the page `back` if it is sent again."""
+    """Decorator: process a form once. If sent again, redirect to the page `back`."""
 
     def decorate(view: View) -> View:
         @wraps(view)
@@ -50,12 +50,12 @@ def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
 
 
 def get_membership(request: HttpRequest, tenant_id: UUID) -> Membership:
-    """The person's membership in the organization, or 404."""
+    """Return the person's membership in the organization. Raises 404."""
     return get_object_or_404(list_memberships(request), tenant_id=tenant_id)
 
 
 def get_manager(request: HttpRequest, tenant_id: UUID) -> Membership:
-    """The person's membership, or 403 if it does not allow changes."""
+    """Return the person's membership. Raises 404, and 403 if it allows no changes."""
     membership = get_membership(request, tenant_id)
     if not membership.may_manage_keys:
         raise PermissionDenied

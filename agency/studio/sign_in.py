@@ -1,5 +1,6 @@
-"""Sign-in by email address. Unless addresses are verified, several accounts may share
-one.
+"""Sign-in by email address.
+
+If addresses are not verified, several accounts may share one address.
 """
 
 from allauth.account.auth_backends import AuthenticationBackend
@@ -12,10 +13,10 @@ class Backend(AuthenticationBackend):
     def _authenticate_by_email(
         self, email: str, password: str
     ) -> AbstractBaseUser | None:
-        """The account of this address that has this password.
+        """Return the account with this address and this password, or None.
 
-        Without verification, allauth would try the account with a verified address
-        only. The others could not sign in, which discloses that account.
+        Without verification, allauth would try only the account with a verified
+        address. The others could not sign in, which would disclose that account.
         """
         if settings.ACCOUNT_EMAIL_VERIFICATION != "none":
             return super()._authenticate_by_email(email, password)

@@ -1,4 +1,4 @@
-"""The sign-up form. It takes as long for an address that is already registered."""
+"""The sign-up form. Registered and new addresses take the same time."""
 
 from typing import Any
 
@@ -9,8 +9,10 @@ from django.http import HttpRequest
 
 class SignUpForm(SignupForm):
     def try_save(self, request: HttpRequest) -> Any:
-        """Hash the password even if the address is registered and no account is
-        created.
+        """Hash the password even if the address is registered already.
+
+        No account is created then. Hashing takes most of the time, so the response
+        time does not disclose whether the address is registered.
         """
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])

@@ -13,7 +13,7 @@ key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
 urlpatterns = [
-    # Before those of allauth, whose names they have.
+    # Before the routes of allauth, whose names they have.
     path(
         "accounts/password/reset/",
         require_mail(account.password_reset),

@@ -28,7 +28,7 @@ class EventFilter(forms.Form):
     before = forms.UUIDField(widget=forms.HiddenInput, required=False)
 
     def lookups(self) -> dict[str, Any]:
-        """The lookups of the filters that are set."""
+        """Return the queryset lookups of the filters that are set."""
         names = {"type": "type", "object_id": "object_id", "before": "pk__lt"}
         given = self.cleaned_data
         return {lookup: given[name] for name, lookup in names.items() if given[name]}
@@ -39,7 +39,8 @@ class WebhookForm(OnceForm):
         label="Address",
         max_length=MAX_URL,
         widget=forms.URLInput,
-        help_text="Every event is posted there as JSON, signed with a secret that you will see.",
+        help_text="Every event is posted there as JSON, signed with a secret that you "
+        "will see.",
     )
     message_types = forms.MultipleChoiceField(
         label="Types of events",
@@ -61,7 +62,7 @@ class WebhookForm(OnceForm):
     )
 
     def clean_url(self) -> str:
-        """Validate the address like the API."""
+        """Validate the URL like the API."""
         options = WebhookOptions()
         try:
             return options.validate_url(

@@ -123,8 +123,9 @@ def rotate_secret(
 
 
 def webhook_action(done: str, form_class: Any = OnceForm) -> Callable[..., Any]:
-    """A button on the page of a webhook: run the action, show `done` or the error
-    there.
+    """Decorator: a button on the page of a webhook, which runs the action.
+
+    The page then shows the message `done`, or the error.
     """
 
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
