@@ -1,7 +1,6 @@
-"""The objects that the demo creates for the examples in /docs
-(agency/api/openapi/examples.py).
+"""Create the objects of the examples in /docs (agency/api/openapi/examples.py).
 
-They are created through the API. Only the id of the revocation registry, which no
+The demo creates them through the API. Only the id of the revocation registry, which no
 operation returns, is read from the database. Objects of one kind are interchangeable,
 so those of a wallet are read in one call.
 """
@@ -16,7 +15,7 @@ Ids = dict[str, str]
 
 
 class Api(Protocol):
-    """The calls used here. Each raises unless the status is 200."""
+    """The API client. Each method raises unless the status is 200."""
 
     def get(self, path: str) -> Any: ...
     def post(self, path: str, body: Any = None) -> Any: ...
@@ -25,7 +24,7 @@ class Api(Protocol):
 
 
 class Story(NamedTuple):
-    """What the demo has created. policy: the body of the policy `policy_id`."""
+    """The objects of the demo. policy: the body of the policy `policy_id`."""
 
     wallet_id: str
     connection_id: str
@@ -41,7 +40,7 @@ class Story(NamedTuple):
 
 
 def make_examples(api: Api, provider: Api, story: Story) -> Ids:
-    """The id or link of an object for each example, by that in the example."""
+    """Create the objects. Return their ids and links by the example's id or link."""
     return (
         read_story(api, story)
         | make_connections(api, story)
@@ -55,7 +54,11 @@ def make_examples(api: Api, provider: Api, story: Story) -> Ids:
 
 
 def read_story(api: Api, story: Story) -> Ids:
-    """The objects of the demo. Call it before more objects of these kinds are created."""
+    """Return the objects of the demo.
+
+    Must be called before more objects of these kinds are created, as it reads the
+    newest of each.
+    """
     api.post(
         "/messages", {"connectionId": story.connection_id, "text": "Congratulations!"}
     )
@@ -118,14 +121,14 @@ def make_credentials(api: Api, story: Story) -> Ids:
         return api.post("/credentials", body | options)
 
     def offered() -> list[str]:
-        """Those of Alice, newest first."""
+        """Return the ids of Alice's offers, newest first."""
         rows = api.get(f"{story.wallet}/credentials?state=Offered")
         return [row["credentialId"] for row in rows]
 
     requested = offer(**of_connection)
     api.post(f"{story.wallet}/credentials/{quote(offered()[0])}")
     to_delete, *_ = [offer(**of_connection) for _ in range(5)]
-    *four, _ = offered()  # the last one is that of `to_delete`
+    *four, _ = offered()  # the last one belongs to `to_delete`
     to_accept, to_decline, to_counter, to_be_deleted = four
     wanted = {"definitionId": story.definition_id, "credentialValues": story.values}
     api.put(
@@ -173,7 +176,7 @@ def make_verifications(api: Api, story: Story) -> Ids:
     to_delete, *_ = [request_proof() for _ in range(4)]
     api.post(f"/verifications/policy/{connection}", one_item)
     rows = api.get(f"{story.wallet}/verifications?state=Requested")  # newest first
-    # The last one is that of `to_delete`.
+    # The last one belongs to `to_delete`.
     *four, _ = [row["verificationId"] for row in rows]
     to_choose, to_answer, to_decline, to_be_deleted = four
     for_a_choice = api.post("/verifications/policy", one_item)
@@ -189,8 +192,9 @@ def make_verifications(api: Api, story: Story) -> Ids:
 
 
 def make_webhooks(api: Api) -> Ids:
-    """This address does not exist. The webhook that stays enabled gets few events
-    only.
+    """Register webhooks at an address that does not exist.
+
+    The webhook that stays enabled is called for few events only.
     """
 
     def register_webhook(**options: Any) -> str:

@@ -1,7 +1,7 @@
 """`make run`: the servers and services of this checkout, in one process tree.
 
 Django runs only in the child processes, whose environment is set here. Data, keys and
-logs are kept in var/ of the working directory. The exit code is 0 after Ctrl-C or
+logs are stored in var/ of the working directory. The exit code is 0 after Ctrl-C or
 SIGTERM, and 1 if a server or service ends by itself.
 """
 
@@ -34,7 +34,7 @@ from agency.ops.healthcheck import probe_health
 
 SERVICES = ("web", "stream", "worker", "deliver", "beat")
 START_TIMEOUT_SECONDS = 120
-# Settings for a developer's machine only; docs/settings.md describes each.
+# Settings for development only, described in docs/settings.md.
 DEVELOPER_SETTINGS = {
     "OUTGOING_ALLOW_LOOPBACK": "1",
     "WEBHOOK_REQUIRE_HTTPS": "0",
@@ -51,7 +51,7 @@ class Interrupted(Exception):
 
 
 def main() -> int:
-    """Run until interrupted (0) or until something fails (1)."""
+    """Run until interrupted (exit code 0) or until a process fails (1)."""
     port = read_port()
     with checkout_lock(), contextlib.ExitStack() as cleanup:
         try:
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def start_and_watch(port: int, cleanup: contextlib.ExitStack) -> NoReturn:
-    """Start everything in order, then watch it. `cleanup` stops each part in the end."""
+    """Start everything in order, then watch it. `cleanup` stops it at the end."""
     supervisor = Supervisor(mark=str(VAR_FOLDER))
     end_leftovers(supervisor)
     require_free_port(port)
@@ -89,7 +89,7 @@ def read_port() -> int:
 
 @contextlib.contextmanager
 def checkout_lock() -> Iterator[None]:
-    """Lock this checkout for the block. Raises ToolError if it is locked."""
+    """Lock this checkout during the block. Raises ToolError if it is locked."""
     VAR_FOLDER.mkdir(exist_ok=True)
     with contextlib.ExitStack() as stack:
         try:
@@ -103,7 +103,7 @@ def checkout_lock() -> Iterator[None]:
 
 @contextlib.contextmanager
 def raise_interrupted() -> Iterator[None]:
-    """The first signal in the block raises Interrupted; later ones are ignored."""
+    """Raise Interrupted at the first signal in the block; ignore later signals."""
 
     def interrupt(number: int, frame: object) -> None:
         ignore_signals()
@@ -140,25 +140,29 @@ def require_free_port(port: int) -> None:
 
 
 def bind_port(port: int) -> None:
-    """Raises OSError unless the port is free."""
+    """Raise OSError unless the port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind(("127.0.0.1", port))
 
 
 def free_port(first: int) -> int:
-    """The first free port from `first` on."""
+    """Return the first free port, starting at `first`."""
     for port in range(first, 65536):
         with contextlib.suppress(OSError):
             bind_port(port)
             return port
     raise ToolError(
-        "No port is left for the stream of events. Choose a lower one: make run PORT=8000"
+        "No port is left for the stream of events. Choose a lower one: make run "
+        "PORT=8000"
     )
 
 
 def build_environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str]:
-    """The variables that the caller has not set. Starts the servers that none names."""
+    """Return the variables that the caller has not set.
+
+    Starts PostgreSQL and Valkey, unless DATABASE_URL and REDIS_URL are set.
+    """
     public_url = os.environ.get("PUBLIC_URL") or f"http://127.0.0.1:{port}"
     values = DEVELOPER_SETTINGS | {
         "PORT": str(port),
@@ -188,7 +192,7 @@ def build_environment(port: int, cleanup: contextlib.ExitStack) -> dict[str, str
 
 
 def allowed_hosts(public_url: str) -> str:
-    """The names of this machine, and the host of PUBLIC_URL, such as a tunnel."""
+    """Return the local host names, and the host of PUBLIC_URL, such as a tunnel."""
     hosts = [".localhost", "127.0.0.1", "[::1]"]
     public_host = urlsplit(public_url).hostname or "localhost"
     hosts.append(f"[{public_host}]" if ":" in public_host else public_host)
@@ -222,7 +226,7 @@ def start_valkey(cleanup: contextlib.ExitStack) -> str:
 
 @contextlib.contextmanager
 def print_duration(what: str) -> Iterator[None]:
-    """Print what is being done, and how long it took."""
+    """Print the step, and how long the block took."""
     print_line(f"{what} ... ", end="")
     started = time.monotonic()
     try:
@@ -234,7 +238,7 @@ def print_duration(what: str) -> Iterator[None]:
 
 
 def write_environment(values: dict[str, str], cleanup: contextlib.ExitStack) -> None:
-    """Write the environment to a file, for commands of manage.py beside this run."""
+    """Write the environment to a file, for manage.py commands during this run."""
     ENVIRONMENT_FILE.unlink(missing_ok=True)
     cleanup.callback(ENVIRONMENT_FILE.unlink, missing_ok=True)
     read_or_create(ENVIRONMENT_FILE, lambda: json.dumps(values))
@@ -248,9 +252,7 @@ def migrate_database(supervisor: Supervisor) -> None:
 
 
 def failure_reason(output: str) -> str:
-    """The message in Django's list of failed checks, or in the last line of a
-    traceback.
-    """
+    """Return the messages of Django's failed checks, or of the last traceback."""
     if checks := re.findall(r"^\S*: \([\w.]+\) (.+)$", output, re.MULTILINE):
         return " ".join(checks)
     *_, last = re.split(r"^(?:\w+\.)*\w+: (?=\S)", output, flags=re.MULTILINE)
@@ -274,12 +276,16 @@ def start_services(supervisor: Supervisor, port: int) -> None:
 
 
 def print_welcome(supervisor: Supervisor) -> None:
-    """Print where to go. The first time, run the demo, whose failure is no error."""
+    """Print the address of the studio. At the first start, run the demo instead.
+
+    A failure of the demo does not stop the run.
+    """
     if DEMO_FILE.exists():
         print_line(f"Studio: {supervisor.environment['PUBLIC_URL']}/studio/")
     elif supervisor.run("python manage.py demo"):
         print_line(
-            "The demo did not finish; the agency runs. Try again: .venv/bin/python manage.py demo"
+            "The demo did not finish; the agency runs. Try again: .venv/bin/python "
+            "manage.py demo"
         )
     print_line("Ctrl-C stops everything. Data and keys are kept in var/.")
 

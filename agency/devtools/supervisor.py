@@ -1,4 +1,4 @@
-"""Runs the commands of the Procfile together, with labelled output. No Django here."""
+"""Run the commands of the Procfile together, with labelled output, without Django."""
 
 import contextlib
 import io
@@ -16,26 +16,26 @@ MARK = "AGENCY_LAUNCHER"
 
 
 class ProcessEnded(Exception):
-    """A service has ended. The message has its name and exit code."""
+    """A service has ended. The message contains its name and exit code."""
 
 
 def print_line(line: str, end: str = "\n", file: TextIO | None = None) -> None:
-    """Print a line. A closed terminal is no error."""
+    """Print a line. Ignore a closed terminal."""
     with contextlib.suppress(OSError):
         print(line, end=end, file=file, flush=True)
 
 
 def read_procfile() -> dict[str, str]:
-    """The shell commands of the Procfile in the working directory, by name."""
+    """Return the shell commands of the Procfile in the working directory, by name."""
     lines = (line.partition(": ") for line in Path("Procfile").read_text().splitlines())
     return {name: command for name, _, command in lines}
 
 
 class Supervisor:
-    """Runs commands in process groups of their own: Ctrl-C reaches only this process.
+    """Runs each command in its own session, so that Ctrl-C reaches only this process.
 
     The commands and their children have `mark` in their environment, so that
-    `end_marked_processes` finds them after this process was killed.
+    `end_marked_processes` finds them if this process was killed.
     """
 
     def __init__(self, mark: str):
@@ -83,7 +83,7 @@ class Supervisor:
             time.sleep(0.2)
 
     def run(self, command: str) -> int:
-        """Run a command beside the services, with our output. Returns its exit code."""
+        """Run a command beside the services, with our output. Return its exit code."""
         process = self.start_process(command)
         try:
             while process.poll() is None:
@@ -94,7 +94,7 @@ class Supervisor:
             end_processes([process], grace=5)
 
     def capture(self, command: str) -> tuple[int, str]:
-        """Run a command. Returns its exit code and output."""
+        """Run a command. Return its exit code and output."""
         process = self.start_process(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -135,8 +135,9 @@ def signal_group(process: "subprocess.Popen[str]", number: int) -> None:
 
 
 def end_marked_processes(mark: str, grace: float = 10) -> int:
-    """End the processes that a killed launcher with this mark left. Returns their
-    number.
+    """End the processes that a killed launcher with this mark left behind.
+
+    Sends SIGTERM, and SIGKILL after `grace` seconds. Return the number of processes.
     """
     leftovers = [
         process for process in psutil.process_iter() if has_mark(process, mark)

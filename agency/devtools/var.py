@@ -1,4 +1,4 @@
-"""The files of `make run` in var/ of the working directory. Standard library only."""
+"""The files of `make run` in var/. This module uses the standard library only."""
 
 import json
 import os
@@ -11,7 +11,10 @@ DEMO_FILE = VAR_FOLDER / "demo.json"
 
 
 def read_or_create(path: Path, make: Callable[[], str]) -> str:
-    """The text of a file that only its owner can read. It is created if it is missing."""
+    """Return the text of a file that only its owner can read. Create it if missing.
+
+    It is written under another name first, so that it is never incomplete.
+    """
     if not path.exists():
         unfinished = path.with_name(f"{path.name}.new")
         unfinished.unlink(missing_ok=True)
@@ -23,5 +26,5 @@ def read_or_create(path: Path, make: Callable[[], str]) -> str:
 
 
 def read_run_environment() -> dict[str, str]:
-    """The environment of the `make run` in this folder; empty if none runs."""
+    """Return the environment of `make run` in this folder; empty if none is running."""
     return json.loads(ENVIRONMENT_FILE.read_text()) if ENVIRONMENT_FILE.exists() else {}

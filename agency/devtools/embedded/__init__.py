@@ -1,11 +1,10 @@
-"""A real PostgreSQL and a real Valkey from Python wheels: for development, tests and
-CI.
+"""PostgreSQL and Valkey from Python wheels, for development, tests and CI.
 
     python -m agency.devtools.embedded COMMAND [ARGUMENT...]
 
-runs COMMAND beside temporary servers. A server keeps its data, log, password, port and
-process id in one folder, its home. So anybody who knows the folder can stop it, also
-after its launcher was killed. No Django here.
+runs COMMAND beside temporary servers. A server stores its data, log, password, port
+and process id in one folder, its home. So any process that knows the folder can stop
+the server, even after its launcher was killed. This package does not import Django.
 """
 
 import contextlib
@@ -26,9 +25,9 @@ HOME_PREFIX = "agency-servers-"
 
 @contextlib.contextmanager
 def temporary_servers() -> Iterator[dict[str, str]]:
-    """The environment for empty servers, keys and storage, which end with the block.
+    """Yield the environment for empty servers, keys and storage, removed at the end.
 
-    A server that DATABASE_URL or REDIS_URL names already is used instead.
+    Servers that DATABASE_URL and REDIS_URL already name are used instead.
     """
     with temporary_home() as home:
         yield start_servers(home)
@@ -36,8 +35,10 @@ def temporary_servers() -> Iterator[dict[str, str]]:
 
 @contextlib.contextmanager
 def temporary_home() -> Iterator[Path]:
-    """A folder for the homes `postgres` and `valkey`, removed with its servers in the
-    end.
+    """Yield a folder for the homes of servers. Remove it and its servers at the end.
+
+    The folder is locked under another name first, so that a `lock` file without a lock
+    means that its process was killed.
     """
     remove_abandoned_homes()
     home = Path(tempfile.mkdtemp(prefix=HOME_PREFIX)).resolve()
@@ -69,14 +70,14 @@ def start_servers(home: Path) -> dict[str, str]:
 
 
 def remove_abandoned_homes() -> None:
-    """Remove the temporary homes of runs that were killed: nobody has their lock."""
+    """Remove the temporary homes of runs that were killed, whose locks are free."""
     for lock in Path(tempfile.gettempdir()).glob(HOME_PREFIX + "*/lock"):
         with contextlib.suppress(OSError, ToolError), lock_file(lock):
             remove_home(lock.parent)
 
 
 def remove_home(home: Path) -> None:
-    """Stop the servers in this folder and in its subfolders, then delete it."""
+    """Stop the servers in this folder and its subfolders, then delete the folder."""
     valkey.stop(home / "valkey")
     for server in (home / "postgres", *home.glob("*/postgres")):
         postgres.stop(server, "immediate")
@@ -85,7 +86,7 @@ def remove_home(home: Path) -> None:
 
 @contextlib.contextmanager
 def ignore_signals() -> Iterator[None]:
-    """Ignore the signals that would end the process, during the block."""
+    """During the block, ignore the signals that would end the process."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
     try:
         yield

@@ -1,4 +1,4 @@
-"""What the homes of both servers have: a port, a process id, a lock; and their errors."""
+"""Shared by the homes of both servers: ports, process ids, locks and errors."""
 
 import base64
 import contextlib
@@ -18,12 +18,12 @@ class ToolError(Exception):
 
 
 def new_master_key() -> str:
-    """Base64 of 32 random bytes."""
+    """Return 32 random bytes in base64."""
     return base64.b64encode(os.urandom(32)).decode()
 
 
 def free_port(path: Path) -> int:
-    """The port stored in `path` if it is free; else another one, which is stored."""
+    """Return the port stored in `path`. If it is not free, store another one."""
     port = int(path.read_text()) if path.exists() else 0
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -37,7 +37,10 @@ def free_port(path: Path) -> int:
 
 
 def find_server(pid_file: Path, folder: Path) -> psutil.Process | None:
-    """The process of `pid_file`, if it runs in `folder`. A reused process id does not."""
+    """Return the process of `pid_file`, or None if it does not run in `folder`.
+
+    The check of the folder excludes processes with a reused process id.
+    """
     try:
         process = psutil.Process(int(pid_file.read_text().split()[0]))
         return process if Path(process.cwd()) == folder.resolve() else None
@@ -47,7 +50,10 @@ def find_server(pid_file: Path, folder: Path) -> psutil.Process | None:
 
 @contextlib.contextmanager
 def lock_file(path: Path) -> Iterator[None]:
-    """Lock a file for the block. Creates it; raises BlockingIOError if it is locked."""
+    """Lock a file during the block, and create it if missing.
+
+    Raises BlockingIOError if another process has locked it.
+    """
     with open(path, "a+") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
@@ -55,7 +61,7 @@ def lock_file(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def raise_tool_error(name: str) -> Iterator[None]:
-    """Raise ToolError if a program in the block fails or is missing."""
+    """Raise ToolError if a program that the block calls fails or is missing."""
     try:
         yield
     except FileNotFoundError as error:
@@ -66,7 +72,7 @@ def raise_tool_error(name: str) -> Iterator[None]:
 
 
 def last_line(text: bytes, word: str = "") -> str:
-    """The last line that is not blank and contains `word`."""
+    """Return the last line that is not blank and contains `word`, or an empty text."""
     lines = text.decode(errors="replace").split("\n")
     return next(
         (line.strip() for line in reversed(lines) if line.strip() and word in line), ""
@@ -74,7 +80,7 @@ def last_line(text: bytes, word: str = "") -> str:
 
 
 def package_folder(name: str) -> Path:
-    """The folder of an installed package, without importing it."""
+    """Return the folder of an installed package, without importing it."""
     found = importlib.util.find_spec(name)
     if found is None or found.origin is None:
         raise ToolError(f"The package {name} is missing: run `make install`.")

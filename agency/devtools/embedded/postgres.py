@@ -1,8 +1,8 @@
-"""PostgreSQL in a home: a cluster with one role and one database, both called agency.
+"""PostgreSQL in a home: a cluster with one role and one database, both named agency.
 
-It listens on 127.0.0.1 with a password. PostgreSQL refuses to run as root: for root it
-runs as an account of its own, which gets o+x on the folders above its program and its
-home.
+It listens on 127.0.0.1 with a password. PostgreSQL refuses to run as root. So for root
+it runs under an account of its own, and the folders above its program and its home get
+o+x.
 """
 
 import os
@@ -32,8 +32,7 @@ FAST = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
 def start(home: Path, settings: tuple[str, ...] = ()) -> str:
-    """Start the server of `home`, which is created if missing. Returns the database
-    URL.
+    """Start the server of `home`, and return its URL. Create `home` if missing.
 
     settings: each `name=value`, as in postgresql.conf.
     """
@@ -68,7 +67,7 @@ def start(home: Path, settings: tuple[str, ...] = ()) -> str:
 
 
 def stop(home: Path, mode: str = "fast") -> None:
-    """Stop the server of `home`, if it runs. mode: as in pg_ctl."""
+    """Stop the server of `home` if it is running. mode: as in pg_ctl."""
     data = home / "data"
     if find_server(data / "postmaster.pid", data):
         run_program(home, "pg_ctl", "stop", "-w", "-t", "60", "-s", "-m", mode)
@@ -76,7 +75,7 @@ def stop(home: Path, mode: str = "fast") -> None:
 
 
 def prepare_home(home: Path) -> None:
-    """Create the folder, and let the server's account use it."""
+    """Create the folder, and give the server's account access to it."""
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not (owner := server_account()):
         return
@@ -95,8 +94,9 @@ def add_permissions(path: Path, bits: int) -> None:
 
 
 def create_cluster(home: Path) -> None:
-    """Create the cluster in another folder, then rename that: `data` is whole or
-    missing.
+    """Create the cluster in another folder, then rename it.
+
+    So `data` is either complete or missing.
     """
     unfinished = home / "data.new"
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -117,9 +117,9 @@ def create_cluster(home: Path) -> None:
 def run_program(
     home: Path, name: str, *arguments: str | Path, data: Path | None = None
 ) -> None:
-    """Run a program of PostgreSQL.
+    """Run a program of PostgreSQL. Raises ToolError if it fails.
 
-    Its output goes to a file, as the server would keep a pipe open.
+    Its output is written to a file, because the server would keep a pipe open.
     """
     identity: dict[str, Any] = {}
     if owner := server_account():
@@ -137,20 +137,22 @@ def run_program(
         if result.returncode:
             output.seek(0)
             raise ToolError(
-                f"PostgreSQL: {name} failed. {failure_reason(output.read(), home / 'log')}"
+                f"PostgreSQL: {name} failed. "
+                f"{failure_reason(output.read(), home / 'log')}"
             )
 
 
 def failure_reason(output: bytes, log: Path) -> str:
-    """The last FATAL line of the server's log, which says more than pg_ctl; else its
-    output.
+    """Return the last FATAL line of the server's log, which says more than pg_ctl.
+
+    If there is none, return the last line of `output`.
     """
     fatal = last_line(log.read_bytes(), "FATAL") if log.exists() else ""
     return f"{fatal} (see {log})" if fatal else last_line(output)
 
 
 def server_account() -> pwd.struct_passwd | None:
-    """The account of the server; None if it is our own."""
+    """Return the account of the server, or None for the account of this process."""
     if os.geteuid() != 0:
         return None
     if ACCOUNT not in (entry.pw_name for entry in pwd.getpwall()):

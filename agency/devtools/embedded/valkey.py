@@ -22,7 +22,10 @@ STOP_TIMEOUT_SECONDS = 10
 
 
 def start(home: Path, *, durable: bool = True) -> str:
-    """Start the server of `home`, which is created if missing. Returns its URL."""
+    """Start the server of `home`, and return its URL. Create `home` if missing.
+
+    durable: whether data survives a restart.
+    """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     stop(home)
     password = read_or_create(home / "password", secrets.token_urlsafe)
@@ -72,7 +75,7 @@ def wait_until_ready(url: str, home: Path) -> None:
 
 
 def stop(home: Path) -> None:
-    """Stop the server of `home`, if it runs."""
+    """Stop the server of `home` if it is running."""
     pid_file = home / "pid"
     for send_signal in (psutil.Process.terminate, psutil.Process.kill):
         deadline = time.monotonic() + STOP_TIMEOUT_SECONDS

@@ -1,6 +1,6 @@
-"""`listen`: forwards the events of an organization to a local address, like a webhook.
+"""`listen`: forward the events of an organization to a local address, like a webhook.
 
-It uses the API with the organization's keys. No Django here.
+It uses the API with the organization's keys, and does not import Django.
 """
 
 import argparse
@@ -42,7 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="start",
         choices=["now", "start"],
         default="now",
-        help="where to begin the first time: with new events, or with the oldest one stored",
+        help="where to begin the first time: with new events, or with the oldest one "
+        "stored",
     )
     parser.add_argument(
         "--state", type=Path, metavar="FILE", help="where to keep the position"
@@ -93,7 +94,7 @@ def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
 
 
 def retry_until_reachable(ask: Callable[[], str]) -> str:
-    """Repeat a request until the agency responds."""
+    """Repeat a request until the agency responds. Return its result."""
     for pause in retry_delays():
         try:
             return ask()
@@ -110,10 +111,10 @@ def retry_delays() -> Iterator[float]:
 
 
 def follow_events(remote: AgencyClient, cursor: str) -> Iterator[Event]:
-    """All events, without end: first the pages of the list, then the stream, then
-    again.
+    """Yield all events, without end.
 
-    Without a stream the pages alone are read, again and again.
+    Reads the pages of the list, then the stream until it ends, and repeats this. If
+    there is no stream, only the pages are read repeatedly.
     """
     delays = retry_delays()
     last_error = ""

@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import NamedTuple
 
-SILENCE_TIMEOUT_SECONDS = 35.0  # three heartbeats of the stream
+SILENCE_TIMEOUT_SECONDS = 35.0  # three heartbeat intervals of the stream
 PAGE_SIZE = 100
 PERMANENT_STATUSES = (400, 401, 403)  # a retry does not help
 STREAM_PATH = "/events/stream"
@@ -23,16 +23,14 @@ class Unreachable(Exception):
 
 
 class NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirects, so that keys and events are sent to the given address
-    only.
-    """
+    """Follows no redirects: keys and events are sent only to the given address."""
 
     def redirect_request(self, *arguments: object) -> None:
         return None
 
 
 class Event(NamedTuple):
-    """An event and the cursor behind it.
+    """An event, and the cursor after it.
 
     body: as sent to webhooks; empty if there is only a new cursor.
     """
@@ -56,7 +54,7 @@ class AgencyClient:
             return json.load(answer)[0]["tenantId"]
 
     def first_cursor(self, name: str) -> str:
-        """The cursor to begin with: `now` or `start`."""
+        """Return the cursor to begin with. name: `now` or `start`."""
         if name == "start":
             return name
         return self.read_page(name)[1]
@@ -73,7 +71,7 @@ class AgencyClient:
         return found, next_cursor
 
     def read_pages(self, cursor: str) -> Iterator[Event]:
-        """All events until now, then the cursor behind them without an event."""
+        """Yield all events until now, then the cursor after them without an event."""
         is_full = True
         while is_full:
             found, cursor = self.read_page(cursor)
@@ -82,9 +80,7 @@ class AgencyClient:
         yield Event(cursor, "")
 
     def stream(self, cursor: str) -> Iterator[Event]:
-        """The events of the stream, until it ends or breaks. Raises Unreachable if it
-        breaks.
-        """
+        """Yield the events of the stream until it ends. Raises Unreachable."""
         try:
             answer = self.open_url(self.stream_url, **{"Last-Event-ID": cursor})
         except StreamMoved as error:
@@ -137,7 +133,8 @@ def describe_error(error: Exception) -> str:
 def parse_events(answer: http.client.HTTPResponse) -> Iterator[Event]:
     """Parse server-sent events: `id` is the cursor, `data` the body.
 
-    An event named `end` gives the reason why the server ends the stream.
+    An event named `end` contains the reason why the server ends the stream. Raises
+    RequestRefused for it.
     """
     fields: dict[str, str] = {}
     while line := answer.readline().decode():

@@ -13,11 +13,11 @@ from webhooks.delivery import signing
 
 RETRY_DELAYS = (1.0, 2.0, 5.0)  # seconds between attempts; the last one repeats
 TIMEOUT_SECONDS = 15.0
-MAX_REFUSALS = 5  # responses other than 2xx, after which an event is given up
+MAX_REFUSALS = 5  # responses other than 2xx, after which an event is skipped
 
 
 class Handler:
-    """secret: `whsec_…`. Proxies of the environment are not used."""
+    """The local handler, called without a proxy. secret: `whsec_…`."""
 
     def __init__(self, url: str, secret: str):
         self.url = url
@@ -27,11 +27,10 @@ class Handler:
         )
 
     def deliver(self, body: str) -> None:
-        """Post an event until the handler responds 2xx, or refuses it MAX_REFUSALS
-        times.
+        """Post an event until the handler responds 2xx.
 
-        A handler that is down is retried without end. A refused event can be sent
-        again.
+        After MAX_REFUSALS other responses, the event is skipped; it can be sent again.
+        A handler that is down is retried without end.
         """
         refused = 0
         for number in itertools.count():
@@ -48,7 +47,7 @@ class Handler:
             time.sleep(RETRY_DELAYS[min(number, len(RETRY_DELAYS) - 1)])
 
     def post_event(self, body: str) -> tuple[int, str]:
-        """The status of the response, or 0 and the error."""
+        """Return the status of the response, or 0 and the error."""
         message_id = f"msg_{json.loads(body)['event_id']}"
         headers = signing.signature_headers(
             message_id, body, [self.secret], datetime.now(UTC)
@@ -72,4 +71,7 @@ class Handler:
 def print_outcome(body: str, outcome: str) -> None:
     event = json.loads(body)
     now = datetime.now().strftime("%H:%M:%S")
-    print(f"{now}  {event['message_type']} {event['object_id']}  {outcome}", flush=True)
+    print(
+        f"{now}  {event['message_type']} {event['object_id']}  {outcome}",
+        flush=True,
+    )

@@ -15,7 +15,7 @@ class StateFile:
         return self.values.get(name, "")
 
     def put(self, **values: str) -> None:
-        """Write the values atomically, even if this process is killed."""
+        """Write the values. A killed process leaves either the old or the new file."""
         self.values |= values
         unfinished = self.path.with_name(f"{self.path.name}.new")
         unfinished.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""`manage.py demo`: an organization issues and verifies a credential through the API."""
+"""`manage.py demo`: issue and verify a credential through the API."""
 
 import contextlib
 import json
@@ -27,7 +27,10 @@ STATE_TIMEOUT_SECONDS = 30
 
 
 class Command(BaseCommand):
-    help = "Makes a demo organization that issues a credential and verifies it, through the API."
+    help = (
+        "Makes a demo organization that issues a credential and verifies it, "
+        "through the API."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         started = time.monotonic()
@@ -55,7 +58,7 @@ class Command(BaseCommand):
         )
 
     def play_story(self) -> example_objects.Story:
-        """Connect, define, issue, verify."""
+        """Create a wallet, connect it, issue a credential and verify it."""
         with self.step("Wallet: one for Alice, hosted here"):
             alice = self.api.post("/custodian/v1/api/wallets", {"ownerName": "Alice"})[
                 "walletId"
@@ -76,7 +79,7 @@ class Command(BaseCommand):
         )
 
     def connect_alice(self) -> tuple[str, str]:
-        """Returns the ids of the connection: the organization's and Alice's."""
+        """Connect Alice. Return the organization's id of the connection, and hers."""
         with self.step("Invitation: Faber College invites"):
             connection = self.api.post("/connections", {"name": "Alice"})
         with self.step("Connection: Alice accepts"):
@@ -121,19 +124,25 @@ class Command(BaseCommand):
             )
 
     def verify_degree(self, connection_id: str, definition_id: str) -> str:
-        """Returns the id of the policy."""
+        """Request and verify a proof of the degree. Return the id of the policy."""
         with self.step("Policy: show the degree, prove a graduation in 2000 or later"):
             policy_id = self.api.post(
                 "/verificationPolicies", degree_policy(definition_id)
             )["policyId"]
         with self.step("Verification: Faber College asks Alice"):
-            path = f"/verifications/policy/{quote(policy_id)}/connections/{quote(connection_id)}"
+            path = (
+                f"/verifications/policy/{quote(policy_id)}"
+                f"/connections/{quote(connection_id)}"
+            )
             verification = (
                 f"/verifications/{quote(self.api.put(path)['verificationId'])}"
             )
         with self.step("Proof: Alice answers, her wallet selects the credential"):
             [asked] = self.api.get(f"{self.alice}/verifications")
-            path = f"{self.alice}/verifications/{quote(asked['verificationId'])}/autoSelect"
+            path = (
+                f"{self.alice}/verifications/"
+                f"{quote(asked['verificationId'])}/autoSelect"
+            )
             self.api.put(path)
         with self.step("Result: the proof is valid"):
             result = self.api.wait_for_state(verification, "Accepted")
@@ -143,7 +152,7 @@ class Command(BaseCommand):
 
     @contextlib.contextmanager
     def step(self, sentence: str) -> Iterator[None]:
-        """Print the step and its duration. The message of a failure names the step."""
+        """Print the step and its duration. The message of an error names the step."""
         started = time.monotonic()
         try:
             yield
@@ -157,10 +166,9 @@ class Command(BaseCommand):
 
 
 class Api:
-    """A client of the API for an organization or, without subscription key, a
-    provider.
+    """A client of the API. Raises CommandError for every failure.
 
-    Raises CommandError for every failure.
+    Without subscription key it is the client of a provider, else of an organization.
     """
 
     def __init__(self, token: str, subscription_key: str = ""):
@@ -188,12 +196,13 @@ class Api:
             ) from error
         if response.status_code != 200:
             raise CommandError(
-                f"{method} {path} answered {response.status_code}: {error_message(response)}"
+                f"{method} {path} answered {response.status_code}: "
+                f"{error_message(response)}"
             )
         return response.json() if response.content else None
 
     def wait_for_state(self, path: str, state: str) -> Any:
-        """Read an object until it is in `state`."""
+        """Read an object until it is in `state`, and return it."""
         deadline = time.monotonic() + STATE_TIMEOUT_SECONDS
         while (found := self.get(path))["state"] != state:
             if time.monotonic() > deadline:
@@ -205,7 +214,7 @@ class Api:
 
 
 def error_message(response: requests.Response) -> str:
-    """The message of an error response, or the beginning of its body."""
+    """Return the message of an error response, or the beginning of its body."""
     with contextlib.suppress(ValueError, TypeError, KeyError):
         return response.json()["message"]
     return " ".join(response.text.split())[:200]
@@ -236,7 +245,7 @@ def degree_policy(definition_id: str) -> dict[str, Any]:
 
 
 def demo_owner() -> tuple[User, str]:
-    """The user of the demo, who may use the admin too, and a new password."""
+    """Return the user of the demo, who may use the admin too, and a new password."""
     password = secrets.token_urlsafe(12)
     owner, _ = User.objects.get_or_create(email=EMAIL, defaults={"username": EMAIL})
     owner.is_staff = owner.is_superuser = True
