@@ -92,7 +92,8 @@ KEY_POOL_ATTRIBUTES = env.list(
     "KEY_POOL_ATTRIBUTES", cast=int, default=[1, 2, 3, 4, 5, 6, 7, 8]
 )
 KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
-# Size of the first revocation registry of a definition, and of later ones.
+# Number of credentials in the first revocation registry of a definition, and in later
+# ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
 # Seconds that a call waits for a remote ledger.
@@ -100,7 +101,8 @@ LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
 # Maximal bytes of another issuer's tails file: 10 MiB are enough for 40,000
 # credentials.
 MAX_TAILS_BYTES = env.int("MAX_TAILS_BYTES", default=10 * 1024 * 1024)
-# Maximal size of a revocation registry: its tails file has 256 bytes per credential.
+# Maximal number of credentials in a revocation registry: its tails file has 256 bytes
+# for each.
 MAX_PLACES = MAX_TAILS_BYTES // 256
 # Maximal bytes of one API request body.
 MAX_BODY_BYTES = env.int("MAX_BODY_BYTES", default=256 * 1024)

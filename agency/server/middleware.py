@@ -63,7 +63,7 @@ def log_request(request, response, seconds):
 
 
 def no_store(get_response):
-    """Add `Cache-Control: no-store` by default, because most responses are personal."""
+    """Default to `Cache-Control: no-store`: most responses contain personal data."""
 
     def middleware(request):
         response = get_response(request)
