@@ -135,7 +135,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
     ) -> None:
-        """Send a mail whose links begin with PUBLIC_URL, whatever the Host header is."""
+        """Send a mail whose links begin with PUBLIC_URL, whatever the Host is."""
         asked = current.request.build_absolute_uri("/")
         links = {
             name: f"{settings.PUBLIC_URL}/{value.removeprefix(asked)}"

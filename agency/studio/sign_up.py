@@ -11,8 +11,7 @@ class SignUpForm(SignupForm):
     def try_save(self, request: HttpRequest) -> Any:
         """Hash the password even if the address is registered already.
 
-        No account is created then. Hashing takes most of the time, so the response
-        time does not disclose whether the address is registered.
+        No account is created then, but the response takes as long.
         """
         if self.account_already_exists:
             make_password(self.cleaned_data["password1"])
