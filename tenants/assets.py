@@ -1,4 +1,4 @@
-"""Pictures of provider accounts: stored under random names, served publicly."""
+"""Pictures of provider accounts, stored under random names and served publicly."""
 
 import secrets
 
@@ -15,12 +15,12 @@ FOLDER = "assets"
 
 @transaction.atomic
 def store_picture(provider: Provider, data: bytes) -> Asset:
-    """Re-encode a picture and store it. Invalid `bad_image`.
+    """Re-encode a picture and store it.
 
-    409 `asset_limit`, `quota_exceeded`.
+    Raises Invalid `bad_image`, 409 `asset_limit`, 409 `quota_exceeded`.
     """
     picture, extension = images.reencode_picture(data)
-    # Locked, so that two uploads at once cannot pass the limit.
+    # Lock the row, so that concurrent uploads cannot exceed the limit.
     provider = Provider.objects.select_for_update(no_key=True).get(pk=provider.pk)
     if provider.assets.count() >= Asset.LIMIT:
         message = f"You have {Asset.LIMIT} pictures; no more are kept."

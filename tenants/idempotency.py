@@ -1,12 +1,12 @@
 """`Idempotency-Key`: a repeated write has one effect and the same response.
 
-The row of the key commits in the transaction of the effect
+The row of the key is committed in the transaction of the effect
 (`IdempotentRequest.perform`). The sealed response is stored after messages to hosted
-parties were delivered, as it shows what they did. Where a killed process left a key
-without a response, the handler runs again without its effect, and the response is
-rebuilt from the object. Errors leave no row: their key may be used again. While a
-write runs, its process holds an advisory lock, which the database drops when the
-process dies.
+parties were delivered, because it shows their outcome. If a process was killed and
+left a key without a response, the handler runs again without its effect, and the
+response is rebuilt from the object. Errors leave no row, so their key may be used
+again. While a write runs, its process holds an advisory lock, which the database
+releases when the process dies.
 """
 
 import hashlib
@@ -38,8 +38,8 @@ BATCH = 1000
 class IdempotentRequest:
     """One write with a key.
 
-    owner: `{"tenant": …}` or `{"provider": …}`; keys are unique for each. operation:
-    shown to support. fingerprint: see `request_fingerprint`.
+    owner: `{"tenant": …}` or `{"provider": …}`; keys are unique per owner. operation:
+    shown to support staff. fingerprint: see `request_fingerprint`.
     """
 
     def __init__(
@@ -57,9 +57,10 @@ class IdempotentRequest:
         self.has_performed = False
 
     def respond(self, handle: Callable[[], Any]) -> tuple[Any, bool]:
-        """The body of the response, and whether an earlier request had the effect.
+        """Return the body to send, and whether an earlier request had the effect.
 
-        409 `idempotency_in_progress`, `already_created`; 422 `idempotency_key_reused`.
+        Raises 409 `idempotency_in_progress`, 409 `already_created`, 422
+        `idempotency_key_reused`.
         """
         with self._advisory_lock():
             self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
@@ -79,10 +80,12 @@ class IdempotentRequest:
         prepare: Callable[[], Any] | None = None,
         shown_once: bool = False,
     ) -> Any:
-        """Run the effect and store the key in one transaction; or find what it made.
+        """Run the effect and store the key in one transaction.
 
-        prepare: does what takes long or commits by itself, before the transaction. Its
-        result becomes the last argument of the function.
+        If the key was stored before, return the object of the first request instead.
+        prepare: called before the transaction, for work that takes long or commits by
+        itself. Its result becomes the last argument of the function. shown_once: the
+        response contains a secret, and is not stored.
         """
         assert not self.has_performed, "a handler calls perform() once"
         if self.row:
@@ -121,7 +124,10 @@ class IdempotentRequest:
             raise already_created_error()
 
     def _run_handler(self, handle: Callable[[], Any]) -> Any:
-        """Run the handler. If it raises and undoes its effect, the key is free again."""
+        """Run the handler. If it fails with 4xx after `perform`, release the key.
+
+        The handler has undone its effect before it raises such an error.
+        """
         try:
             return handle()
         except AgencyError as error:
@@ -140,8 +146,7 @@ class IdempotentRequest:
             with transaction.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
-            # The advisory lock was lost, or a pooler in between does not keep
-            # sessions.
+            # The advisory lock was lost, or a pooler does not keep sessions.
             raise in_progress_error() from None
         return row
 
@@ -172,12 +177,12 @@ def check_key(key: str) -> str:
 def request_fingerprint(
     method: str, address: str, is_literal: bool, data: Any
 ) -> bytes:
-    """Keyed digest (32 bytes) of all that must be equal in a repeated request.
+    """Return a keyed digest (32 bytes) of what must be equal in a repeated request.
 
     data: the parsed body.
     """
     if hasattr(data, "lists"):
-        # Of a form its fields: the boundary in its body is new in each request.
+        # For a form, use the fields: the boundary in its body is new in each request.
         fields = [
             [name, [digest_of_field(value) for value in values]]
             for name, values in data.lists()
@@ -190,7 +195,7 @@ def request_fingerprint(
 
 
 def digest_of_field(value: Any) -> Any:
-    """A field of a form; of a file, the digest of its content."""
+    """Return the value of a form field; for a file, the digest of its content."""
     if not isinstance(value, UploadedFile):
         return value
     content = hashlib.sha256()
@@ -201,7 +206,7 @@ def digest_of_field(value: Any) -> Any:
 
 
 def call_lock_function(function: str, name: str) -> bool:
-    """Whether the advisory lock of the session is taken (or given back)."""
+    """Call a function for the session's advisory locks. Return its result."""
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {function}(hashtextextended(%s, 0))", [name])
         return bool(cursor.fetchone()[0])
@@ -224,7 +229,7 @@ def already_created_error() -> Conflict:
 
 
 def delete_old_keys() -> int:
-    """Delete keys past their retention, in bounded steps. How many."""
+    """Delete keys past their retention, in batches. Return the number of rows."""
     deleted = 0
     while ids := old_ids():
         deleted += IdempotencyKey.objects.filter(pk__in=ids).delete()[0]

@@ -1,4 +1,4 @@
-"""Pictures from strangers: decoded and encoded anew. The only import of Pillow."""
+"""Pictures from untrusted sources, re-encoded. Only this module imports Pillow."""
 
 import io
 import struct
@@ -12,9 +12,9 @@ from agency.core.errors import Invalid
 EXTENSIONS = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif"}
 MAX_PIXELS = 4_000_000
 MAX_STORED_BYTES = 2 * 1024 * 1024
-# We check the size ourselves, before anything is decoded.
+# reencode_picture() checks MAX_PIXELS itself, before anything is decoded.
 Image.MAX_IMAGE_PIXELS = None
-# What Pillow's decoders raise for broken files.
+# The exceptions of Pillow's decoders for broken files.
 DECODE_ERRORS = (
     OSError,
     ValueError,
@@ -32,11 +32,11 @@ DECODE_ERRORS = (
 
 
 def reencode_picture(data: bytes) -> tuple[bytes, str]:
-    """The picture with nothing but its pixels, and the extension of its file name.
+    """Return a picture without its metadata, and the extension of its file name.
 
-    The format is recognized by content. Of an animation only the first frame stays.
-    Raises Invalid("bad_image") for what is not a picture, too large, or does not
-    decode.
+    The format is recognized by content. Only the first frame of an animation is kept.
+    Raises Invalid("bad_image") if the data is not a picture, is too large or cannot be
+    decoded.
     """
     if len(data) > settings.MAX_IMAGE_BYTES:
         raise bad_image(f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes.")
@@ -55,7 +55,7 @@ def reencode_picture(data: bytes) -> tuple[bytes, str]:
 
 
 def encode_image(image: Image.Image, image_format: str) -> bytes:
-    # The orientation is in the EXIF data, which does not stay.
+    # The orientation is in the EXIF data, which is removed.
     upright = ImageOps.exif_transpose(image)
     is_transparent = image_format != "JPEG" and upright.has_transparency_data
     encoded = io.BytesIO()

@@ -1,11 +1,11 @@
-"""How many of each thing an organization may have, if its account has quotas.
+"""Quotas: limits on the number of objects of an organization.
 
 Accounts that people created for themselves in the studio have quotas
 (`Provider.has_quotas`). Accounts created by the command or by staff have none, and
 neither have the organizations created with their keys.
 
-A check counts by an index and stops at the quota. It takes no lock, so calls at the
-same moment may exceed the quota by their number.
+A check counts by an index and stops counting at the quota. It takes no lock, so
+concurrent calls may exceed the quota by their number.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from tenants.models import Provider
 
 
 class QuotaExceeded(Conflict):
-    """409 `quota_exceeded`: the owner has as much as the quota allows."""
+    """409 `quota_exceeded`: the owner has used up the quota."""
 
     def __init__(self, quota: "Quota") -> None:
         limit = getattr(settings, quota.setting)
@@ -33,25 +33,25 @@ class QuotaExceeded(Conflict):
 
 
 class Quota(NamedTuple):
-    """A limit, with the parts of the sentence for a caller who reaches it."""
+    """A limit, and the parts of the error message for a caller who reaches it."""
 
     setting: str
     what: str
     advice: str
-    rows: dict[str, Q]  # which rows are counted, by the label of their model
+    rows: dict[str, Q]  # the filter of the counted rows, by label of the model
     who: str = "This organization"
     owner: str = "tenant"  # the column of their owner
     open_only: bool = False  # of exchanges: count only those that are not finished
     size: str = ""  # the column whose sum is limited, instead of the number of rows
 
     def rows_of(self, label: str, owner: Any) -> QuerySet:
-        # By label: the models stand above this module.
+        # By label, because the models are in apps that import this one.
         model: Any = apps.get_model(label)
         rows = model._base_manager.filter(self.rows[label], **{self.owner: owner})
         return rows.filter(state__in=model.OPEN) if self.open_only else rows
 
     def count_used(self, owner: Any, limit: int) -> int:
-        """How much of the quota this owner uses. Rows are counted up to `limit`."""
+        """Return how much of the quota this owner uses. Counts rows up to `limit`."""
         used = 0
         for label in self.rows:
             rows = self.rows_of(label, owner)
@@ -81,14 +81,14 @@ OPEN_EXCHANGES = Quota(
     rows={"credentials.Credential": Q(), "verifications.Verification": Q()},
     open_only=True,
 )
-# Deleted definitions count: what was published of them stays for ever.
+# Deleted definitions count, because their published objects stay forever.
 DEFINITIONS = Quota(
     setting="QUOTA_DEFINITIONS",
     what="credential definitions, deleted ones included",
     advice="Use one that you have",
     rows={
         "credentials.CredentialDefinition": Q(),
-        # Those that are not published on a remote ledger yet.
+        # Definitions that are not published on a remote ledger yet.
         "credentials.Publication": Q(
             kind="definition", status="pending", definition=None
         ),
@@ -119,7 +119,7 @@ ORGANIZATIONS = Quota(
 
 
 def require_room(quota: Quota, tenant_id: Any) -> None:
-    """409 `quota_exceeded` unless the organization may have one more."""
+    """Raise 409 `quota_exceeded` if the organization may not have one more."""
     limit = getattr(settings, quota.setting)
     limited = Provider.objects.filter(tenants=tenant_id, has_quotas=True)
     if limit and limited.exists():
@@ -127,7 +127,10 @@ def require_room(quota: Quota, tenant_id: Any) -> None:
 
 
 def require_room_for_picture(provider: Provider, size: int) -> None:
-    """409 `quota_exceeded` unless the account may store a picture of so many bytes."""
+    """Raise 409 `quota_exceeded` if the account may not store this picture.
+
+    size: bytes of the picture.
+    """
     if not provider.has_quotas:
         return
     require_below(PICTURES, provider, settings.QUOTA_PICTURES)
@@ -135,7 +138,7 @@ def require_room_for_picture(provider: Provider, size: int) -> None:
 
 
 def require_room_for_organization(provider: Provider) -> None:
-    """409 `quota_exceeded` unless the account's person may have one more organization.
+    """Raise 409 `quota_exceeded` if the person may not have one more organization.
 
     All accounts of the person count together. An account whose person was deleted
     counts alone.
@@ -150,6 +153,6 @@ def require_room_for_organization(provider: Provider) -> None:
 
 
 def require_below(quota: Quota, owner: Any, limit: int, adding: int = 1) -> None:
-    """A limit of 0 means no limit."""
+    """Raise QuotaExceeded if `adding` would exceed the limit. 0 means no limit."""
     if limit and quota.count_used(owner, limit) + adding > limit:
         raise QuotaExceeded(quota)

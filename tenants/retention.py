@@ -1,4 +1,4 @@
-"""Deletes expired sessions, and pictures and files that belong to nobody."""
+"""Delete expired sessions, unusable pictures, and files without a row."""
 
 from contextlib import suppress
 
@@ -12,14 +12,14 @@ from agency.core.retention import BATCH_ROWS, BatchBudget, days_ago, delete_in_b
 from tenants.assets import FOLDER, storage_path
 from tenants.models import ApiKey, Asset, Tenant
 
-UPLOAD_DAYS = 1  # a younger picture may belong to an upload that is not finished
+UPLOAD_DAYS = 1  # a newer picture may belong to an unfinished upload
 
 
 def delete_expired_sessions() -> int:
     """Like `manage.py clearsessions`, but in batches.
 
-    That command deletes all in one statement. Of many sessions it would run into the
-    time limit of the worker's statements again and again.
+    That command deletes all sessions with one statement. With many sessions it would
+    exceed the worker's statement timeout in each run.
     """
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     rows = expired.only("pk", "expire_date")
@@ -27,7 +27,7 @@ def delete_expired_sessions() -> int:
 
 
 def delete_ownerless_pictures() -> int:
-    """Pictures of accounts that nobody can use: without organizations and live keys.
+    """Delete pictures of unusable accounts: without organizations and live keys.
 
     delete_orphaned_files() deletes their files later, so no row is ever without its
     file.
@@ -40,7 +40,7 @@ def delete_ownerless_pictures() -> int:
 
 
 def delete_orphaned_files() -> int:
-    """Files without a row: of deleted pictures and of interrupted uploads."""
+    """Delete files without a row: of deleted pictures and of interrupted uploads."""
     try:
         _, names = default_storage.listdir(FOLDER)
     except FileNotFoundError:  # before the first upload

@@ -1,4 +1,4 @@
-"""Tasks that delete what organizations and people leave behind."""
+"""Tasks that delete old keys, sessions and pictures."""
 
 from celery import shared_task
 

@@ -1,6 +1,6 @@
-"""The form of tokens and keys: `<prefix>_<32 base62 characters><6 of checksum>`.
+"""The format of tokens and keys: `<prefix>_<32 base62 characters><6 of checksum>`.
 
-The prefix names the kind for people and secret scanners. By the checksum (CRC-32)
+The prefix shows the kind to people and secret scanners. With the checksum (CRC-32),
 other text is refused without a query. 32 base62 characters are 190 random bits.
 """
 
@@ -32,7 +32,10 @@ def is_well_formed(secret: str, prefix: str) -> bool:
 
 
 def hint_of(secret: str) -> str:
-    """What is stored in the clear and shown later, so that people recognize a key."""
+    """Return the beginning of a key, by which people recognize it.
+
+    It is stored in clear text and shown later.
+    """
     return secret[:HINT_LENGTH]
 
 

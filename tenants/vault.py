@@ -1,8 +1,9 @@
-"""Sealing at rest: AES-256-GCM under a data key per tenant, wrapped by the master key.
+"""Encryption at rest: AES-256-GCM under a data key per tenant.
 
-The associated data of a sealed value names tenant, table, row and column, so a value
-that is copied elsewhere does not open. Layout: version (1 byte), nonce (12),
-ciphertext and tag. Rows without a tenant are sealed under the system's data key.
+The master key wraps the data keys. The associated data of a sealed value consists of
+tenant, table, row and column, so a value that is copied to another row or column does
+not open. Layout: version (1 byte), nonce (12), ciphertext and tag. Rows without a
+tenant are sealed under the system's data key.
 """
 
 import base64
@@ -39,13 +40,13 @@ def seal(row: Any, column: str, value: Any) -> None:
 
 
 def sealed(row: Any, column: str, value: Any) -> bytes:
-    """Like seal(), but returns the bytes, for move(row, …, column=…)."""
+    """Like seal(), and return the bytes, for move(row, …, column=…)."""
     seal(row, column, value)
     return getattr(row, column)
 
 
 def unseal(row: Any, column: str) -> Any:
-    """The JSON value sealed in `row.column`, or None."""
+    """Return the JSON value sealed in `row.column`, or None."""
     blob = getattr(row, column)
     if blob is None:
         return None
@@ -54,9 +55,9 @@ def unseal(row: Any, column: str) -> Any:
 
 
 def seal_text(value: Any, purpose: str) -> str:
-    """A JSON value as base64url, for a client that sends it back, such as a cursor.
+    """Seal a JSON value for a client that sends it back, such as a cursor.
 
-    Sealed under the system's data key.
+    It is sealed under the system's data key, and encoded as base64url without padding.
     """
     text = json.dumps(value).encode()
     sealed = encrypt_bytes(data_key(None), text, purpose.encode())
@@ -64,7 +65,7 @@ def seal_text(value: Any, purpose: str) -> str:
 
 
 def unseal_text(text: str, purpose: str) -> Any:
-    """The value from seal_text() for the same purpose; None if the text is not one."""
+    """Return the value that seal_text() sealed for this purpose, or None."""
     try:
         sealed = base64.b64decode(text + "=" * (-len(text) % 4), b"-_", validate=True)
         return json.loads(decrypt_bytes(data_key(None), sealed, purpose.encode()))
@@ -77,14 +78,14 @@ def associated_data(row: Any, column: str) -> bytes:
 
 
 def keyed_digest(secret: str) -> bytes:
-    """HMAC-SHA-256 (32 bytes): nobody can try guesses on a stolen table."""
+    """Return the HMAC-SHA-256 (32 bytes). It prevents guessing on a stolen table."""
     return hmac.digest(derive_key(b"token digests"), secret.encode(), "sha256")
 
 
 def create_data_key(tenant: Any) -> DataKey:
     """Create a data key, in the transaction that creates the tenant.
 
-    None: the system's.
+    tenant: None for the system's data key.
     """
     model = data_key_model()
     row = model(tenant=tenant, master_key_id=master_key_id())
@@ -95,14 +96,14 @@ def create_data_key(tenant: Any) -> DataKey:
 
 
 def check_master_key() -> None:
-    """Raises ImproperlyConfigured unless the master key opens the database's keys."""
+    """Raise ImproperlyConfigured unless the master key opens the data keys."""
     rows = data_key_model().objects
     row = rows.filter(tenant=None).first() or rows.first()
     unwrap_data_key(row or system_data_key())
 
 
 def system_data_key() -> DataKey:
-    """The system's data key, created when it is first needed."""
+    """Return the system's data key. Create it when it is first needed."""
     rows = data_key_model().objects
     if row := rows.filter(tenant=None).first():
         return row
@@ -138,18 +139,18 @@ def unwrap_data_key(row: DataKey) -> bytes:
 
 
 def wrapping_data(row: DataKey) -> bytes:
-    """The associated data of a wrapped data key."""
+    """Return the associated data of a wrapped data key."""
     return f"{row.tenant_id}|tenants_datakey|{row.pk}|wrapped|1".encode()
 
 
 def master_key_id() -> str:
-    """Tells master keys apart without telling anything about them."""
+    """Return an id of the master key, which discloses nothing about the key."""
     return derive_key(b"key id").hex()[:16]
 
 
 @lru_cache(maxsize=8)
 def derive_key(purpose: bytes) -> bytes:
-    """A key of its own for each purpose, from the master key."""
+    """Derive a separate key for each purpose from the master key."""
     return hmac.digest(settings.MASTER_KEY, purpose, hashlib.sha256)
 
 
@@ -159,7 +160,7 @@ def encrypt_bytes(key: bytes, plaintext: bytes, associated: bytes) -> bytes:
 
 
 def decrypt_bytes(key: bytes, blob: bytes, associated: bytes) -> bytes:
-    """Raises InvalidTag."""
+    """Decrypt a sealed value. Raises InvalidTag."""
     if blob[:1] != VERSION:
         raise InvalidTag
     nonce = blob[1 : 1 + NONCE_BYTES]

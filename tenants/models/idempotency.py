@@ -8,7 +8,7 @@ from tenants.models.record import Record
 
 
 class IdempotencyKey(Record):
-    """A write that was done, of an organization or a provider account.
+    """A write of an organization or a provider account that was committed.
 
     See tenants/idempotency.py.
     """
@@ -17,13 +17,13 @@ class IdempotencyKey(Record):
     provider = models.ForeignKey(Provider, on_delete=models.CASCADE, null=True)
     key = models.CharField(max_length=255)
     operation = models.CharField(max_length=200)
-    # Of the request: the same key with another request is refused.
+    # The digest of the request: the same key with another request is refused.
     fingerprint = models.BinaryField()
-    # What the write made, if anything. If a killed process stored no response, the
-    # next request rebuilds it from this object.
+    # The object that the write created, if any. If a killed process stored no
+    # response, the next request rebuilds it from this object.
     object_model = models.CharField(max_length=100, blank=True)
     object_id = models.CharField(max_length=100, blank=True)
-    # Whether the response holds a secret, so that it is not stored.
+    # Whether the response contains a secret. Then it is not stored.
     shown_once = models.BooleanField(default=False)
     # The sealed response.
     answer = models.BinaryField(null=True)

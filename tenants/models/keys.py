@@ -1,6 +1,4 @@
-"""Keys: those with which organizations call the API, and those that seal their
-secrets.
-"""
+"""API keys, and the data keys that seal the secrets of organizations."""
 
 from datetime import timedelta
 
@@ -54,8 +52,8 @@ class ApiKey(Record):
     )
     name = models.CharField(max_length=100)
     digest = models.BinaryField(unique=True)
-    # The sealed key, if the provider API must show it again: of organizations that a
-    # provider account created, where PROVIDER_KEYS_READABLE is set.
+    # The sealed key, if the provider API must show it again: for organizations that a
+    # provider account created, if PROVIDER_KEYS_READABLE is set.
     sealed = models.BinaryField(null=True)
     # The beginning of the key, by which people recognize it.
     hint = models.CharField(max_length=16)
@@ -80,7 +78,7 @@ class ApiKey(Record):
     def issue(
         cls, kind: str, owner: Tenant | Provider, name: str
     ) -> tuple["ApiKey", str]:
-        """A new key: (row, secret). A provider key belongs to a provider account."""
+        """Create a key. Return (row, secret). Provider keys belong to an account."""
         secret = tokens.generate_token(tokens.PREFIXES[kind])
         row = cls(kind=kind, name=name)
         row.digest = vault.keyed_digest(secret)
@@ -105,9 +103,9 @@ class ApiKey(Record):
 
     @classmethod
     def find_live_by_kind(cls, secrets: dict[str, str]) -> dict[str, "ApiKey"]:
-        """The live keys of these secrets, by kind, in one query.
+        """Return the live keys with these secrets, by kind, with one query.
 
-        secrets: by kind. If one is malformed, none is looked up.
+        secrets: by kind. If one of them is malformed, return none.
         """
         for kind, secret in secrets.items():
             if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
@@ -140,7 +138,7 @@ class ApiKey(Record):
         live.update(revoked_at=now, updated_at=now)
 
     def rotate(self, overlap: timedelta = ROTATION_OVERLAP) -> tuple["ApiKey", str]:
-        """A successor: (row, secret).
+        """Create a successor. Return (row, secret).
 
         This key stays live for `overlap`, or less if it expires earlier.
         """

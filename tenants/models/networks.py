@@ -1,4 +1,4 @@
-"""Networks on which organizations publish, and who accepted their agreements."""
+"""Networks on which organizations publish, and acceptances of their agreements."""
 
 from django.db import models
 from django.db.models import Q
@@ -20,9 +20,9 @@ class Network(models.Model):
     kind = models.CharField(max_length=16, choices=Kind.choices)
     # Counts the writes to the local network.
     sequence = models.BigIntegerField(default=0)
-    # Of an Indy network: the transaction of a validator on each line.
+    # For an Indy network: the transaction of one validator on each line.
     genesis = models.TextField(blank=True)
-    # The agency's own DID there, by which it registers and endorses its organizations,
+    # The agency's own DID on the network, which registers and endorses organizations,
     # and its sealed seed; both or neither.
     endorser_did = models.CharField(max_length=22, blank=True)
     endorser_seed = models.BinaryField(null=True)
@@ -45,17 +45,20 @@ class Network(models.Model):
         return self.name
 
     def next_sequence(self) -> int:
-        """The number of the next write. Locks the row until the transaction ends."""
+        """Return the number of the next write.
+
+        Locks the row until the transaction ends.
+        """
         Network.objects.filter(pk=self.pk).update(sequence=models.F("sequence") + 1)
         self.refresh_from_db(fields=["sequence"])
         return self.sequence
 
 
 class AgreementAcceptance(Record):
-    """Who last accepted a transaction author agreement of a network.
+    """The last acceptance of a transaction author agreement of a network.
 
-    An organization accepts it for what it writes. Without one, it is the agency, for
-    what its endorser writes.
+    An organization accepts it for its own writes. If `tenant` is None, the agency
+    accepted it for the writes of its endorser.
     """
 
     network = models.ForeignKey(Network, on_delete=models.CASCADE)

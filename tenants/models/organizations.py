@@ -9,16 +9,17 @@ from tenants.models.record import Record
 
 
 class Provider(Record):
-    """An account that creates organizations over the API and reaches only those."""
+    """An account that creates organizations over the API and may access only those."""
 
     name = models.CharField(max_length=200)
-    # Whether its organizations have limits, see quotas.py.
+    # Whether its organizations have quotas; see quotas.py.
     has_quotas = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="Whether the account and its organizations have the limits of QUOTA_….",
+        help_text="Whether the account and its organizations have the limits of "
+        "QUOTA_….",
     )
-    # Who created the account in the studio, if it was created there.
+    # The user who created the account, if it was created in the studio.
     person = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
     )
@@ -35,7 +36,7 @@ class Tenant(Record):
         DEDICATED = "Dedicated"
         DELEGATED = "Delegated"
 
-    # Its id in the API, which a provider account may choose.
+    # The id in the API, which a provider account may choose.
     public_id = models.UUIDField(unique=True, default=uuid7, editable=False)
     name = models.CharField(max_length=200)
     image_url = models.URLField(max_length=2000, blank=True)
@@ -43,13 +44,13 @@ class Tenant(Record):
     provider = models.ForeignKey(
         Provider, on_delete=models.PROTECT, related_name="tenants"
     )
-    # Whether a provider account created it over the API, and so reaches it.
+    # Whether a provider account created it over the API, and so has access to it.
     made_by_provider = models.BooleanField(default=False)
     region = models.CharField(max_length=100, blank=True)
     endorser = models.CharField(
         max_length=9, choices=Endorser.choices, default=Endorser.SHARED
     )
-    # QR codes of its invitations contain the short link, not the invitation itself.
+    # Whether QR codes of invitations contain the short link, not the whole invitation.
     short_qr_codes = models.BooleanField(default=False, db_default=False)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
 

@@ -1,4 +1,4 @@
-"""People in organizations, and what they may do."""
+"""Members of organizations, and their permissions."""
 
 from django.conf import settings
 from django.db import models
@@ -35,8 +35,8 @@ class Membership(Record):
         return self.role in (self.Role.OWNER, self.Role.DEVELOPER)
 
     def may_issue(self, kind: str) -> bool:
-        """Whether the person may issue a key of this kind."""
+        """Return whether the person may issue a key of this kind."""
         if kind == ApiKey.Kind.PROVIDER_KEY:
-            # It can delete every organization of its account.
+            # A provider key can delete every organization of its account.
             return self.role == self.Role.OWNER
         return self.may_manage_keys
