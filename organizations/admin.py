@@ -185,7 +185,7 @@ class ApiKeyAdmin(ShownOnceAdmin):
 
 @admin.register(Provider)
 class ProviderAdmin(ReadOnlyAdmin):
-    """Staff with the permission lift the quotas of an account, or give it some."""
+    """Staff with the permission may set or remove the quotas of an account."""
 
     list_display = ["name", "has_quotas", "person", "created_at"]
     list_filter = ["has_quotas"]
@@ -212,7 +212,7 @@ class MembershipAdmin(ReadOnlyAdmin):
 
 
 class NetworkForm(forms.ModelForm):
-    """An Indy network. Its endorser's seed is given to a command, never to a form."""
+    """An Indy network. The endorser's seed is set by a command, never by a form."""
 
     file = forms.FileField(required=False, help_text="Or a file with them.")
     address = forms.URLField(
@@ -234,7 +234,7 @@ class NetworkForm(forms.ModelForm):
             self.instance.kind = Network.Kind.INDY
 
     def clean(self) -> dict[str, Any]:
-        """A file or an address takes precedence over the text in the field."""
+        """Check the genesis. A file or a URL takes precedence over the text field."""
         given = super().clean()
         try:
             given["genesis"] = check_genesis(self.read_genesis(given))
@@ -252,7 +252,7 @@ class NetworkForm(forms.ModelForm):
 
 @admin.register(Network)
 class NetworkAdmin(ReadOnlyAdmin):
-    """Staff with the permission add Indy networks and change their names and nodes."""
+    """Staff with the permission may add Indy networks, and change names and nodes."""
 
     form = NetworkForm
     list_display = ["id", "name", "kind", "endorser_did", "sequence"]
@@ -261,7 +261,7 @@ class NetworkAdmin(ReadOnlyAdmin):
 
     @method_decorator(csrf_protect)
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Outside of Django's transaction: the form may call an address."""
+        """Run outside of Django's transaction, because the form may call a URL."""
         return self._changeform_view(*args, **kwargs)
 
     @transaction.atomic
@@ -293,7 +293,7 @@ class NetworkAdmin(ReadOnlyAdmin):
 
 @admin.register(AgreementAcceptance)
 class AgreementAcceptanceAdmin(ReadOnlyAdmin):
-    """Who accepted the agreement of a ledger; without organization, the agency."""
+    """Acceptances of ledgers' agreements; without organization, by the agency."""
 
     list_display = ["network", "tenant", "version", "mechanism", "accepted_at"]
     list_filter = ["network"]
@@ -314,7 +314,7 @@ class AssetAdmin(ReadOnlyAdmin):
 
 @admin.register(IdempotencyKey)
 class IdempotencyKeyAdmin(ReadOnlyAdmin):
-    """Which write was done with which key. The responses are sealed."""
+    """The writes with idempotency keys. The responses are sealed, and not shown."""
 
     list_display = ["key", "operation", "tenant", "provider", "created_at"]
     list_select_related = ["tenant", "provider"]
@@ -328,7 +328,7 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
 
 @admin.register(DataKey)
 class DataKeyAdmin(ReadOnlyAdmin):
-    """Which master key wraps which data key. The keys themselves are not shown."""
+    """The data keys, and the ids of their master keys. Keys are not shown."""
 
     list_display = ["id", "tenant", "master_key_id", "created_at"]
     list_filter = ["master_key_id"]

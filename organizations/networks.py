@@ -1,4 +1,4 @@
-"""Indy networks: adding them, accepting agreements, and what issuers may do."""
+"""Indy networks: adding networks, accepting agreements, and the status of issuers."""
 
 from typing import NamedTuple
 
@@ -21,9 +21,9 @@ PREFERRED_MECHANISMS = ("service_agreement", "on_file")
 
 
 class IssuerStatus(NamedTuple):
-    """What an organization may do on its network.
+    """The status of an organization on its network.
 
-    problem: why it is not registered, or that the ledger does not respond; else "".
+    problem: why it is not registered, or that the ledger does not respond; or "".
     """
 
     is_registered: bool
@@ -39,7 +39,7 @@ def add_network(
     genesis: str | None = None,
     endorser_seed: bytes | None = None,
 ) -> Network:
-    """Create an Indy network, or change what is given of one.
+    """Create an Indy network, or change the given values of an existing one.
 
     endorser_seed: 32 bytes, of a DID that has the role of an endorser on the ledger.
     Raises Invalid `bad_genesis`, `bad_network`.
@@ -62,9 +62,9 @@ def add_network(
 
 
 def fetch_genesis(url: str) -> str:
-    """The text at this address, whatever it is.
+    """Return the text at this URL, without checking it.
 
-    Raises Invalid `bad_genesis`, and what http.get() raises.
+    Raises Invalid `bad_genesis`, and the exceptions of http.get().
     """
     response = http.get(url, accept="text/plain, */*", max_bytes=MAX_GENESIS_BYTES)
     if response.status != 200 or not response.is_complete:
@@ -76,7 +76,10 @@ def fetch_genesis(url: str) -> str:
 def accept_agreement(
     network: Network, tenant: Tenant | None, agreement: Agreement | None
 ) -> None:
-    """Record that the organization, or the agency, accepts the agreement."""
+    """Record that the organization accepts the agreement, or without one the agency.
+
+    Does nothing if there is no agreement.
+    """
     if agreement is None:
         return
     offered = agreement.mechanisms
@@ -97,7 +100,7 @@ def accept_agreement(
 
 
 def issuer_status(tenant: Tenant) -> IssuerStatus:
-    """From the ledger or, while it does not respond, from our own records."""
+    """Return the status from the ledger; if it does not respond, from our records."""
     ledger = ledger_of(tenant.network)
     did = Wallet.objects.get(tenant=tenant, is_organization=True).did
     pending = Publication.objects.filter(

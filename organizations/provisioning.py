@@ -1,4 +1,4 @@
-"""Creating an organization with its wallet, public DID and keys, and deleting it."""
+"""Create organizations with their wallet, public DID and keys, and delete them."""
 
 from typing import Any, NamedTuple
 
@@ -36,11 +36,11 @@ def create_organization(
     network_id: str | None = None,
     seed: bytes | None = None,
 ) -> Organization:
-    """Create an organization with a provider account of its own, all or nothing.
+    """Create an organization with a provider account of its own, in one transaction.
 
-    owner: the person who creates it in the studio, and gets the role owner. Unless the
-    person is staff, the account has quotas. seed: 32 bytes of the issuer's key.
-    409 `did_taken` if its DID is on the network already, `quota_exceeded`.
+    owner: the user who creates it in the studio, and who gets the role owner. Unless
+    the user is staff, the account has quotas. seed: 32 bytes, of the issuer's key.
+    Raises 409 `did_taken` if its DID is on the network already, 409 `quota_exceeded`.
     """
     has_quotas = owner is not None and not owner.is_staff
     provider = Provider.objects.create(name=name, person=owner, has_quotas=has_quotas)
@@ -66,10 +66,10 @@ def create_provider_organization(
     public_id: Any = None,
     **fields: Any,
 ) -> Tenant:
-    """Create another organization of a provider account, all or nothing.
+    """Create another organization of a provider account, in one transaction.
 
-    public_id: chosen by the caller. 409 `tenant_id_taken` if another organization has
-    it, `did_taken`, `quota_exceeded`.
+    public_id: an id chosen by the caller. Raises 409 `tenant_id_taken` if another
+    organization has this id, 409 `did_taken`, 409 `quota_exceeded`.
     """
     quotas.require_room_for_organization(provider)
     if public_id:
@@ -89,7 +89,7 @@ def create_tenant(
     seed: bytes | None,
     **fields: Any,
 ) -> Tenant:
-    """The organization with its data key and its wallet, and no API keys yet."""
+    """Create an organization with its data key and its wallet, without API keys."""
     network = require_network(network_id or LOCAL)
     tenant = Tenant(name=name, network=network, provider=provider)
     tenant.public_id = tenant.pk  # unless another one was chosen
@@ -108,26 +108,26 @@ def create_tenant(
 
 @transaction.atomic
 def remove_organization(tenant: Tenant) -> None:
-    """Delete an organization with all that belongs to it. A second call does nothing.
+    """Delete an organization and all its objects. A second call does nothing.
 
-    Its public objects stay, and so do its keys as tombstones: peers that send to them
-    get the problem `connection_gone`.
+    Its published objects stay, and so do its keys as tombstones: peers that send to
+    them get the problem report `connection_gone`.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
     if not row.select_for_update(of=["self"], no_key=True).first():
         return
     for wallet in Wallet.objects.filter(tenant=tenant).order_by("pk"):
         wallet.remove()
-    # The full lock only now: work on a connection may insert rows that refer to the
-    # organization, until wallet.remove() has locked that connection.
+    # Take the full lock only now: until wallet.remove() has locked a connection, other
+    # processes may insert rows for it that refer to the organization.
     row.select_for_update(of=["self"]).get()
     tenant.delete()
 
 
 def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> None:
-    """The organization's own wallet, with its DID on the network.
+    """Create the organization's own wallet, and publish its DID on the network.
 
-    On a remote network the DID is published later, by a worker. 409 `did_taken`.
+    On a remote network a worker publishes the DID later. Raises 409 `did_taken`.
     """
     wallet = Wallet.create(tenant, is_organization=True)
     seed = seed or keys.generate_seed()
@@ -145,14 +145,14 @@ def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> Non
 
 
 def resolve_network(network_id: str) -> Network | None:
-    """The network of this id, else the one it is an alias of (NETWORK_ALIASES)."""
+    """Return the network with this id or alias (NETWORK_ALIASES), or None."""
     alias_of = settings.NETWORK_ALIASES.get(network_id)
     found = Network.objects.filter(pk__in=[network_id, alias_of])
     return min(found, key=lambda network: network.pk != network_id, default=None)
 
 
 def require_network(network_id: str) -> Network:
-    """Like resolve_network(), or Invalid `unknown_network`.
+    """Like resolve_network(), but raises Invalid `unknown_network`.
 
     The local network is created when it is first needed.
     """

@@ -1,6 +1,6 @@
 """Routes of organizations in the credentials API, and of the provider API.
 
-Fixed words stand before ids: the first match wins.
+Fixed words come before ids, because the first match wins.
 """
 
 from django.urls import path, re_path

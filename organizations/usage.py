@@ -15,7 +15,7 @@ MONTHS = 24
 
 
 class Usage(NamedTuple):
-    """One calendar month in UTC; `end` is the start of the next."""
+    """The usage in one calendar month in UTC; `end` is the start of the next month."""
 
     start: datetime
     end: datetime
@@ -24,7 +24,7 @@ class Usage(NamedTuple):
 
 
 def tenants_of(provider: Provider) -> QuerySet[Tenant]:
-    """The organizations that a provider account reaches: those it created."""
+    """Return the organizations that a provider account created and may access."""
     return Tenant.objects.filter(provider=provider, made_by_provider=True)
 
 
@@ -36,11 +36,15 @@ def count_cloud_wallets(provider: Provider) -> int:
 def usage_by_month(
     provider: Provider, now: datetime, months: int = MONTHS
 ) -> list[Usage]:
-    """The latest month first, back to the one in which the account was created."""
+    """Return the usage by month, newest first.
+
+    The oldest month is the one in which the account was created, or the one that is
+    `months` months back, counting the current one.
+    """
     created = start_of_month(provider.created_at, 0)
     starts = [start_of_month(now, number) for number in range(months)]
     starts = [start for start in starts if start >= created]
-    # With clocks that differ, the account may be of next month.
+    # If clocks differ, the account may have been created "next month".
     starts = starts or [start_of_month(now, 0)]
     of_organizations = {
         "tenant__in": tenants_of(provider),
@@ -64,13 +68,13 @@ def usage_by_month(
 
 
 def count_by_month(rows: QuerySet, column: str, since: datetime) -> dict[datetime, int]:
-    """The number of rows by the start of the month in which `column` falls."""
+    """Count the rows by month of `column`. The keys are the starts of the months."""
     rows = rows.filter(**{f"{column}__gte": since}).order_by()
     months = rows.values_list(TruncMonth(column, tzinfo=UTC)).annotate(Count("pk"))
     return dict(months)
 
 
 def start_of_month(moment: datetime, months_before: int) -> datetime:
-    """The start, in UTC, of the month so many months before that of `moment`."""
+    """Return the start in UTC of the month that is `months_before` before `moment`."""
     number = moment.year * 12 + moment.month - 1 - months_before
     return datetime(number // 12, number % 12 + 1, 1, tzinfo=UTC)

@@ -48,7 +48,10 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
 
 
 def create_tenant(provider: Provider, wanted: dict) -> Tenant:
-    """Create another organization of the account. wanted: validated TenantParameters."""
+    """Create another organization of the account.
+
+    wanted: validated TenantParameters.
+    """
     fields = {
         "image_url": wanted.get("imageUrl"),
         "region": wanted.get("region"),

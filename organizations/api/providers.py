@@ -129,7 +129,10 @@ def newest_keys(tenant: Tenant) -> dict[str, ApiKey]:
 
 
 def readable_keys(tenant: Tenant) -> dict[str, str]:
-    """The keys as the API names them. 409 `keys_not_readable` if they were not kept."""
+    """The keys as the API names them.
+
+    409 `keys_not_readable` if they were not kept.
+    """
     newest = newest_keys(tenant)
     readable = settings.PROVIDER_KEYS_READABLE and all(
         kind in newest and newest[kind].sealed for kind in TENANT_KINDS

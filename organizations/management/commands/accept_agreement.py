@@ -1,5 +1,6 @@
-"""Accepts the transaction author agreement of a network for what the agency's endorser
-writes.
+"""`manage.py accept_agreement`: accept a network's agreement for the endorser.
+
+The transaction author agreement covers what the agency's endorser writes.
 """
 
 from typing import Any

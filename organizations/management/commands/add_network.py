@@ -1,4 +1,4 @@
-"""Adds an Indy network, or changes one."""
+"""`manage.py add_network`: add an Indy network, or change one."""
 
 import os
 import sys
@@ -45,7 +45,7 @@ class Command(BaseCommand):
         self.stdout.write(self.ledger_status(network))
 
     def ledger_status(self, network: Network) -> str:
-        """Whether the ledger responds, and whether the endorser may endorse there."""
+        """Return whether the ledger responds, and whether the endorser may endorse."""
         ledger = ledger_of(network)
         did = network.endorser_did
         try:
@@ -61,7 +61,7 @@ class Command(BaseCommand):
 
 
 def read_genesis(source: str) -> str:
-    """The text of a file, or at an address."""
+    """Return the text of a file or of a URL."""
     if source.startswith(("http://", "https://")):
         return fetch_genesis(source)
     try:

@@ -1,4 +1,4 @@
-"""Creates an organization and prints its keys, once."""
+"""`manage.py create_organization`: create an organization and print its keys."""
 
 import json
 from typing import Any
