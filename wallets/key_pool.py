@@ -1,8 +1,9 @@
-"""Definition keys made ahead of need: making one takes seconds, renaming one takes
-none.
+"""A pool of definition keys that are generated in advance.
 
-The keys of CL signatures do not depend on attribute names, only on their number. A
-spare key is made with revocation; for a definition without, that part is left out.
+Generating a key takes seconds, relabelling one takes no time. The keys of CL
+signatures do not depend on the names of attributes, only on their number. A spare key
+is generated with revocation; for a definition without revocation, that part is
+removed.
 """
 
 import copy
@@ -25,30 +26,33 @@ from wallets import anoncreds
 from wallets.anoncreds import Definition, normalise_name
 from wallets.models import KeyDemand, SpareKey
 
-DEMAND_RETENTION = timedelta(days=30)  # a size asked for is kept in the pool this long
-WAIT_SECONDS = 60.0  # for a key that is being made
+DEMAND_RETENTION = timedelta(days=30)  # a requested size stays in the pool this long
+WAIT_SECONDS = 60.0  # for a key that is being generated
 POLL_SECONDS = 0.5
-FILLING_LOCK = 0x61676E63  # the advisory lock of the one process that makes keys
-SPARE_ISSUER = "1" * 22  # in the place of the issuer's DID
-LINK_SECRET = "master_secret"  # the library's name of it among the attributes
+FILLING_LOCK = 0x61676E63  # the advisory lock of the one process that generates keys
+SPARE_ISSUER = "1" * 22  # a placeholder for the issuer's DID
+LINK_SECRET = "master_secret"  # the library's name for it among the attributes
 T = TypeVar("T")
 
 
 def has_spare_key(size: int) -> bool:
-    """Whether there is a spare key for so many attributes."""
+    """Return whether there is a spare key for `size` attributes."""
     return SpareKey.objects.filter(attributes=size).exists()
 
 
 class ReservedKey(NamedTuple):
-    """A key that left the pool: as it was there, and under the names of a schema."""
+    """A key from the pool.
+
+    parts: the key as it was in the pool. definition: the key with a schema's names.
+    """
 
     parts: dict
     definition: Definition
 
     def give_back(self) -> None:
-        """Put it into the pool again, because it was not used."""
+        """Return an unused key to the pool."""
         attributes = self.parts["public"]["value"]["primary"]["r"]
-        store_parts(len(attributes) - 1, self.parts)  # less the link secret
+        store_parts(len(attributes) - 1, self.parts)  # without the link secret
 
 
 def reserve_key(
@@ -59,9 +63,9 @@ def reserve_key(
     support_revocation: bool,
     caller: object,
 ) -> ReservedKey:
-    """Take a spare key for this schema; wait while one is being made.
+    """Take a spare key for this schema. Wait while one is being generated.
 
-    Call it outside of any transaction. Raises like `await_key`.
+    Must be called outside of transactions. Raises the errors of `await_key`.
     """
     size = len(schema["attrNames"])
 
@@ -84,25 +88,25 @@ def reserve_key(
 
 
 def await_key(size: int, caller: object) -> None:
-    """Return when the pool holds a key for so many attributes.
+    """Wait until the pool contains a key for `size` attributes.
 
-    Another process makes it. Meanwhile this thread waits without a database
-    connection: one thread for each caller (an organization's id), a quarter of the web
-    server's in all. Raises Unavailable("key_not_ready") if that is too many, or takes
-    over WAIT_SECONDS.
+    Another process generates the key. Meanwhile this thread waits without a database
+    connection. At most one thread for each caller (an organization's id) and a quarter
+    of the web server's threads may wait. Raises Unavailable("key_not_ready") beyond
+    these limits, and after WAIT_SECONDS.
     """
     poll_pool(size, lambda: has_spare_key(size) or None, caller)
 
 
 def poll_pool(size: int, look_up: Callable[[], T | None], caller: object) -> T:
-    """Call `look_up` until it returns something."""
+    """Call `look_up` until it returns a value other than None."""
     record_demand(size)
     found = look_up()
     if found is not None:
         return found
     deadline = time.monotonic() + WAIT_SECONDS
     with waiters.admit(caller), fair_pool.idle_thread():
-        # Not for callers that are refused: they would flood the worker.
+        # Not before admit(): callers that it refuses would flood the worker.
         notify_worker("wallets.tasks.fill_key_pool")
         while (found := look_up()) is None:
             if time.monotonic() > deadline:
@@ -113,7 +117,7 @@ def poll_pool(size: int, look_up: Callable[[], T | None], caller: object) -> T:
 
 
 def record_demand(size: int) -> None:
-    """Have the pool hold a key of this size from now on; written once a day."""
+    """Record that keys of this size are needed in the pool, at most once a day."""
     now = timezone.now()
     recent = KeyDemand.objects.filter(pk=size, asked_at__gt=now - timedelta(days=1))
     if not recent.exists():
@@ -129,7 +133,7 @@ def not_ready_error() -> Unavailable:
 
 
 class Waiters:
-    """The callers for whom a thread of this process waits."""
+    """The callers whose requests wait in a thread of this process."""
 
     def __init__(self) -> None:
         self._callers: set[object] = set()
@@ -154,9 +158,9 @@ waiters = Waiters()
 def take_key(
     schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
 ) -> Definition | None:
-    """A spare key for this schema, or None.
+    """Return a spare key for this schema, or None.
 
-    It leaves the pool when the caller commits.
+    The key leaves the pool when the caller's transaction commits.
     """
     parts = pop_parts(len(schema["attrNames"]))
     if parts is None:
@@ -190,7 +194,7 @@ def relabel_key(
     tag: str,
     support_revocation: bool,
 ) -> Definition:
-    """Put the names of a schema into a key, in place."""
+    """Set the names of a schema in a key, in place, and return the key."""
     public, private, proof = key
     primary = public["value"]["primary"]
     old_names = sorted(set(primary["r"]) - {LINK_SECRET})
@@ -206,13 +210,13 @@ def relabel_key(
 
 
 def missing_keys() -> list[int]:
-    """The sizes of the keys that are missing, each as often as it is missing.
+    """Return the sizes of the missing keys, each as often as it is missing.
 
-    Sizes that were asked for come first, the latest before all.
+    Sizes that were requested come first, the latest request before all others.
     """
     since = timezone.now() - DEMAND_RETENTION
     asked_for = KeyDemand.objects.filter(asked_at__gt=since).order_by("-asked_at")
-    # KEY_POOL_SIZE may be 0: what is asked for is made nevertheless.
+    # Requested sizes are generated even if KEY_POOL_SIZE is 0.
     at_least_one = max(1, settings.KEY_POOL_SIZE)
     wanted = dict.fromkeys(asked_for.values_list("pk", flat=True), at_least_one)
     for size in settings.KEY_POOL_ATTRIBUTES:
@@ -226,9 +230,9 @@ def missing_keys() -> list[int]:
 
 
 def fill_pool(report: Callable[[str], Any] = print) -> int:
-    """Make what is missing, one key at a time. How many.
+    """Generate the missing keys, one at a time. Return how many.
 
-    Returns 0 at once if another process is making keys.
+    Return 0 at once if another process is generating keys.
     """
     if not lock_filling():
         return 0

@@ -1,7 +1,7 @@
-"""Ed25519 signing keys, and boxes made with them. The only import of PyNaCl.
+"""Ed25519 signing keys, and NaCl boxes with them. Only this module imports PyNaCl.
 
-A private key is a seed of 32 bytes; a public key ("verkey") is base58 text. Boxes use
-the X25519 keys that both convert to (RFC 0019).
+A private key is a seed of 32 bytes, a public key ("verkey") is base58 text. Boxes use
+the X25519 keys to which both are converted (RFC 0019).
 """
 
 import os
@@ -15,8 +15,8 @@ from nacl.signing import SigningKey, VerifyKey
 from agency.core.errors import PeerError
 
 NONCE_BYTES = Box.NONCE_SIZE  # 24
-ED25519 = b"\xed\x01"  # its multicodec prefix
-MAX_TEXT = 128  # decoding base58 takes quadratic time, and strangers write it
+ED25519 = b"\xed\x01"  # the multicodec prefix
+MAX_TEXT = 128  # decoding base58 takes quadratic time, and the text is untrusted
 
 
 def generate_seed() -> bytes:
@@ -28,7 +28,7 @@ def verkey_of(seed: bytes) -> str:
 
 
 def did_of(verkey: str) -> str:
-    """The unqualified Indy DID: base58 of the first 16 bytes of the verkey."""
+    """Return the unqualified Indy DID: base58 of the first 16 bytes of the verkey."""
     return encode_key(decode_key(verkey)[:16])
 
 
@@ -37,9 +37,10 @@ def encode_key(data: bytes) -> str:
 
 
 def decode_key(verkey: str) -> bytes:
-    """The 32 bytes of a verkey in base58 or as did:key (with or without fragment).
+    """Return the 32 bytes of a verkey in base58 or as did:key.
 
-    Also of a seed in base58. Raises PeerError("bad_key").
+    The did:key may have a fragment. Also decodes a seed in base58. Raises
+    PeerError("bad_key").
     """
     if len(verkey) > MAX_TEXT:
         raise PeerError("bad_key", "not an Ed25519 key")
@@ -59,7 +60,7 @@ def decode_key(verkey: str) -> bytes:
 
 
 def normalise_verkey(verkey: str) -> str:
-    """A verkey in base58, from any form that decode_key() accepts."""
+    """Return a verkey in base58, from any form that decode_key() accepts."""
     return encode_key(decode_key(verkey))
 
 
@@ -80,12 +81,12 @@ def is_signed_by(verkey: str, data: bytes, signature: bytes) -> bool:
 
 
 def seal_box(message: bytes, nonce: bytes, to_verkey: str, seed: bytes) -> bytes:
-    """An authenticated box (`crypto_box`): the receiver knows who sealed it."""
+    """Create an authenticated box (`crypto_box`), which proves its sender."""
     return Box(_private(seed), _public(to_verkey)).encrypt(message, nonce).ciphertext
 
 
 def open_box(ciphertext: bytes, nonce: bytes, from_verkey: str, seed: bytes) -> bytes:
-    """Raises PeerError("cannot_open")."""
+    """Open an authenticated box. Raises PeerError("cannot_open")."""
     try:
         return Box(_private(seed), _public(from_verkey)).decrypt(ciphertext, nonce)
     except (CryptoError, ValueError) as error:
@@ -93,12 +94,12 @@ def open_box(ciphertext: bytes, nonce: bytes, from_verkey: str, seed: bytes) -> 
 
 
 def seal_anonymous_box(message: bytes, to_verkey: str) -> bytes:
-    """A sealed box (`crypto_box_seal`): anybody may have sealed it."""
+    """Create a sealed box (`crypto_box_seal`), which has no known sender."""
     return SealedBox(_public(to_verkey)).encrypt(message)
 
 
 def open_anonymous_box(ciphertext: bytes, seed: bytes) -> bytes:
-    """Raises PeerError("cannot_open")."""
+    """Open a sealed box. Raises PeerError("cannot_open")."""
     try:
         return SealedBox(_private(seed)).decrypt(ciphertext)
     except (CryptoError, ValueError) as error:
@@ -106,7 +107,10 @@ def open_anonymous_box(ciphertext: bytes, seed: bytes) -> bytes:
 
 
 def encrypt_aead(message: bytes, additional: bytes, nonce: bytes, key: bytes) -> bytes:
-    """ChaCha20-Poly1305 (IETF, 12-byte nonce): the ciphertext, then a 16-byte tag."""
+    """Encrypt with ChaCha20-Poly1305 (IETF, 12-byte nonce).
+
+    Return the ciphertext, followed by a 16-byte tag.
+    """
     return bindings.crypto_aead_chacha20poly1305_ietf_encrypt(
         message, additional, nonce, key
     )
@@ -115,7 +119,7 @@ def encrypt_aead(message: bytes, additional: bytes, nonce: bytes, key: bytes) ->
 def decrypt_aead(
     ciphertext: bytes, additional: bytes, nonce: bytes, key: bytes
 ) -> bytes:
-    """Raises PeerError("cannot_open")."""
+    """Decrypt what encrypt_aead() returned. Raises PeerError("cannot_open")."""
     try:
         return bindings.crypto_aead_chacha20poly1305_ietf_decrypt(
             ciphertext, additional, nonce, key

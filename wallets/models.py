@@ -1,4 +1,4 @@
-"""Wallets (one party's agent each) and their keys."""
+"""Wallets, each the agent of one party, and their keys."""
 
 from typing import Any
 
@@ -14,20 +14,20 @@ from wallets import anoncreds, keys
 
 
 class Wallet(Record):
-    """One party's agent: keys, link secret, connections, exchanges.
+    """The agent of one party: keys, link secret, connections and exchanges.
 
-    An organization has one wallet of its own, which issues and verifies under a public
+    An organization has one wallet of its own, which issues and verifies with a public
     DID, and any number of hosted wallets, one for each holder.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="wallets")
     wallet_id = models.CharField(max_length=128)
     owner_name = models.CharField(max_length=200, blank=True)
-    # Whether it is the organization's own wallet.
+    # Whether this is the organization's own wallet.
     is_organization = models.BooleanField(default=False)
     # The public DID of the organization's own wallet.
     did = models.CharField(max_length=64, blank=True)
-    # Sealed.
+    # Sealed (tenants/vault.py).
     link_secret = models.BinaryField()
 
     class Meta:
@@ -55,7 +55,11 @@ class Wallet(Record):
     def create(
         cls, tenant: Tenant, wallet_id: str | None = None, **fields: Any
     ) -> "Wallet":
-        """409 `quota_exceeded` if the organization may have no more hosted wallets."""
+        """Create a wallet with a new link secret. wallet_id: by default the row's id.
+
+        Raises 409 `quota_exceeded` if the organization may have no more hosted
+        wallets.
+        """
         wallet = cls(tenant=tenant, **fields)
         if not wallet.is_organization:
             quotas.require_room(quotas.WALLETS, tenant.pk)
@@ -66,7 +70,7 @@ class Wallet(Record):
 
     @classmethod
     def hosted_by(cls, tenant: Tenant) -> "models.QuerySet[Wallet]":
-        """The wallets of holders, without the organization's own."""
+        """Return the wallets of holders, without the organization's own wallet."""
         return cls.objects.filter(tenant=tenant, is_organization=False)
 
     @property
@@ -82,7 +86,7 @@ class Wallet(Record):
 
     @property
     def public_key(self) -> "Key":
-        """The key of the organization's public DID: its first, which never changes."""
+        """The key of the organization's public DID: its first key. It never changes."""
         key = self.keys.order_by("pk").first()
         assert key and key.did == self.did, "only an organization has a public DID"
         return key
@@ -91,10 +95,10 @@ class Wallet(Record):
         return Key.create(self, seed or keys.generate_seed())
 
     def lock(self) -> bool:
-        """Lock the row until the transaction ends; False if it was deleted.
+        """Lock the row until the transaction ends. Return False if it was deleted.
 
-        Nobody else connects or deletes the wallet meanwhile. Lock order: the wallet
-        before its connections.
+        The lock prevents new connections and the deletion of the wallet. Lock order:
+        the wallet before its connections.
         """
         rows = Wallet.objects.select_for_update(no_key=True)
         return rows.filter(pk=self.pk).first() is not None
@@ -105,7 +109,7 @@ class Wallet(Record):
 
     @transaction.atomic
     def remove(self) -> None:
-        """Delete the wallet and its connections. Its keys stay, as tombstones.
+        """Delete the wallet and its connections. Its keys are kept as tombstones.
 
         A second call does nothing.
         """
@@ -121,8 +125,9 @@ class Wallet(Record):
 class Key(Record):
     """A signing key of a wallet.
 
-    A retired key stays as a tombstone, without seed and wallet and, once its
-    organization is deleted, without tenant: late messages to it are recognized.
+    A retired key is kept as a tombstone, so that late messages to it are recognized.
+    The tombstone has no seed and no wallet and, if its organization was deleted, no
+    tenant.
     """
 
     TOMBSTONE = {"wallet": None, "seed": None}
@@ -160,7 +165,7 @@ class Key(Record):
         return keys.did_of(self.verkey)
 
     def unseal_seed(self) -> bytes:
-        """32 bytes."""
+        """Return the seed, 32 bytes."""
         return keys.decode_key(vault.unseal(self, "seed"))
 
     def retire(self) -> None:
@@ -170,9 +175,9 @@ class Key(Record):
 
 
 class SpareKey(Record):
-    """A definition key made ahead of need (see key_pool.py), used once.
+    """A definition key generated in advance (see key_pool.py), used once.
 
-    attributes: for how many. parts: sealed.
+    attributes: the number of attributes. parts: sealed.
     """
 
     tenant_id = None  # sealed under the system's data key
@@ -185,7 +190,7 @@ class SpareKey(Record):
 
 
 class KeyDemand(models.Model):
-    """When a definition key for so many attributes was last asked for."""
+    """The last time a definition key with this number of attributes was requested."""
 
     attributes = models.PositiveSmallIntegerField(primary_key=True)
     asked_at = models.DateTimeField()

@@ -1,4 +1,4 @@
-"""Keeps the key pool full, in a process of its own at the lowest priority."""
+"""Fill the key pool in a separate process with the lowest priority."""
 
 import subprocess
 import sys
@@ -13,9 +13,9 @@ FILL_TIMEOUT_SECONDS = 600  # enough for eight keys on a slow machine
 
 @shared_task
 def fill_key_pool() -> None:
-    """Run `manage.py fill_key_pool` if a key is missing and nobody makes keys yet.
+    """Run `manage.py fill_key_pool` if a key is missing, unless it is running already.
 
-    One run makes all that are missing, so a second one beside it has nothing to do.
+    One run generates all missing keys, so a second run at the same time is useless.
     """
     if not key_pool.missing_keys() or not key_pool.lock_filling():
         return

@@ -1,4 +1,4 @@
-"""Routes of wallets, below `…/api/`."""
+"""Routes of wallets, under `…/api/`."""
 
 from django.urls import path
 

@@ -1,10 +1,11 @@
 """AnonCreds with CL signatures: the only package that imports the `anoncreds` library.
 
-All objects that go in or out are plain JSON: a dict for each, `str` for link secrets,
-nonces and ids. What the library refuses is raised as an `AgencyError` without the
-library's own text, because that text may quote attribute values.
+All arguments and results are plain JSON: a dict for each object, `str` for link
+secrets, nonces and ids. Errors of the library are raised as an `AgencyError` without
+the library's own text, because that text may quote attribute values.
 
-Nothing here imports Django, so that `verifications/proofs` can be used without it.
+This package does not import Django, so that `verifications/proofs` can be used without
+it.
 """
 
 from wallets.anoncreds.encoding import (

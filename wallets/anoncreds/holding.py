@@ -12,9 +12,9 @@ UNQUALIFIED_ID = re.compile(r"[1-9A-HJ-NP-Za-km-z]{21,22}(:.*)?", re.DOTALL)
 
 
 def create_link_secret() -> str:
-    """A new link secret, a decimal number.
+    """Create a link secret, a decimal number.
 
-    Whoever has it can use all credentials that are bound to it.
+    It gives access to all credentials that are bound to it.
     """
     return anoncreds.create_link_secret()
 
@@ -22,12 +22,13 @@ def create_link_secret() -> str:
 def create_request(
     offer: dict, definition: dict, link_secret: str, prover_did: str
 ) -> tuple[dict, dict]:
-    """The holder's request and the metadata that `process_credential` needs.
+    """Create the holder's request, and the metadata that `process_credential` needs.
 
-    prover_did: any DID-like word. It is a source of randomness and names nobody.
-    Raises PeerError("offer_refused") if the offer does not fit the definition.
+    prover_did: any text in the form of a DID. It is a source of randomness and
+    identifies nobody. Raises PeerError("offer_refused") if the offer does not match
+    the definition.
     """
-    # With qualified identifiers the library takes the word as "entropy" only.
+    # With qualified identifiers, the library accepts it only as "entropy".
     definition_id = str(offer.get("cred_def_id"))
     is_unqualified = UNQUALIFIED_ID.fullmatch(definition_id) is not None
     message = "The credential offer is not valid."
@@ -50,10 +51,11 @@ def process_credential(
     definition: dict,
     registry_public: dict | None = None,
 ) -> dict:
-    """The credential as the holder stores it: checked, and bound to the link secret.
+    """Check a credential and bind it to the link secret. Return it for storage.
 
-    registry_public: of the credential's `rev_reg_id`, needed if it has one.
-    Raises PeerError("credential_refused") if its signature, names or index do not fit.
+    registry_public: the registry of the credential's `rev_reg_id`, required if it has
+    one. Raises PeerError("credential_refused") if its signature, names or index do not
+    match.
     """
     message = "The credential is not valid."
     with refused_as(PeerError, "credential_refused", message):

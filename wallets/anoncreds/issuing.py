@@ -1,4 +1,4 @@
-"""The issuer's side: definitions with their keys, offers and signed credentials."""
+"""The issuer's side: definitions with keys, offers and signed credentials."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -22,7 +22,7 @@ class Definition(NamedTuple):
 def create_definition(
     schema_id: str, schema: dict, issuer_id: str, tag: str, support_revocation: bool
 ) -> Definition:
-    """New keys for a schema: 1.5 to 15 seconds of one processor.
+    """Create a definition with new keys. Takes 1.5 to 15 seconds of one processor.
 
     schema: {"issuerId", "name", "version", "attrNames"}.
     Raises Invalid("invalid_definition").
@@ -41,9 +41,9 @@ def create_definition(
 
 
 def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
-    """The offer {"schema_id", "cred_def_id", "nonce", "key_correctness_proof"}.
+    """Create an offer: {"schema_id", "cred_def_id", "nonce", "key_correctness_proof"}.
 
-    Store it as it was sent: the credential is made from it. Raises
+    Store it exactly as it was sent: the credential is created from it. Raises
     Invalid("invalid_offer").
     """
     message = "The definition cannot be offered."
@@ -61,13 +61,14 @@ def create_credential(
     values: Mapping[str, str],
     revocation: RevocationSlot | None = None,
 ) -> dict:
-    """The signed credential for a request that answers `offer`.
+    """Create a signed credential for a request that answers `offer`.
 
-    values: every attribute of the schema, in its spelling, as raw text. revocation:
-    gives it a `rev_reg_id` and an index in that registry, else its `rev_reg_id` is
-    null. Raises Invalid("invalid_values") for a text that is not Unicode or contains
-    NUL, Invalid("unknown_index", "already_revoked") for an index that cannot be given,
-    PeerError("request_refused") if the request does not answer the offer.
+    values: the raw text of every attribute, by its name as spelled in the schema.
+    revocation: sets `rev_reg_id` and an index in that registry; without it
+    `rev_reg_id` is null. Raises Invalid("invalid_values") for a text that is not
+    Unicode or contains NUL, Invalid "unknown_index" or "already_revoked" for an index
+    that is not free, and PeerError("request_refused") if the request does not answer
+    the offer.
     """
     encoded = encode_values(values)
     config = None

@@ -1,4 +1,4 @@
-"""Presentations: made by the prover, verified by the verifier."""
+"""Presentations: created by the prover, verified by the verifier."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -11,11 +11,11 @@ from wallets.anoncreds.revocation import revocation_index
 
 
 class SubProof(NamedTuple):
-    """What a presentation shows of one credential.
+    """The part of a presentation that is about one credential.
 
     attributes: whether the value is revealed, by referent. predicates: referents.
-    timestamp, revocation_state: of the status list by which the credential proves that
-    it is not revoked; both or neither.
+    timestamp, revocation_state: of the status list for the proof of non-revocation;
+    both or neither.
     """
 
     credential: dict
@@ -26,19 +26,19 @@ class SubProof(NamedTuple):
 
 
 def generate_nonce() -> str:
-    """80 random bits in decimal, without leading zeros (RFC 0037)."""
+    """Return 80 random bits in decimal, without leading zeros (RFC 0037)."""
     return anoncreds.generate_nonce()
 
 
 def create_revocation_state(
     credential: dict, registry_public: dict, status_list: dict, tails_path: str
 ) -> dict:
-    """What the holder needs to prove that a credential is not revoked on this list.
+    """Return the revocation state for a proof of non-revocation on this status list.
 
-    Takes 5 ms for a registry of 1,000 and 45 ms for one of 8,192. For a credential
-    that is revoked there it is made too, but the proof made with it does not verify.
-    Raises Invalid("not_revocable"), Unavailable("tails_unavailable") if the file
-    cannot be read.
+    Takes 5 ms for a registry of size 1,000 and 45 ms for one of 8,192. For a revoked
+    credential the state is created too, but a proof with it does not verify. Raises
+    Invalid("not_revocable"), and Unavailable("tails_unavailable") if the file cannot
+    be read.
     """
     index = revocation_index(credential)
     if index is None:
@@ -62,9 +62,9 @@ def create_presentation(
     schemas: Mapping[str, dict],
     definitions: Mapping[str, dict],
 ) -> dict:
-    """A presentation that answers every referent of `request`.
+    """Create a presentation that answers every referent of `request`.
 
-    One credential may stand in several sub-proofs. Raises
+    One credential may be used in several sub-proofs. Raises
     PeerError("presentation_refused") if a referent is not answered, a predicate does
     not hold or a restriction is not met.
     """
@@ -84,7 +84,7 @@ def create_presentation(
 def load_sub_proofs(sub_proofs: Sequence[SubProof]) -> anoncreds.PresentCredentials:
     present = anoncreds.PresentCredentials()
     for sub_proof in sub_proofs:
-        # Loaded for each sub-proof: the library makes one sub-proof of each object.
+        # Load it for each sub-proof: the library creates one sub-proof per object.
         credential = anoncreds.Credential.load(sub_proof.credential)
         state = sub_proof.revocation_state
         if state is not None:
@@ -106,12 +106,12 @@ def verify_presentation(
     registries: Mapping[str, dict] | None = None,
     status_lists: Sequence[dict] | None = None,
 ) -> bool:
-    """Whether the library accepts the proofs: necessary, and by itself not sufficient.
+    """Return whether the library accepts the proofs: necessary, but not sufficient.
 
-    It proves what the presentation claims, not what was requested: the rules in
+    It verifies what the presentation claims, not what was requested: the rules in
     verifications/proofs/checks.py run before it. A proof of non-revocation is verified
-    only if the presentation names registry and timestamp; status_lists needs the list
-    of that registry with exactly that timestamp.
+    only if the presentation names registry and timestamp. `status_lists` must contain
+    the list of that registry with exactly that timestamp.
     """
     try:
         loaded = anoncreds.Presentation.load(presentation)

@@ -1,4 +1,4 @@
-"""What the library raises, and how it becomes an error of ours."""
+"""Convert the exceptions of the library to errors of the agency."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ REFUSALS = (anoncreds.AnoncredsError, ValueError, TypeError)
 
 @contextmanager
 def refused_as(kind: type[AgencyError], code: str, message: str) -> Iterator[None]:
-    """Raise this error for what the library refuses inside the block."""
+    """Raise this error for exceptions of the library in the block."""
     try:
         yield
     except REFUSALS:
-        # Without the cause: its text may quote attribute values.
+        # Without the cause, because its text may quote attribute values.
         raise kind(code, message) from None

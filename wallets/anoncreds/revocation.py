@@ -13,9 +13,9 @@ class RevocationRegistry(NamedTuple):
     """A revocation registry; only `public` and the tails file may leave the wallet.
 
     public: {"issuerId", "revocDefType", "credDefId", "tag", "value": {"publicKeys",
-    "maxCredNum", "tailsLocation", "tailsHash"}}. Its tailsLocation is `tails_path` at
-    first: put the URL of the file there before publishing. Nothing is computed from
-    it.
+    "maxCredNum", "tailsLocation", "tailsHash"}}. At first, tailsLocation is
+    `tails_path`. Set it to the URL of the file before publishing; nothing is computed
+    from it.
     """
 
     public: dict
@@ -26,8 +26,8 @@ class RevocationRegistry(NamedTuple):
 class RevocationSlot(NamedTuple):
     """An index in a registry, for one credential.
 
-    index: one of 1 to maxCredNum - 1, used only once. status_list: any list of the
-    registry on which the index is not revoked; it names the registry.
+    index: from 1 to maxCredNum - 1, used only once. status_list: any status list of
+    the registry on which the index is not revoked; it contains the registry's id.
     """
 
     registry_public: dict
@@ -44,12 +44,12 @@ def create_registry(
     size: int,
     tails_directory: str,
 ) -> RevocationRegistry:
-    """A new registry for size - 1 credentials, with its tails file in that directory.
+    """Create a registry for size - 1 credentials, and its tails file in the directory.
 
-    The file is named by its hash (base58 of SHA-256), has (2 * size + 1) * 128 + 2
-    bytes and takes about 1.2 ms for each index. Raises Invalid("invalid_registry") if
-    the definition does not support revocation or the size is below 2,
-    Unavailable("tails_unavailable") if the file cannot be written.
+    The name of the file is its hash (base58 of SHA-256). The file has
+    (2 * size + 1) * 128 + 2 bytes and takes about 1.2 ms for each index. Raises
+    Invalid("invalid_registry") if the definition does not support revocation or the
+    size is below 2, Unavailable("tails_unavailable") if the file cannot be written.
     """
     if size < 2 or not definition_public["value"].get("revocation"):
         message = "The definition cannot have such a registry."
@@ -80,10 +80,11 @@ def create_status_list(
     issuer_id: str,
     timestamp: int,
 ) -> dict:
-    """The first list of a registry, nothing revoked; timestamp in unix seconds.
+    """Create the first status list of a registry, with nothing revoked.
 
-    {"revRegDefId", "issuerId", "revocationList": [0 or 1, …], "currentAccumulator",
-    "timestamp"}. Raises Invalid("invalid_status_list").
+    timestamp: Unix seconds. Return {"revRegDefId", "issuerId", "revocationList":
+    [0 or 1, …], "currentAccumulator", "timestamp"}. Raises
+    Invalid("invalid_status_list").
     """
     message = "The registry cannot have a list."
     with refused_as(Invalid, "invalid_status_list", message):
@@ -106,10 +107,11 @@ def update_status_list(
     revoked: Sequence[int],
     timestamp: int,
 ) -> dict:
-    """The next list, with these indices revoked too, or the same one at a later time.
+    """Return the next status list, on which the indices in `revoked` are revoked too.
 
-    Raises Invalid with the code "unknown_index", "already_revoked" (also for an index
-    that is given twice) or "timestamp_not_later": the library checks none of these.
+    Without indices it is the same list at a later time. Raises Invalid with the code
+    "unknown_index", "already_revoked" (also for an index that is given twice) or
+    "timestamp_not_later": the library checks none of these.
     """
     if timestamp <= status_list["timestamp"]:
         message = "A registry's list must be later than the one before."
@@ -133,15 +135,15 @@ def update_status_list(
 
 
 def revocation_index(credential: dict) -> int | None:
-    """The credential's index in its registry, as it was signed; None without one."""
+    """Return the signed index of the credential in its registry, or None."""
     return (credential["signature"].get("r_credential") or {}).get("i")
 
 
 def require_free_index(status_list: dict, index: int) -> None:
-    """Raises Invalid("unknown_index", "already_revoked").
+    """Raise Invalid "unknown_index" or "already_revoked" if the index is not free.
 
-    The library takes index 0 in updates, ignores unknown ones and issues on revoked
-    ones.
+    The library accepts index 0 in updates, ignores unknown indices, and issues
+    credentials on revoked ones.
     """
     if not 0 < index < len(status_list["revocationList"]):
         raise Invalid("unknown_index", f"The registry has no index {index}.")

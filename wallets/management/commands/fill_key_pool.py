@@ -1,4 +1,4 @@
-"""Makes the definition keys that are missing in the pool."""
+"""`manage.py fill_key_pool`: generate the definition keys missing in the pool."""
 
 import os
 from typing import Any
