@@ -94,6 +94,7 @@ class IdempotentRequest:
             prepared = [prepare()] if prepare else []
 
             def run() -> tuple[Any, IdempotencyKey]:
+                # durable: never nested, so effect and key are committed at the end.
                 with transaction.atomic(durable=True):
                     result = function(*arguments, *prepared)
                     return result, self._claim_key(result, shown_once)

@@ -136,6 +136,7 @@ class Key(Record):
     wallet = models.ForeignKey(
         Wallet, on_delete=models.SET_NULL, null=True, related_name="keys"
     )
+    # Base58 of 32 bytes.
     verkey = models.CharField(max_length=44, unique=True)
     seed = models.BinaryField(null=True)
     retired_at = models.DateTimeField(null=True)

@@ -19,6 +19,7 @@ def fill_key_pool() -> None:
     """
     if not key_pool.missing_keys() or not key_pool.lock_filling():
         return
+    # The lock was a test only: the subprocess takes it in a session of its own.
     key_pool.unlock_filling()
     manage = str(settings.BASE_DIR / "manage.py")
     command = ["nice", "-n", "19", sys.executable, manage, "fill_key_pool"]

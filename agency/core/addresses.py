@@ -15,6 +15,7 @@ from agency.core.errors import Invalid
 # The time limit of the DNS lookup when a URL is registered.
 REGISTRATION_LOOKUP_SECONDS = 2.0
 DEFAULT_PORTS = {"http": 80, "https": 443}
+# A host name or IPv4 address, or an IPv6 address.
 HOST_PATTERN = re.compile(r"[a-z0-9_-][a-z0-9._-]{0,252}|[0-9a-f:.]*:[0-9a-f:.]*")
 # Characters of paths and queries that are sent unescaped.
 SAFE_CHARACTERS = "!$%&'()*+,/:;=?@[]~"

@@ -47,6 +47,8 @@ class Dispatcher(Generic[Row]):
         again.
         """
         self.notified.set()
+        # A notification may come after the loop has ended, while its thread still
+        # holds the lock. So that thread checks again after it has released the lock.
         while (
             self.notified.is_set()
             and not self.is_stopped
@@ -81,7 +83,7 @@ class Dispatcher(Generic[Row]):
         try:
             return self.claim(free, list(self.running.values())) if free else []
         finally:
-            connection.close()
+            connection.close()  # back to the pool while the calls run
 
     def _send_row(self, row: Row) -> None:
         try:

@@ -161,7 +161,7 @@ class FairThreadPool:
                 {turn, leaving}, timeout=self.timeout, return_when="FIRST_COMPLETED"
             )
         except asyncio.CancelledError:
-            if turn.done():
+            if turn.done():  # the thread was assigned already
                 self._release_thread(caller)
             else:
                 self._stop_waiting(turn)

@@ -344,6 +344,7 @@ def read_body(
     """
     body = bytearray()
     try:
+        # The limit covers the head, the body and the framing of its chunks.
         for event in read_events(
             connection, protocol, deadline, MAX_HEAD_BYTES + max_bytes + max_bytes // 4
         ):

@@ -61,12 +61,12 @@ class Application:
             await self.serve_stream(scope, receive, send)
 
     async def run_lifespan(self, receive: Receive, send: Send) -> None:
-        await receive()
+        await receive()  # lifespan.startup
         self.broadcaster = Broadcaster()
         running = asyncio.create_task(self.broadcaster.run())
         end_streams_on_signals(self.broadcaster)
         await send({"type": "lifespan.startup.complete"})
-        await receive()
+        await receive()  # lifespan.shutdown
         running.cancel()
         await send({"type": "lifespan.shutdown.complete"})
 

@@ -92,7 +92,7 @@ class DjangoHandler(BaseHandler):
         signals.request_started.send(sender=type(self), scope=scope)
         request = ASGIRequest(scope, io.BytesIO(body))
         response = self.get_response(request)
-        response._handler_class = type(self)
+        response._handler_class = type(self)  # sender of request_finished
         if isinstance(response, FileResponse):
             response.block_size = CHUNK_BYTES
         headers = encoded_headers(response)
@@ -102,6 +102,7 @@ class DjangoHandler(BaseHandler):
             return DjangoResponse(
                 response.status_code, headers, content, None, lambda: None
             )
+        # request_finished is sent after the last chunk. Release the connection now.
         close_old_connections()
         return DjangoResponse(
             response.status_code, headers, b"", iter(response), response.close

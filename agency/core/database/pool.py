@@ -94,6 +94,7 @@ class Pool(ConnectionPool[Connection]):
             try:
                 connection = super().getconn(min(connection_timeout, timeout))
             except PoolTimeout:
+                # Not all connections are in use, so PostgreSQL gave no new one.
                 if self.lent < self.max_size:
                     self.set_away(True)
                     raise PoolTimeout(NO_CONNECTION) from None

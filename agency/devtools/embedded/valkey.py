@@ -50,7 +50,7 @@ def configuration_text(home: Path, port: int, password: str, durable: bool) -> s
         "port": port,
         "requirepass": password,
         "appendonly": "yes" if durable else "no",
-        "save": '""',
+        "save": '""',  # no snapshots
         "daemonize": "yes",
         "dir": f'"{home}"',
         "pidfile": f'"{home / "pid"}"',
