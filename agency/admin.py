@@ -142,7 +142,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
 
 @admin.register(LogEntry)
 class LogEntryAdmin(ReadOnlyAdmin):
-    """Who did what in the admin."""
+    """The log of changes in the admin."""
 
     list_display = [
         "action_time",

@@ -72,8 +72,8 @@ class TenantAdmin(ShownOnceAdmin):
     search_fields = ["name", "wallets__did"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "public_id", "name", "image_url", "network", "did", "endorser", "region", "provider",
-        "made_by_provider", "short_qr_codes", "created_at", "updated_at",
+        "id", "public_id", "name", "image_url", "network", "did", "endorser", "region",
+        "provider", "made_by_provider", "short_qr_codes", "created_at", "updated_at",
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "form_token"]
 
@@ -142,8 +142,8 @@ class ApiKeyAdmin(ShownOnceAdmin):
     search_fields = ["hint", "name", "tenant__name", "provider__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "kind", "hint", "name", "tenant", "provider", "state", "created_at", "last_used_at",
-        "expires_at", "revoked_at",
+        "id", "kind", "hint", "name", "tenant", "provider", "state", "created_at",
+        "last_used_at", "expires_at", "revoked_at",
     ]  # fmt: skip
     form_fields = ["kind", "tenant", "provider", "name", "form_token"]
     raw_id_fields = ["tenant", "provider"]
@@ -321,8 +321,8 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     search_fields = ["key", "tenant__name", "provider__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "key", "operation", "tenant", "provider", "object_model", "object_id", "shown_once",
-        "created_at", "updated_at",
+        "id", "key", "operation", "tenant", "provider", "object_model", "object_id",
+        "shown_once", "created_at", "updated_at",
     ]  # fmt: skip
 
 

@@ -21,8 +21,8 @@ class WalletAdmin(ReadOnlyAdmin):
     search_fields = ["wallet_id", "owner_name", "did", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "wallet_id", "owner_name", "is_organization", "did", "created_at",
-        "updated_at",
+        "id", "tenant", "wallet_id", "owner_name", "is_organization", "did",
+        "created_at", "updated_at",
     ]  # fmt: skip
 
 

@@ -67,7 +67,7 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _parse_integer(digits: str) -> int:
-    # Check the length first: int() is slow for, or refuses, many digits.
+    # Check the length first: int() is slow with many digits, and has a limit.
     if len(digits) > 20 or abs(int(digits)) > MAX_INTEGER:
         raise BadJSON("an integer is beyond 64 bits")
     return int(digits)

@@ -17,7 +17,7 @@ _lock = Lock()
 
 
 def client_address(meta: Mapping[str, object]) -> str:
-    """The IP address of the client; an IPv6 address is cut to its /64 network.
+    """Return the IP address of the client; for IPv6, its /64 network.
 
     Without proxies it is the peer of the socket. Behind TRUSTED_PROXIES it is the
     address that the outermost of them reported: earlier entries of X-Forwarded-For may

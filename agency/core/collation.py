@@ -1,4 +1,4 @@
-"""How names are compared in the database."""
+"""The collation by which names are compared in the database."""
 
 from django.db.models.functions import Collate, Lower
 

@@ -55,7 +55,7 @@ class RouteFilter(logging.Filter):
 
 
 def route_of(request: object) -> str:
-    """The URL pattern, such as `i/<str:token>`; `-` if no route matches."""
+    """Return the URL pattern, such as `i/<str:token>`; `-` if no route matches."""
     match = getattr(request, "resolver_match", None)
     return match.route if match else "-"
 

@@ -197,7 +197,7 @@ def body_too_large(limit: int) -> RequestRefused:
 
 
 def content_length(scope: Scope) -> int:
-    """The announced length of the body; 0 without a body and for a chunked one."""
+    """Return the announced length of the body; 0 for no body or a chunked one."""
     text = header_value(scope, b"content-length")
     return int(text) if text.isdecimal() else 0
 

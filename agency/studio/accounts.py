@@ -1,4 +1,4 @@
-"""Our settings of allauth: who may sign up, rate limits, and mail."""
+"""The configuration of allauth: permission to sign up, rate limits, and mail."""
 
 import math
 import time

@@ -29,7 +29,7 @@ def are_kept(connection: psycopg.Connection[Any], params: dict[str, Any]) -> boo
     connection: open, in autocommit mode. params: to open more connections like it.
 
     PostgreSQL sends its process id when a connection is opened. A pooler sends a
-    different one, in all of its modes. Only then the test for sessions is needed.
+    different one, in all of its modes. The test for sessions is needed only then.
     """
     if connection.info.backend_pid == backend_pid(connection):
         return True
