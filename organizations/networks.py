@@ -76,9 +76,9 @@ def fetch_genesis(url: str) -> str:
 def accept_agreement(
     network: Network, tenant: Tenant | None, agreement: Agreement | None
 ) -> None:
-    """Record that the organization accepts the agreement, or without one the agency.
+    """Record that the organization accepts the agreement.
 
-    Does nothing if there is no agreement.
+    tenant: None for the agency. Does nothing if there is no agreement.
     """
     if agreement is None:
         return

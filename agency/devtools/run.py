@@ -276,9 +276,9 @@ def start_services(supervisor: Supervisor, port: int) -> None:
 
 
 def print_welcome(supervisor: Supervisor) -> None:
-    """Print the address of the studio. At the first start, run the demo instead.
+    """Print the address of the studio. If the demo has not succeeded yet, run it.
 
-    A failure of the demo does not stop the run.
+    A failure of the demo does not end the run.
     """
     if DEMO_FILE.exists():
         print_line(f"Studio: {supervisor.environment['PUBLIC_URL']}/studio/")

@@ -32,7 +32,7 @@ def read_procfile() -> dict[str, str]:
 
 
 class Supervisor:
-    """Runs each command in its own session, so that Ctrl-C reaches only this process.
+    """Runs each command in its own process group: Ctrl-C reaches only this process.
 
     The commands and their children have `mark` in their environment, so that
     `end_marked_processes` finds them if this process was killed.

@@ -14,7 +14,7 @@ UNQUALIFIED_ID = re.compile(r"[1-9A-HJ-NP-Za-km-z]{21,22}(:.*)?", re.DOTALL)
 def create_link_secret() -> str:
     """Create a link secret, a decimal number.
 
-    It gives access to all credentials that are bound to it.
+    Anybody who has it can use all credentials that are bound to it.
     """
     return anoncreds.create_link_secret()
 
