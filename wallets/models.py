@@ -86,7 +86,7 @@ class Wallet(Record):
 
     @property
     def public_key(self) -> "Key":
-        """The key of the organization's public DID: its first key. It never changes."""
+        """The first key, that of the organization's public DID. It never changes."""
         key = self.keys.order_by("pk").first()
         assert key and key.did == self.did, "only an organization has a public DID"
         return key
