@@ -1,4 +1,4 @@
-"""Connections and messages in the admin. Invitations and message bodies are not shown."""
+"""Connections and messages in the admin, without invitations and message bodies."""
 
 from django.contrib import admin
 
@@ -9,7 +9,8 @@ from connections.models import BasicMessage, Connection, InboundMessage, Outboun
 @admin.register(Connection)
 class ConnectionAdmin(ReadOnlyAdmin):
     list_display = [
-        "connection_id", "tenant", "wallet", "role", "state", "name", "problem", "created_at",
+        "connection_id", "tenant", "wallet", "role", "state", "name", "problem",
+        "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "multi_party", "connectionless"]
     list_select_related = ["tenant", "wallet"]
@@ -73,8 +74,8 @@ class InboundMessageAdmin(ReadOnlyAdmin):
 @admin.register(OutboundMessage)
 class OutboundMessageAdmin(ReadOnlyAdmin):
     list_display = [
-        "type", "tenant", "connection", "is_hosted", "status", "attempts", "due_at", "last_error",
-        "created_at",
+        "type", "tenant", "connection", "is_hosted", "status", "attempts", "due_at",
+        "last_error", "created_at",
     ]  # fmt: skip
     list_filter = ["status", "is_hosted", "type"]
     list_select_related = ["tenant", "connection"]

@@ -6,7 +6,7 @@ class ConnectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from connections.messaging import delivery, outbox
-        from connections.protocols import (  # noqa: F401 (they register their handlers)
+        from connections.protocols import (  # noqa: F401 (registers handlers)
             basic_message,
             connectionless,
             did_rotate,

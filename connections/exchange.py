@@ -16,9 +16,11 @@ from webhooks.events.emit import EventSource
 
 
 class Exchange(EventSource):
-    """`wire_version` and `wire_format` are those of the last received message, see MessageFormat.
+    """A thread of messages on a connection, with a state.
 
-    OPEN: the states in which the exchange goes on. ABANDONED: the code of problem reports in it.
+    wire_version, wire_format: of the last received message (see MessageFormat).
+    OPEN: the states in which the exchange is not finished.
+    ABANDONED: the code of its problem reports.
     """
 
     OPEN: ClassVar[tuple[str, ...]]
@@ -43,7 +45,7 @@ class Exchange(EventSource):
 
     @classmethod
     def for_thread(cls, connection: Connection, message: Message, *roles: str) -> Self:
-        """The exchange of a message's thread, in one of these roles. PeerError if there is none."""
+        """The exchange of a message's thread in one of these roles, or PeerError."""
         rows = cls.objects.select_related(
             "connection__my_key", "wallet", "tenant__network"
         )
@@ -60,7 +62,7 @@ class Exchange(EventSource):
     def find_in_thread(
         cls, connection: Connection, role: str, thread_id: str
     ) -> Self | None:
-        """The row of this thread, if any. PeerError if we have the other role in it."""
+        """The row of a thread, or None. PeerError if we have the other role in it."""
         row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
         if row and row.role != role:
             raise PeerError(cls.ABANDONED, "we have the other role in this thread")
@@ -68,31 +70,30 @@ class Exchange(EventSource):
 
     @classmethod
     def decline_open(cls, connection: Connection) -> None:
-        """Decline what is open on a connection that is about to end."""
+        """Decline the open exchanges of a connection that is about to end."""
         for exchange in cls.objects.filter(connection=connection, state__in=cls.OPEN):
-            with suppress(WrongState):  # it was finished meanwhile, and stays
+            with suppress(WrongState):  # another process has finished it
                 exchange.decline()
 
     @classmethod
     def move_to_connection(cls, connection: Connection, to: Connection) -> None:
-        """The peer was connected already: what our invitation carried moves to that connection."""
+        """Move the exchanges of an invitation to the connection that is reused."""
         cls.objects.filter(connection=connection).update(connection=to)
 
     def insert_within_quota(self) -> None:
-        """Save a new row. 409 `quota_exceeded` if the organization has as many open exchanges as
-        it may."""
+        """Save a new row. 409 `quota_exceeded` at the limit of open ones."""
         quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant_id)  # type: ignore[attr-defined]
         self.save(force_insert=True)
 
     def send_message(self, message: dict[str, Any]) -> None:
-        """Enqueue a message to the peer. 409 `connection_gone` without a connection."""
+        """Enqueue a message to the peer. 409 `connection_gone` if there is none."""
         if self.connection is None:
             raise Conflict("connection_gone", f"The connection of {self} was deleted.")
         outbox.enqueue(self.connection, message)
 
 
 def format_columns(message: Message) -> dict[str, str]:
-    """The columns that remember how a received message was written."""
+    """The column values that record the format of a received message."""
     message_format = format_of(message)
     return {
         "wire_version": message_format.version,
@@ -107,10 +108,11 @@ ExchangeHandler = Callable[[Row, Message], None]
 def handles_exchange(
     model: type[Row], protocol: str, name: str, *roles: str
 ) -> Callable[[ExchangeHandler[Row]], ExchangeHandler[Row]]:
-    """Register a function `(exchange, message)` for a message of an exchange, in both versions.
+    """Register a handler `(exchange, message)` of a message in both versions.
 
-    The exchange is the one of the connection and the thread in which we have one of `roles`;
-    without one the sender gets a problem report. The function itself may also be called.
+    The exchange is found by connection and thread, and we must have one of `roles` in
+    it; otherwise the sender gets a problem report. The decorated function is returned
+    unchanged, so it can be called directly.
     """
 
     def register(function: ExchangeHandler[Row]) -> ExchangeHandler[Row]:

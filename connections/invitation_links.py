@@ -1,4 +1,4 @@
-"""How an invitation or a shared message is written as a link."""
+"""Links with an invitation or the first message of an exchange."""
 
 from typing import Any
 
@@ -9,7 +9,10 @@ from tenants import vault
 
 
 def shared_message(connection: Connection) -> dict[str, Any]:
-    """What the link gives to a wallet: the invitation, or the first message of an exchange."""
+    """The message in the link: the invitation or the first message of an exchange.
+
+    If there are both, the message is attached to the invitation.
+    """
     request = shared_request(connection)
     if request and connection.invitation:
         return out_of_band.with_attachment(connection.invitation, request)
@@ -17,7 +20,7 @@ def shared_message(connection: Connection) -> dict[str, Any]:
 
 
 def shared_request(connection: Connection) -> dict[str, Any] | None:
-    """What the link carries besides an invitation, or None."""
+    """The first message of an exchange that the link contains, or None."""
     if connection.role != Connection.Role.INVITER:
         return None
     request: dict[str, Any] | None = vault.unseal(connection, "shared")
@@ -30,17 +33,17 @@ def encoded_message(connection: Connection) -> str:
 
 
 def long_url(connection: Connection) -> str:
-    """The link with the message in it, under the name that wallets know."""
+    """The link with the message in its query, under the name that wallets read."""
     shared = shared_message(connection)
     name = query_name(shared)
     return f"{connection.invitation_url}?{name}={didcomm.encode_url(shared)}"
 
 
 def landing_url(connection: Connection) -> str:
-    """Where the short link leads.
+    """The URL to which the short link redirects.
 
-    The wallets of the original service read `d_m` there, others `c_i`; those that know both look
-    for `c_i` first.
+    The wallets of the original service read `d_m` there, others `c_i`; those that know
+    both look for `c_i` first.
     """
     shared = shared_message(connection)
     url = long_url(connection)
@@ -50,6 +53,6 @@ def landing_url(connection: Connection) -> str:
 
 
 def query_name(shared: dict[str, Any]) -> str:
-    """Under which name a link carries a message."""
+    """The query parameter for a message: `c_i`, `oob` or `d_m`."""
     names = {"connections/1/invitation": "c_i", "out-of-band/1/invitation": "oob"}
     return names.get(didcomm.read(shared).family, "d_m")

@@ -1,4 +1,4 @@
-"""Connections between two parties, and the texts that people send over them."""
+"""Connections between two parties, and the text messages sent over them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 ]
 CONNECTIONS = "connections/1.0"  # the handshake of RFC 0160
 HANGUP = "did-rotate/1.0/hangup"  # RFC 0794; here because the row ends itself
-# What another process may have changed before this one gets the lock.
+# The fields that lock() reloads: another process may have changed them.
 LOCKED_FIELDS = [
     "state", "sequence", "left_at", "rotation_id", "spoken", "their_did", "their_key",
     "their_endpoint", "their_routing_keys", "their_former_key", "their_former_until",
@@ -43,20 +43,21 @@ LOCKED_FIELDS = [
 
 
 class Connection(EventSource):
-    """One party's view of a pairwise relationship; the peer has a row (or software) of its own.
+    """One party's view of a pairwise connection. The peer has its own row or agent.
 
     inviter   Invited ─receive_request→ Negotiating ─confirm→ Connected
     invitee   Invited ─request→ Negotiating ─receive_response→ Connected
 
-    With didexchange the inviter waits for the invitee's `complete`, or any other message of it.
+    With didexchange the inviter waits for any message of the invitee, as `complete`.
     A multi-party invitation stays Invited and makes a new connection for each request.
     A connection that either side ended (left_at) stays Connected, to be read.
 
-    A connectionless exchange runs on a connection of its own that is listed nowhere: the starter
-    shares a message and waits (Invited ─bind_first_responder→ Connected), the responder is
-    Connected from the start.
+    A connectionless exchange has a connection of its own, which is not listed. The
+    starter shares a message and waits (Invited ─bind_first_responder→ Connected). The
+    responder is Connected from the start.
 
-    The protocols (protocols/*.py) make, keep and end connections; here is what concerns the row.
+    The protocols (protocols/*.py) make, use and end connections. This class has only
+    what concerns the row.
     """
 
     class State(models.TextChoices):
@@ -80,7 +81,7 @@ class Connection(EventSource):
         INVITEE = "invitee"
 
     class Version(models.TextChoices):
-        """Of issue-credential and present-proof."""
+        """A version of issue-credential and present-proof."""
 
         FIRST = "1.0"
         SECOND = "2.0"
@@ -109,20 +110,20 @@ class Connection(EventSource):
     image_url = models.CharField(max_length=2000, blank=True)
     problem = models.CharField(max_length=100, blank=True)
 
-    # The invitation, and the link that leads to it while it can be taken.
+    # The invitation, and the token of its link while it can be accepted.
     token = models.CharField(max_length=32, blank=True)
     invitation = models.JSONField(default=dict)
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )
-    # Of the invitation that this side has accepted.
+    # The key in the invitation that this side has accepted.
     inviter_key = models.CharField(max_length=44, blank=True)
-    # It carries one exchange and is listed nowhere.
+    # Used for one exchange only, and not listed.
     connectionless = models.BooleanField(default=False)
-    # It carries an exchange too, and whoever takes it connects first.
+    # The link has an exchange attached, and the invitee connects first.
     carries_exchange = models.BooleanField(default=False)
-    # The first message of an exchange, sealed: on the starter's side what the link carries, on
-    # the invitee's side what came attached to the invitation and is not begun yet.
+    # The first message of an exchange, sealed. Starter: the content of the link.
+    # Invitee: the attachment of the invitation, until it is handled.
     shared = models.BinaryField(null=True)
 
     # The handshake: the protocol by which the connection is made, once known.
@@ -130,8 +131,8 @@ class Connection(EventSource):
     thread_id = models.CharField(max_length=128, blank=True)
     message_prefix = models.CharField(max_length=40, default=PREFIX)
 
-    # This side's keys. While a rotation of ours is not confirmed (rotation_id names its thread)
-    # other_key is the next key, later the former one; either may receive messages.
+    # This side's keys. Until our rotation is confirmed (rotation_id is its thread id),
+    # other_key is the next key; after that, the former one. Both may receive messages.
     my_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="connection"
     )
@@ -141,8 +142,8 @@ class Connection(EventSource):
     )
     rotation_id = models.CharField(max_length=128, blank=True)
 
-    # The peer. their_former_key is the key that it proved to hold, while it has not used
-    # their_key yet; it may use the former one until their_former_until.
+    # The peer. After a rotation their_former_key is the last key that it proved to hold.
+    # It may use that key until their_former_until, or until it has used their_key.
     their_did = models.CharField(max_length=dids.MAX_DID, blank=True)
     their_key = models.CharField(max_length=44, blank=True)
     their_endpoint = models.CharField(max_length=2000, blank=True)
@@ -154,15 +155,16 @@ class Connection(EventSource):
         max_length=2000, blank=True, default="", db_default=""
     )
 
-    # Versions: what was set here, what the peer wrote last in each protocol (version, format), and
-    # what it says it speaks.
+    # Versions: the one set here, the last (version, format) that the peer wrote in
+    # each protocol, and the protocols that it disclosed.
     exchange_version = models.CharField(
         max_length=3, choices=Version.choices, blank=True
     )
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
 
-    # When either side ended it. Then nothing more is sent or accepted; the state stays Connected.
+    # When either side ended it. Nothing is sent or accepted after that; the state
+    # stays Connected.
     left_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -220,15 +222,20 @@ class Connection(EventSource):
         return self.connection_id
 
     def insert_within_quota(self) -> None:
-        """Save a new row. 409 `quota_exceeded` if the organization has as many connections as it
-        may; one that carries a single exchange counts as an exchange instead."""
+        """Save a new row. 409 `quota_exceeded` at the organization's limit.
+
+        A connectionless exchange does not count here: it counts as an exchange.
+        """
         if not self.connectionless:
             quotas.require_room(quotas.CONNECTIONS, self.tenant_id)
         self.save(force_insert=True)
 
     def lock(self) -> bool:
-        """Whether the row is still there. If so, nobody else changes, ends or deletes it before
-        this transaction is over. Lock it before any row of its exchanges."""
+        """Lock the row and reload it. Return False if it was deleted.
+
+        Until this transaction ends, nobody else can change, end or delete it. Lock it
+        before any row of its exchanges.
+        """
         rows = type(self).objects.select_for_update(no_key=True)
         try:
             self.refresh_from_db(fields=LOCKED_FIELDS, from_queryset=rows)
@@ -239,8 +246,9 @@ class Connection(EventSource):
     def require_connected(self) -> None:
         """Lock the connection. 409 unless an exchange can begin on it.
 
-        It begins with the peer, or as the content of a new link; before the connection ends, and
-        is then ended with it, or not at all.
+        An exchange begins with the connected peer, or as the content of a new link.
+        With the lock it either begins before the connection ends, and is ended with
+        it, or does not begin.
         """
         if not self.lock():
             raise outbox.connection_gone()
@@ -255,7 +263,7 @@ class Connection(EventSource):
         message: Message,
         **changes: Any,
     ) -> None:
-        """Move on, now that the peer is known by its message."""
+        """Change the state and record the peer, which is known from its message."""
         label = str(message.body.get("label") or "")
         image_url = str(message.body.get("imageUrl") or "")
         move(
@@ -274,13 +282,13 @@ class Connection(EventSource):
         )
 
     def update_columns(self, **changes: Any) -> None:
-        """Update columns that are not the state, in the table and here."""
+        """Update columns other than the state, in the database and on this object."""
         type(self).objects.filter(pk=self.pk).update(**changes)
         for name, value in changes.items():
             setattr(self, name, value)
 
     def is_peer(self, sender: str | None) -> bool:
-        """Whether this is a key of the peer: its own or, for an hour, the one before."""
+        """Whether `sender` is the peer's key or, until it expires, its former key."""
         if sender == self.their_key:
             return True
         is_former = bool(sender) and sender == self.their_former_key
@@ -302,14 +310,15 @@ class Connection(EventSource):
         )
 
     def own_party(self, key: Key) -> Party:
-        """This side, under one of its keys."""
+        """This side of the connection, with one of its keys."""
         return Party(key.did, key.verkey, didcomm_endpoint(), [])
 
     def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A message with what the other side needs to relate it to the exchange.
+        """Add the decorators by which the peer relates a message to the exchange.
 
-        Whoever answers a shared message says where it is reached (`~service`), that it takes the
-        reply in the response to its call (`~transport`), and which invitation it answers.
+        The responder to a shared message says where to reach it (`~service`), that it
+        accepts the reply in the response to its call (`~transport`), and which
+        invitation it answers (`~thread`).
         """
         if self.role != self.Role.INVITEE:
             return body
@@ -326,7 +335,7 @@ class Connection(EventSource):
         return body
 
     def record_formats(self, message: Message) -> None:
-        """Remember in which version and format the peer writes a protocol of exchanges."""
+        """Record the version and format that the peer uses in an exchange protocol."""
         name = message.protocol[0]
         if name not in formats.PROTOCOLS:
             return
@@ -345,16 +354,20 @@ class Connection(EventSource):
             self.save(update_fields=["spoken"])
 
     def _format_of(self, protocol: str) -> str:
-        """What the peer wrote last in this protocol, else in the other one: a wallet has one."""
+        """The peer's last format in this protocol or else in the other one.
+
+        A wallet uses the same format in both.
+        """
         if protocol in self.spoken:
             return str(self.spoken[protocol][1])
         return next((form for _, form in self.spoken.values()), formats.HLINDY)
 
     def message_format_for(self, protocol: str) -> MessageFormat:
-        """How a new exchange of `issue-credential` or `present-proof` is written to the peer.
+        """The format of a new exchange of `issue-credential` or `present-proof`.
 
-        In the version set for this connection, else the one it wrote last, else the newest that
-        it says it speaks, else the one that goes with how the connection was made.
+        The version is, in this order: the one set for this connection, the last one
+        that the peer wrote, the newest one that it disclosed, the one usual with the
+        handshake.
         """
         offered = [
             version
@@ -370,7 +383,7 @@ class Connection(EventSource):
         )
 
     def set_exchange_version(self, version: str) -> None:
-        """Of new exchanges; empty: by what the peer speaks."""
+        """Set the version of new exchanges. Empty: see message_format_for()."""
         type(self).objects.filter(pk=self.pk).update(exchange_version=version)
 
     @property
@@ -380,9 +393,9 @@ class Connection(EventSource):
 
     @transaction.atomic
     def end(self) -> None:
-        """End what is open and the connection itself, and tell the peer. Later calls do nothing.
+        """End the open exchanges and the connection, and notify the peer.
 
-        The row stays, to be read; remove() deletes it.
+        The row stays readable; remove() deletes it. Later calls do nothing.
         """
         self.require_connected()
         if self.left_at:
@@ -398,14 +411,14 @@ class Connection(EventSource):
 
     @transaction.atomic
     def remove(self) -> None:
-        """End what is open, leave tombstones of the keys, delete the row.
+        """End the open exchanges, replace the keys by tombstones, and delete the row.
 
         Later calls do nothing.
         """
         if not self.lock():
             return
         router.close_exchanges(self)
-        # A peer here finds the tombstones; one elsewhere is told, if it knows the message.
+        # A hosted peer finds the tombstones. Tell another agent, if it knows `hangup`.
         is_open = self.state == self.State.CONNECTED and not self.connectionless
         if is_open and self.supports_rotation and not self.is_hosted:
             outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
@@ -420,19 +433,19 @@ class Connection(EventSource):
 
     @property
     def is_hosted(self) -> bool:
-        """Whether the peer is a live wallet here too."""
+        """Whether the peer is a live wallet hosted here."""
         return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
 
     @property
     def awaits_peer(self) -> bool:
-        """Whether the next step is the other side's."""
+        """Whether the next step is the peer's."""
         if self.multi_party or self.problem:
             return False
         return self.state != self.State.CONNECTED
 
     @property
     def inviting_key(self) -> Key:
-        """The key in the invitation: its own, or one that the wallet keeps for all such."""
+        """The key in the invitation: its own key or the wallet's public key."""
         return self.invitation_key or self.wallet.public_key
 
     @property
@@ -442,17 +455,17 @@ class Connection(EventSource):
 
     @property
     def is_open(self) -> bool:
-        """Whether the link can still be taken."""
+        """Whether the link can still be used."""
         return self.state == self.State.INVITED
 
     @property
     def is_new_link(self) -> bool:
-        """Whether the first message of an exchange may go into it."""
+        """Whether an exchange may store its first message in this link."""
         return self.connectionless or self.carries_exchange and self.shared is None
 
     @property
     def accepted_invitation(self) -> dict[str, Any]:
-        """Invitee: what it has accepted, without what was attached."""
+        """Invitee: the accepted invitation, without what concerns its attachment."""
         return {
             name: value for name, value in self.invitation.items() if name != "~thread"
         }
@@ -463,7 +476,7 @@ class Connection(EventSource):
 
     @property
     def event_type(self) -> Type | None:
-        """None for what carries one connectionless exchange: it is listed nowhere."""
+        """None for the connection of a connectionless exchange: it is not listed."""
         if self.connectionless:
             return None
         return Type.CONNECTION_ENDED if self.left_at else super().event_type
@@ -478,7 +491,7 @@ class Connection(EventSource):
 
 
 class BasicMessage(EventSource):
-    """A text that one party wrote to the other (RFC 0095), as the owner of the wallet sees it."""
+    """A text message (RFC 0095), as the owner of one of the two wallets sees it."""
 
     class Direction(models.TextChoices):
         INCOMING = "Incoming"

@@ -1,4 +1,4 @@
-"""Messages between agents that are done are deleted after MESSAGE_RETENTION_DAYS."""
+"""Delete processed messages between agents after MESSAGE_RETENTION_DAYS."""
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -10,8 +10,11 @@ from connections.models import InboundMessage, OutboundMessage, SeenMessage
 
 
 def forget_messages() -> int:
-    """How many rows went. What still waits stays, and so does a reply that went in the answer of
-    the peer's own call, until `return_route.forget_old()` has let go of it."""
+    """Delete old messages that are not pending. Return the number of deleted rows.
+
+    A reply that went into the response to the peer's own call stays until
+    `return_route.forget_old()` has erased it.
+    """
     budget = BatchBudget()
     sent = old(OutboundMessage.objects.filter(handed_to="")).only("pk")
     received = old(InboundMessage.objects.all())
@@ -23,7 +26,7 @@ def forget_messages() -> int:
 
 
 def old(rows: QuerySet) -> QuerySet:
-    """Given up or done, and older than what is kept."""
+    """The rows that are not pending and older than MESSAGE_RETENTION_DAYS."""
     before = smallest_uuid7(
         unix_milliseconds(days_ago(settings.MESSAGE_RETENTION_DAYS))
     )

@@ -1,4 +1,4 @@
-"""The tasks of the message queues. They have no arguments: the work is in the rows."""
+"""The tasks of the message queues. They take no arguments: they claim due rows."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ BATCH = 10
 
 @shared_task
 def sweep():
-    """Handles received messages, and delivers those to wallets here, until none is due."""
+    """Handle received messages and deliver those to wallets here until none is due."""
     while deliver_some() + process_some():
         pass
 
 
 @shared_task
 def deliver():
-    """Posts due messages to other agents, in the worker of outgoing calls."""
+    """Post due messages to other agents, in the worker of outgoing calls."""
     posting.dispatcher.run()
 
 

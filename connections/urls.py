@@ -1,4 +1,4 @@
-"""Routes of connections, below each prefix of the two APIs, and the public links."""
+"""Routes of connections: relative to the two API prefixes, and the public links."""
 
 from django.urls import path, re_path
 

@@ -17,8 +17,8 @@ class ProtocolParameters(Parameters):
 
     exchangeVersion = serializers.ChoiceField(
         EXCHANGE_VERSIONS,
-        help_text="Of issue-credential and present-proof in new exchanges; `auto`: what "
-        "the peer spoke last or says it speaks.",
+        help_text="Of issue-credential and present-proof in new exchanges; `auto`: "
+        "what the peer spoke last or says it speaks.",
     )
 
 

@@ -72,7 +72,10 @@ def link_with(connection: Connection, invitation: dict) -> str:
 
 
 def smallest_code(text: str) -> QRCode | None:
-    """The smallest code, with the best error correction that fits; None if too long."""
+    """The smallest code, with the best error correction that fits.
+
+    None if the text is too long.
+    """
     smallest = fit_code(text, constants.ERROR_CORRECT_L)
     if not smallest:
         return None

@@ -169,8 +169,9 @@ class AgentEndpoint(serializers.Serializer):
 
 class ConnectionContract(Contract):
     columns = (
-        "connection_id", "name", "image_url", "token", "their_did", "their_key", "their_endpoint",
-        "their_former_key", "state", "role", "created_at", "left_at", "multi_party",
+        "connection_id", "name", "image_url", "token", "their_did", "their_key",
+        "their_endpoint", "their_former_key", "state", "role", "created_at", "left_at",
+        "multi_party",
         "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
         "invitation_key__verkey",
     )  # fmt: skip

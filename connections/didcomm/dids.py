@@ -1,7 +1,8 @@
-"""DIDs and their documents: which key speaks for a peer, and where the peer is reached.
+"""DIDs and their documents: the key of a peer and the endpoint to which to send.
 
-Read: legacy DIDs (unqualified or did:sov) and did:peer:1 with the document that came along,
-did:peer:2, did:peer:4 and did:key, which carry theirs. Written: legacy, did:peer:1, did:peer:4.
+Read: legacy DIDs (unqualified or did:sov) and did:peer:1, whose document comes in the
+same message; did:peer:2, did:peer:4 and did:key, which contain their document.
+Written: legacy DIDs, did:peer:1 and did:peer:4.
 """
 
 import hashlib
@@ -16,16 +17,16 @@ from connections.didcomm.message import decode_bytes, decode_json
 from wallets import keys
 
 MAX_TEXT = 8000  # characters of a DID: reading base58 takes quadratic time
-MAX_DID = 2000  # characters of a DID that is kept; of did:peer:4 the short form
+MAX_DID = 2000  # characters of a stored DID; for did:peer:4, of its short form
 MAX_KEYS = 8
 SERVICE_TYPES = ("IndyAgent", "did-communication")
 SHORT_NAMES = {"t": "type", "s": "serviceEndpoint", "r": "routingKeys", "a": "accept"}
-SHA_256 = b"\x12\x20"  # what a multihash begins with
+SHA_256 = b"\x12\x20"  # the prefix of a multihash: SHA-256, 32 bytes
 METHODS = ("authentication", "verificationMethod", "publicKey")
 
 
 class Party(NamedTuple):
-    """Who speaks on the other side: DID, verkey and where to send (no endpoint: nowhere)."""
+    """One side of a connection. Without an endpoint it must fetch its messages."""
 
     did: str
     verkey: str
@@ -34,9 +35,10 @@ class Party(NamedTuple):
 
 
 def read(did: str, document: dict[str, Any] | None = None) -> Party:
-    """The party that a DID names; `document` came along and counts where the DID has none.
+    """Resolve a DID to its party.
 
-    PeerError `unknown_did` when the DID cannot be resolved here.
+    document: the DID document sent with the DID, used if the DID does not contain one.
+    PeerError `unknown_did` if the DID cannot be resolved here.
     """
     if len(did) > MAX_TEXT:
         raise unknown("the DID is too long")
@@ -62,8 +64,12 @@ def unknown(reason: str) -> PeerError:
 
 
 def of_document(did: str, document: dict[str, Any]) -> Party:
-    """The party in a DID document, legacy or W3C. Keys may be raw, key ids or did:key; a mobile
-    wallet may have no service at all. A mediator named by its DID is put in front."""
+    """The party described by a DID document, legacy or W3C.
+
+    Keys may be raw, key ids or did:key. A mobile wallet may have no service at all. If
+    the endpoint is the DID of a mediator, messages go to the mediator's endpoint, and
+    its keys are added to the routing keys.
+    """
     if len(did) > MAX_DID:
         raise unknown("the DID is too long")
     known, service = _public_keys(document), _service(document)
@@ -79,7 +85,7 @@ def of_document(did: str, document: dict[str, Any]) -> Party:
 
 
 def reachable(endpoint: str) -> str:
-    """The endpoint if messages can be posted to it, otherwise nothing: they wait to be fetched."""
+    """The endpoint if it is an HTTP URL, else "": messages then wait to be fetched."""
     return endpoint[:2000] if endpoint.startswith(("http://", "https://")) else ""
 
 
@@ -99,7 +105,7 @@ def _dicts(document: dict[str, Any], member: str) -> list[dict[str, Any]]:
 
 
 def _public_keys(document: dict[str, Any]) -> dict[str, str]:
-    """Ed25519 keys by the last part of their id, those for authentication first."""
+    """Ed25519 keys by the fragment of their id, authentication keys first."""
     entries = [entry for member in METHODS for entry in _dicts(document, member)]
     found = {
         str(entry.get("id")).rpartition("#")[2]: _public_key(entry) for entry in entries
@@ -108,7 +114,7 @@ def _public_keys(document: dict[str, Any]) -> dict[str, str]:
 
 
 def _public_key(entry: dict[str, Any]) -> str:
-    """In any of its three forms; nothing for a key of another kind."""
+    """The key in any of its three encodings, or "" if it is not an Ed25519 key."""
     multibase, jwk = entry.get("publicKeyMultibase"), entry.get("publicKeyJwk")
     if isinstance(multibase, str):
         return f"did:key:{multibase}" if multibase.startswith("z6Mk") else ""
@@ -124,7 +130,7 @@ def _public_key(entry: dict[str, Any]) -> str:
 
 
 def _service(document: dict[str, Any]) -> dict[str, Any]:
-    """The one to use: of those that can be posted to, the lowest priority."""
+    """The service to use: prefer an HTTP endpoint, then the lowest priority."""
     usable = [
         one for one in _dicts(document, "service") if one.get("type") in SERVICE_TYPES
     ]
@@ -154,7 +160,7 @@ def _resolve(key: str, known: dict[str, str]) -> str:
 
 
 def _decoded(did: str) -> dict[str, Any]:
-    """The document in the long form of did:peer:4."""
+    """The document in the long form of a did:peer:4."""
     try:
         document = bounded_json.loads(json.dumps(did_peer_4.decode(did)))
     except (ValueError, RecursionError) as error:
@@ -165,7 +171,7 @@ def _decoded(did: str) -> dict[str, Any]:
 
 
 def _expanded(did: str) -> dict[str, Any]:
-    """The document that the parts of did:peer:2 stand for. Keys go by their number."""
+    """Build the document of a did:peer:2. Keys are named by number and by value."""
     document: dict[str, list[dict[str, Any]]] = {"authentication": [], "service": []}
     parts = did.split(".")[1:]
     for number, part in enumerate((part for part in parts if part[:1] != "S"), start=1):
@@ -183,13 +189,18 @@ def _expanded(did: str) -> dict[str, Any]:
 
 
 def _spelled_out(service: dict[str, Any]) -> dict[str, Any]:
-    """The service of a did:peer:2; it may name no recipient, then the first key is meant."""
+    """Write out the short member names of a did:peer:2 service.
+
+    The service may name no recipient: of_document() then uses the first key.
+    """
     return {SHORT_NAMES.get(name, name): value for name, value in service.items()}
 
 
 def document(verkey: str, endpoint: str) -> dict[str, Any]:
-    """Our W3C document, without id: one key, one service, in the shape that ACA-Py and Credo read
-    in did:peer:4."""
+    """Our W3C document, without id: one key and one service.
+
+    The shape is the one that ACA-Py and Credo read in did:peer:4.
+    """
     return {
         "@context": ["https://www.w3.org/ns/did/v1"],
         "verificationMethod": [
@@ -214,12 +225,12 @@ def document(verkey: str, endpoint: str) -> dict[str, Any]:
 
 
 def peer_4(verkey: str, endpoint: str) -> str:
-    """Our DID in its long form."""
+    """Our did:peer:4 in its long form, which contains the document."""
     return did_peer_4.encode(document(verkey, endpoint))
 
 
 def peer_1(verkey: str, endpoint: str) -> tuple[str, dict[str, Any]]:
-    """Our DID and the document that goes along, as agents before did:peer:4 read it."""
+    """Our did:peer:1 and its document, for agents that do not know did:peer:4."""
     content = document(verkey, endpoint)
     key = content["verificationMethod"][0]
     content["verificationMethod"] = [key | {"controller": "#id"}]
@@ -235,7 +246,7 @@ def _hashed(document: dict[str, Any]) -> str:
 
 
 def legacy_document(party: Party) -> dict[str, Any]:
-    """The DIDDoc of connections/1.0, in the one shape that all known peers read."""
+    """The DIDDoc of connections/1.0, in the shape that all known peers read."""
     key_id = f"{party.did}#1"
     return {
         "@context": "https://w3id.org/did/v1",

@@ -10,14 +10,13 @@ from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, encode_bytes
 from wallets import keys
 
-ENCRYPTION = (
-    "xchacha20poly1305_ietf"  # its name; the cipher is ChaCha20-Poly1305 with 12 bytes
-)
+# The name in RFC 0019; the cipher is ChaCha20-Poly1305 with a nonce of 12 bytes.
+ENCRYPTION = "xchacha20poly1305_ietf"
 MAX_RECIPIENTS = 32
 
 
 class Opened(NamedTuple):
-    """What was in an envelope, and whose keys it was for and from (None: anonymous)."""
+    """An opened envelope. `sender` is None if it was packed anonymously."""
 
     body: bytes
     recipient: str
@@ -30,7 +29,7 @@ class Sender(NamedTuple):
 
 
 def pack(body: bytes, recipients: list[str], sender: Sender | None) -> bytes:
-    """The envelope as JSON. With a sender it is Authcrypt, without one Anoncrypt."""
+    """Pack a message into a JSON envelope: Authcrypt with a sender, else Anoncrypt."""
     key = os.urandom(32)
     protected = encode_bytes(
         json.dumps(
@@ -80,9 +79,11 @@ def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
 def unpack(
     data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]
 ) -> Opened:
-    """Opens an envelope with whichever of its recipients' keys `find_seed` holds.
+    """Open an envelope.
 
-    Every envelope that cannot be opened raises the same PeerError `cannot_open`.
+    find_seed: called with the recipients' verkeys; returns one of them with its seed,
+    or None. Every envelope that cannot be opened raises the same PeerError
+    `cannot_open`.
     """
     try:
         return _unpack(data, find_seed)
@@ -122,7 +123,7 @@ def _recipients(header: dict[str, Any]) -> dict[str, dict]:
 
 
 def _verkey(kid: str) -> str:
-    """Some name the recipient as did:key. What is no key at all is nobody's here."""
+    """The recipient's key as a verkey; some agents write it as a did:key."""
     return keys.normalise_verkey(kid) if kid.startswith("did:key:") else kid
 
 

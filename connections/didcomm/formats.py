@@ -1,7 +1,7 @@
-"""How an exchange of issue-credential or present-proof is written: version, format, attachments.
+"""Versions and attachment formats of issue-credential and present-proof.
 
-An attachment is known in 1.0 by its member and id, in 2.0 by its format (RFCs 0036, 0037, 0453,
-0454). What is attached is the same in all of them.
+Version 1.0 identifies an attachment by its member and id (RFCs 0036 and 0037), version
+2.0 by its format (RFCs 0453 and 0454). The attached content is the same in both.
 """
 
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ PROTOCOLS = ("issue-credential", "present-proof")
 
 
 class MessageFormat(NamedTuple):
-    """What the peer of an exchange reads. `format` is `hlindy` or `anoncreds`, used in 2.0 only."""
+    """How messages of an exchange are written. `format` is used in 2.0 only."""
 
     prefix: str
     version: str = "1.0"
@@ -26,8 +26,11 @@ class MessageFormat(NamedTuple):
 
 
 class Attachment(NamedTuple):
-    """Where something is attached: the member, its id in 1.0, its formats in 2.0, and formats that
-    are read and never written."""
+    """How one kind of content is attached to a message.
+
+    member: of the message. identifier: the attachment id, by which 1.0 finds it.
+    formats: the format names of 2.0. others: formats that are read but never written.
+    """
 
     member: str
     identifier: str
@@ -59,7 +62,7 @@ PROOF_PROPOSAL = Attachment(
     "proposals~attach",
     "libindy-proof-proposal-0",
     {HLINDY: "hlindy/proof-req@v2.0", ANONCREDS: "anoncreds/proof-request@v1.0"},
-    ("anoncreds/proof-proposal@v1.0",),  # of ACA-Py 1.7.0; RFC 0771 has none of its own
+    ("anoncreds/proof-proposal@v1.0",),  # ACA-Py 1.7.0; RFC 0771 defines none
 )
 PROOF_REQUEST = Attachment(
     "request_presentations~attach",
@@ -76,7 +79,7 @@ PRESENTATION = Attachment(
 def attach_as(
     message_format: MessageFormat, attachment: Attachment, content: dict
 ) -> dict[str, Any]:
-    """The members that carry `content` in a message to this peer."""
+    """The members of a message that attach `content` in this version and format."""
     members: dict[str, Any] = {
         attachment.member: [json_attachment(attachment.identifier, content)]
     }
@@ -91,7 +94,7 @@ def attach_as(
 
 
 def format_of(message: Message) -> MessageFormat:
-    """How a received message is written, and so how it is answered."""
+    """The version and format of a received message; its answer uses the same."""
     version = message.type.split("/")[1].partition(".")[0] + ".0"
     formats = [] if version == "1.0" else _formats(message)
     is_anoncreds = formats and not any(
@@ -101,7 +104,7 @@ def format_of(message: Message) -> MessageFormat:
 
 
 def attachment_of(message: Message, attachment: Attachment) -> dict:
-    """The JSON object attached as `attachment`. PeerError when there is none that we can read."""
+    """The attached JSON object. PeerError if there is none in a format known here."""
     if format_of(message).version == "1.0":
         return read_attachment(message, attachment.member, attachment.identifier)
     places = {name: place for place, name in _formats(message)}
@@ -115,7 +118,7 @@ def attachment_of(message: Message, attachment: Attachment) -> dict:
 
 
 def _formats(message: Message) -> list[tuple[str, str]]:
-    """(attachment id, format) of each readable entry, in order."""
+    """The pairs (attachment id, format) of a message of 2.0, in order."""
     listed = message.body.get("formats")
     entries = (
         [one for one in listed if isinstance(one, dict)]

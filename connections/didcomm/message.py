@@ -1,4 +1,4 @@
-"""Aries messages as JSON objects: types, threads, attachments, base64 (RFCs 0008, 0011, 0017)."""
+"""Aries messages as JSON: types, threads, attachments (RFCs 0008, 0011, 0017)."""
 
 import base64
 import binascii
@@ -14,7 +14,8 @@ from agency.core.errors import PeerError
 PREFIX = "https://didcomm.org/"
 OLD_PREFIX = "did:sov:BzCbsNYhMrjHiqZDTUASHg;spec/"
 TYPE = re.compile(
-    rf"^({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})([\w-]{{1,40}})/(\d{{1,4}})\.(\d{{1,4}})/([\w-]{{1,40}})$",
+    rf"^({re.escape(PREFIX)}|{re.escape(OLD_PREFIX)})"
+    r"([\w-]{1,40})/(\d{1,4})\.(\d{1,4})/([\w-]{1,40})$",
     re.ASCII,
 )
 MAX_ID = 128
@@ -25,15 +26,17 @@ HANDSHAKE_CODES = {
     "complete": "complete_rejected",
 }
 CLOCKS_DIFFER = timedelta(minutes=5)
+# Characters that may encode to `+`, `/`, `-` or `_`; JSON allows them as escapes.
 NOT_IN_BOTH_ALPHABETS = {
     ord(character): f"\\u{ord(character):04x}" for character in "~>?\x7f"
 }
 
 
 class Message(NamedTuple):
-    """A received message. `type` is without prefix: `connections/1.0/request`.
+    """A received message.
 
-    `sender` is the verkey that packed it, None for an anonymous envelope.
+    type: without the prefix, as in `connections/1.0/request`. sender: the verkey that
+    packed the message; None for an anonymous envelope.
     """
 
     type: str
@@ -45,26 +48,28 @@ class Message(NamedTuple):
 
     @property
     def family(self) -> str:
-        """What handlers are found by: any minor version, either spelling of problem-report."""
+        """The key of handlers: the type without minor version, `-` in place of `_`."""
         protocol, version, name = self.type.split("/")
         return f"{protocol}/{version.partition('.')[0]}/{name.replace('_', '-')}"
 
     @property
     def protocol(self) -> tuple[str, str]:
-        """Name and version: ("connections", "1.0")."""
+        """Name and version, as in ("connections", "1.0")."""
         name, version, _ = self.type.split("/")
         return name, version
 
     @property
     def parent_id(self) -> str:
-        """The id of the invitation that this thread comes from, or nothing."""
+        """The id of the invitation that began the thread (`pthid`), or ""."""
         parent = _member(self.body, "~thread").get("pthid")
         return parent if isinstance(parent, str) and len(parent) <= MAX_ID else ""
 
     @property
     def return_route(self) -> tuple[str, str]:
-        """What the sender takes in the answer of the same call (RFC 0092): `all`, or `thread`
-        with its id; `none` otherwise."""
+        """Which replies the sender accepts in the response to its call (RFC 0092).
+
+        ("all", ""), ("thread", thread id) or ("none", "").
+        """
         transport = _member(self.body, "~transport")
         route, thread = (
             transport.get("return_route"),
@@ -75,7 +80,7 @@ class Message(NamedTuple):
         return ("all", "") if route == "all" else ("none", "")
 
     def is_expired(self, now: datetime) -> bool:
-        """Whether its sender has said that it is of no use any more (RFC 0032)."""
+        """Whether the sender's `expires_time` is over (RFC 0032)."""
         try:
             end = datetime.fromisoformat(
                 str(_member(self.body, "~timing").get("expires_time"))
@@ -96,7 +101,7 @@ def _member(body: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def parse(data: bytes) -> Message:
-    """The message in decrypted bytes; PeerError `message_parse_failure` when it is none."""
+    """Parse a decrypted message. PeerError `message_parse_failure` if invalid."""
     try:
         body = bounded_json.loads(data)
     except bounded_json.BadJSON as error:
@@ -124,7 +129,7 @@ def read(body: Any) -> Message:
 
 
 def text(body: dict[str, Any], name: str, default: str | None = None) -> str:
-    """A text member; PeerError when it is missing (and has no default) or no text."""
+    """A text member. PeerError if it is not a text, or missing without a default."""
     value = body.get(name)
     if value is None and default is not None:
         return default
@@ -140,7 +145,7 @@ def build(
     parent: str | None = None,
     **members: Any,
 ) -> dict:
-    """A message to send: type, a fresh id, the threads it belongs to, and its members."""
+    """Build a message to send, with a new id. thread: `thid`. parent: `pthid`."""
     message = {"@type": prefix + kind, "@id": str(uuid.uuid4()), **members}
     threads = {"thid": thread, "pthid": parent}
     if thread or parent:
@@ -149,7 +154,7 @@ def build(
 
 
 def problem_report(answered: Message, code: str, explanation: str) -> dict:
-    """The problem report of the protocol that `answered` belongs to (RFCs 0023, 0035, 0160)."""
+    """Build the problem report about a received message (RFCs 0023, 0035, 0160)."""
     protocol, version, name = answered.type.split("/")
     kind = "problem-report"
     members: dict[str, Any] = {}
@@ -163,7 +168,7 @@ def problem_report(answered: Message, code: str, explanation: str) -> dict:
 
 
 def problem_code(message: Message) -> str:
-    """The code of a problem report in any of its forms; old senders put a text there."""
+    """The code in any form of a problem report; old agents write a text instead."""
     description = message.body.get("description")
     code = description.get("code") if isinstance(description, dict) else description
     code = code or message.body.get("problem-code") or message.body.get("explain-ltxt")
@@ -171,7 +176,7 @@ def problem_code(message: Message) -> str:
 
 
 def json_attachment(identifier: str, content: dict) -> dict:
-    """A JSON attachment in the form every reader takes: plain padded base64."""
+    """A JSON attachment in the encoding that all agents read: plain padded base64."""
     data = base64.b64encode(json.dumps(content).encode()).decode()
     return {
         "@id": identifier,
@@ -183,7 +188,7 @@ def json_attachment(identifier: str, content: dict) -> dict:
 def read_attachment(
     message: Message, member: str, identifier: str | None = None
 ) -> dict:
-    """The JSON object attached as `member`: the one with this id, or else the first."""
+    """The JSON object attached as `member`: the one with this id, else the first."""
     listed = message.body.get(member)
     attachments = (
         [one for one in listed if isinstance(one, dict)]
@@ -204,9 +209,13 @@ def read_attachment(
 
 
 def encode_url(content: dict, separators: tuple[str, str] | None = None) -> str:
-    """Base64 of JSON, the same text each time and in both alphabets, without padding."""
+    """JSON as base64 for a URL.
+
+    The text is the same each time, valid in both base64 alphabets, and has no padding.
+    """
     written = json.dumps(content, sort_keys=True, separators=separators)
     data = written.translate(NOT_IN_BOTH_ALPHABETS)
+    # Spaces after JSON are allowed: a multiple of three bytes needs no padding.
     return base64.b64encode((data + " " * (-len(data) % 3)).encode()).decode()
 
 

@@ -1,4 +1,4 @@
-"""The `~service` decorator (RFC 0056): where to answer a message without a connection."""
+"""The `~service` decorator (RFC 0056): where to answer without a connection."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def write_service(party: Party) -> dict[str, Any]:
 
 
 def read_service(message: Message) -> Party:
-    """The sender of a message without a connection. It has no DID."""
+    """The party in `~service`. It has no DID. PeerError `no_service` if missing."""
     value = message.body.get("~service")
     decorator: dict[str, Any] = value if isinstance(value, dict) else {}
     recipients = texts(decorator, "recipientKeys")

@@ -1,4 +1,4 @@
-"""Signed attachments: a detached JWS over what is attached (RFC 0017, RFC 0023)."""
+"""Signed attachments: a detached JWS over the attached content (RFCs 0017, 0023)."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ MAX_SIGNATURES = 8
 
 
 def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
-    """The attachment. It names the key in both places where readers look for it."""
+    """Sign content as an attachment. `kid` is in both places where agents look."""
     verkey = keys.verkey_of(seed)
     kid = keys.did_key_of(verkey)
     jwk = {
@@ -32,7 +32,7 @@ def sign(content: bytes, mime_type: str, seed: bytes) -> dict[str, Any]:
 
 
 def content_of(attachment: Any) -> bytes:
-    """What is attached, signed or not."""
+    """The attached bytes. The signature is not checked."""
     data = attachment.get("data") if isinstance(attachment, dict) else None
     if isinstance(data, dict) and isinstance(data.get("json"), dict):
         return json.dumps(data["json"]).encode()
@@ -40,9 +40,9 @@ def content_of(attachment: Any) -> bytes:
 
 
 def signers(attachment: Any) -> set[str]:
-    """The verkeys that signed what is attached; none without a signature.
+    """The verkeys that signed the attached content; empty if there is no signature.
 
-    PeerError `bad_signature` if any signature is wrong or not understood.
+    PeerError `bad_signature` if any signature is invalid or of an unknown kind.
     """
     data = attachment.get("data") if isinstance(attachment, dict) else None
     jws = data.get("jws") if isinstance(data, dict) else None
@@ -56,8 +56,11 @@ def signers(attachment: Any) -> set[str]:
 
 
 def _signer(entry: Any, payload: str) -> str:
-    """The verkey of one signature. A `kid` of the JWK that is no did:key is some peers' own name
-    for the key and says nothing."""
+    """Check one signature and return its verkey.
+
+    A `kid` that is a did:key must name this verkey. Any other `kid` is ignored: some
+    peers write their own name of the key there.
+    """
     if not isinstance(entry, dict):
         raise bad_signature()
     protected = text(entry, "protected")
@@ -80,7 +83,7 @@ def _signer(entry: Any, payload: str) -> str:
 
 
 def _protected(protected: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The protected header and the key in it."""
+    """Decode the protected header; return it and the JWK in it."""
     try:
         header = bounded_json.loads(decode_bytes(protected))
         jwk = header["jwk"]

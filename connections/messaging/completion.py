@@ -1,4 +1,4 @@
-"""Marking a message as sent, and what that means for its connection."""
+"""Mark messages as sent, and confirm the connection if it was the response."""
 
 from typing import Any
 
@@ -9,8 +9,10 @@ from connections.protocols import connections_1_0, handshakes
 
 
 def mark_sent(row: OutboundMessage, **changes: Any) -> None:
-    """Mark the row as sent. If it is the response to a connection request, the inviter's
-    connection becomes Connected. LostLease if another process took the row over."""
+    """Mark a row as sent. LostLease if another process took it over.
+
+    If it is the response to a connection request, the inviter becomes Connected.
+    """
     inviter = lock_inviter(row)
     if not row.finish(**({"body": None, "envelope": None} | changes)):
         raise LostLease
@@ -19,16 +21,16 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
 
 
 def lock_inviter(row: OutboundMessage) -> Connection | None:
-    """The inviter's connection, locked, whose response this is; None for other messages."""
+    """Lock the inviter's connection if the row is its response, else return None."""
     if row.type != connections_1_0.RESPONSE:
         return None
     return lock_connection(row)
 
 
 def lock_connection(row: OutboundMessage) -> Connection | None:
-    """The connection of a message, locked before the message changes.
+    """Lock the connection of a message. Call this before changing the message.
 
-    Deleting a connection takes the locks in the same order.
+    Deleting a connection takes the locks in the same order, so neither deadlocks.
     """
     connection = Connection.objects.filter(outboundmessage=row).first()
     return connection if connection and connection.lock() else None

@@ -1,7 +1,7 @@
-"""Delivery: sends the rows of the outbox after the commit.
+"""Deliver the rows of the outbox, after the commit.
 
-A message to a wallet hosted here is delivered within the call that sent it; a message to another
-agent is posted by a worker. Both are packed and opened for real.
+A message to a wallet hosted here is delivered within the call that sent it. A message
+to another agent is posted by a worker. Both are encrypted in the same way.
 """
 
 import logging
@@ -28,15 +28,15 @@ from wallets.models import Key
 
 logger = logging.getLogger(__name__)
 MAX_MESSAGES_PER_CALL = 16
-FIRST_TIMEOUT_SECONDS = 3.0  # of an endpoint that has never answered
+FIRST_TIMEOUT_SECONDS = 3.0  # for an endpoint that has never answered
 _queue = threading.local()
 
 
 def deliver_queued(row: OutboundMessage) -> None:
-    """Deliver a leased row and, one after the other, all that its handlers send.
+    """Deliver a leased row, then the messages that its handlers send, one by one.
 
-    One loop per thread, started by the outermost commit; nested commits only add to it. The worker
-    gets what is left after MAX_MESSAGES_PER_CALL messages.
+    The outermost commit runs the loop, one per thread; nested commits only add rows to
+    it. A worker delivers what is left after MAX_MESSAGES_PER_CALL messages.
     """
     waiting = getattr(_queue, "rows", None)
     if waiting is not None:
@@ -73,11 +73,12 @@ def _deliver(row: OutboundMessage) -> None:
 
 
 def _deliver_locally(row: OutboundMessage) -> None:
-    """To a wallet hosted here: open, handle and finish in one transaction."""
+    """Deliver to a wallet hosted here: handle and mark as sent in one transaction."""
     key, received = open_envelope(pack_message(row))
     try:
         _receive_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
+        # The attempt was rolled back. Store the message, so it is not handled again.
         with transaction.atomic():
             completion.mark_sent(row)
             inbox.store(key, received, InboundMessage.Status.DONE)
@@ -91,11 +92,11 @@ def _receive_and_finish(row: OutboundMessage, key: Key, received: Message) -> No
 
 
 def _post(row: OutboundMessage) -> None:
-    """To another agent, over HTTP."""
+    """Post to another agent over HTTP."""
     if not row.endpoint:
         row.exhaust("not_fetched", body=None, envelope=None)
         return
-    # An endpoint may be any address that a stranger named: a new one gets less time.
+    # A stranger may name any address as its endpoint: a new one gets less time.
     timeout = (
         http.TIMEOUT_SECONDS if row.endpoint_has_answered else FIRST_TIMEOUT_SECONDS
     )
@@ -120,7 +121,10 @@ def _post(row: OutboundMessage) -> None:
 
 
 def _give_up(row: OutboundMessage, code: str) -> None:
-    """The peer is gone: our exchange on that thread ends as if the peer had reported a problem."""
+    """Give up a message to a peer that is gone.
+
+    Our exchange in its thread ends as if the peer had sent a problem report.
+    """
     with transaction.atomic():
         connection = completion.lock_connection(row)
         if not row.exhaust(code, body=None, envelope=None):

@@ -1,4 +1,4 @@
-"""Packing queued messages into envelopes (RFC 0019, RFC 0094) and opening received ones."""
+"""Pack queued messages into envelopes and open received ones (RFCs 0019, 0094)."""
 
 import json
 
@@ -14,16 +14,19 @@ CONTENT_TYPE = "application/ssi-agent-wire"
 
 
 class RetiredKey(Exception):
-    """The recipient's key is a tombstone."""
+    """The recipient's key was retired: only its tombstone is left."""
 
 
 def didcomm_endpoint() -> str:
-    """Where other agents post envelopes for any wallet here."""
+    """The URL to which other agents post envelopes for any wallet here."""
     return f"{settings.PUBLIC_URL}/didcomm"
 
 
 def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
-    """The envelope of a row; to be posted, it is wrapped once for each routing key."""
+    """Pack a row into an envelope, or return the one that it already has.
+
+    is_posted: wrap the envelope in a `forward` for each routing key (RFC 0094).
+    """
     if row.envelope:
         return bytes(row.envelope)
     sender = envelope.Sender(row.my_key.verkey, row.my_key.unseal_seed())
@@ -40,9 +43,9 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
 
 
 def open_envelope(data: bytes) -> tuple[Key, Message]:
-    """The recipient's key and the message.
+    """Open an envelope. Return the recipient's key and the message.
 
-    PeerError `cannot_open`; RetiredKey where the recipient's key is a tombstone.
+    PeerError `cannot_open`; RetiredKey if the recipient's key was retired.
     """
     found: list[Key] = []
 

@@ -1,5 +1,8 @@
-"""The inbox: received messages are opened, stored once, handled, and answered in the same call if
-the sender asks for that (RFC 0092)."""
+"""The inbox: open, store once and handle received messages.
+
+The reply goes into the response to the sender's call if the sender asks for it (RFC
+0092).
+"""
 
 import logging
 
@@ -28,18 +31,19 @@ Status = InboundMessage.Status
 
 
 class SeenBefore(Exception):
-    """The message came long ago; only its digest is kept."""
+    """The message was received long ago: only its digest is left."""
 
 
 def accept_envelope(data: bytes) -> bytes | None:
-    """From another agent: store the message once, and let the worker handle it.
+    """Accept an envelope of another agent: store the message once for the worker.
 
-    If the sender takes the reply in the response to its call (RFC 0092) the message is handled at
-    once. Returns the reply's envelope, or None when there is none yet. Raises TooOften, and
-    stores nothing, if this sender has sent this recipient too many messages.
+    If the sender accepts the reply in the response to its call (RFC 0092), the message
+    is handled at once. Returns the envelope of the reply, or None if there is none
+    yet. Raises TooOften, and stores nothing, if this sender has sent this recipient
+    too many messages.
     """
     key, received = _open_for_live_key(data)
-    # By sender, once the envelope is known to be theirs: nobody else uses up what is the peer's.
+    # After opening, by the proven sender: nobody else can use up the peer's limit.
     pair = f"{key.verkey}:{received.sender or ''}"
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
     if received.sender and received.return_route[0] != "none":
@@ -49,10 +53,11 @@ def accept_envelope(data: bytes) -> bytes | None:
 
 
 def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -> None:
-    """Store what an agent returned in the response to the call that brought it `sent`.
+    """Store the reply that an agent returned in its HTTP response to `sent`.
 
-    is_private: no third party could have written this HTTP response. Agents of the time of
-    connections/1.0 reply anonymously; then the recipient key and the thread tell whose reply it is.
+    is_private: no third party could have written this response. Agents of the time of
+    connections/1.0 reply anonymously; the recipient key and the thread then identify
+    the sender.
     """
     key, received = _open_for_live_key(data)
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
@@ -64,9 +69,9 @@ def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -
 def may_be_anonymous(sent: OutboundMessage) -> bool:
     """Whether an anonymous reply to this message may count as the recipient's.
 
-    Not where a mediator takes the call: the answer would be its own. Newer agents, which invite
-    out of band, and those that connect by DID exchange say who they are. Nor does it prove a key
-    that a rotation named and nobody has used yet.
+    Not through a mediator: the response is the mediator's own. Not from agents that
+    invite out-of-band or connect by DID exchange: they authenticate. Not for a key of
+    a rotation that the peer has not used yet: an anonymous reply does not prove it.
     """
     connection = sent.connection
     if sent.routing_keys or connection is None:
@@ -102,7 +107,7 @@ def _handle_in_this_call(key: Key, received: Message) -> bytes | None:
 
 
 def process(row: InboundMessage) -> None:
-    """Make one attempt at a stored message that is leased to the caller. Never raises."""
+    """Make one attempt at a message that is leased to the caller. Never raises."""
     run_leased(row, _process)
 
 
@@ -127,7 +132,7 @@ def _handle_and_finish(row: InboundMessage, key: Key, received: Message) -> None
 
 
 def receive(key: Key, received: Message) -> None:
-    """Handle a message in the caller's transaction, unless it came before."""
+    """Handle a message in the caller's transaction, unless it was received before."""
     if store(key, received, Status.DONE):
         handle(key, received)
 
@@ -135,7 +140,7 @@ def receive(key: Key, received: Message) -> None:
 def store(
     key: Key, received: Message, status: str, is_leased: bool = False
 ) -> InboundMessage | None:
-    """The new row, or None for a message that this key has had already."""
+    """Store a message. Return None if this key has received it before."""
     assert key.tenant_id, "nothing is stored for a tombstone"
     row = InboundMessage(
         tenant_id=key.tenant_id,
@@ -152,8 +157,8 @@ def store(
     try:
         with transaction.atomic():
             row.save(force_insert=True)
-            # In this order: retention deletes a row and keeps its digest in one transaction, for
-            # which the insert of the same message waits.
+            # Check after the insert: retention replaces a row by its digest in one
+            # transaction, and the insert of the same message waits for that.
             if SeenMessage.has(key, row):
                 raise SeenBefore
     except (IntegrityError, SeenBefore):
@@ -162,10 +167,11 @@ def store(
 
 
 def handle(key: Key, received: Message) -> None:
-    """Find and lock the connection by the recipient's key, check the sender, call the handler.
+    """Lock the connection of the recipient's key, check the sender, call the handler.
 
-    A message also tells about the connection itself: an inviter becomes Connected, a new key of the
-    peer or of ours counts as used, and the first responder to a link becomes its peer.
+    A message also changes the connection: an inviter becomes Connected, a new key of
+    the peer or of ours is confirmed, and the first responder to a link becomes its
+    peer.
     """
     connection = find_connection(key, received.parent_id)
     if not connection or not connection.lock():
@@ -186,7 +192,7 @@ def handle(key: Key, received: Message) -> None:
 
 
 def find_connection(key: Key, parent_id: str = "") -> Connection | None:
-    """The connection of the recipient's key.
+    """Find the connection of the recipient's key.
 
     For a key that several invitations share, the invitation's id in `pthid` decides.
     """
@@ -197,7 +203,7 @@ def find_connection(key: Key, parent_id: str = "") -> Connection | None:
 
 
 def _check_or_bind_sender(connection: Connection, received: Message) -> None:
-    """Refuse a sender who is not the peer. The first sender to a link becomes the peer."""
+    """Refuse a sender that is not the peer. A link's first responder becomes it."""
     if connection.connectionless and not connection.their_key:
         connectionless.bind_first_responder(connection, received)
     elif connection.their_key:
@@ -210,9 +216,9 @@ def _check_or_bind_sender(connection: Connection, received: Message) -> None:
 
 
 def refuse(key: Key, received: Message, error: AgencyError) -> None:
-    """Tell the sender, if it is the peer of a connection."""
+    """Send a problem report to the sender if it is the peer of a connection."""
     connection = find_connection(key)
     if connection and connection.their_key and connection.is_peer(received.sender):
-        # The transaction of the attempt was rolled back, and with it what it noted of the keys.
+        # The attempt was rolled back, and with it the use of the keys.
         did_rotate.on_key_used(connection, key, received.sender)
         report_refusal(connection, received, error)

@@ -1,4 +1,4 @@
-"""Running one leased row of a message queue."""
+"""Run one leased row of a message queue."""
 
 import logging
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Row = TypeVar("Row", bound=QueuedJob)
 
 
 class LostLease(Exception):
-    """Another process took the row over: nothing of this attempt may stay."""
+    """Another process took over the row: this attempt must be rolled back."""
 
 
 def run_leased(row: Row, work: Callable[[Row], None]) -> None:
@@ -28,6 +28,6 @@ def run_leased(row: Row, work: Callable[[Row], None]) -> None:
         row.retry(error.code)
     except LostLease:
         logger.info("message %s was taken over", row.pk)
-    except Exception:  # a bug of ours ends neither the worker nor the message
+    except Exception:  # a bug must not stop the worker or lose the message
         logger.exception("message %s failed", row.pk)
         row.retry("internal_error")

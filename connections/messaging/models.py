@@ -14,10 +14,10 @@ from wallets.models import Key
 
 
 class InboundMessage(Record, QueuedJob):
-    """A received message: stored once for each recipient key, sender key and message id.
+    """A received message, stored once per recipient key, sender key and message id.
 
-    The body is kept sealed until it is processed, then erased; the row stays against replays, and
-    after MESSAGE_RETENTION_DAYS a SeenMessage in its place.
+    The sealed body is erased after processing. The row stays, so that a replay is
+    recognised; after MESSAGE_RETENTION_DAYS a SeenMessage replaces it.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -48,9 +48,9 @@ class InboundMessage(Record, QueuedJob):
 
 
 class SeenMessage(models.Model):
-    """What is kept of a received message when its row is deleted, so that it stays known.
+    """The digest of a received message whose row was deleted, to recognise replays.
 
-    digest: of the sender's key and of the message id, which the sender has chosen.
+    digest: of the sender's key and the message id, which the sender chooses.
     """
 
     DIGEST_BYTES = 16
@@ -64,13 +64,16 @@ class SeenMessage(models.Model):
 
     @classmethod
     def digest_of(cls, message):
-        """Of an InboundMessage. A key is base58, so the colon ends it."""
+        """The digest of an InboundMessage. A base58 key contains no colon."""
         text = f"{message.sender_key}:{message.message_id}"
         return hashlib.sha256(text.encode()).digest()[: cls.DIGEST_BYTES]
 
     @classmethod
     def record(cls, messages: Iterable[InboundMessage]) -> None:
-        """Keep the digests of rows about to be deleted. A retired key receives nothing more."""
+        """Store the digests of rows that are about to be deleted.
+
+        Messages to retired keys are left out: such a key receives nothing more.
+        """
         verkeys = {message.recipient_key for message in messages}
         live = Key.objects.filter(verkey__in=verkeys, retired_at=None)
         key_ids = dict(live.values_list("verkey", "pk"))
@@ -87,11 +90,12 @@ class SeenMessage(models.Model):
 
 
 class OutboundMessage(Record, QueuedJob):
-    """A message on its way. Sealed until it is sent, then erased.
+    """A message to send. The sealed body is erased once the message is sent.
 
-    `envelope` is filled when the sender's key is about to go before the message went (such a
-    message outlives even its organization), and when the message went in the answer of the peer's
-    own call: `handed_to` is then the id of the message that it answered.
+    `envelope` is set in two cases. If the sender's key is erased before the message is
+    sent, the message is packed first; such a message outlives even its organization.
+    If the message was returned in the response to the peer's own call, the envelope is
+    kept, and `handed_to` is the id of the message which that call brought.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.SET_NULL, null=True)
@@ -134,7 +138,7 @@ class OutboundMessage(Record, QueuedJob):
 
     @property
     def endpoint_has_answered(self):
-        """Whether the peer's endpoint, as it is now, has ever answered a message."""
+        """Whether the peer's current endpoint has ever answered a message."""
         return bool(
             self.connection and self.connection.answering_endpoint == self.endpoint
         )
@@ -149,10 +153,11 @@ class OutboundMessage(Record, QueuedJob):
         )
 
     def wait_for_turn(self, timeout: float = 2.0) -> bool:
-        """Whether it is this message's turn.
+        """Wait for earlier messages. Return whether this message is next.
 
-        Waits up to `timeout` seconds for an earlier one that another call is just delivering: the
-        caller expects its own message to be there when its call returns.
+        Waits up to `timeout` seconds, and only while another call delivers an earlier
+        message: the caller expects its own message to be delivered when its call
+        returns.
         """
         end = time.monotonic() + timeout
         while leases := list(
@@ -167,7 +172,7 @@ class OutboundMessage(Record, QueuedJob):
     def claim_following(self) -> "list[OutboundMessage]":
         """Claim the next message between the same two keys.
 
-        Another call may have queued it meanwhile, and left it to this one.
+        Another call may have queued it in the meantime and left it to this call.
         """
         pair = {
             "recipient_key": self.recipient_key,
@@ -179,6 +184,7 @@ class OutboundMessage(Record, QueuedJob):
 
     @classmethod
     def due(cls):
+        # Messages between the same two keys are sent in order: only the first is due.
         earlier = cls.objects.filter(
             recipient_key=models.OuterRef("recipient_key"),
             my_key=models.OuterRef("my_key"),

@@ -1,7 +1,7 @@
-"""The outbox: messages become rows in the transaction of whoever sends them.
+"""The outbox: enqueue messages as rows, in the transaction of the sender.
 
-Delivery (delivery.py) sends the rows after the commit. The outbox stands below the models of
-connections, and delivery above them.
+delivery.py sends the rows after the commit. The models of connections import the
+outbox, and delivery imports the models.
 """
 
 import logging
@@ -25,13 +25,13 @@ from tenants import vault
 from wallets.models import Key
 
 logger = logging.getLogger(__name__)
-# After this, a message to a peer without an endpoint is given up (delivery.py).
+# After this time delivery.py gives up a message to a peer without an endpoint.
 UNFETCHED_EXPIRY = timedelta(days=30)
 _waiting_peer = threading.local()
 
 
 class PeerConnection(Protocol):
-    """What the outbox reads of a `connections.models.Connection`."""
+    """The part of `connections.models.Connection` that the outbox uses."""
 
     pk: Any
 
@@ -59,10 +59,10 @@ deliver_committed: Callable[[OutboundMessage], None] = _no_delivery
 
 
 def enqueue(connection: PeerConnection, body: dict[str, Any]) -> None:
-    """Append a message to the peer of a connection, inside the caller's transaction.
+    """Enqueue a message to the peer of a connection, in the caller's transaction.
 
-    409 `connection_gone` if either side has ended the connection. A prover that never said who it
-    is gets nothing.
+    409 `connection_gone` if either side has ended the connection. Nothing is sent to a
+    peer without a key: a prover may stay anonymous.
     """
     if connection.left_at:
         raise connection_gone()
@@ -74,7 +74,7 @@ def enqueue(connection: PeerConnection, body: dict[str, Any]) -> None:
 
 
 def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
-    """Like enqueue(), for a message that need not arrive: without a peer, nothing happens."""
+    """Like enqueue(), but do nothing if the peer is gone: the message is optional."""
     try:
         enqueue(connection, body)
     except Conflict:
@@ -87,14 +87,14 @@ def enqueue_to_party(
     my_key: Key,
     connection: PeerConnection | None,
 ) -> None:
-    """Append a message to a party. 409 `connection_gone` if its key left a tombstone here."""
+    """Enqueue a message to a party. 409 `connection_gone` if its key was retired."""
     hosted = Key.objects.filter(verkey=party.verkey).first()
     if hosted and hosted.retired_at:
         raise connection_gone()
     read = message.read(body)
     row = OutboundMessage(
         tenant_id=my_key.tenant_id,
-        connection=connection,  # type: ignore[misc]  # a Connection, see PeerConnection
+        connection=connection,  # type: ignore[misc]  # see PeerConnection
         my_key=my_key,
         recipient_key=party.verkey,
         routing_keys=party.routing_keys,
@@ -123,7 +123,7 @@ def connection_gone() -> Conflict:
 
 
 def readdress(connection: PeerConnection, party: Party) -> None:
-    """Send what still waits for the peer of a connection to its new key and endpoint."""
+    """Address the pending messages to a peer to its new key and endpoint."""
     rows = OutboundMessage.objects.filter(connection=connection.pk, envelope=None)
     rows.filter(recipient_key=connection.their_key, status="pending").update(
         recipient_key=party.verkey,
@@ -136,7 +136,7 @@ def readdress(connection: PeerConnection, party: Party) -> None:
 
 
 def pack_pending(my_keys: list[Key]) -> None:
-    """Pack what still waits to be sent with these keys, before the keys are erased."""
+    """Pack the pending messages of these keys, before the keys are erased."""
     rows = OutboundMessage.objects.filter(my_key__in=my_keys, status="pending")
     for row in rows.select_related("my_key"):
         rows.filter(pk=row.pk).update(envelope=pack_message(row), body=None)
@@ -144,10 +144,10 @@ def pack_pending(my_keys: list[Key]) -> None:
 
 @contextmanager
 def buffer_replies(recipient_key: str) -> Iterator[None]:
-    """For a peer that waits for a reply in the response of its own call (RFC 0092).
+    """Buffer replies to a peer that accepts them in its own call (RFC 0092).
 
-    What is enqueued to it in this thread meanwhile stays leased, for return_route.hand_over().
-    At the end the workers get what was not handed over.
+    What this thread enqueues to the peer stays leased, for return_route.hand_over().
+    At the end, messages that were not handed over are released to the workers.
     """
     _waiting_peer.key, _waiting_peer.rows = recipient_key, []
     try:
@@ -160,7 +160,7 @@ def buffer_replies(recipient_key: str) -> Iterator[None]:
 
 
 def _buffer_reply(row: OutboundMessage) -> None:
-    """Lease an unsaved row to this call if its recipient waits for the response."""
+    """Lease an unsaved row to this call if its recipient waits for a reply."""
     if row.recipient_key == getattr(_waiting_peer, "key", None):
         _waiting_peer.rows.append(row.lease())
 
@@ -170,7 +170,7 @@ def is_buffered(row: OutboundMessage) -> bool:
 
 
 def release_to_worker(row: OutboundMessage) -> None:
-    """Give up the lease; a worker delivers the row at once."""
+    """Release the lease and notify a worker to deliver the row."""
     row.release()
     if row.is_hosted:
         notify_receiver()
@@ -179,10 +179,10 @@ def release_to_worker(row: OutboundMessage) -> None:
 
 
 def notify_sender() -> None:
-    """Tell the worker of outgoing calls that a message to another agent is due."""
+    """Notify the worker of outgoing calls: a message to another agent is due."""
     notify_worker("connections.tasks.deliver")
 
 
 def notify_receiver() -> None:
-    """Tell the worker that a received message, or one to a wallet here, is due."""
+    """Notify the worker: a received message, or one to a wallet here, is due."""
     notify_worker("connections.tasks.sweep")

@@ -1,8 +1,8 @@
-"""Which queued messages to other agents are posted next; shares of endpoints and organizations.
+"""Choose which queued messages to other agents are posted next.
 
-An endpoint is whatever a peer named, strangers included. So each gets a share of the threads, and
-so does each organization; endpoints that have never answered, and those that answer slowly, share
-a few threads among them, of which an organization gets half.
+Any peer, strangers included, may name any endpoint. So an endpoint gets only a share
+of the threads, and so does an organization. Endpoints that have never answered, and
+those that answer slowly, share a few threads, of which an organization gets half.
 """
 
 import time
@@ -19,9 +19,9 @@ from connections.messaging import delivery
 from connections.messaging.models import OutboundMessage
 
 SLOW_SECONDS = 5.0  # from which an attempt counts as slow
-SLOW_ATTEMPTS = (
-    3  # in a row: from then on the endpoint gets one thread, of those for slow ones
-)
+# After so many slow attempts in a row, an endpoint gets one of the threads for slow
+# endpoints.
+SLOW_ATTEMPTS = 3
 MAX_KNOWN = 10_000  # endpoints whose slow attempts are remembered
 
 threads = settings.MESSAGE_THREADS
@@ -32,7 +32,7 @@ SLOW_PER_TENANT = max(1, FOR_SLOW // 2)
 
 
 class SlowEndpoints:
-    """How many slow attempts in a row each endpoint has behind it, as this process saw it."""
+    """The number of slow attempts in a row per endpoint, as seen by this process."""
 
     def __init__(self) -> None:
         self._attempts: OrderedDict[str, int] = OrderedDict()
@@ -60,7 +60,7 @@ slow_endpoints = SlowEndpoints()
 
 
 class Load:
-    """The attempts at work, counted by what they share."""
+    """The attempts in progress, counted by endpoint and by organization."""
 
     def __init__(self, rows: Sequence[OutboundMessage]) -> None:
         self.by_endpoint: Counter[str] = Counter()
@@ -90,7 +90,7 @@ class Load:
         return all_slow < FOR_SLOW and self.slow_by_tenant[tenant] < SLOW_PER_TENANT
 
     def candidates(self) -> QuerySet[OutboundMessage]:
-        """Due rows, without those whose endpoint or organization is known to have no room."""
+        """Due rows, except those whose endpoint or organization has no room."""
         endpoints = [
             name for name in self.by_endpoint if not self.endpoint_has_room(name)
         ]
@@ -110,18 +110,18 @@ class Load:
 
 
 def has_answered_in_time() -> Q:
-    """The rows that are not slow."""
+    """The condition for rows that are not slow."""
     known = Q(connection__answering_endpoint=F("endpoint"))
     return known & ~Q(endpoint__in=slow_endpoints.names())
 
 
 def is_slow(row: OutboundMessage) -> bool:
-    """Whether its endpoint is slow or has never answered."""
+    """Whether the endpoint of the row is slow or has never answered."""
     return row.endpoint in slow_endpoints or not row.endpoint_has_answered
 
 
 def claim_due(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMessage]:
-    """Up to `free` due rows for which there is room beside those at work, leased to the caller."""
+    """Lease up to `free` due rows for which there is room beside those at work."""
     load = Load(at_work)
     claimed: list[OutboundMessage] = []
     while len(claimed) < free:
@@ -138,7 +138,7 @@ def claim_due(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMes
 
 @transaction.atomic
 def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
-    """Those of the rows that nobody else has taken meanwhile."""
+    """Lease the chosen rows, except those that another process has taken."""
     wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])
     rows = list(
         wanted.select_related("connection").select_for_update(
@@ -152,7 +152,7 @@ def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
 
 
 def send_and_time(row: OutboundMessage) -> None:
-    """One attempt. Never raises."""
+    """Make one attempt and record how long it took. Never raises."""
     started = time.monotonic()
     delivery.deliver(row)
     slow_endpoints.record(row.endpoint, time.monotonic() - started)

@@ -1,4 +1,4 @@
-"""What the peer is told of a message that was not accepted."""
+"""Report to the peer that its message was not accepted."""
 
 import logging
 
@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 def dispatch_or_report(connection: Connection, received: Message) -> None:
-    """Handle a message that came attached to another one. An error only goes to the peer."""
+    """Handle an attached message. Report an error to the peer; do not raise it."""
     try:
         with transaction.atomic():
             router.dispatch(connection, received)
@@ -24,7 +24,10 @@ def dispatch_or_report(connection: Connection, received: Message) -> None:
 def report_refusal(
     connection: Connection, received: Message, error: AgencyError
 ) -> None:
-    """Tell the peer the code only, never why. A problem report or ack gets no answer."""
+    """Send the peer a problem report with the code only, never the reason.
+
+    A problem report or ack gets no answer.
+    """
     logger.info("%s refused: %s %s", received.type, error.code, error.message)
     if received.is_problem_report or received.family.endswith("/ack"):
         return

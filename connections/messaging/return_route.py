@@ -1,5 +1,8 @@
-"""Replies that go to a peer in the response to its own call (RFC 0092), as to a phone that cannot
-be called. If no reply waits, the call is answered empty and the next call fetches the reply."""
+"""Replies in the response to the peer's own call (RFC 0092).
+
+This reaches peers that cannot be called, such as phones. If no reply waits, the
+response is empty, and the peer's next call gets the reply.
+"""
 
 from datetime import timedelta
 
@@ -12,15 +15,15 @@ from connections.messaging import completion, outbox
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
 
-# A reply that was handed over can be asked for again for so long, if nothing else came since.
+# How long the sender of the same message gets the same reply again.
 REPLY_RETENTION = timedelta(days=7)
 
 
 def hand_over(received: Message) -> bytes | None:
-    """The envelope that goes to the sender in the response to its call, if anything waits.
+    """The envelope for the response to the sender's call, or None if nothing waits.
 
-    It is kept until the sender's next message: if the response is lost, the same message sent
-    again gets the same envelope.
+    The envelope is kept until the sender's next message: if the response is lost, the
+    repeated message gets the same envelope.
     """
     rows = OutboundMessage.objects.filter(recipient_key=received.sender)
     again = rows.filter(handed_to=received.id, envelope__isnull=False).first()
@@ -38,7 +41,7 @@ def hand_over(received: Message) -> bytes | None:
 def _lock_oldest(
     rows: QuerySet[OutboundMessage], received: Message
 ) -> OutboundMessage | None:
-    """The oldest message to the sender, leased to this call, unless somebody is sending it."""
+    """Lease the oldest message to the sender, unless another process is sending it."""
     route, thread_id = received.return_route
     if route == "thread":
         rows = rows.filter(thread_id=thread_id)
@@ -58,14 +61,14 @@ def _lock_oldest(
 
 
 def forget_previous(received: Message) -> None:
-    """Erase what the sender was handed before: it goes on, so that has arrived."""
+    """Erase the last reply to the sender: its next message shows that it arrived."""
     handed = OutboundMessage.objects.filter(recipient_key=received.sender)
     handed = handed.exclude(handed_to__in=["", received.id])
     handed.update(handed_to="", envelope=None)
 
 
 def forget_old() -> int:
-    """Erase what was handed over long ago and never asked for again."""
+    """Erase handed-over replies older than REPLY_RETENTION. Return how many."""
     before = timezone.now() - REPLY_RETENTION
     handed = OutboundMessage.objects.filter(~Q(handed_to=""), created_at__lt=before)
     return handed.update(handed_to="", envelope=None)

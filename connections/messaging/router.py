@@ -1,6 +1,6 @@
-"""Which function handles which message, and what happens to the exchanges of a connection.
+"""The handlers of messages, and of the exchanges when a connection ends or merges.
 
-The router stands below the models, so it says `Any` where it means a Connection.
+The models import the router, so it writes `Any` for Connection.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,10 @@ _merge_handlers: list[MergeHandler] = []
 
 
 def handles(kind: str, *minors: str) -> Callable[[AnyHandler], AnyHandler]:
-    """Register a function `(connection, message)` for a type like `connections/1.0/request`.
+    """Register a handler `(connection, message)` of a message type.
 
-    It gets every minor version of the message. We say that we speak the versions of `kind` and
-    `minors`.
+    kind: a type like `connections/1.0/request`; the handler gets every minor version.
+    minors: further versions that we disclose as supported, besides the one in `kind`.
     """
     message = Message(kind, "", "", "", {})
     name, version = message.protocol
@@ -41,7 +41,7 @@ def handles(kind: str, *minors: str) -> Callable[[AnyHandler], AnyHandler]:
 
 
 def on_connection_ended(handler: EndHandler) -> EndHandler:
-    """Register a function that ends the open exchanges of a connection about to end."""
+    """Register a function that ends open exchanges when their connection ends."""
     _end_handlers.append(handler)
     return handler
 
@@ -53,7 +53,7 @@ def on_connection_merged(handler: MergeHandler) -> MergeHandler:
 
 
 def dispatch(connection: Connection, message: Message) -> None:
-    """Call the handler of a message. PeerError `unsupported_message` if there is none."""
+    """Call the handler of a message. PeerError `unsupported_message` without one."""
     handler = _handlers.get(message.family)
     if handler:
         handler(connection, message)
@@ -76,5 +76,5 @@ def handled_types() -> set[str]:
 
 
 def supported_protocols() -> set[str]:
-    """Name and version of every protocol spoken here: `connections/1.0`."""
+    """Name and version of every supported protocol, as in `connections/1.0`."""
     return set(_protocols)

@@ -1,4 +1,4 @@
-"""basicmessage/1.0 (RFC 0095): texts for people."""
+"""basicmessage/1.0 (RFC 0095): text messages between people."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ def build_message(content: str, sent_at: datetime, prefix: str) -> dict[str, Any
 
 
 def read_message(message: Message, now: datetime) -> tuple[str, datetime]:
-    """The text, and when it was sent: `now` if the sender gives no time that can be true."""
+    """The text and its `sent_time`, or `now` if that is missing or not plausible."""
     content = text(message.body, "content")
     if len(content) > MAX_CONTENT:
         raise PeerError("message_too_long", f"more than {MAX_CONTENT} characters")
@@ -40,7 +40,7 @@ def read_message(message: Message, now: datetime) -> tuple[str, datetime]:
 
 @transaction.atomic
 def send_text(connection: Connection, content: str) -> BasicMessage:
-    """Write to the peer of a connection."""
+    """Send a text to the peer of a connection."""
     connection.require_connected()
     row = _save_text(
         connection, BasicMessage.Direction.OUTGOING, content, timezone.now()

@@ -1,6 +1,6 @@
-"""Exchanges without a connection: a first message that is shared as a link, and its answer.
+"""Exchanges without a connection: the first message is shared as a link.
 
-The message carries its `~service` (RFC 0056), or is attached to an out-of-band invitation
+The message contains `~service` (RFC 0056) or is attached to an out-of-band invitation
 (RFC 0434).
 """
 
@@ -25,11 +25,11 @@ Role = Connection.Role
 
 
 def create_link(wallet: Wallet, options: OutOfBandOptions | None = None) -> Connection:
-    """The connection of an exchange that this wallet is about to share as a link.
+    """Create the connection of an exchange that this wallet shares as a link.
 
-    The first message stands by itself or, with options, is attached to an out-of-band invitation.
-    With `options.handshakes` the peer first makes a normal connection, which is kept after the
-    exchange.
+    Without options the link contains the first message itself; with options, an
+    out-of-band invitation to which the message is attached. With `options.handshakes`
+    the peer first makes a normal connection, which is kept after the exchange.
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -50,7 +50,7 @@ def create_link(wallet: Wallet, options: OutOfBandOptions | None = None) -> Conn
 
 
 def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
-    """Send the first message of an exchange or, before there is a peer, share it."""
+    """Send the first message of an exchange; without a peer, store it for the link."""
     if connection.state == State.CONNECTED:
         outbox.enqueue(connection, message)
         return
@@ -64,15 +64,20 @@ def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
 
 @transaction.atomic
 def accept_shared(wallet: Wallet, message: Message) -> Connection:
-    """The connection on which this wallet answers a shared message.
+    """Create the connection on which this wallet answers a shared message.
 
-    Called again, it returns the same connection.
+    A second call returns the same connection. 400 `own_message` if this wallet shared
+    the message, 409 `offer_taken` if another wallet has answered, 409 `offer_gone` if
+    the message was withdrawn.
     """
     starter = read_service(message)
     wallet.lock_or_404()
     hosted = _find_hosted_link(starter.verkey)
     if hosted and hosted.wallet_id == wallet.pk:
-        raise Invalid("own_message", "A wallet cannot answer its own offer or request.")
+        raise Invalid(
+            "own_message",
+            "A wallet cannot answer its own offer or request.",
+        )
     rows = wallet.connections.filter(connectionless=True, their_key=starter.verkey)
     known = rows.select_related("my_key").first()
     if known and known.lock():
@@ -99,7 +104,7 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
 
 
 def _find_hosted_link(verkey: str) -> Connection | None:
-    """The starter's row if the message was shared here, None if by another agent."""
+    """The starter's row if a wallet here shared the message, else None."""
     key = Key.objects.filter(verkey=verkey).first()
     if not key:
         return None
@@ -111,10 +116,10 @@ def _find_hosted_link(verkey: str) -> Connection | None:
 
 
 def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
-    """Delete our exchange and connection, and raise 409, if another wallet answered first.
+    """If another wallet answered first, delete our exchange and connection. Raise 409.
 
-    Only the starter, who handles answers after ours was committed, can tell. So this runs after
-    `perform()`; it undoes that effect and refuses, which a retry would do too.
+    Only the starter can tell, and it handles our answer after our commit. So this runs
+    after `perform()`: it undoes the effect and refuses, and so does a retry.
     """
     starter = Connection.objects.filter(my_key__verkey=connection.their_key).first()
     assert connection.my_key, "whoever answers has a key"
@@ -125,9 +130,9 @@ def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
 
 
 def bind_first_responder(connection: Connection, message: Message) -> None:
-    """Starter: the first answer tells who the other side is; any later sender is a stranger.
+    """Starter: make the sender of the first answer the peer. Others are refused.
 
-    Some wallets do not say where to answer, some not even who they are.
+    Some wallets send no `~service`, and some pack anonymously.
     """
     if "~service" in message.body:
         party = read_service(message)

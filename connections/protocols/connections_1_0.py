@@ -1,4 +1,4 @@
-"""connections/1.0 (RFC 0160) on the wire: invitation, request, signed response, legacy DIDDoc."""
+"""Messages of connections/1.0 (RFC 0160): invitation, request, signed response."""
 
 import json
 import secrets
@@ -36,7 +36,7 @@ def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
 def request(
     label: str, image_url: str, party: Party, prefix: str, parent: str | None = None
 ) -> dict:
-    """`parent` is the id of the invitation if it came out of band."""
+    """Build a request. parent: the id of the invitation if it is out-of-band."""
     message = build(
         REQUEST, prefix, parent=parent, label=label, connection=did_document(party)
     )
@@ -48,7 +48,7 @@ def read_request(message: Message) -> Party:
 
 
 def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
-    """`connection` is signed with the key of the invitation."""
+    """Build the response: `connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
     return build(
         RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed}
@@ -60,12 +60,15 @@ def read_response(message: Message, inviter_key: str) -> Party:
 
 
 def complete(prefix: str) -> dict:
-    """Any message of the invitee confirms the connection; a ping is one that all agents know."""
+    """Build a ping, as the invitee's last message.
+
+    Any message of the invitee confirms the connection; all agents know a ping.
+    """
     return build(trust_ping.PING, prefix, response_requested=False)
 
 
 def sign(content: dict, seed: bytes, prefix: str) -> dict:
-    """The `~sig` decorator (RFC 0234): 8 bytes of time, then the JSON, signed together."""
+    """Sign content as `~sig` (RFC 0234): over 8 bytes of time and the JSON."""
     data = int(time.time()).to_bytes(8, "big") + json.dumps(content).encode()
     return {
         "@type": prefix + SIGNATURE,
@@ -76,8 +79,11 @@ def sign(content: dict, seed: bytes, prefix: str) -> dict:
 
 
 def read_signed(decorated: Any, signer: str) -> dict:
-    """What was signed, if `signer` (a verkey) signed it. The time in front is not judged: peers
-    write it in either byte order or as zeros."""
+    """The signed content. PeerError unless `signer` (a verkey) has signed it.
+
+    The time before the content is ignored: peers write it in either byte order or as
+    zeros.
+    """
     if not isinstance(decorated, dict):
         raise PeerError("response_not_accepted", "connection~sig is missing")
     data = decode_bytes(text(decorated, "sig_data"))
@@ -97,12 +103,12 @@ def read_signed(decorated: Any, signer: str) -> dict:
 
 
 def did_document(party: Party) -> dict:
-    """DID and legacy DIDDoc."""
+    """The `connection` member: DID and legacy DIDDoc."""
     return {"DID": party.did, "DIDDoc": dids.legacy_document(party)}
 
 
 def read_party(connection: Any) -> Party:
-    """The sender's party from `connection` of a request or response."""
+    """The sender, from the `connection` member of a request or response."""
     document = connection.get("DIDDoc") if isinstance(connection, dict) else None
     if not isinstance(document, dict):
         raise PeerError("request_not_accepted", "connection.DIDDoc is missing")
@@ -110,7 +116,7 @@ def read_party(connection: Any) -> Party:
 
 
 def read_invitation(message: Message) -> Party:
-    """The inviter's party (no DID yet). PeerError when the invitation cannot be used."""
+    """The inviter, without DID. PeerError `bad_invitation` if it cannot be used."""
     if message.family != "connections/1/invitation":
         raise PeerError(
             "bad_invitation", f"{message.type} is not a connection invitation"

@@ -1,7 +1,8 @@
-"""didexchange/1.0 and 1.1 (RFC 0023) on the wire.
+"""Messages of didexchange/1.0 and 1.1 (RFC 0023).
 
-A DID that carries its document (did:peer:4) travels alone; in a response the key of the invitation
-signs it (`did_rotate~attach`). Other DIDs travel with their document, signed (`did_doc~attach`).
+A DID that contains its document (did:peer:4) is sent alone; in a response the key of
+the invitation signs it (`did_rotate~attach`). Other DIDs are sent with their document,
+signed (`did_doc~attach`).
 """
 
 import json
@@ -21,9 +22,10 @@ PROBLEM = "didexchange/1.1/problem_report"
 def request(
     version: str, label: str, party: Party, seed: bytes, prefix: str, parent: str
 ) -> dict[str, Any]:
-    """Asks to connect: in 1.1 as did:peer:4, in 1.0 as the agents that know only 1.0 read it.
+    """Build a request: with a did:peer:4 in 1.1, with a legacy DID in 1.0.
 
-    seed: of `party`'s key. parent: the id of the invitation.
+    Agents that know only 1.0 read legacy DIDs. seed: of `party`'s key. parent: the id
+    of the invitation.
     """
     did, document = _legacy(party) if version == "1.0" else (_peer_4(party), None)
     body = build(f"didexchange/{version}/request", prefix, label=label, did=did)
@@ -33,7 +35,7 @@ def request(
 
 
 def read_request(message: Message) -> Party:
-    """The requester. A document's signature, where there is one, must be of the requester's key."""
+    """The requester. If its document is signed, its key must have signed it."""
     party = _read(message)
     signed_by = signatures.signers(message.body.get("did_doc~attach"))
     if signed_by and party.verkey not in signed_by:
@@ -42,7 +44,7 @@ def read_request(message: Message) -> Party:
 
 
 def response(party: Party, invitation_seed: bytes, answered: Message) -> dict[str, Any]:
-    """The answer, in the kind of DID that the requester used (see dids.py)."""
+    """Build the response, with the same kind of DID that the requester used."""
     asked, version = text(answered.body, "did"), answered.protocol[1]
     document = None
     if asked.startswith("did:peer:1"):
@@ -65,8 +67,10 @@ def response(party: Party, invitation_seed: bytes, answered: Message) -> dict[st
 
 
 def read_response(message: Message, inviter_key: str) -> Party:
-    """The responder, if the key of the invitation stands for it: by a signature of the document or
-    of the DID, or by packing the message itself."""
+    """The responder. PeerError unless the key of the invitation vouches for it.
+
+    That key must have signed the document or the DID, or have packed the message.
+    """
     did = text(message.body, "did")
     attachment = message.body.get("did_doc~attach")
     if dids.carries_document(did):
@@ -92,7 +96,10 @@ def _read(message: Message) -> Party:
         except bounded_json.BadJSON as error:
             raise PeerError("message_parse_failure", str(error)) from None
         if not isinstance(document, dict):
-            raise PeerError("message_parse_failure", "did_doc~attach holds no document")
+            raise PeerError(
+                "message_parse_failure",
+                "did_doc~attach holds no document",
+            )
     return dids.read(text(message.body, "did"), document)
 
 
@@ -101,7 +108,7 @@ def _peer_4(party: Party) -> str:
 
 
 def _legacy(party: Party) -> tuple[str, dict[str, Any]]:
-    """The DID stands alone, and in its document as did:sov (ACA-Py compares them so)."""
+    """A legacy DID and its document, which has it as did:sov: ACA-Py compares so."""
     did = keys.did_of(party.verkey)
     return did, dids.legacy_document(party._replace(did=f"did:sov:{did}"))
 

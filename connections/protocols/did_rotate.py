@@ -1,4 +1,4 @@
-"""did-rotate/1.0 (RFC 0794): either side takes a new DID and key, or ends the connection."""
+"""did-rotate/1.0 (RFC 0794): change the DID and key, or end the connection."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,9 +24,10 @@ FORMER_KEY_RETENTION = timedelta(hours=1)
 
 @transaction.atomic
 def rotate(connection: Connection) -> None:
-    """Tell the peer a new DID and key of ours. They count once the peer has agreed.
+    """Send the peer a new DID and key of ours. We use them once the peer agrees.
 
-    409 `rotation_unknown` for a peer that has not said that it knows the message.
+    409 `rotation_unknown` if the peer has not said that it supports did-rotate/1.0,
+    409 `rotation_pending` while the last rotation is not answered.
     """
     connection.require_connected()
     if not (connection.supports_rotation or connection.is_hosted):
@@ -51,14 +52,16 @@ def rotate(connection: Connection) -> None:
 
 @handles(ACK)
 def receive_ack(connection: Connection, message: Message) -> None:
-    """The peer has agreed to our new key. If the ack came to the new key, on_key_used() has
-    adopted that already."""
+    """The peer has agreed to our new key: adopt it.
+
+    If the ack was sent to the new key, on_key_used() has adopted it already.
+    """
     if message.thread_id and message.thread_id == connection.rotation_id:
         _adopt_new_key(connection)
 
 
 def _adopt_new_key(connection: Connection) -> None:
-    """The new key is ours; the old one may still receive messages."""
+    """Make the new key ours. The old key may still receive messages."""
     key = connection.other_key
     assert key, "a rotation is pending"
     did = dids.peer_4(key.verkey, didcomm_endpoint())
@@ -72,7 +75,7 @@ def _adopt_new_key(connection: Connection) -> None:
 
 @handles(PROBLEM)
 def receive_problem(connection: Connection, message: Message) -> None:
-    """The peer cannot use the new DID: the old one stays, the new key is given up."""
+    """The peer cannot use the new DID: keep the old one and retire the new key."""
     if message.thread_id and message.thread_id == connection.rotation_id:
         key = connection.other_key
         assert key, "a rotation is pending"
@@ -81,7 +84,7 @@ def receive_problem(connection: Connection, message: Message) -> None:
 
 
 def _end_rotation(connection: Connection, **changes: Any) -> None:
-    """Update the keys, unless another process has ended this rotation."""
+    """Update the keys, unless another process has already ended this rotation."""
     rows = Connection.objects.filter(
         pk=connection.pk, rotation_id=connection.rotation_id
     )
@@ -93,13 +96,15 @@ def _end_rotation(connection: Connection, **changes: Any) -> None:
 
 @handles(ROTATE)
 def receive_rotate(connection: Connection, message: Message) -> None:
-    """The peer has a new DID and key, to which all goes from now on.
+    """The peer has a new DID and key: send all further messages to them.
 
-    The ack goes to the key that the peer still uses (RFC 0794). Sent again, or sent anew before the
-    new key was used, the rotation is agreed to as well, within the same hour.
+    The ack goes to the key that the peer still uses (RFC 0794). Before it has used the
+    new key, the peer may repeat the rotation or send another one. The hour in which we
+    accept the former key does not start again.
     """
     party = _read_next_party(connection, text(message.body, "to_did"))
     outbox.readdress(connection, party)
+    # Not saved: this only addresses the ack.
     connection.their_key = message.sender or ""
     ack = build(ACK, message.prefix, message.thread_id, status="OK")
     outbox.enqueue(connection, ack)
@@ -116,9 +121,10 @@ def receive_rotate(connection: Connection, message: Message) -> None:
 
 
 def _read_next_party(connection: Connection, did: str) -> Party:
-    """PeerError with a code of RFC 0794 for a DID that cannot be the peer's next one.
+    """Resolve the peer's next DID. PeerError with a code of RFC 0794 if not allowed.
 
-    The key of another wallet here cannot: that wallet would get what is meant for this peer.
+    A key of another wallet here is not allowed: that wallet would receive the messages
+    for this peer.
     """
     try:
         party = dids.read(did)
@@ -136,11 +142,15 @@ def _read_next_party(connection: Connection, did: str) -> Party:
 
 
 def on_key_used(connection: Connection, key: Key, sender: str | None) -> None:
-    """The peer wrote to this key of ours, with this one of its own: new keys are proven by use."""
+    """Confirm a new key of either side by its first use.
+
+    key: ours, to which the peer wrote. sender: the peer's, which packed the message.
+    """
     if connection.rotation_id and key.pk == connection.other_key_id:
         _adopt_new_key(connection)
     if connection.their_former_key and sender == connection.their_key:
-        # Not if the peer has rotated meanwhile: refusals are sent without locking the row.
+        # Guarded by their_key: a refusal does not lock the row, so the peer may have
+        # rotated again.
         rows = Connection.objects.filter(pk=connection.pk, their_key=sender)
         rows.update(their_former_key="", their_former_until=None)
         connection.their_former_key = ""
@@ -149,6 +159,6 @@ def on_key_used(connection: Connection, key: Key, sender: str | None) -> None:
 
 @handles(HANGUP)
 def receive_hangup(connection: Connection, message: Message) -> None:
-    """The peer has ended the connection: what is open here ends."""
+    """The peer has ended the connection: close its open exchanges."""
     connection.mark_ended()
     router.close_exchanges(connection)

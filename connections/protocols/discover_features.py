@@ -1,4 +1,4 @@
-"""discover-features 1.0 and 2.0 (RFCs 0031, 0557): what each side speaks."""
+"""discover-features 1.0 and 2.0 (RFCs 0031, 0557): which protocols are supported."""
 
 import re
 from typing import Any
@@ -32,14 +32,14 @@ MAX_QUERIES = 8
 
 
 def queries(prefix: str) -> dict[str, Any]:
-    """Asks for all protocols."""
+    """Build a query for all protocols."""
     asked = [{"feature-type": "protocol", "match": f"{PREFIX}*"}]
     return build(QUERIES, prefix, queries=asked)
 
 
 @handles(QUERY)
 def receive_query(connection: Connection, message: Message) -> None:
-    """Of 1.0."""
+    """Answer a query of version 1.0."""
     protocols = [
         {"pid": message.prefix + protocol, "roles": _roles_in(protocol)}
         for protocol in _matching_protocols(text(message.body, "query"))
@@ -50,7 +50,7 @@ def receive_query(connection: Connection, message: Message) -> None:
 
 @handles(QUERIES)
 def receive_queries(connection: Connection, message: Message) -> None:
-    """Of 2.0. Here are no features but protocols."""
+    """Answer queries of version 2.0. We disclose protocols, no other features."""
     queries = [
         text(query, "match")
         for query in _entries(message.body, "queries")
@@ -79,7 +79,7 @@ def receive_disclosures(connection: Connection, message: Message) -> None:
 
 
 def read_protocols(message: Message) -> list[str]:
-    """The protocols known here that a peer says it speaks: `issue-credential/2.0`."""
+    """The disclosed protocols that are known here, as in `issue-credential/2.0`."""
     first = message.family.startswith("discover-features/1/")
     member, name = ("protocols", "pid") if first else ("disclosures", "id")
     found = [NAMED.search(str(one.get(name))) for one in _entries(message.body, member)]
@@ -96,7 +96,7 @@ def _entries(body: dict[str, Any], member: str) -> list[dict[str, Any]]:
 
 
 def _matching_protocols(query: str) -> list[str]:
-    """Our protocols that a query with `*` means, in either prefix."""
+    """Our protocols that match a query with `*`, with either prefix."""
     parts = [re.escape(part) for part in re.split(r"\*+", query[:200])]
     pattern = re.compile(".*".join(parts))
     names = sorted(router.supported_protocols())

@@ -1,6 +1,7 @@
-"""Inviting, accepting, and what connections/1.0 (RFC 0160) and didexchange/1.x (RFC 0023) share.
+"""Invite and accept: the logic common to connections/1.0 and didexchange/1.x.
 
-What differs between the two on the wire is in connections_1_0.py and did_exchange.py.
+The messages of each protocol are in connections_1_0.py (RFC 0160) and did_exchange.py
+(RFC 0023).
 """
 
 import secrets
@@ -34,9 +35,8 @@ from tenants.quotas import QuotaExceeded
 from wallets.models import Key, Wallet
 
 MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
-UNFETCHED_RESPONSE_GRACE = timedelta(
-    minutes=1
-)  # of an answer to a requester without an endpoint
+# How long a requester without an endpoint may take to fetch its response.
+UNFETCHED_RESPONSE_GRACE = timedelta(minutes=1)
 TOO_MANY = "too_many_undelivered"
 MODULES: dict[str, Any] = {
     "connections": connections_1_0,
@@ -55,11 +55,11 @@ def invite(
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
 ) -> Connection:
-    """A new invitation of this wallet: of connections/1.0 or, with options, out-of-band.
+    """Create an invitation: of connections/1.0 or, with options, out-of-band.
 
-    name: what the invited see in it and the connection is called; without one they see the
-    wallet's, and the connection is called as they call themselves.
-    exchange_version: of the exchanges that follow; see Connection.message_format_for().
+    name: shown to invitees, and the name of the connection. Without a name, invitees
+    see the name of the wallet, and the connection gets the invitee's label.
+    exchange_version: of later exchanges; see Connection.message_format_for().
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -85,15 +85,18 @@ def invite(
 
 @transaction.atomic
 def accept(wallet: Wallet, invitation: Message) -> Connection:
-    """Answer an invitation. A single-use one again gives the same connection, and so does another
-    one of an inviter who is known by a DID or key that stays."""
+    """Accept an invitation and send a request to connect.
+
+    The existing connection is returned if the wallet has accepted this single-use
+    invitation before, or knows the inviter by a lasting DID or key.
+    """
     invited = out_of_band.read(invitation)
     wallet.lock_or_404()
     hosted = find_hosted_invitation(invited.inviter.verkey, invitation.id)
     if hosted and hosted.wallet_id == wallet.pk:
         raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
     known = _lock_known_connection(wallet, invited, invitation.id)
-    # Each acceptance of a multi-party invitation with a key of its own is a new connection.
+    # A multi-party invitation with its own key makes a new connection each time.
     if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
         out_of_band.reuse_connection(known, invitation)
         return known
@@ -105,8 +108,10 @@ def accept(wallet: Wallet, invitation: Message) -> Connection:
 def _lock_known_connection(
     wallet: Wallet, invited: Invited, invitation_id: str
 ) -> Connection | None:
-    """The connection that this wallet has with the inviter already, or is making by the same
-    invitation."""
+    """Find and lock this wallet's connection with the inviter, if there is one.
+
+    It is connected, or was begun by the same invitation.
+    """
     same_inviter = Q(inviter_key=invited.inviter.verkey)
     if invited.did:
         same_inviter |= Q(invitation__services__contains=[invited.did])
@@ -137,7 +142,7 @@ def _connect(wallet: Wallet, invitation: Message, invited: Invited) -> Connectio
 
 
 def find_hosted_invitation(verkey: str, invitation_id: str) -> Connection | None:
-    """The inviter's row if the invitation was made here, None if by another agent."""
+    """The inviter's row if a wallet here made the invitation, else None."""
     key = Key.objects.filter(verkey=verkey).first()
     if not key:
         return None
@@ -151,7 +156,7 @@ def find_hosted_invitation(verkey: str, invitation_id: str) -> Connection | None
 
 
 def find_invitation(key: Key, invitation_id: str) -> Connection | None:
-    """The invitation of this id under a key that the wallet keeps for all such."""
+    """The invitation with this id that uses the wallet's public key."""
     try:
         pk = uuid.UUID(invitation_id)
     except ValueError:
@@ -162,7 +167,7 @@ def find_invitation(key: Key, invitation_id: str) -> Connection | None:
 
 
 def send_request(connection: Connection, inviter: Party) -> None:
-    """Invitee: ask to connect, with a fresh key pair."""
+    """Invitee: send a request to connect, with a new key."""
     my_key = connection.wallet.create_key()
     body = _build_request(connection, my_key)
     move(
@@ -216,9 +221,10 @@ def receive_request(connection: Connection, message: Message) -> None:
 
 
 def answer_request(invitation: Connection, message: Message) -> None:
-    """Inviter: answer a request, for a multi-party invitation on a new row.
+    """Inviter: answer a request. A multi-party invitation makes a new connection.
 
-    A request that is sent again, maybe because the response was lost, gets the same response.
+    A repeated request gets a response for the same connection: the first one may have
+    been lost.
     """
     party = read_requester(message)
     _limit_undelivered(invitation)
@@ -244,17 +250,17 @@ def answer_request(invitation: Connection, message: Message) -> None:
 
 
 def _limit_undelivered(invitation: Connection) -> None:
-    """Keep the responses by this invitation that wait undelivered below their limit.
+    """Keep the number of undelivered responses by this invitation below its limit.
 
-    Gives up the oldest that was posted in vain, or not fetched. Unavailable if there is none such:
-    then the request waits.
+    At the limit, give up the oldest response that could not be posted or was not
+    fetched. Unavailable if there is none: the request is then retried later.
     """
     rows = undelivered_messages(
         type__endswith="/response",
         connection__wallet=invitation.wallet_id,
         connection__role=Role.INVITER,
     )
-    # Of the whole wallet first: in most cases that spares the look into all invitations.
+    # Count those of the whole wallet first: it often avoids the search by invitation.
     if not is_full(rows):
         return
     invitation_id = invitation.invitation["@id"]
@@ -273,7 +279,7 @@ def _limit_undelivered(invitation: Connection) -> None:
 
 
 def _find_answered(invitation: Connection, party: Party) -> Connection | None:
-    """The connection that a request of this party by this invitation has made already."""
+    """The connection that an earlier request of this party to this invitation made."""
     rows = invitation.wallet.connections.filter(
         their_key=party.verkey, role=Role.INVITER
     )
@@ -285,14 +291,14 @@ def _find_answered(invitation: Connection, party: Party) -> Connection | None:
 def _build_response(
     invitation: Connection, my_key: Key, message: Message
 ) -> dict[str, Any]:
-    """Signed with the key of the invitation."""
+    """Build the response, signed with the key of the invitation."""
     module = MODULES[message.protocol[0]]
     seed = invitation.inviting_key.unseal_seed()
     return module.response(invitation.own_party(my_key), seed, message)
 
 
 def _spawn_connection(invitation: Connection) -> Connection:
-    """A new connection for one request by a multi-party invitation."""
+    """Create the connection for one request to a multi-party invitation."""
     connection = Connection(
         tenant=invitation.tenant,
         wallet=invitation.wallet,
@@ -307,8 +313,10 @@ def _spawn_connection(invitation: Connection) -> Connection:
 
 
 def refuse_request(connection: Connection, message: Message, explanation: str) -> None:
-    """Tell a stranger that its request to connect was not accepted, unless too many such reports
-    by the invitation's key wait undelivered."""
+    """Send a problem report to a requester that was not accepted.
+
+    Nothing is sent if too many such reports by the invitation's key are undelivered.
+    """
     rows = undelivered_messages(my_key=connection.inviting_key, connection=None)
     if is_full(rows):
         return
@@ -319,10 +327,11 @@ def refuse_request(connection: Connection, message: Message, explanation: str) -
 
 
 def _refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]:
-    """The report in both spellings that are in use, as no agent knows both.
+    """Build the report in both message types that are in use: no agent knows both.
 
-    First that of Credo (`connection/1.0/problem-report` for connections/1.0), then that of the
-    RFCs and ACA-Py. A phone without an endpoint takes the first one only.
+    The first is Credo's (`connection/1.0/problem-report` for connections/1.0), the
+    second that of the RFCs and ACA-Py. A phone without an endpoint gets only the
+    first.
     """
     report = problem_report(message, "request_not_accepted", explanation)
     name, version = message.protocol
@@ -337,9 +346,9 @@ def _refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]
 @handles(connections_1_0.RESPONSE)
 @handles("didexchange/1.0/response", "1.1")
 def receive_response(connection: Connection, message: Message) -> None:
-    """Invitee: check the signature of the invitation's key; then both are connected."""
+    """Invitee: check the signature of the invitation's key, and connect."""
     name, _, version = connection.handshake.partition("/")
-    # connections/1.0 is known by its keys: old agents are careless about threads.
+    # In connections/1.0 the keys identify the response: old agents send wrong threads.
     is_answer = (
         connection.handshake == CONNECTIONS or message.thread_id == connection.thread_id
     )
@@ -349,7 +358,10 @@ def receive_response(connection: Connection, message: Message) -> None:
         )
     party = MODULES[name].read_response(message, connection.inviter_key)
     if message.sender not in (party.verkey, connection.inviter_key):
-        raise PeerError("response_not_accepted", "the sender is not the document's key")
+        raise PeerError(
+            "response_not_accepted",
+            "the sender is not the document's key",
+        )
     connection.bind_peer([State.NEGOTIATING], State.CONNECTED, party, message)
     if name == "didexchange":
         last = did_exchange.complete(
@@ -368,22 +380,25 @@ def receive_response(connection: Connection, message: Message) -> None:
 @handles(connections_1_0.ACK)
 @handles(did_exchange.COMPLETE)
 def receive_complete(connection: Connection, message: Message) -> None:
-    """Nothing to do: any message of the invitee has confirmed the connection, see inbox.py."""
+    """Do nothing: any message of the invitee confirms (see inbox.handle())."""
 
 
 def confirm(connection: Connection) -> None:
-    """Inviter: the response reached the peer, or the peer wrote. Later calls do nothing."""
+    """Inviter: connect, when the response was delivered or the peer has written.
+
+    Later calls do nothing.
+    """
     if connection.role != Role.INVITER or connection.state != State.NEGOTIATING:
         return
     try:
         move(connection, [State.NEGOTIATING], State.CONNECTED)
         _query_features(connection)
-    except WrongState:  # the response's delivery and the peer's first message may cross
+    except WrongState:  # the delivery and the peer's first message may both confirm
         connection.refresh_from_db(fields=["state", "sequence"])
 
 
 def _query_features(connection: Connection) -> None:
-    """Ask a new peer which protocols it speaks, unless it may not know the question."""
+    """Ask a new peer for its protocols, unless its agent may not know the message."""
     if connection.handshake != CONNECTIONS and not connection.is_hosted:
         outbox.enqueue(connection, discover_features.queries(connection.message_prefix))
 
@@ -396,11 +411,11 @@ def receive_problem(connection: Connection, message: Message) -> None:
 
 
 def request_refused_error(connection: Connection) -> Conflict:
-    """Invitee: the error for the caller whose request to connect the inviter refused."""
+    """Invitee: the error for a caller whose request the inviter refused."""
     hosted = find_hosted_invitation(
         connection.inviter_key, connection.invitation.get("@id", "")
     )
-    # An invitation for many is never used up: then the inviter has no room.
+    # A multi-party invitation is never used up: the inviter has reached its quota.
     if hosted and hosted.multi_party:
         message = (
             "The inviter accepts no further connections at present. Try again later."
@@ -416,18 +431,18 @@ def invitation_used_error() -> Conflict:
 
 
 def undelivered_messages(**conditions: Any) -> QuerySet[OutboundMessage]:
-    """Those to other agents that are still pending."""
+    """The pending messages to other agents that match the conditions."""
     rows = OutboundMessage.objects
     return rows.filter(status="pending", is_hosted=False, **conditions)
 
 
 def is_full(rows: QuerySet[OutboundMessage]) -> bool:
-    """Whether they are as many as may wait; no more are counted."""
+    """Whether the limit is reached. Counting stops there."""
     return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
 
 
 def read_requester(message: Message) -> Party:
-    """Who asks to connect; its own key has packed the request."""
+    """The requester. PeerError unless its own key packed the request."""
     party: Party = MODULES[message.protocol[0]].read_request(message)
     if message.sender != party.verkey:
         raise PeerError("request_not_accepted", "the sender is not the document's key")
@@ -435,6 +450,6 @@ def read_requester(message: Message) -> Party:
 
 
 def _own_did(body: dict[str, Any]) -> str:
-    """Our DID in a request or response of DID exchange, in its short form; else the key tells."""
+    """Our DID in a DID exchange message, in short form; else "" (the key counts)."""
     did: str = body.get("did", "")
     return did.rpartition(":")[0] if did.startswith("did:peer:4") else did

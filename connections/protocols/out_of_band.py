@@ -1,4 +1,4 @@
-"""out-of-band/1.x (RFC 0434): invitations, what is attached to them, reuse of a connection."""
+"""out-of-band/1.x (RFC 0434): invitations, attached messages, connection reuse."""
 
 import re
 import uuid
@@ -28,11 +28,13 @@ MAX_LISTED = 8
 
 
 class OutOfBandOptions(NamedTuple):
-    """What whoever invites may choose.
+    """The options of an out-of-band invitation.
 
-    handshakes: those that are accepted, the best first; none: only what is attached can be
-    answered. goal_code and goal: what it is for, for programs and for people. is_lasting: it names
-    a key that stays, by which an agent that is connected already recognises the inviter.
+    handshakes: the accepted protocols, preferred first. Without any, the invitee can
+    only answer the attached message.
+    goal_code, goal: the purpose of the invitation, for programs and for people.
+    is_lasting: use the wallet's public key instead of a new one, so that an agent that
+    is already connected recognises the inviter.
     """
 
     handshakes: tuple[str, ...] = HANDSHAKES
@@ -47,8 +49,11 @@ class OutOfBandOptions(NamedTuple):
 
 
 class Invited(NamedTuple):
-    """What an invitation says: who invites, by which protocol to connect (none: not at all), and
-    the DID of the inviter, if given, by which an earlier connection is found again."""
+    """A received invitation to connect.
+
+    handshake: the protocol to use. did: the inviter's DID or "", by which an earlier
+    connection is found.
+    """
 
     inviter: Party
     handshake: str
@@ -63,7 +68,7 @@ def invitation(
     handshakes: tuple[str, ...] = HANDSHAKES,
     **goals: str,
 ) -> dict:
-    """An invitation to connect or, without handshakes, only to answer what it carries."""
+    """Build an invitation to connect or, without handshakes, only to answer."""
     key = keys.did_key_of(party.verkey)
     service = {
         "id": "#inline",
@@ -83,8 +88,10 @@ def invitation(
 def with_attachment(
     invitation: dict[str, Any], request: dict[str, Any]
 ) -> dict[str, Any]:
-    """The invitation with the first message of an exchange attached, which names the invitation as
-    its parent: ACA-Py finds it so."""
+    """The invitation with the first message of an exchange attached.
+
+    The message names the invitation as its parent, by which ACA-Py finds it.
+    """
     request = request | {
         "~thread": request.get("~thread", {}) | {"pthid": invitation["@id"]}
     }
@@ -97,14 +104,17 @@ def with_attachment(
 
 
 def attachment_thread(attached: Message) -> dict[str, Any]:
-    """What is kept of an invitation whose attached message was accepted: the thread and the parent
-    that answers name. ACA-Py finds the exchange by both."""
+    """The `~thread` to keep of an invitation whose attached message was accepted.
+
+    It has the thread and the parent that answers must name: ACA-Py finds the exchange
+    by both.
+    """
     threads = {"thid": attached.thread_id, "pthid": attached.parent_id}
     return {"~thread": threads} if attached.parent_id else {}
 
 
 def read(received: Message) -> Invited:
-    """An invitation to connect, of either kind. PeerError when it cannot be used."""
+    """Read an invitation of either protocol. PeerError if it cannot be used."""
     if received.family != "out-of-band/1/invitation":
         return Invited(connections_1_0.read_invitation(received), "connections/1.0", "")
     handshake = _handshake(received)
@@ -117,7 +127,7 @@ def read(received: Message) -> Invited:
 
 
 def _handshake(received: Message) -> str:
-    """The first protocol listed that we know; of DID exchange the newer version."""
+    """The first listed protocol known here, or "". For didexchange: the newest."""
     listed = received.body.get("handshake_protocols")
     texts = (
         [str(one) for one in listed[:MAX_LISTED]] if isinstance(listed, list) else []
@@ -127,6 +137,7 @@ def _handshake(received: Message) -> str:
         return ""
     name = found[0][1]
     newest = max(int(match[2]) for match in found if match[1] == name)
+    # A newer minor version than ours is answered in 1.1.
     return (
         "connections/1.0"
         if name == "connections"
@@ -156,8 +167,10 @@ def _did(received: Message) -> str:
 
 
 def request_of(received: Message) -> dict | None:
-    """The attached first message of an exchange, as a part of the invitation's thread. PeerError
-    if it cannot be read."""
+    """The attached first message of an exchange, with the invitation as its parent.
+
+    None without an attachment; PeerError if the attachment cannot be read.
+    """
     if not received.body.get("requests~attach"):
         return None
     request = read_attachment(received, "requests~attach")
@@ -169,8 +182,11 @@ def request_of(received: Message) -> dict | None:
 
 
 def unwrap_request(received: Message) -> Message:
-    """What an invitation without a handshake is for: the attached message, to be answered at its
-    services, as if it had been shared by itself. Any other message stays what it is."""
+    """Turn an invitation without a handshake into its attached message.
+
+    The message gets a `~service` with the invitation's services, as if it had been
+    shared by itself. Any other message is returned unchanged.
+    """
     if received.family != "out-of-band/1/invitation" or _handshake(received):
         return received
     request = request_of(received)
@@ -181,7 +197,7 @@ def unwrap_request(received: Message) -> Message:
 
 
 def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
-    """Make a new connection an out-of-band invitation of its wallet."""
+    """Set the out-of-band invitation of a new connection. Does not save the row."""
     wallet = connection.wallet
     if options.is_lasting:
         key = wallet.public_key
@@ -203,7 +219,7 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
 
 
 def reuse_connection(connection: Connection, invitation: Message) -> None:
-    """Invitee: tell the inviter of another invitation that both are connected already."""
+    """Invitee: ask the inviter of another invitation to reuse the connection."""
     is_other = invitation.id != connection.invitation.get("@id")
     is_out_of_band = invitation.protocol[0] == "out-of-band"
     is_connected = connection.state == Connection.State.CONNECTED
@@ -218,9 +234,9 @@ def reuse_connection(connection: Connection, invitation: Message) -> None:
 
 @handles("out-of-band/1.0/handshake-reuse", "1.1")
 def receive_reuse(connection: Connection, message: Message) -> None:
-    """Inviter: the invitee of another invitation is this peer; what that carries moves here.
+    """Inviter: move the exchange of another invitation to this connection.
 
-    This uses the invitation up, unless it is multi-party.
+    Deletes the invitation unless it is multi-party.
     """
     invitation = _lock_open_invitation(connection.wallet, message.parent_id)
     if not invitation:
@@ -249,7 +265,7 @@ def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | No
 
 @handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")
 def receive_reuse_accepted(connection: Connection, message: Message) -> None:
-    """Invitee: go on with what came with the invitation."""
+    """Invitee: handle the message that was attached to the invitation."""
     request = vault.unseal(connection, "shared")
     if request and request["~thread"]["pthid"] == message.parent_id:
         receive_attached(connection)
@@ -257,11 +273,11 @@ def receive_reuse_accepted(connection: Connection, message: Message) -> None:
 
 @handles(PROBLEM)
 def receive_problem(connection: Connection, message: Message) -> None:
-    """Nothing to do: the connection that was to be reused stays as it is."""
+    """Do nothing: the connection that was to be reused does not change."""
 
 
 def receive_attached(connection: Connection) -> None:
-    """Invitee: handle what came with the invitation as if the peer had sent it now."""
+    """Invitee: handle the attached message as if the peer had sent it now."""
     request = vault.unseal(connection, "shared")
     if request is None:
         return

@@ -18,4 +18,4 @@ def receive_ping(connection: Connection, message: Message) -> None:
 
 @handles(PING_RESPONSE)
 def receive_ping_response(connection: Connection, message: Message) -> None:
-    """Nothing to do: any message of the peer confirms the connection, see inbox.py."""
+    """Do nothing: any message of the peer confirms the connection (inbox.handle())."""
