@@ -1,5 +1,4 @@
-"""Schemas, definitions and credentials in the admin. Values and private keys are not
-shown."""
+"""Definitions and credentials in the admin, without values and private keys."""
 
 from django.contrib import admin
 
@@ -27,18 +26,19 @@ class PublishedObjectAdmin(ReadOnlyAdmin):
 
 @admin.register(Publication)
 class PublicationAdmin(ReadOnlyAdmin):
-    """What is on its way to a ledger, and what was."""
+    """Jobs that publish on a remote ledger, pending and ended."""
 
     list_display = [
-        "subject", "kind", "step", "tenant", "attempts", "due_at", "last_error", "created_at",
+        "subject", "kind", "step", "tenant", "attempts", "due_at", "last_error",
+        "created_at",
     ]  # fmt: skip
     list_filter = ["kind", "status"]
     list_select_related = ["tenant"]
     search_fields = ["subject", "object_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "kind", "subject", "step", "object_id", "definition", "attempts", "due_at",
-        "lease_until", "last_error", "created_at",
+        "id", "tenant", "kind", "subject", "step", "object_id", "definition",
+        "attempts", "due_at", "lease_until", "last_error", "created_at",
     ]  # fmt: skip
 
 
@@ -62,7 +62,8 @@ class SchemaAdmin(ReadOnlyAdmin):
 @admin.register(CredentialDefinition)
 class CredentialDefinitionAdmin(ReadOnlyAdmin):
     list_display = [
-        "definition_id", "tenant", "tag", "supports_revocation", "deleted_at", "created_at",
+        "definition_id", "tenant", "tag", "supports_revocation", "deleted_at",
+        "created_at",
     ]  # fmt: skip
     list_filter = ["supports_revocation", ("deleted_at", admin.EmptyFieldListFilter)]
     list_select_related = ["tenant"]
@@ -77,16 +78,17 @@ class CredentialDefinitionAdmin(ReadOnlyAdmin):
 @admin.register(Credential)
 class CredentialAdmin(ReadOnlyAdmin):
     list_display = [
-        "id", "tenant", "wallet", "role", "state", "definition_id", "problem", "created_at",
+        "id", "tenant", "wallet", "role", "state", "definition_id", "problem",
+        "created_at",
     ]  # fmt: skip
     list_filter = ["state", "role", "automatic_issuance"]
     list_select_related = ["tenant", "wallet"]
     search_fields = ["thread_id", "definition_id", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "wallet", "connection", "role", "state", "thread_id", "schema_id",
-        "definition_id", "automatic_issuance", "accepted_at", "issued_at", "problem", "created_at",
-        "updated_at",
+        "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
+        "schema_id", "definition_id", "automatic_issuance", "accepted_at", "issued_at",
+        "problem", "created_at", "updated_at",
     ]  # fmt: skip
 
 

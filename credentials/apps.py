@@ -5,6 +5,6 @@ class CredentialsConfig(AppConfig):
     name = "credentials"
 
     def ready(self) -> None:
-        # They register the handlers of messages and the publishers of jobs.
+        # Importing them registers the message handlers and the publishers of jobs.
         from credentials import publishing  # noqa: F401
         from credentials.issue_credential import handlers  # noqa: F401

@@ -1,10 +1,10 @@
-"""Running the jobs that publish on a ledger which others run.
+"""Run the jobs that publish on a remote ledger.
 
-A ledger cannot be written to inside a transaction, and may not respond for hours. So
-what is to be published is stored as a job first, with its keys. The call that wants
-the result runs the job itself, and a worker completes what the call leaves undone. The
-rows that others see (schema, definition, registry) are created once everything is
-published, and not before.
+A ledger cannot be written to inside a transaction, and may not respond for hours. So a
+job with the objects and their keys is stored first. The call that needs the result
+runs the job itself, and a worker completes what the call does not finish. The rows
+that others see (schema, definition, registry) are created only when everything is
+published.
 """
 
 import logging
@@ -28,8 +28,7 @@ _publishers: dict[str, Publisher] = {}
 def publisher(kind: str) -> Callable[[Publisher], Publisher]:
     """Register the function `(job, payload)` that publishes this kind.
 
-    Each attempt calls it from its beginning, so it must find what is published
-    already.
+    Each attempt calls it again, so it must detect what is already published.
     """
 
     def register(function: Publisher) -> Publisher:
@@ -40,7 +39,7 @@ def publisher(kind: str) -> Callable[[Publisher], Publisher]:
 
 
 def run_job(job: Publication) -> None:
-    """Make one attempt, with a job leased to the caller. Raises what ended it."""
+    """Make one attempt at a job that is leased to the caller. Raise its error."""
     try:
         _publishers[job.kind](job, job.payload())
     except Unavailable as error:
@@ -56,21 +55,21 @@ def run_job(job: Publication) -> None:
 
 
 def try_job(job: Publication) -> None:
-    """Run a job in a worker: errors are logged, not raised, and the job is tried again."""
+    """Run a job in a worker. Errors are logged, and the job is retried later."""
     try:
         run_job(job)
     except AgencyError as error:
         logger.warning("%s is not published: %s", job, error.code)
-    except Exception as error:  # a bug of ours ends neither the worker nor the job
+    except Exception as error:  # a bug must not stop the worker or end the job
         logger.exception("%s is not published", job)
         job.put_back(type(error).__name__)
 
 
 def wait_for_job(job: Publication, is_ours: bool) -> Publication:
-    """The job, done by this call or by the process that has it.
+    """Run a job, or wait for the process that runs it. Return the finished job.
 
-    503 `ledger_unavailable` if the ledger does not take it now: it goes on in the
-    background. is_ours: whether this call has the lease.
+    is_ours: whether the job is leased to this call. 503 `ledger_unavailable` if the
+    ledger does not respond: publishing continues in the background.
     """
     try:
         if not is_ours:
@@ -78,12 +77,12 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
         if job.status == Publication.Status.PENDING:
             run_job(job)
     except Unavailable:
-        # From now on an equal request may take the result.
+        # From now on, an equal request may get the result.
         Publication.objects.filter(pk=job.pk).update(attended_until=timezone.now())
         raise Unavailable(
             "ledger_unavailable",
-            f"{job.tenant.network} did not respond. Publishing continues in the background: send "
-            "the same request again to get the result.",
+            f"{job.tenant.network} did not respond. Publishing continues in the "
+            "background: send the same request again to get the result.",
         ) from None
     if job.status == Publication.Status.EXHAUSTED:
         code, is_refusal, message = job.last_error.partition(": ")
@@ -98,9 +97,13 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
 
 
 def claim_job(job: Publication) -> Publication:
-    """The job, leased to the caller or ended. LostLease if another has it for long."""
+    """Lease a job to the caller, or return it once it has ended.
+
+    LostLease if another process still has it after LEDGER_TIMEOUT seconds.
+    """
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
+    # The job may be scheduled for later: make it due now.
     pending.update(due_at=timezone.now())
     while job.status == Publication.Status.PENDING:
         if claimed := Publication.claim(1, pk=job.pk):
@@ -113,5 +116,5 @@ def claim_job(job: Publication) -> Publication:
 
 
 def waiting_deadline() -> datetime:
-    """Until when a call may wait for its job, counted from now."""
+    """The time until which a call that begins now may wait for its job."""
     return timezone.now() + timedelta(seconds=4 * settings.LEDGER_TIMEOUT)

@@ -1,9 +1,8 @@
-"""Publishing DIDs, schemas and definitions.
+"""Publish DIDs, schemas and definitions.
 
-On the local network this is part of the caller's transaction: create_…() does it. A
-remote ledger is written to outside of any transaction: prepare_…() stores a job, runs
-it (see publications.py) and returns the published row, which create_…() then passes
-on.
+On the local network create_…() publishes, in the caller's transaction. A remote ledger
+is written to outside of any transaction: prepare_…() stores a job, runs it (see
+publications.py) and returns the published row, which create_…() then returns.
 """
 
 from collections.abc import Iterable
@@ -40,8 +39,8 @@ Kind = Publication.Kind
 def enqueue_did(tenant: Tenant, did: str, verkey: str) -> None:
     """Publish a DID on a remote ledger once the caller's transaction has committed.
 
-    If the ledger does not take it then, a worker tries again. 409 `did_taken` if
-    another organization has the DID.
+    If the ledger does not respond then, a worker retries. 409 `did_taken` if another
+    organization has the DID.
     """
     try:
         job = Publication.create_leased(tenant, Kind.DID, did, {"verkey": verkey})
@@ -62,11 +61,11 @@ def run_did_job(job: Publication, payload: dict[str, Any]) -> None:
 def prepare_schema(
     tenant: Tenant, name: str, version: str, attribute_names: list[str]
 ) -> Schema | None:
-    """For create_schema(), outside of any transaction: on a remote ledger, the
-    published schema.
+    """Publish a schema on a remote ledger. Call it outside of any transaction.
 
-    409 `schema_exists`, 503 `ledger_unavailable`: publishing continues in the
-    background.
+    Returns the schema for create_schema(), or None on the local network. 409
+    `schema_exists` if it exists with other attributes. 503 `ledger_unavailable` if the
+    ledger does not respond: publishing continues in the background.
     """
     if not ledger_of(tenant.network).is_remote:
         return None
@@ -93,7 +92,7 @@ def create_schema(
     attribute_names: list[str],
     prepared: Schema | None = None,
 ) -> Schema:
-    """Publish a schema under the tenant's DID; the same one again is returned."""
+    """Publish a schema under the tenant's DID, or return the same existing one."""
     if prepared:
         return prepared
     body = build_schema_body(tenant, name, version, attribute_names)
@@ -132,20 +131,20 @@ def prepare_definition(
     supports_revocation: bool = False,
     claims: dict[str, Any] | None = None,
 ) -> CredentialDefinition | key_pool.ReservedKey:
-    """For create_definition(), outside of any transaction: a key of the pool or, on a
-    remote ledger, the published definition.
+    """Prepare create_definition(). Call it outside of any transaction.
 
-    400 `invalid_request` for claims about attributes that the schema does not have,
-    409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`, and 503
-    `ledger_unavailable`: publishing continues in the background, and the next equal
-    call gets the result.
+    Returns a key reserved in the pool or, on a remote ledger, the published
+    definition. 400 `invalid_request` for claims about attributes that the schema does
+    not have, 409 `tag_taken` and `quota_exceeded`, 503 `key_not_ready`. 503
+    `ledger_unavailable` if the ledger does not respond: publishing continues in the
+    background, and the next equal call gets the result.
     """
     check_claims(claims or {}, schema_body["attrNames"])
     quotas.require_room(quotas.DEFINITIONS, tenant.pk)
     did = organization_wallet(tenant).did
     ledger = ledger_of(tenant.network)
     if ledger.is_remote:
-        # Wait for a key first: without one there would be a job that cannot begin.
+        # Wait for a key first: without one the job could not begin.
         key_pool.await_key(len(schema_body["attrNames"]), tenant.pk)
         return _publish_remotely(
             tenant, schema_body, schema_id, tag, supports_revocation, claims
@@ -172,10 +171,10 @@ def create_definition(
     claims: dict[str, Any] | None,
     prepared: CredentialDefinition | key_pool.ReservedKey,
 ) -> CredentialDefinition:
-    """Publish a definition under the key that prepare_definition() reserved.
+    """Publish a definition with the key that prepare_definition() reserved.
 
-    schema_body: `{"issuerId", "name", "version", "attrNames"}`; one of this tenant is
-    published along, if it is not yet. The other arguments are those of
+    schema_body: `{"issuerId", "name", "version", "attrNames"}`. A schema of this
+    tenant is published too, if it is not yet. The other arguments are those of
     prepare_definition().
     """
     if isinstance(prepared, CredentialDefinition):
@@ -206,7 +205,7 @@ def publish_definition(
 
 
 def check_claims(claims: dict[str, Any], attribute_names: list[str]) -> None:
-    """400 unless all claims are about attributes, as the schema spells them."""
+    """400 unless each claim names an attribute, as the schema spells it."""
     unknown = [name for name in claims if name not in attribute_names]
     if unknown:
         sentence = (
@@ -243,15 +242,17 @@ def _publish_remotely(
 
 
 def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
-    """The job of an equal request whose call ended without the result; now it is this
-    call's."""
+    """Take over the job of an equal request whose call ended without the result.
+
+    None if there is no such job.
+    """
     now = timezone.now()
     jobs = Publication.not_refused(
         Kind.DEFINITION, tenant=tenant, wanted=request_digest(request)
     )
     jobs = jobs.filter(Q(definition=None) | Q(definition__deleted_at=None))
     for job in jobs.filter(attended_until__lt=now).order_by("pk"):
-        # Guarded: of two equal calls one gets the job.
+        # A guarded update: only one of two equal calls gets the job.
         rows = Publication.objects.filter(pk=job.pk, attended_until__lt=now)
         if rows.update(attended_until=waiting_deadline()):
             return job
@@ -261,11 +262,10 @@ def claim_unclaimed_result(tenant: Tenant, request: Any) -> Publication | None:
 def definition_job(
     tenant: Tenant, payload: dict[str, Any], tag: str | None, request: Any
 ) -> Publication:
-    """A new job that has its tag for itself: the given one, or else the first that is
-    free.
+    """Create a job with a free tag: the given one or else the first of the defaults.
 
-    409 `tag_taken`. While the ledger does not respond, only the jobs here are asked
-    whether a tag is free; the ledger decides when it is published.
+    409 `tag_taken`. While the ledger does not respond, only the jobs here are checked
+    for the tag; the ledger decides when the definition is published.
     """
     schema_id = payload["schema_id"]
     did = organization_wallet(tenant).did
@@ -288,13 +288,13 @@ def definition_job(
                 request,
                 attended_until=deadline,
             )
-        except IntegrityError:  # another call took the tag in this moment
+        except IntegrityError:  # another call has just taken the tag
             continue
     raise tag_taken(tag)
 
 
 def default_tags() -> Iterable[str]:
-    """default, default-2, default-3, …"""
+    """Yield default, default-2, default-3, …"""
     yield "default"
     for number in count(2):
         yield f"default-{number}"
@@ -323,7 +323,7 @@ def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
 
 
 def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Definition:
-    """The key of the definition, taken from the pool once and used in each attempt.
+    """The key of the definition: taken from the pool once, used in each attempt.
 
     503 `key_not_ready` if the pool has none: a later attempt may find one.
     """
@@ -352,7 +352,7 @@ def _first_registry(
     public: dict[str, Any],
     definition_id: str,
 ) -> anoncreds.RevocationRegistry:
-    """The first registry of the definition, made once and used in each attempt."""
+    """The first registry of the definition: made once, used in each attempt."""
     if "registry" not in payload:
         size = settings.REVOCATION_FIRST_REGISTRY_SIZE
         made = make_registry(definition_id, public, 0, size)

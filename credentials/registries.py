@@ -1,5 +1,4 @@
-"""Revocation registries: made with their tails files, and published before they are
-needed."""
+"""Make revocation registries and publish them before they are needed."""
 
 import tempfile
 import time
@@ -21,10 +20,9 @@ from wallets import anoncreds
 def make_registry(
     definition_id: str, public: dict[str, Any], number: int, size: int
 ) -> anoncreds.RevocationRegistry:
-    """A new registry, its tails file stored. Nothing is published yet.
+    """Make a registry and store its tails file. Nothing is published yet.
 
-    public: the definition, as published. number: the registry's own among those of the
-    definition.
+    public: the published definition. number: of this registry in the definition.
     """
     with tempfile.TemporaryDirectory() as folder:
         made = anoncreds.create_registry(
@@ -39,9 +37,9 @@ def make_registry(
 def publish_registry(
     ledger: Ledger, definition: dict[str, Any], made: anoncreds.RevocationRegistry
 ) -> str:
-    """Publish the registry with its first status list. definition: as published.
+    """Publish a registry with its first status list. Return the id of the registry.
 
-    Returns the id of the registry.
+    definition: as published.
     """
     registry_id = ledger.publish_registry(made.public)
     first_list = anoncreds.create_status_list(
@@ -62,9 +60,8 @@ def build_registry(
 ) -> RevocationRegistry:
     """Make and publish a registry on the local network: about 1.2 ms for each slot.
 
-    public: the definition, as published. It may not be committed yet, so it is not
-    read here: the ledger's cache would keep what a rolled back transaction had
-    published.
+    public: the published definition. It is not read here, because it may not be
+    committed yet: the ledger's cache would keep it even after a rollback.
     """
     ledger = ledger_of(definition.tenant.network)
     number = definition.registries.count()
@@ -74,7 +71,7 @@ def build_registry(
 
 
 def build_next_registry(definition: CredentialDefinition, size: int) -> None:
-    """Build a registry if the definition needs one; one process at a time."""
+    """Build a registry if the definition needs one. One process builds at a time."""
     started = begin_next_registry(definition, size)
     if started:
         job, is_ours = started
@@ -86,13 +83,12 @@ def begin_next_registry(
 ) -> tuple[Publication, bool] | None:
     """Like build_next_registry(), but on a remote ledger only create the job.
 
-    Returns the job and whether this call has its lease; None if there is no job to
-    run.
+    Returns the job and whether it is leased to this call, or None if there is no job.
     """
     ledger = ledger_of(definition.tenant.network)
     public = definition.public_part()
     with transaction.atomic():
-        # The lock of the definition serialises those who build its registries.
+        # Only one process at a time builds registries of a definition.
         rows = CredentialDefinition.objects.select_for_update(no_key=True)
         rows.get(pk=definition.pk)
         if RevocationRegistry.has_room(definition):
@@ -108,8 +104,7 @@ def registry_job(
 ) -> tuple[Publication, bool]:
     """The job of a definition's next registry, and whether it is leased to this call.
 
-    The caller holds the lock of the definition's row. public: the definition, as
-    published.
+    The caller has locked the definition's row. public: the published definition.
     """
     jobs = Publication.objects.filter(
         kind=Publication.Kind.REGISTRY, definition=definition

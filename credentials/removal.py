@@ -1,4 +1,4 @@
-"""Deleting credentials, which revokes nothing."""
+"""Delete credentials. This does not revoke them."""
 
 from django.db import transaction
 from django.db.models import Q
@@ -10,7 +10,7 @@ from wallets.models import Wallet
 
 
 def remove_credential(credential: Credential) -> None:
-    """Delete a credential; an open one is declined first."""
+    """Delete a credential. An open exchange is declined first."""
     publish_before_deletion(Credential.objects.filter(pk=credential.pk))
     connection = credential.connection
     with transaction.atomic():
@@ -32,7 +32,7 @@ def purge_credentials(wallet: Wallet, definition_id: str) -> None:
         state__in=Credential.FINISHED,
     )
     listed = publish_before_deletion(credentials)
-    # One that was revoked since is not listed yet, and stays.
+    # Keep those that were revoked in the meantime: they are not listed yet.
     credentials = credentials.filter(
         ~Q(state=Credential.State.REVOKED) | Q(pk__in=listed)
     )

@@ -1,5 +1,4 @@
-"""Revocation: registry slots for new credentials, and the lists of those that are
-revoked."""
+"""Revocation: registry slots for new credentials, and lists of revoked ones."""
 
 import time
 from typing import Any
@@ -26,9 +25,10 @@ CLOCK_SKEW_SECONDS = 60  # by which a ledger's clock may be ahead of ours
 
 
 def reserve_slot(credential: Credential) -> RegistrySlot | None:
-    """Issuer: the slot of a revocable credential that can be issued now, else None.
+    """Issuer: reserve a slot if the credential is revocable and can be issued now.
 
-    In a transaction of its own, before the one that issues.
+    Runs in a transaction of its own, before the one that issues. Otherwise it
+    returns None.
     """
     if credential.state != Credential.State.REQUESTED:
         return None
@@ -38,11 +38,10 @@ def reserve_slot(credential: Credential) -> RegistrySlot | None:
 
 
 def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
-    """A slot for a new credential; it is never given out again, even if the issue
-    fails.
+    """Allocate a slot for a new credential. It is not reused, even if issuing fails.
 
-    Call it before the transaction that issues: so the registry is locked for a moment
-    only.
+    Call this before the transaction that issues, so that the registry is locked only
+    briefly.
     """
     while True:
         with transaction.atomic():
@@ -59,11 +58,10 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
 
 
 def revoke(credential: Credential) -> None:
-    """Issuer: revoke; when this returns, the new list is published and the holder
-    notified.
+    """Issuer: revoke a credential, publish the new list and notify the holder.
 
-    503 `ledger_unavailable`: the list is published in the background, or by the next
-    call.
+    503 `ledger_unavailable` if the ledger does not respond: the list is published in
+    the background, or by the next call.
     """
     state = Credential.State
     if credential.revocation_index is None:
@@ -76,8 +74,8 @@ def revoke(credential: Credential) -> None:
     is_unpublished = (
         credential.state == state.REVOKED and not credential.revocation_published_at
     )
-    # A repeated call for an unpublished one only publishes; any other state fails in
-    # move().
+    # If the revocation is not published yet, a repeated call only publishes it. Any
+    # other state fails in move().
     if not is_unpublished:
         with transaction.atomic():
             move(credential, [state.ISSUED], state.REVOKED)
@@ -85,7 +83,7 @@ def revoke(credential: Credential) -> None:
 
 
 def publish_revocation(credential: Credential) -> None:
-    """Issuer: publish the list, then notify the holder. May be repeated."""
+    """Issuer: publish the list, then notify the holder. This can be repeated."""
     index = credential.revocation_index
     assert index is not None, "a revoked credential has a slot"
     registries = RevocationRegistry.objects.select_related(
@@ -105,10 +103,10 @@ def publish_revocation(credential: Credential) -> None:
 
 
 def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
-    """Publish the lists of all revoked credentials among these; their ids.
+    """Publish the lists of the revoked credentials among these. Return their ids.
 
-    A list is made from the rows, so a revoked row may only go once its list is
-    published.
+    A list is made from the rows, so a revoked row can be deleted only after its list
+    is published.
     """
     revoked = credentials.filter(
         role=Credential.Role.ISSUER, state=Credential.State.REVOKED
@@ -126,12 +124,11 @@ def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
 
 
 def publish_revoked(registry: RevocationRegistry) -> None:
-    """Publish one new list with all revoked credentials that are not listed yet, if
-    there are any.
+    """Publish one new list with all revoked credentials that are not listed yet.
 
-    A registry has at most one list per second. A call in the same second as the last
-    list waits for the next one, and then finds that a concurrent call listed its
-    credential too.
+    Does nothing if there are none. A registry has at most one list per second: a call
+    in the same second as the last list waits for the next second. It then finds its
+    credential listed, if a concurrent call has done that.
     """
     ledger = ledger_of(registry.tenant.network)
     if not ledger.is_remote:
@@ -139,8 +136,8 @@ def publish_revoked(registry: RevocationRegistry) -> None:
             RevocationRegistry.objects.select_for_update().get(pk=registry.pk)
             _publish_next_list(registry, ledger)
         return
-    # The ledger takes a list only if it follows the newest one: who is too late starts
-    # again.
+    # The ledger accepts a list only if it follows the newest one. If another process
+    # was faster, start again.
     deadline = time.monotonic() + settings.LEDGER_TIMEOUT
     while True:
         try:
@@ -177,7 +174,7 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
 def unlisted_indices(
     registry: RevocationRegistry, status_list: dict[str, Any]
 ) -> list[int]:
-    """The slots of revoked credentials that the list does not show as revoked."""
+    """The indices of revoked credentials that are not revoked in the list."""
     credentials = Credential.objects.filter(
         revocation_registry_id=registry.registry_id,
         role=Credential.Role.ISSUER,
@@ -189,7 +186,7 @@ def unlisted_indices(
 
 
 def second_after(timestamp: int) -> int:
-    """The current second, but later than `timestamp`: waits up to 2 s for it."""
+    """Wait up to 2 s for a second later than `timestamp` (unix seconds). Return it."""
     deadline = time.monotonic() + 2
     while int(time.time()) <= timestamp and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,5 +1,4 @@
-"""Tails files of revocation registries: stored once by their hash, and never
-changed."""
+"""Tails files of revocation registries, stored by their hash and never changed."""
 
 import hashlib
 import os
@@ -28,7 +27,7 @@ def tails_url(tails_hash: str) -> str:
 
 
 def store_tails(source: Path, tails_hash: str) -> None:
-    """Copy a file that was made here to where all processes and the public find it."""
+    """Copy a file that was made here to the storage, from which it is also served."""
     if default_storage.exists(tails_name(tails_hash)):
         return
     with source.open("rb") as file:
@@ -36,9 +35,9 @@ def store_tails(source: Path, tails_hash: str) -> None:
 
 
 def tails_path(public: dict[str, Any]) -> str:
-    """The local file of a published registry, fetched from its issuer once if need be.
+    """The local path of a registry's tails file, which is downloaded if necessary.
 
-    503 `tails_unavailable`, also for a file that does not have the registry's hash.
+    503 `tails_unavailable`, also if the file does not have the registry's hash.
     """
     tails_hash = public["value"]["tailsHash"]
     if not re.fullmatch(TAILS_HASH, tails_hash):
@@ -50,7 +49,7 @@ def tails_path(public: dict[str, Any]) -> str:
 
 
 def fetch_tails(location: str, tails_hash: str) -> None:
-    """Download a tails file and store it, if it has the hash."""
+    """Download a tails file, check its hash and store it. 503 `tails_unavailable`."""
     try:
         answer = http.get(location, accept="*/*", max_bytes=settings.MAX_TAILS_BYTES)
     except Unavailable as error:
@@ -61,6 +60,6 @@ def fetch_tails(location: str, tails_hash: str) -> None:
         message = "The issuer's tails file is missing, too large or has another hash."
         raise Unavailable("tails_unavailable", message)
     name = tails_name(tails_hash)
-    # Under another name first: readers must never see half of a file.
+    # Save it under another name first: readers must never see half of a file.
     saved = default_storage.save(f"{name}.part", ContentFile(answer.body))
     os.replace(default_storage.path(saved), default_storage.path(name))

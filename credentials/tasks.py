@@ -1,5 +1,4 @@
-"""Background work for credentials. Tasks have no arguments: what is to be done is in
-the rows."""
+"""Background tasks for credentials. They take no arguments: they query the rows."""
 
 import logging
 from collections.abc import Callable
@@ -20,12 +19,12 @@ from credentials.revocation import publish_revocation
 
 logger = logging.getLogger(__name__)
 LEFT_BEHIND = timedelta(seconds=60)
-AT_ONCE = 100  # rows of one run
+AT_ONCE = 100  # rows per run
 
 
 @shared_task
 def finish_what_was_left_behind() -> None:
-    """Finish issues and revocations whose process ended in the middle."""
+    """Finish issues and revocations whose process stopped in the middle."""
     unissued = left_behind(state=Credential.State.REQUESTED, automatic_issuance=True)
     for credential in unissued:
         finish(credential, issue_automatically)
@@ -37,7 +36,7 @@ def finish_what_was_left_behind() -> None:
 
 
 def left_behind(**filters: Any) -> QuerySet[Credential]:
-    """Credentials of issuers that wait for their next step, the longest first."""
+    """Credentials of issuers that wait for their next step, longest first."""
     rows = Credential.objects.select_related(
         "connection__my_key", "wallet", "tenant__network"
     )
@@ -50,7 +49,7 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
 
 
 def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
-    """Run the step. A credential that cannot be finished goes behind the others."""
+    """Run the step. If it fails, the credential is tried again after the others."""
     try:
         step(credential)
         return
@@ -58,7 +57,7 @@ def finish(credential: Credential, step: Callable[[Credential], None]) -> None:
         logger.warning(
             "credential %s is still left behind: %s", credential.pk, error.code
         )
-    except Exception:  # a bug of ours does not keep the others from being finished
+    except Exception:  # a bug must not stop the other credentials
         logger.exception("credential %s is still left behind", credential.pk)
     Credential.objects.filter(pk=credential.pk).update(updated_at=timezone.now())
 
@@ -78,6 +77,6 @@ def build_registries() -> None:
 
 @shared_task
 def publish_on_ledgers() -> None:
-    """Run the jobs that calls left undone, one by one, until none is due."""
+    """Run the jobs that calls did not finish, one by one, until none is due."""
     while jobs := Publication.claim(1):
         try_job(jobs[0])

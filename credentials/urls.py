@@ -1,5 +1,4 @@
-"""Routes of schemas, definitions and credentials, below each prefix of the two
-APIs."""
+"""Routes of definitions and credentials: relative to the two API prefixes."""
 
 from django.urls import path
 

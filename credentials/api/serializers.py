@@ -271,7 +271,8 @@ class CredentialQuery(ConnectionCredentialQuery):
 
 class CredentialContract(Contract):
     columns = (
-        "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at", "values",
+        "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at",
+        "values",
         "proposal", "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 

@@ -1,5 +1,7 @@
-"""What the received messages of issue-credential (RFCs 0036, 0453) and of revocation
-notification (RFCs 0183, 0721) do, in both versions. Proposals have their own file."""
+"""Handlers of issue-credential and revocation notification, in both versions.
+
+RFCs 0036 and 0453, RFCs 0183 and 0721. Proposals are in proposals.py.
+"""
 
 from typing import Any
 
@@ -37,10 +39,10 @@ State = Credential.State
 @handles("issue-credential/1.0/offer-credential")
 @handles("issue-credential/2.0/offer-credential")
 def receive_offer(connection: Connection, message: Message) -> Credential:
-    """Holder: store what the issuer offers, maybe in answer to a proposal.
+    """Holder: store an offer, which may answer a proposal.
 
-    Until it is accepted, a later offer replaces it. The same offer again changes
-    nothing, unless the holder has proposed something else meanwhile: then the issuer
+    Until the holder accepts, a later offer replaces it. The same offer again changes
+    nothing, unless the holder has proposed something else since: then the issuer
     insists on its offer.
     """
     offer = attachment_of(message, formats.OFFER)
@@ -78,7 +80,7 @@ def receive_offer(connection: Connection, message: Message) -> Credential:
 def _has_offer(
     credential: Credential, offer: dict[str, Any], values: dict[str, str]
 ) -> bool:
-    """Whether this offer came before, and is open or answered."""
+    """Whether this offer was received before, and is open or answered."""
     if credential.state == State.PROPOSED:
         return False
     if not credential.has_same("offer_body", offer):
@@ -88,10 +90,10 @@ def _has_offer(
 
 @network_reads.atomic_with_reads
 def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
-    """Holder: accept an offer from a link. Repeated, it gives the same credential.
+    """Holder: accept an offer from a link. A second call returns the same credential.
 
-    Whether another wallet was faster is known when this has committed:
-    discard_if_beaten().
+    Only after the commit is it known whether another wallet was faster: call
+    discard_if_beaten() then.
     """
     connection = connectionless.accept_shared(wallet, message)
     known = Credential.objects.filter(
@@ -105,7 +107,7 @@ def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "request-credential", Role.ISSUER)
 def receive_request(credential: Credential, message: Message) -> None:
-    """Issuer: the holder accepted; issue at once if the offer said so.
+    """Issuer: the holder has accepted. Issue at once if the offer is automatic.
 
     The same request again changes nothing.
     """
@@ -128,20 +130,23 @@ def receive_request(credential: Credential, message: Message) -> None:
 
 
 def issue_automatically(credential: Credential) -> None:
-    """Issuer: issue what was requested; if that cannot be signed, decline."""
+    """Issuer: issue the requested credential. Decline if it cannot be signed."""
     try:
         credential.issue(slot=revocation.reserve_slot(credential))
     except PeerError:
         Credential.objects.get(pk=credential.pk).decline()
     except Conflict as error:
-        # Ended meanwhile, by either side: it stays as it is.
+        # Either side has ended the exchange in the meantime: leave it.
         if error.code not in ("wrong_state", "connection_gone"):
             raise
 
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "issue-credential", Role.HOLDER)
 def receive_credential(credential: Credential, message: Message) -> None:
-    """Holder: check, store and acknowledge. A repeated one is acknowledged again."""
+    """Holder: verify and store a credential, and send an ack.
+
+    A repeated credential is acknowledged again.
+    """
     issued = attachment_of(message, formats.CREDENTIAL)
     if issued.get("cred_def_id") != credential.definition_id:
         raise PeerError(messages.ABANDONED, "the credential is of another definition")
@@ -171,7 +176,7 @@ def receive_credential(credential: Credential, message: Message) -> None:
 def _process_credential(
     credential: Credential, issued: dict[str, Any]
 ) -> dict[str, Any]:
-    """The credential to store: verified and completed by the link secret."""
+    """Verify the credential and complete it with the link secret. Return it."""
     registry_id = issued.get("rev_reg_id")
     ledger = ledger_of(credential.tenant.network)
     return anoncreds.process_credential(
@@ -184,8 +189,10 @@ def _process_credential(
 
 
 def _is_stored(credential: Credential, issued: dict[str, Any]) -> bool:
-    """Whether this is the stored one. Processing changed its signature, so that is
-    left out."""
+    """Whether this is the stored credential.
+
+    The signature is not compared, because processing changes it.
+    """
     stored = vault.unseal(credential, "credential")
     members = ("values", "signature_correctness_proof")
     return all(stored.get(name) == issued.get(name) for name in members)
@@ -200,13 +207,13 @@ def _send_ack(credential: Credential) -> None:
 @handles("issue-credential/1.0/ack")
 @handles("issue-credential/2.0/ack")
 def receive_ack(connection: Connection, message: Message) -> None:
-    """Issuer: nothing to do, as the credential counts as issued once it is signed."""
+    """Issuer: do nothing. A credential counts as issued once it is signed."""
 
 
 @handles("issue-credential/1.0/problem-report")
 @handles("issue-credential/2.0/problem-report")
 def receive_problem(connection: Connection, message: Message) -> None:
-    """Either side: the other side ended the exchange."""
+    """Either side: the other side has ended the exchange."""
     credential = find_reported(connection, message)
     credential.receive_problem(problem_code(message))
 
@@ -214,8 +221,8 @@ def receive_problem(connection: Connection, message: Message) -> None:
 def find_reported(connection: Connection, message: Message) -> Credential:
     """The exchange that a problem report is about.
 
-    Credo's reports of version 1.0 name no thread: they mean the only open offer of
-    that version.
+    Credo's reports of version 1.0 name no thread. They are then about the only open
+    offer of that version.
     """
     try:
         return Credential.for_thread(connection, message, *Role)
@@ -238,7 +245,7 @@ def find_reported(connection: Connection, message: Message) -> Credential:
 @handles("revocation_notification/1.0/revoke")
 @handles("revocation_notification/2.0/revoke")
 def receive_revocation(connection: Connection, message: Message) -> None:
-    """Holder: the issuer says that it revoked. The published list decides."""
+    """Holder: mark a credential as revoked, if the published list confirms it."""
     registry_id, index = messages.read_revocation(message)
     credentials = Credential.objects.select_related("tenant__network").filter(
         wallet_id=connection.wallet_id,

@@ -1,5 +1,7 @@
-"""The messages of issue-credential 1.0 and 2.0 (RFCs 0036, 0453) and of revocation
-notification (RFCs 0183, 0721): built and read, without the database."""
+"""Messages of issue-credential and of revocation notification, in both versions.
+
+RFCs 0036 and 0453, RFCs 0183 and 0721. This module does not use the database.
+"""
 
 from typing import Any
 
@@ -10,9 +12,10 @@ from connections.didcomm.message import Message, build, text
 from connections.didcomm.service import read_service
 
 ISSUE_CREDENTIAL = "issue-credential"
-MAX_ATTRIBUTES = 125  # of a credential; the API allows no more either
+MAX_ATTRIBUTES = 125  # of a credential; the API has the same limit
 ABANDONED = "issuance-abandoned"
-REVOCATION_FORMAT = "indy-anoncreds"  # ACA-Py reads no other, whatever it was issued in
+# ACA-Py reads only this format, whatever the format of the issuance.
+REVOCATION_FORMAT = "indy-anoncreds"
 
 
 def build_offer(
@@ -22,9 +25,9 @@ def build_offer(
     message_format: MessageFormat,
     thread_id: str | None = None,
 ) -> dict:
-    """An offer. Attributes without a value are previewed as empty texts.
+    """Build an offer. In the preview, attributes without a value have an empty text.
 
-    offer: as AnonCreds makes it. thread_id: of the proposal that it answers.
+    offer: the AnonCreds offer. thread_id: of the proposal that it answers.
     """
     message = _build_message("offer-credential", message_format, thread_id, comment="")
     message["credential_preview"] = build_preview(
@@ -34,7 +37,7 @@ def build_offer(
 
 
 def build_preview(values: dict[str, str], message_format: MessageFormat) -> dict:
-    """The credential preview of an offer or proposal."""
+    """Build the credential preview of an offer or proposal."""
     kind = message_format.prefix + message_format.type(
         ISSUE_CREDENTIAL, "credential-preview"
     )
@@ -84,9 +87,10 @@ def _build_message(
 def build_revocation(
     registry_id: str, index: int, message_format: MessageFormat
 ) -> dict:
-    """The notification that a credential is revoked, in the version of its issuance.
+    """Build the notification that a credential is revoked.
 
-    It names the credential by its slot, as ACA-Py does.
+    Its version is that of the issuance. It names the credential by its slot, as in
+    ACA-Py.
     """
     if message_format.version == "1.0":
         thread_id = f"indy::{registry_id}::{index}"
@@ -107,15 +111,18 @@ def _build_revoke(message_format: MessageFormat, **members: str) -> dict:
 
 
 def read_revocation(message: Message) -> tuple[str, int]:
-    """Registry id and index of the revoked credential, in either version.
+    """The registry id and index of the revoked credential, in either version.
 
-    The member that names it holds `[indy::]<registry id>::<index>`.
+    The member that names the credential is `[indy::]<registry id>::<index>`.
     """
     is_first = message.type.split("/")[1].startswith("1.")
     named = text(message.body, "thread_id" if is_first else "credential_id")
     registry_id, _, index = named.removeprefix("indy::").rpartition("::")
     if not registry_id or not index.isdecimal() or len(index) > 9:
-        raise PeerError("message_parse_failure", "the notification names no credential")
+        raise PeerError(
+            "message_parse_failure",
+            "the notification names no credential",
+        )
     return registry_id, int(index)
 
 
@@ -130,7 +137,7 @@ def check_shared_offer(message: Message) -> None:
 
 
 def read_preview(message: Message) -> dict[str, str]:
-    """The values of an offer's preview, by attribute name."""
+    """The values in the preview of an offer, by attribute name."""
     return read_attributes(message.body.get("credential_preview"))
 
 

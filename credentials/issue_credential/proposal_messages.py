@@ -1,8 +1,8 @@
-"""propose-credential (RFCs 0036, 0453): what a holder would like to be issued.
+"""Messages of propose-credential (RFCs 0036, 0453), by which a holder proposes.
 
-A proposal is `{"comment", "definitionId", …, "credentialValues": {name: value}}`, in
-the words of the API. What is absent is left to the issuer. In version 1.0 the members
-of the filter are members of the message itself.
+A proposal is `{"comment", "definitionId", …, "credentialValues": {name: value}}`, with
+the names of the API. The issuer chooses what is absent. In version 1.0 the members of
+the filter are members of the message itself.
 """
 
 from typing import Any
@@ -24,7 +24,7 @@ from credentials.issue_credential.messages import (
     read_attributes,
 )
 
-# The members of the filter by the names of the API.
+# The members of the filter, by their names in the API.
 FILTER_MEMBERS = {
     "definitionId": "cred_def_id",
     "schemaId": "schema_id",
@@ -33,7 +33,7 @@ FILTER_MEMBERS = {
     "schemaIssuerDid": "schema_issuer_did",
     "issuerDid": "issuer_did",
 }
-# Instead of the same ones above, in the format of AnonCreds.
+# The members that have another name in the AnonCreds format.
 ANONCREDS_FILTER_MEMBERS = {
     "schemaIssuerDid": "schema_issuer_id",
     "issuerDid": "issuer_id",
@@ -49,7 +49,7 @@ def build_proposal(
     message_format: MessageFormat,
     thread_id: str | None = None,
 ) -> dict[str, Any]:
-    """The message of a proposal. thread_id: of the offer that it answers."""
+    """Build the message of a proposal. thread_id: of the offer that it answers."""
     kind = message_format.type(ISSUE_CREDENTIAL, "propose-credential")
     body = build(
         kind, message_format.prefix, thread_id, comment=proposed.get("comment", "")
@@ -77,7 +77,7 @@ def _filter_members(
 
 
 def read_proposal(received: Message) -> dict[str, Any]:
-    """The proposal of a received message. PeerError if it cannot be read."""
+    """Read the proposal in a received message. PeerError if it cannot be read."""
     is_first = format_of(received).version == "1.0"
     content = received.body if is_first else attachment_of(received, FILTER)
     preview = received.body.get(
@@ -114,7 +114,7 @@ def _read_values(preview: Any) -> dict[str, str]:
 
 
 def matches_offer(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:
-    """Whether an AnonCreds offer is of what a proposal names.
+    """Whether an AnonCreds offer matches everything that a proposal names.
 
     Schema and issuer are read from the unqualified ids of the offer.
     """
@@ -137,7 +137,7 @@ def matches_offer(proposed: dict[str, Any], offer: dict[str, Any]) -> bool:
 
 
 def find_problem(values: dict[str, str]) -> str:
-    """What is wrong with the number or size of proposed values; empty if nothing."""
+    """The problem with the number or size of proposed values, or ""."""
     if len(values) > MAX_ATTRIBUTES:
         return f"There are more than {MAX_ATTRIBUTES} attributes."
     if any(not 0 < len(name) <= MAX_NAME for name in values):

@@ -1,5 +1,4 @@
-"""propose-credential (RFCs 0036, 0453): a holder says what it would like, the issuer
-offers."""
+"""Proposals (RFCs 0036, 0453): the holder proposes a credential, the issuer offers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +21,7 @@ from credentials.models.schema import organization_wallet
 from tenants import vault
 from tenants.models import Tenant
 
-# In the words of the API: see proposal_messages.
+# With the names of the API: see proposal_messages.
 Proposal = dict[str, Any]
 Role = Credential.Role
 State = Credential.State
@@ -30,7 +29,7 @@ State = Credential.State
 
 @transaction.atomic
 def propose(connection: Connection, proposed: Proposal) -> Credential:
-    """Holder: say what it would like to be issued. proposed: see proposal_messages."""
+    """Holder: propose a credential. proposed: see proposal_messages."""
     connection.require_connected()
     message_format = connection.message_format_for(messages.ISSUE_CREDENTIAL)
     message = proposal_messages.build_proposal(proposed, message_format)
@@ -47,7 +46,7 @@ def propose(connection: Connection, proposed: Proposal) -> Credential:
 
 @transaction.atomic
 def counter_offer(credential: Credential, changes: Proposal) -> None:
-    """Holder: propose something else than was offered; the rest is as offered."""
+    """Holder: answer an offer with a proposal. changes: to what was offered."""
     offered = {
         "definitionId": credential.definition_id,
         "schemaId": credential.schema_id,
@@ -66,22 +65,23 @@ def counter_offer(credential: Credential, changes: Proposal) -> None:
 
 
 def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
-    """400 for values that are too large, 409 for a proposal answered already."""
+    """400 for values that are too large, 409 for a proposal that was answered."""
     problem = proposal_messages.find_problem(proposed.get("credentialValues", {}))
     if problem:
         raise Invalid("invalid_request", problem, {"credentialValues": [problem]})
-    # The issuer would take it for a replay of the first proposal.
+    # The issuer would treat it as a repetition of the first proposal.
     if credential.state == State.OFFERED and _is_answered(credential, proposed):
         raise Conflict(
             "already_offered",
-            "You proposed this and it was offered: accept it, or propose something else.",
+            "You proposed this and it was offered: accept it, or propose something "
+            "else.",
         )
 
 
 @handles("issue-credential/1.0/propose-credential")
 @handles("issue-credential/2.0/propose-credential")
 def receive_proposal(connection: Connection, message: Message) -> None:
-    """Issuer: store what the holder would like.
+    """Issuer: store the proposal of the holder.
 
     Until the holder accepts an offer, a later proposal replaces it. The same proposal
     again changes nothing, unless something else was offered since.
@@ -107,8 +107,7 @@ def receive_proposal(connection: Connection, message: Message) -> None:
 
 
 def _is_answered(credential: Credential, proposed: Proposal) -> bool:
-    """Whether this was proposed before, and what was offered since, if anything, is
-    the same."""
+    """Whether this was proposed before, and nothing else was offered since."""
     if not credential.has_same("proposal", proposed):
         return False
     if credential.state != State.OFFERED:
@@ -128,7 +127,7 @@ def create_proposed(
     proposed: Proposal,
     written: dict[str, str],
 ) -> Credential:
-    """Store a thread that begins with a proposal. written: its format columns."""
+    """Create a thread that begins with a proposal. written: its format columns."""
     credential = Credential(
         tenant_id=connection.tenant_id,
         wallet_id=connection.wallet_id,
@@ -159,7 +158,7 @@ def _move_to_proposed(
 def find_answered_elsewhere(
     connection: Connection, message: Message, offer: dict[str, Any]
 ) -> Credential | None:
-    """Holder: the oldest proposal that fits an offer in a thread of its own, or None.
+    """Holder: the oldest proposal that matches an offer in a new thread, or None.
 
     ACA-Py answers a proposal of version 1.0 in a new thread (aries_cloudagent 0.12.8,
     issue_credential/v1_0/manager.py: create_offer).
@@ -173,6 +172,7 @@ def find_answered_elsewhere(
         wire_version="1.0",
     )
     candidates = list(proposed.order_by("pk"))
+    # A wallet hosted here answers in the thread of the proposal.
     if not candidates or connection.is_hosted:
         return None
     for credential in candidates:
@@ -188,11 +188,10 @@ def offer_proposed(
     values: dict[str, str] | None = None,
     automatic_issuance: bool = False,
 ) -> None:
-    """Issuer: offer what was proposed, or something else, in the thread of the
-    proposal.
+    """Issuer: answer a proposal with an offer, in the same thread.
 
-    Values that are neither given nor proposed are those of the last offer, if there
-    was one.
+    Without arguments, offer what was proposed. Values that are neither given nor
+    proposed are those of the last offer, if there was one.
     """
     if credential.state != State.PROPOSED:
         raise WrongState(credential, [State.PROPOSED])
@@ -228,10 +227,10 @@ def offer_proposed(
 
 
 def find_proposed_definition(credential: Credential) -> CredentialDefinition:
-    """Issuer: the one definition of its own that fits the proposal. 400
-    `definition_unclear`.
+    """Issuer: its only definition that matches the proposal.
 
-    If the proposal names none, it is the definition that was offered before.
+    If the proposal names none, it is the definition that was offered before. 400
+    `definition_unclear` if there is none or more than one.
     """
     named = credential.unsealed_proposal() or {}
     if not proposal_messages.FILTER_MEMBERS.keys() & named.keys():
@@ -251,7 +250,7 @@ def find_proposed_definition(credential: Credential) -> CredentialDefinition:
 def _fitting_definitions(
     tenant: Tenant, named: Proposal
 ) -> QuerySet[CredentialDefinition]:
-    """The organization's definitions that have everything a proposal names."""
+    """The organization's definitions that match everything a proposal names."""
     columns = {
         "definitionId": "definition_id",
         "schemaId": "schema__schema_id",

@@ -1,5 +1,4 @@
-"""Where DIDs, schemas, definitions and registries are published: one adapter for each
-kind of network."""
+"""The ledgers on which objects are published: one adapter for each kind of network."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the adapters of all networks offer and share."""
+"""The interface of the ledger adapters, and what they share."""
 
 from typing import Any, NamedTuple, Protocol
 
@@ -8,8 +8,8 @@ from agency.core.errors import Conflict
 class DidRole(NamedTuple):
     """What a DID may do on its network.
 
-    may_write: publish by itself. may_endorse: sign the transactions of others who may
-    not write.
+    may_write: publish by itself. may_endorse: sign transactions of DIDs that may not
+    write.
     """
 
     is_registered: bool
@@ -18,7 +18,7 @@ class DidRole(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """The transaction author agreement in force.
+    """The transaction author agreement (TAA) that is in force.
 
     digest: SHA-256 of version and text, in hex. mechanisms: the ways to accept it,
     with their texts.
@@ -31,14 +31,14 @@ class Agreement(NamedTuple):
 
 
 class Ledger(Protocol):
-    """What every adapter offers. Objects are JSON as in the AnonCreds specification.
+    """The interface of an adapter. Objects are JSON as in the AnonCreds specification.
 
     On the local network publishing is part of the caller's transaction. A remote
     ledger is written to outside of any transaction, and a write may be repeated until
-    it is done (see credentials/publications.py).
+    it succeeds (see credentials/publications.py).
 
-    Reading returns None for what does not exist. A remote ledger is read outside of
-    transactions only (see agency/core/network_reads.py).
+    Reads return None if the object does not exist. A remote ledger is only read
+    outside of transactions (see agency/core/network_reads.py).
     """
 
     is_remote: bool
@@ -79,7 +79,7 @@ def schema_id_of(schema: dict[str, Any]) -> str:
 
 
 def registry_id_of(public: dict[str, Any]) -> str:
-    """`DID:4:<definition id>:CL_ACCUM:<tag>`"""
+    """The id of a registry: `DID:4:<definition id>:CL_ACCUM:<tag>`."""
     issuer_did = public["issuerId"]
     return f"{issuer_did}:4:{public['credDefId']}:CL_ACCUM:{public['tag']}"
 

@@ -1,9 +1,8 @@
-"""The local network: rows of our database, shaped like an Indy ledger, readable by
-anyone.
+"""The local network: rows of our database in the form of an Indy ledger.
 
-Ids are Indy's: `DID:2:name:version` for a schema, `DID:3:CL:<the schema's sequence
-number>:<tag>` for a definition. Every write gets the network's next sequence number,
-from 1.
+Anyone can read them. Ids are those of Indy: `DID:2:name:version` for a schema,
+`DID:3:CL:<the schema's sequence number>:<tag>` for a definition. Every write gets the
+network's next sequence number, from 1.
 """
 
 import time
@@ -29,7 +28,7 @@ class LocalLedger:
         self.network = network
 
     def publish_did(self, did: str, verkey: str) -> None:
-        """409 `did_taken` if the DID is on the network already."""
+        """Publish a DID. 409 `did_taken` if it is on the network already."""
         kind = PublishedObject.Kind.DID
         self._lock()
         if read_body(self.network.pk, kind, did):
@@ -37,8 +36,10 @@ class LocalLedger:
         self._write_object(kind, did, {"did": did, "verkey": verkey})
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
-        """The schema's id. The same schema again is found; other attributes are a
-        409."""
+        """Publish a schema, unless the same one exists. Return its id.
+
+        409 `schema_exists` if it exists with other attributes.
+        """
         schema_id = schema_id_of(schema)
         self._lock()
         known = read_body(self.network.pk, PublishedObject.Kind.SCHEMA, schema_id)
@@ -49,7 +50,10 @@ class LocalLedger:
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
-        """The definition's id. Without a tag, the first that is free; 409 if taken."""
+        """Publish a definition and return its id. 409 `tag_taken`.
+
+        Without a tag, it gets the first of the default tags that is free.
+        """
         self._lock()
         prefix = self._id_prefix(definition["issuerId"], definition["schemaId"])
         taken = self._taken_tags(prefix)
@@ -61,7 +65,7 @@ class LocalLedger:
         return definition_id
 
     def publish_registry(self, public: dict[str, Any]) -> str:
-        """The registry's id."""
+        """Publish a registry and return its id."""
         registry_id = registry_id_of(public)
         self._write_object(PublishedObject.Kind.REGISTRY, registry_id, public)
         return registry_id
@@ -75,7 +79,7 @@ class LocalLedger:
         )
 
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
-        """Whether the tag is taken now; publish_definition() decides."""
+        """Whether the tag is taken now. publish_definition() checks it again."""
         if self.schema(schema_id) is None:
             return False
         return tag in self._taken_tags(self._id_prefix(issuer_did, schema_id))
@@ -90,9 +94,9 @@ class LocalLedger:
         return self._find_body(PublishedObject.Kind.REGISTRY, registry_id)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
-        """The newest list that is not later than `timestamp` (unix seconds)."""
+        """The newest list not later than `timestamp` (unix seconds), or None."""
         if "\0" in registry_id:
-            return None  # PostgreSQL takes no such text
+            return None  # PostgreSQL cannot store this character
         return StatusList.newest(self.network, registry_id, timestamp)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
@@ -101,7 +105,7 @@ class LocalLedger:
         return bool(newest and newest["revocationList"][index])
 
     def did_role(self, did: str) -> DidRole:
-        """Every DID of this network is registered and writes for itself."""
+        """The role of a DID. Every DID here is registered and may write for itself."""
         return DidRole(is_registered=True, may_write=True, may_endorse=True)
 
     def agreement(self) -> None:
@@ -112,7 +116,7 @@ class LocalLedger:
         Network.objects.select_for_update().get(pk=self.network.pk)
 
     def _id_prefix(self, issuer_did: str, schema_id: str) -> str:
-        """What the ids of this issuer's definitions of a schema begin with."""
+        """The prefix of the ids of this issuer's definitions of a schema."""
         schema = PublishedObject.objects.get(network=self.network, object_id=schema_id)
         return f"{issuer_did}:3:CL:{schema.sequence}:"
 
@@ -143,10 +147,10 @@ class LocalLedger:
 
 @lru_cache(maxsize=2000)
 def published_body(network_id: str, kind: str, object_id: str) -> dict[str, Any]:
-    """A published object, cached for ever, as it never changes. The caller must not
-    change it.
+    """A published object. It is cached forever, because it never changes.
 
-    LookupError for what is not published yet: that is not cached.
+    The caller must not modify it. LookupError if it is not published yet: absence is
+    not cached.
     """
     body = read_body(network_id, kind, object_id)
     if body is None:
@@ -155,9 +159,9 @@ def published_body(network_id: str, kind: str, object_id: str) -> dict[str, Any]
 
 
 def read_body(network_id: str, kind: str, object_id: str) -> dict[str, Any] | None:
-    """A published object as the database has it now: what decides about a write."""
+    """A published object, read from the database without the cache, for writes."""
     if "\0" in object_id:
-        return None  # PostgreSQL takes no such text
+        return None  # PostgreSQL cannot store this character
     rows = PublishedObject.objects.filter(
         network_id=network_id, kind=kind, object_id=object_id
     )

@@ -31,24 +31,24 @@ Values = dict[str, str]  # by attribute name
 
 @dataclass(frozen=True)
 class RegistrySlot:
-    """Where a revocable credential stands in its registry."""
+    """The slot of a revocable credential in its registry."""
 
     registry: RevocationRegistry
     index: int
 
 
 class Credential(Exchange):
-    """One party's view of an issuance; the other party has a row (or software) of its
-    own.
+    """One party's view of an issuance. The other party has its own row or agent.
 
     issuer   Proposed ─answer→ Offered ─receive_request→ Requested ─issue→ Issued
-    holder   Proposed ─receive_offer→ Offered ─accept→ Requested ─receive_credential→ Issued
+    holder   Proposed ─receive_offer→ Offered ─accept→ Requested
+    holder   Requested ─receive_credential→ Issued
     issuer   Offered ─receive_proposal→ Proposed;   holder   Offered ─counter→ Proposed
     both     Proposed | Offered | Requested ─decline, receive_problem→ Rejected
     issuer   Issued ─revoke→ Revoked;   holder   Issued ─receive_revocation→ Revoked
 
-    What a received message does stands in issue_credential/handlers.py, proposals in
-    issue_credential/proposals.py, and revoke() in revocation.py.
+    Received messages are handled in issue_credential/handlers.py, proposals in
+    issue_credential/proposals.py. revoke() is in revocation.py.
     """
 
     class State(models.TextChoices):
@@ -102,9 +102,9 @@ class Credential(Exchange):
     )
     role = models.CharField(max_length=6, choices=Role.choices)
     state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
-    # What was proposed last, as proposal_messages.read() has it.
+    # The last proposal, as proposal_messages.read_proposal() returns it.
     proposal = models.BinaryField(null=True)
-    # Before there is an offer: the proposed ones, if any.
+    # Before there is an offer: the proposed ids, if any.
     schema_id = models.CharField(max_length=300, blank=True)
     definition_id = models.CharField(max_length=300, blank=True)
     # Normalised, as proofs compare them.
@@ -185,8 +185,11 @@ class Credential(Exchange):
 
     @classmethod
     def in_wallet(cls, wallet: Wallet) -> QuerySet[Self]:
-        """The credentials a wallet can prove with. A revoked one may be proven with as
-        well: the verifier may ask for an earlier time, or not at all."""
+        """The credentials that a wallet can use in a proof.
+
+        Revoked ones are included: a verifier may ask for the status at an earlier
+        time, or not at all.
+        """
         return cls.objects.filter(
             wallet=wallet,
             role=cls.Role.HOLDER,
@@ -202,7 +205,7 @@ class Credential(Exchange):
         values: Values | None = None,
         automatic_issuance: bool = False,
     ) -> Self:
-        """Issuer: offer on a connection. Without values they follow with issue()."""
+        """Issuer: offer a credential. The values may also follow with issue()."""
         connection.require_connected()
         definition.check_offer(values, automatic_issuance)
         attribute_names = definition.schema.attribute_names
@@ -240,9 +243,10 @@ class Credential(Exchange):
         automatic_issuance: bool = False,
         terms: Any = None,
     ) -> Self:
-        """Issuer: offer to whoever opens the link first.
+        """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
-        terms: of an out-of-band invitation; without them the link is the offer itself.
+        terms: the options of an out-of-band invitation. Without them the link contains
+        the offer itself.
         """
         if values is None:
             message = "An offer without a connection needs credentialValues."
@@ -252,7 +256,7 @@ class Credential(Exchange):
 
     @network_reads.atomic_with_reads
     def accept(self) -> None:
-        """Holder: request what was offered."""
+        """Holder: accept the offer and request the credential."""
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
         definition = self.public_definition()
@@ -279,8 +283,8 @@ class Credential(Exchange):
     ) -> None:
         """Issuer: sign and send the credential.
 
-        values: instead of those of the offer. slot: of a revocable credential, from
-        revocation.reserve_slot(), called before this transaction.
+        values: used instead of those of the offer. slot: for a revocable credential,
+        reserved with revocation.reserve_slot() before this transaction.
         """
         if self.state != self.State.REQUESTED:
             raise WrongState(self, [self.State.REQUESTED])
@@ -307,7 +311,7 @@ class Credential(Exchange):
         )
 
     def _values_to_issue(self, values: Values | None) -> Values:
-        """The given values or those of the offer. 400 without, 409 if they differ."""
+        """The given values or those of the offer. 400 if none, 409 if they differ."""
         offered = self.unsealed_values()
         if not values and offered is not None:
             return offered
@@ -315,7 +319,7 @@ class Credential(Exchange):
             message = "The offer had no values: give them as the body, name by name."
             raise Invalid("values_missing", message)
         self.definition.check_values(values)
-        # Holders of other software may refuse a credential that is not as offered.
+        # Other agents may refuse a credential that differs from the offer.
         is_hosted = self.connection and self.connection.is_hosted
         if offered != values and not is_hosted:
             raise Conflict(
@@ -326,7 +330,7 @@ class Credential(Exchange):
 
     @transaction.atomic
     def decline(self) -> None:
-        """Either side: end an open exchange and tell the other side."""
+        """Either side: end an open exchange and notify the other side."""
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             outbox.enqueue_if_possible(
@@ -335,20 +339,20 @@ class Credential(Exchange):
             )
 
     def receive_problem(self, code: str) -> None:
-        """The other side ended the exchange. A finished one stays as it is."""
+        """The other side has ended the exchange. A finished one does not change."""
         if self.state in self.OPEN:
             move(self, self.OPEN, self.State.REJECTED, problem=code)
 
     @cached_property
     def definition(self) -> CredentialDefinition:
-        """Issuer: the definition that it is issued from."""
+        """Issuer: the definition of the credential."""
         definitions = CredentialDefinition.objects.select_related(
             "schema", "tenant__network"
         )
         return definitions.get(tenant=self.tenant, definition_id=self.definition_id)
 
     def public_definition(self) -> dict[str, Any]:
-        """The definition as its network publishes it. 409 `unknown_definition`."""
+        """The definition as published on the network. 409 `unknown_definition`."""
         network = self.tenant.network
         public = ledger_of(network).definition(self.definition_id)
         if public is None:
@@ -360,7 +364,7 @@ class Credential(Exchange):
 
     @property
     def awaits_peer(self) -> bool:
-        """Whether the next step is the other side's, or happens by itself."""
+        """Whether the next step is the other side's or automatic."""
         if self.role == self.Role.HOLDER:
             return self.state in (self.State.PROPOSED, self.State.REQUESTED)
         if self.state == self.State.REQUESTED:
@@ -372,14 +376,14 @@ class Credential(Exchange):
         return vault.unseal(self, "values")
 
     def unsealed_proposal(self) -> dict[str, Any] | None:
-        """What was proposed last, or None."""
+        """The last proposal, or None."""
         return vault.unseal(self, "proposal")
 
     def has_same(self, column: str, content: Any) -> bool:
-        """Whether the sealed column holds this, received in an earlier message."""
+        """Whether an earlier message has set the sealed column to this content."""
         return vault.unseal(self, column) == content
 
     def _save_sealed(self, **bodies: Any) -> None:
-        """Seal and save what was made after a move()."""
+        """Seal and save content that was made after a move()."""
         sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
         Credential.objects.filter(pk=self.pk).update(**sealed)

@@ -14,17 +14,17 @@ from tenants import vault
 from tenants.models import Record, Tenant
 from wallets import anoncreds
 
-# Once so much of the newest registry is used, the next one is built in the background.
+# The used share of the newest registry at which the next one is built.
 BUILD_NEXT_AT = 0.7
 WHOLE_NUMBER = "Give a whole number from -2147483648 to 2147483647, at most 80 digits."
 
 
 class CredentialDefinition(Record):
-    """A schema with the keys that sign credentials of it.
+    """A schema with the keys that sign its credentials.
 
-    claims: `{"age": {"type": "integer"}}`, the types of attributes, named as the
-    schema spells them. Set once, when the definition is made: verifiers rely on it for
-    all of its credentials.
+    claims: the types of attributes, as in `{"age": {"type": "integer"}}`. Names are as
+    the schema spells them. Set once, when the definition is made: verifiers rely on it
+    for all credentials of the definition.
     """
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
@@ -67,10 +67,9 @@ class CredentialDefinition(Record):
     def integer_attributes(
         cls, tenant_id: Any, definition_ids: Iterable[str]
     ) -> dict[str, set[str]]:
-        """`{definition id: attributes}` that hold integers only, by their normalised
-        names.
+        """The normalised names of attributes with only integers, by definition id.
 
-        Known are the definitions made in this agency, by any tenant, on this tenant's
+        Covers the definitions that any tenant made in this agency on this tenant's
         network.
         """
         on_network = cls.objects.filter(tenant__network__tenant=tenant_id)
@@ -89,8 +88,7 @@ class CredentialDefinition(Record):
         definition_id: str,
         claims: dict[str, Any] | None = None,
     ) -> Self:
-        """Create the row of a definition that is published, and its schema's if there
-        is none."""
+        """Create the row of a published definition, and of its schema if missing."""
         schema_id = made.public["schemaId"]
         definition = cls(
             tenant=tenant,
@@ -112,7 +110,7 @@ class CredentialDefinition(Record):
         return public
 
     def check_values(self, values: Mapping[str, str]) -> None:
-        """400 for names that are not the schema's, and values of other types."""
+        """400 for missing or unknown names, and for values that must be integers."""
         names = self.schema.attribute_names
         missing = [name for name in names if name not in values]
         unknown = [name for name in values if name not in names]
@@ -123,7 +121,10 @@ class CredentialDefinition(Record):
             problems.append(f"not in the schema: {', '.join(unknown)}")
         if problems:
             problems.append(f"the schema has {', '.join(names)}")
-            message = f"credentialValues must name each attribute once: {'; '.join(problems)}."
+            message = (
+                "credentialValues must name each attribute once: "
+                f"{'; '.join(problems)}."
+            )
             raise Invalid("wrong_attributes", message, {"credentialValues": problems})
         no_integers = [
             name
@@ -141,7 +142,7 @@ class CredentialDefinition(Record):
     def check_offer(
         self, values: Mapping[str, str] | None, automatic_issuance: bool
     ) -> None:
-        """400 unless so much can be offered. Values may follow with the issue."""
+        """400 unless these values can be offered. Values may follow with issue()."""
         if values is not None:
             self.check_values(values)
         elif automatic_issuance:
@@ -172,12 +173,15 @@ class CredentialDefinition(Record):
         )
 
     def remove(self) -> None:
-        """Hide it and refuse new offers; what is published and what is open stays."""
+        """Hide the definition and refuse new offers.
+
+        Published objects and open exchanges stay.
+        """
         now = timezone.now()
         rows = CredentialDefinition.objects.filter(pk=self.pk)
         rows.update(deleted_at=now, updated_at=now)
 
 
 def normalised_names(names: Iterable[str]) -> list[str]:
-    """Attribute names as proofs compare them."""
+    """Attribute names, normalised as proofs compare them."""
     return [anoncreds.normalise_name(name)[:256] for name in names]

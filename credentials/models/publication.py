@@ -1,4 +1,4 @@
-"""Jobs that publish on a ledger which others run."""
+"""Jobs that publish on a remote ledger."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from tenants.models import Record, Tenant
 
 
 class LostLease(Unavailable):
-    """Another process has the job: nothing of this attempt may stay."""
+    """Another process has the job: this attempt must be rolled back."""
 
     def __init__(self) -> None:
         super().__init__("ledger_unavailable", "Another process publishes this.")
@@ -27,12 +27,13 @@ class Publication(Record, QueuedJob):
     """A DID, schema, definition or registry that is being published on a ledger.
 
     prepared → submitted → published | refused. A definition is published together with
-    its schema and its first registry. `object_id` is what was submitted last.
+    its schema and its first registry. `object_id` is the object submitted last.
 
-    `material`: all that the job needs, private keys included, sealed; erased at the
-    end. `wanted`: the digest of the request, by which an equal request finds the job.
-    `attended_until`: when the call that waits for the result gives up; None once it
-    has it. A result that no call got belongs to the next equal request.
+    material: all that the job needs, including private keys; sealed, and erased when
+    the job ends.
+    wanted: the digest of the request, by which an equal request finds the job.
+    attended_until: when the call that waits for the result gives up; None once it has
+    the result. If no call got the result, the next equal request gets it.
     """
 
     class Kind(models.TextChoices):
@@ -41,9 +42,8 @@ class Publication(Record, QueuedJob):
         DEFINITION = "definition"
         REGISTRY = "registry"
 
-    SCHEDULE: ClassVar[tuple[int, ...]] = (2, 5, 10, 30, 60) + (
-        300,
-    ) * 2016  # seconds: a week
+    # Seconds between the attempts, for about a week.
+    SCHEDULE: ClassVar[tuple[int, ...]] = (2, 5, 10, 30, 60) + (300,) * 2016
     # A caller waits for these, so a refusal ends the job: the caller can change the
     # request.
     CALLER_VISIBLE = (Kind.SCHEMA, Kind.DEFINITION)
@@ -90,7 +90,7 @@ class Publication(Record, QueuedJob):
         request: Any = None,
         **fields: Any,
     ) -> Self:
-        """A new job, leased to the caller. IntegrityError if the subject has one."""
+        """Create a job leased to the caller. IntegrityError if the subject has one."""
         job = cls(
             tenant=tenant,
             kind=kind,
@@ -105,13 +105,13 @@ class Publication(Record, QueuedJob):
 
     @classmethod
     def not_refused(cls, kind: str, **filters: Any) -> QuerySet[Self]:
-        """The jobs of a kind that are published, or may still be."""
+        """The jobs of a kind that are published or may still be published."""
         rows = cls.objects.filter(kind=kind, **filters)
         return rows.exclude(status=cls.Status.EXHAUSTED)
 
     @property
     def step(self) -> str:
-        """prepared, submitted, published or refused."""
+        """One of prepared, submitted, published and refused."""
         if self.status == self.Status.PENDING:
             return "submitted" if self.object_id else "prepared"
         return "published" if self.status == self.Status.DONE else "refused"
@@ -121,19 +121,19 @@ class Publication(Record, QueuedJob):
         return ledger_of(self.tenant.network)
 
     def payload(self) -> Any:
-        """What the job publishes, unsealed."""
+        """The unsealed content of the job."""
         return vault.unseal(self, "material")
 
     def record_submission(self, object_id: str) -> None:
-        """Record what is written next, and renew the lease for it."""
+        """Record the object that is written next, and renew the lease."""
         self._update_leased(object_id=object_id, lease_until=timezone.now() + LEASE)
 
     def save_progress(self, payload: dict[str, Any]) -> None:
-        """Store what was made on the way, so that a later attempt uses the same."""
+        """Store what was made so far, so that a later attempt uses the same."""
         self._update_leased(material=vault.sealed(self, "material", payload))
 
     def complete(self, object_id: str, **changes: Any) -> None:
-        """End the job, in the transaction that creates the rows which others see."""
+        """End the job. Call it in the transaction that creates the published rows."""
         changes |= {"object_id": object_id, "material": None}
         if not self.finish(**changes):
             raise LostLease
@@ -158,5 +158,5 @@ class Publication(Record, QueuedJob):
 
 
 def request_digest(request: Any) -> str:
-    """Equal requests have equal digests. request: anything that JSON can hold."""
+    """The digest of a request, by which equal requests are found. request: JSON."""
     return hashlib.sha256(json.dumps(request).encode()).hexdigest()

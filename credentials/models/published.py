@@ -1,5 +1,7 @@
-"""What is published on a network. The ledgers read and write these rows; nothing else
-is below."""
+"""Objects published on a network: the rows that the ledger adapters read and write.
+
+This module imports no other module of credentials.
+"""
 
 from typing import Any
 
@@ -11,10 +13,9 @@ FAR_FUTURE = 2**40  # unix seconds: later than any list
 
 
 class PublishedObject(Record):
-    """A public, immutable object of a network, which outlives the tenant that
-    published it.
+    """A public, immutable object of a network. It outlives its tenant.
 
-    On a remote network the row is a copy of what was written or seen there.
+    On a remote network the row is a copy of what was written or read there.
     """
 
     class Kind(models.TextChoices):
@@ -46,8 +47,7 @@ class PublishedObject(Record):
 class StatusList(Record):
     """A published revocation status list of a registry: public and immutable.
 
-    On a remote network there are rows for the lists that were published from here
-    only.
+    On a remote network only lists that were published from here have a row.
     """
 
     network = models.ForeignKey(Network, on_delete=models.PROTECT)

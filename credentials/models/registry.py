@@ -14,7 +14,7 @@ from wallets import anoncreds
 
 
 class RevocationRegistry(Record):
-    """The slots 1 to size - 1 for credentials; each is given out once."""
+    """A registry with the slots 1 to size - 1. Each slot is used once."""
 
     tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE)
     definition = models.ForeignKey(
@@ -46,7 +46,7 @@ class RevocationRegistry(Record):
         registry_id: str,
         made: anoncreds.RevocationRegistry,
     ) -> Self:
-        """Create the row of a registry that is published."""
+        """Create the row of a published registry."""
         registry = cls(
             tenant=definition.tenant,
             definition=definition,
@@ -74,7 +74,7 @@ class RevocationRegistry(Record):
         return public
 
     def signing_info(self, index: int) -> anoncreds.RevocationSlot:
-        """What the library needs to sign a credential into the slot."""
+        """What the library needs to sign a credential with this slot."""
         newest_list = StatusList.newest(self.tenant.network, self.registry_id)
         assert newest_list is not None, "a registry is published with a list"
         private_key = vault.unseal(self, "private_key")

@@ -1,4 +1,4 @@
-"""Schemas: the attribute names that credentials are issued with."""
+"""Schemas: the attribute names of credentials."""
 
 from typing import Any, Self
 
@@ -32,7 +32,7 @@ class Schema(Record):
     def record_published(
         cls, tenant: Tenant, schema_id: str, body: dict[str, Any]
     ) -> Self:
-        """The tenant's row of a published schema, created if there is none."""
+        """Get or create the tenant's row of a published schema."""
         schema, _ = cls.objects.get_or_create(
             tenant=tenant,
             schema_id=schema_id,
@@ -48,7 +48,7 @@ class Schema(Record):
 def build_schema_body(
     tenant: Tenant, name: str, version: str, attribute_names: list[str]
 ) -> dict[str, Any]:
-    """The schema of this organization as AnonCreds writes it."""
+    """A schema of this organization in the form of AnonCreds."""
     return {
         "issuerId": organization_wallet(tenant).did,
         "name": name,

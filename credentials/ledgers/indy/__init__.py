@@ -1,10 +1,11 @@
-"""An Indy ledger: written to with signatures, read with proofs of its state.
+"""An Indy ledger: writes are signed, and reads are verified with state proofs.
 
 Ids are unqualified (`DID:2:name:version`, `DID:3:CL:<the schema's number>:<tag>`, …).
-Objects that never change are copied to our database when they are first seen. Absent
+Objects that never change are copied to our database when they are first read. Absent
 objects and status lists are read each time, outside of transactions.
 
-Publishing may be repeated: what is on the ledger already, from us, counts as done.
+Publishing can be repeated: an object of ours that is already on the ledger counts as
+published.
 """
 
 import time
@@ -34,7 +35,7 @@ from wallets import keys
 
 # Seconds within which a read must show what was written.
 WRITE_VISIBLE_SECONDS = 5.0
-# Seconds by which a node may be behind what another issuer has published.
+# Seconds by which a node may lag behind what another issuer has published.
 NODE_LAG_SECONDS = 2.0
 # Seconds after which an object that others may just have written counts as absent.
 ABSENCE_CHECK_SECONDS = 0.5
@@ -51,7 +52,7 @@ class IndyLedger:
         self.network = network
 
     def publish_did(self, did: str, verkey: str) -> None:
-        """409 `did_taken` if it is there with another key, `did_not_registered`."""
+        """Publish a DID. 409 `did_taken` (with another key), `did_not_registered`."""
         nym = self._write_once(
             read=lambda: reads.fetch_nym(self.network, did),
             write=lambda: writes.register_did(self.network, did, verkey),
@@ -73,7 +74,10 @@ class IndyLedger:
         return reads.fetch_agreement(self.network)
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
-        """The schema's id, known or new. 409 for other attributes."""
+        """Publish a schema, unless the same one exists. Return its id.
+
+        409 `schema_exists` if it exists with other attributes.
+        """
         schema_id = schema_id_of(schema)
         body = {
             "ver": "1.0",
@@ -94,9 +98,9 @@ class IndyLedger:
         return schema_id
 
     def publish_definition(self, definition: dict[str, Any], tag: str | None) -> str:
-        """The definition's id. 409 `tag_taken` if another one has it.
+        """Publish a definition and return its id. 409 `tag_taken` if another has it.
 
-        The caller must make sure that nobody else writes this tag: the ledger lets the
+        The caller must ensure that nobody else writes this tag: the ledger lets the
         second of two writers overwrite the definition.
         """
         tag = tag or "default"
@@ -124,7 +128,7 @@ class IndyLedger:
         return definition_id
 
     def publish_registry(self, public: dict[str, Any]) -> str:
-        """The registry's id. 409 `registry_exists` if another one has it."""
+        """Publish a registry and return its id. 409 `registry_exists`."""
         registry_id = registry_id_of(public)
         body = {
             "ver": "1.0",
@@ -151,10 +155,10 @@ class IndyLedger:
         return registry_id
 
     def publish_status_list(self, status_list: dict[str, Any]) -> None:
-        """The time of the published list is that of the ledger.
+        """Publish a status list. The ledger sets the time of the published list.
 
-        Unavailable `list_superseded` if another list was published meanwhile: make
-        this one again, from that one.
+        Unavailable `list_superseded` if another list was published in the meantime:
+        make this one again, from that one.
         """
         registry_id = status_list["revRegDefId"]
         newest = self.status_list(registry_id, FAR_FUTURE)
@@ -183,7 +187,7 @@ class IndyLedger:
             changes = changed_indices(
                 newest["revocationList"], status_list["revocationList"]
             )
-            # Nothing is ever taken back here, so another list revoked these since.
+            # We never undo a revocation, so another list has revoked these since.
             if changes["issued"]:
                 raise list_superseded()
             value |= {"prevAccum": newest["currentAccumulator"], **changes}
@@ -216,10 +220,10 @@ class IndyLedger:
         return self._cached_or_read(Kind.REGISTRY, registry_id, reads.fetch_registry)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
-        """The newest list that is not later than `timestamp` (unix seconds).
+        """The newest list not later than `timestamp` (unix seconds), or None.
 
-        A node may be behind what was published from here; then our copy of the list
-        counts.
+        A node may lag behind what was published from here: then our copy of the list
+        is returned.
         """
         name = (self.network.pk, registry_id, timestamp)
         return network_reads.read_once(
@@ -227,7 +231,7 @@ class IndyLedger:
         )
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
-        """Whether the newest list shows it as revoked, within NODE_LAG_SECONDS."""
+        """Whether the newest list revokes the index. Polls for NODE_LAG_SECONDS."""
 
         def is_listed() -> bool | None:
             newest = self.status_list(registry_id, int(time.time()))
@@ -252,14 +256,14 @@ class IndyLedger:
     def _write_once(
         self, read: Callable[[], Seen | None], write: Callable[[], Any]
     ) -> Seen:
-        """What is on the ledger, written if need be, once a read shows it."""
+        """Write an object unless the ledger has it. Return it once a read shows it."""
         found = read()
         if found is not None:
             return found
         try:
             write()
         except pool.Refused:
-            # Perhaps it was there, and one node did not know.
+            # It may be there already: the first read may have reached a lagging node.
             found = poll_until_found(read, WRITE_VISIBLE_SECONDS / 10)
             if found is None:
                 raise
@@ -277,7 +281,10 @@ class IndyLedger:
     def _cached_or_read(
         self, kind: str, object_id: str, read: ReadObject
     ) -> dict[str, Any] | None:
-        """The stored copy, or what the ledger has: one node may be behind."""
+        """The stored copy or else the object on the ledger, or None.
+
+        The ledger is polled, because the node that answers may lag behind.
+        """
         with suppress(LookupError):
             return published_body(self.network.pk, kind, object_id)
 
@@ -336,7 +343,7 @@ def poll_until_found(
 
 
 def changed_indices(before: list[int], after: list[int]) -> dict[str, list[int]]:
-    """The indices that changed. Not every list has an entry for the last index."""
+    """The changed indices. Some lists have no entry for the last index."""
     pairs = enumerate(zip(before, after, strict=False))
     changed = [index for index, (old, new) in pairs if old != new]
     return {
@@ -346,5 +353,8 @@ def changed_indices(before: list[int], after: list[int]) -> dict[str, list[int]]
 
 
 def abbreviate_verkey(verkey: str) -> str:
-    """How ledgers may write the key from whose first 16 bytes the DID is made."""
+    """The short form of the key of a DID, as ledgers may write it.
+
+    The DID has the first 16 bytes of the key; the short form has the others.
+    """
     return "~" + keys.encode_key(keys.decode_key(verkey)[16:])

@@ -1,11 +1,10 @@
-"""The connections of this process to Indy ledgers: all pools run on one thread with an
-event loop.
+"""The connections of this process to Indy ledgers.
 
-Callers wait for their response, at most LEDGER_TIMEOUT seconds. A pool is opened when
-it is first needed, by each process for itself. After a fork the child starts again and
-leaves the parent's pools alone: closing one would wait for a thread that the child
-does not have. All pools are closed before a process ends: a thread of the library that
-calls back after that aborts the process.
+All pools run on one thread with an event loop. Callers wait for their response for at
+most LEDGER_TIMEOUT seconds. Each process opens a pool when it first needs it. After a
+fork the child opens its own pools and does not close those of the parent: that would
+wait for a thread that the child does not have. All pools are closed before the process
+ends: a thread of the library that calls back later aborts the process.
 """
 
 import asyncio
@@ -38,7 +37,7 @@ from credentials.ledgers.indy import try_genesis
 from tenants.models import Network
 
 logger = logging.getLogger(__name__)
-# For so long a ledger that did not respond is not asked again.
+# How long a ledger that did not respond is not asked again.
 RETRY_DELAY_SECONDS = 5.0
 # Validators asked at once. With the library's 2 a read takes 5 s when both are down.
 READ_NODES = 4
@@ -46,16 +45,16 @@ MAX_GENESIS_BYTES = 512 * 1024
 GENESIS_CHECK_SECONDS = 10
 # The library waits for its open connections, which last 5 s at most.
 CLOSE_TIMEOUT_SECONDS = 6
-# Within this time the library calls back for every request; most often within 5 s.
+# The library calls back for every request within this time, mostly within 5 s.
 EXIT_TIMEOUT_SECONDS = 30
 
 
 class Refused(Conflict):
-    """The ledger responded that it refuses this write."""
+    """The ledger has responded that it refuses the request."""
 
 
 class Pools:
-    """The thread with its loop, its pools, and the ledgers that do not respond."""
+    """A thread with an event loop, its pools, and the ledgers that do not respond."""
 
     def __init__(self) -> None:
         set_config({"request_read_nodes": READ_NODES})
@@ -72,7 +71,7 @@ class Pools:
         return await pool.submit_request(request)
 
     def open(self, genesis: str) -> "asyncio.Task[Pool]":
-        """The pool, or the attempt to open it; a failed attempt is forgotten."""
+        """The pool, or the attempt to open it. A failed attempt is forgotten."""
         if genesis not in self.opened:
             attempt = open_pool(transactions=genesis)
             task = self.loop.create_task(
@@ -87,7 +86,7 @@ class Pools:
             self.opened.pop(genesis, None)
 
     def abandon(self) -> None:
-        """Make the library's objects close nothing when they are garbage collected."""
+        """Prevent the library from closing pools when they are garbage collected."""
         for task in self.opened.values():
             if task.done() and not task.cancelled() and not task.exception():
                 task.result().handle = None
@@ -116,7 +115,7 @@ def process_pools() -> Pools:
 
 def _reset_after_fork() -> None:
     global _lock
-    # Another thread of the parent may have held it.
+    # Another thread of the parent may have held the lock during the fork.
     _lock = threading.Lock()
     for host in _pools:
         host.abandon()
@@ -148,10 +147,10 @@ atexit.register(_close_at_exit)
 
 
 def send(network: Network, request: Request, is_write: bool = False) -> dict[str, Any]:
-    """The ledger's response. Unavailable `ledger_unavailable`, Refused
-    `ledger_refused`.
+    """Send a request and return the response of the ledger.
 
-    A write that ends as Unavailable may have happened, or still happen. Never inside a
+    Unavailable `ledger_unavailable`, Refused `ledger_refused`. A write that ends as
+    Unavailable may have happened, or may still happen. Never call this inside a
     database transaction: its locks would last as long as the call.
     """
     network_reads.forbid_in_transaction()
@@ -193,8 +192,7 @@ def refused_error(network: Network, error: VdrError) -> AgencyError:
 
 
 def check_genesis(text: str) -> str:
-    """The genesis without blank lines; Invalid `bad_genesis` if the library cannot
-    read it."""
+    """Return the genesis without blank lines. Invalid `bad_genesis` if unreadable."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     genesis = "\n".join(lines) + "\n"
     if (
@@ -202,7 +200,10 @@ def check_genesis(text: str) -> str:
         or len(genesis) > MAX_GENESIS_BYTES
         or not is_readable_genesis(genesis)
     ):
-        message = "That is not the genesis of an Indy network: one JSON transaction on each line."
+        message = (
+            "That is not the genesis of an Indy network: "
+            "one JSON transaction on each line."
+        )
         raise Invalid("bad_genesis", message, {"genesis": [message]})
     return genesis
 

@@ -1,8 +1,8 @@
-"""Reading an Indy ledger. Objects have the shapes of the AnonCreds specification.
+"""Reads of an Indy ledger. Objects have the shapes of the AnonCreds specification.
 
-The library checks the proof of the ledger's state that every response carries. A
-response may be a moment old, as a node can be one batch behind. So None means: not
-there, as far as that node knew.
+Every response has a proof of the ledger's state, which the library checks. A response
+may be slightly old, because a node can be one batch behind. So None means only that
+this node did not have the object.
 """
 
 import json
@@ -37,7 +37,7 @@ class LedgerObject(NamedTuple):
 class Nym(NamedTuple):
     """A DID on the ledger.
 
-    verkey: as the ledger has it, perhaps abbreviated (`~…`) or missing.
+    verkey: as the ledger stores it, perhaps abbreviated (`~…`) or missing.
     """
 
     verkey: str | None
@@ -55,7 +55,7 @@ class Nym(NamedTuple):
 def send_read(
     network: Network, build: Callable[..., Request], *arguments: Any
 ) -> dict[str, Any] | None:
-    """The ledger's response; None for an id that no object of it can have."""
+    """Send a read and return the response. None for an id that is not valid."""
     try:
         request = build(None, *arguments)
     except VdrError:
@@ -64,7 +64,7 @@ def send_read(
 
 
 def issuer_did_of(object_id: str) -> str | None:
-    """The DID with which the id of an Indy object begins."""
+    """The DID at the start of an Indy object id, or None."""
     found = OBJECT_ID.fullmatch(object_id)
     return found["did"] if found else None
 
@@ -121,10 +121,10 @@ def schema_id_by_number(network: Network, sequence: int) -> str | None:
 
 
 def fetch_registry(network: Network, registry_id: str) -> LedgerObject | None:
-    """Its `value` also has the ledger's own `issuanceType`.
+    """Fetch a registry. Its `value` also has the `issuanceType` of the ledger.
 
-    None also for a registry whose tails file would be too large here, as whoever wrote
-    it chose its size.
+    Also None for a registry whose tails file would be too large here: its issuer chose
+    the size.
     """
     did = issuer_did_of(registry_id)
     answer = did and send_read(
@@ -148,11 +148,10 @@ def fetch_registry(network: Network, registry_id: str) -> LedgerObject | None:
 def fetch_status_list(
     network: Network, registry_id: str, registry: dict[str, Any], timestamp: int
 ) -> dict[str, Any] | None:
-    """The newest list that is not later than `timestamp`; its own time is the
-    ledger's.
+    """Fetch the newest list not later than `timestamp` (unix seconds), or None.
 
-    It has an entry for each index from 0 to maxCredNum: other software also uses the
-    last one.
+    The list has the time of the ledger. It has an entry for each index from 0 to
+    maxCredNum: other software also uses the last one.
     """
     answer = send_read(
         network, ledger.build_get_revoc_reg_delta_request, registry_id, None, timestamp
@@ -162,8 +161,8 @@ def fetch_status_list(
         return None
     value = data["value"]
     newest = value["accum_to"]
-    # The delta names what changed since the registry was made; on demand, all begin as
-    # revoked.
+    # The delta has the changes since the registry was created. With ISSUANCE_ON_DEMAND
+    # all indices begin as revoked.
     at_first = int(registry["value"].get("issuanceType") == ON_DEMAND)
     bits = [at_first] * (registry["value"]["maxCredNum"] + 1)
     for bit, indices in ((0, value["issued"]), (1, value["revoked"])):
@@ -183,7 +182,7 @@ def fetch_agreement(network: Network) -> Agreement | None:
     """The transaction author agreement in force, or None."""
     answer = send_read(network, ledger.build_get_txn_author_agreement_request)
     data = answer and answer["data"]
-    # An agreement that was taken back has neither a text nor a version.
+    # A withdrawn agreement has neither a text nor a version.
     if not data or not data.get("text") and not data.get("version"):
         return None
     answer = send_read(network, ledger.build_get_acceptance_mechanisms_request)

@@ -1,9 +1,8 @@
-"""Reads a genesis from standard input with the library, in a process of its own.
+"""Read a genesis from standard input with the library, in a process of its own.
 
-A text that it cannot read makes the library panic, and after that all pools of the
-process fail; one that names something else than an address of a validator makes it
-hang when it is called. Nothing is sent anywhere. Ends with 0 if the text can be read
-and names validators.
+An unreadable text makes the library panic, and then all pools of the process fail. A
+validator without a valid address makes the library hang when it is called. Nothing is
+sent to the network. The exit code is 0 if the text can be read and names validators.
 """
 
 import asyncio
@@ -25,7 +24,7 @@ async def read(genesis: str) -> None:
 
 
 def check(address: str) -> None:
-    """Of the form `tcp://127.0.0.1:9702`."""
+    """Raise ValueError unless the address is like `tcp://127.0.0.1:9702`."""
     host, _, port = address.removeprefix("tcp://").rpartition(":")
     ip_address(host)
     if not 0 < int(port) < 65536:

@@ -1,7 +1,7 @@
-"""Writing to an Indy ledger: who signs, and under which agreement.
+"""Writes to an Indy ledger: who signs, and under which agreement.
 
-The organization is the author of a transaction, by its DID. If its DID has no role on
-the ledger, the agency's endorser signs too. If the network has a transaction author
+The organization, with its DID, is the author of a transaction. If the DID has no role
+on the ledger, the agency's endorser signs too. If the network has a transaction author
 agreement, the author must have accepted the one in force.
 """
 
@@ -22,7 +22,7 @@ from wallets.models import Wallet
 
 
 class Author(NamedTuple):
-    """Who signs. tenant_id: None for the agency itself."""
+    """A DID that signs. tenant_id: None for the agency itself."""
 
     did: str
     seed: bytes
@@ -37,7 +37,7 @@ class Receipt(NamedTuple):
 
 
 def organization_author(network: Network, did: str) -> Author:
-    """The organization of this network that has the DID."""
+    """The organization on this network that has the DID, as an author."""
     wallet = Wallet.objects.get(tenant__network=network, is_organization=True, did=did)
     key = wallet.keys.order_by("pk")[0]  # the oldest key is the DID's
     return Author(did, key.unseal_seed(), wallet.tenant_id)
@@ -51,13 +51,13 @@ def agency_endorser(network: Network) -> Author | None:
 
 
 def register_did(network: Network, did: str, verkey: str) -> Receipt:
-    """Write the DID as the agency's endorser. 409 `did_not_registered`."""
+    """Register a DID as the agency's endorser. 409 `did_not_registered`."""
     author = agency_endorser(network)
     if author is None:
         raise Conflict(
             "did_not_registered",
-            f"The DID {did} (verkey {verkey}) is not on {network}, and the agency has no "
-            "endorser there. Ask the network's operator to register the DID.",
+            f"The DID {did} (verkey {verkey}) is not on {network}, and the agency has "
+            "no endorser there. Ask the network's operator to register the DID.",
         )
     return submit_transaction(
         network, author, [author], ledger.build_nym_request, did, verkey
@@ -67,7 +67,10 @@ def register_did(network: Network, did: str, verkey: str) -> Receipt:
 def write_as_organization(
     network: Network, did: str, build: Callable[..., Request], *arguments: Any
 ) -> Receipt:
-    """Write as an organization; its DID is registered first if need be."""
+    """Write as an organization. Its DID is registered first if necessary.
+
+    409 `not_endorsed` if it may not write and the agency has no endorser.
+    """
     author = organization_author(network, did)
     nym = reads.fetch_nym(network, did)
     if nym is None:
@@ -78,8 +81,8 @@ def write_as_organization(
     if endorser is None:
         raise Conflict(
             "not_endorsed",
-            f"The DID {did} has no role on {network}, and the agency has no endorser there. "
-            "Ask the network's operator to make the DID an endorser.",
+            f"The DID {did} has no role on {network}, and the agency has no endorser "
+            "there. Ask the network's operator to make the DID an endorser.",
         )
     return submit_transaction(network, author, [author, endorser], build, *arguments)
 
@@ -91,10 +94,10 @@ def submit_transaction(
     build: Callable[..., Request],
     *arguments: Any,
 ) -> Receipt:
-    """Sign and submit. The first signer is the author, a second one the endorser.
+    """Sign and submit a transaction. signers: the author, then the endorser if any.
 
-    Never inside a database transaction: its rollback cannot undo a write to the
-    ledger.
+    Never call this inside a database transaction: a rollback cannot undo a write to
+    the ledger.
     """
     if connection.in_atomic_block:
         raise RuntimeError("no write to a ledger inside a transaction")
@@ -138,8 +141,8 @@ def agreement_acceptance(network: Network, author: Author, agreement: Agreement)
             how = f"PUT /common/networks/{network.pk}/txnAuthorAgreement"
         raise Conflict(
             "agreement_not_accepted",
-            f"{network} takes nothing before {who} accepted its transaction author agreement, "
-            f"version {agreement.version}: {how}.",
+            f"{network} takes nothing before {who} accepted its transaction author "
+            f"agreement, version {agreement.version}: {how}.",
         )
     return ledger.prepare_txn_author_agreement_acceptance(
         None, None, row.digest, row.mechanism, int(row.accepted_at.timestamp())
