@@ -48,7 +48,7 @@ class Connection(EventSource):
     inviter   Invited ─receive_request→ Negotiating ─confirm→ Connected
     invitee   Invited ─request→ Negotiating ─receive_response→ Connected
 
-    With didexchange the inviter waits for any message of the invitee, as `complete`.
+    With didexchange the inviter waits for `complete` or any message of the invitee.
     A multi-party invitation stays Invited and makes a new connection for each request.
     A connection that either side ended (left_at) stays Connected, to be read.
 
@@ -142,8 +142,8 @@ class Connection(EventSource):
     )
     rotation_id = models.CharField(max_length=128, blank=True)
 
-    # The peer. After a rotation their_former_key is the last key that it proved to hold.
-    # It may use that key until their_former_until, or until it has used their_key.
+    # The peer. After a rotation, their_former_key is the last key that it has proved.
+    # It may use that key until their_former_until or its first use of their_key.
     their_did = models.CharField(max_length=dids.MAX_DID, blank=True)
     their_key = models.CharField(max_length=44, blank=True)
     their_endpoint = models.CharField(max_length=2000, blank=True)
@@ -429,6 +429,7 @@ class Connection(EventSource):
         self.delete()
         for key in retired:
             key.retire()
+        # A retired key receives nothing more, so its digests are not needed.
         SeenMessage.objects.filter(key__in=retired).delete()
 
     @property

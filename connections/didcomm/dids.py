@@ -52,6 +52,7 @@ def read(did: str, document: dict[str, Any] | None = None) -> Party:
         raise unknown("the DID cannot be resolved here, and no document came along")
     if did.startswith("did:peer:1") and did != _hashed(document):
         raise unknown("the document is not the one that did:peer:1 names")
+    # Legacy DIDs are stored unqualified.
     return of_document(did.removeprefix("did:sov:"), document)
 
 
@@ -162,6 +163,7 @@ def _resolve(key: str, known: dict[str, str]) -> str:
 def _decoded(did: str) -> dict[str, Any]:
     """The document in the long form of a did:peer:4."""
     try:
+        # Parsed once more with our limits for JSON of strangers.
         document = bounded_json.loads(json.dumps(did_peer_4.decode(did)))
     except (ValueError, RecursionError) as error:
         raise unknown(f"not a did:peer:4 in its long form: {error}"[:200]) from None

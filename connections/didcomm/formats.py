@@ -97,6 +97,7 @@ def format_of(message: Message) -> MessageFormat:
     """The version and format of a received message; its answer uses the same."""
     version = message.type.split("/")[1].partition(".")[0] + ".0"
     formats = [] if version == "1.0" else _formats(message)
+    # A message may list both formats: hlindy is then preferred.
     is_anoncreds = formats and not any(
         name.startswith(f"{HLINDY}/") for _, name in formats
     )

@@ -158,6 +158,7 @@ def problem_report(answered: Message, code: str, explanation: str) -> dict:
     protocol, version, name = answered.type.split("/")
     kind = "problem-report"
     members: dict[str, Any] = {}
+    # The handshake protocols have a spelling and codes of their own.
     if protocol in HANDSHAKES:
         kind, code = "problem_report", HANDSHAKE_CODES.get(name, code)
         members = {"problem-code": code, "explain": explanation}

@@ -102,6 +102,7 @@ def _post(row: OutboundMessage) -> None:
     )
     data = pack_message(row)
     answer = http.post(row.endpoint, data, CONTENT_TYPE, timeout=timeout)
+    # An error status is an answer too.
     if row.connection and not row.endpoint_has_answered:
         rows = Connection.objects.filter(pk=row.connection.pk)
         rows.update(answering_endpoint=row.endpoint)

@@ -105,6 +105,7 @@ def enqueue_to_party(
     )
     vault.seal(row, "body", body)
     if hosted:
+        # Leased to this thread, which delivers it after the commit.
         row.lease()
         row.save(force_insert=True)
         transaction.on_commit(partial(deliver_committed, row))
