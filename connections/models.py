@@ -342,7 +342,7 @@ class Connection(EventSource):
         message_format = formats.format_of(message)
         if message_format.version not in formats.VERSIONS:
             return
-        # A message without attachments does not tell the format.
+        # A message without attachments does not show the format.
         form = (
             message_format.format
             if "formats" in message.body
@@ -388,7 +388,7 @@ class Connection(EventSource):
 
     @property
     def supports_rotation(self) -> bool:
-        """Whether the peer knows did-rotate/1.0 (RFC 0794)."""
+        """Whether the peer supports did-rotate/1.0 (RFC 0794)."""
         return self.handshake != CONNECTIONS or "did-rotate/1.0" in self.disclosed
 
     @transaction.atomic
@@ -418,7 +418,7 @@ class Connection(EventSource):
         if not self.lock():
             return
         router.close_exchanges(self)
-        # A hosted peer finds the tombstones. Tell another agent, if it knows `hangup`.
+        # A hosted peer finds the tombstones. Notify another agent, if it knows `hangup`.
         is_open = self.state == self.State.CONNECTED and not self.connectionless
         if is_open and self.supports_rotation and not self.is_hosted:
             outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))

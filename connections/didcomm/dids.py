@@ -16,7 +16,7 @@ from agency.core.errors import PeerError
 from connections.didcomm.message import decode_bytes, decode_json
 from wallets import keys
 
-MAX_TEXT = 8000  # characters of a DID: reading base58 takes quadratic time
+MAX_TEXT = 8000  # characters of a DID: decoding base58 needs quadratic time
 MAX_DID = 2000  # characters of a stored DID; for did:peer:4, of its short form
 MAX_KEYS = 8
 SERVICE_TYPES = ("IndyAgent", "did-communication")

@@ -30,7 +30,7 @@ def lock_inviter(row: OutboundMessage) -> Connection | None:
 def lock_connection(row: OutboundMessage) -> Connection | None:
     """Lock the connection of a message. Call this before changing the message.
 
-    Deleting a connection takes the locks in the same order, so neither deadlocks.
+    Deleting a connection locks in the same order, so neither deadlocks.
     """
     connection = Connection.objects.filter(outboundmessage=row).first()
     return connection if connection and connection.lock() else None

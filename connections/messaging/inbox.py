@@ -1,7 +1,6 @@
 """The inbox: open, store once and handle received messages.
 
-The reply goes into the response to the sender's call if the sender asks for it (RFC
-0092).
+If the sender asks for it, the response to its call contains the reply (RFC 0092).
 """
 
 import logging

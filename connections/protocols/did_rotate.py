@@ -104,7 +104,7 @@ def receive_rotate(connection: Connection, message: Message) -> None:
     """
     party = _read_next_party(connection, text(message.body, "to_did"))
     outbox.readdress(connection, party)
-    # Not saved: this only addresses the ack.
+    # Not saved: only the ack is addressed to this key.
     connection.their_key = message.sender or ""
     ack = build(ACK, message.prefix, message.thread_id, status="OK")
     outbox.enqueue(connection, ack)
