@@ -348,7 +348,7 @@ def _refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]
 def receive_response(connection: Connection, message: Message) -> None:
     """Invitee: check the signature of the invitation's key, and connect."""
     name, _, version = connection.handshake.partition("/")
-    # In connections/1.0 the keys identify the response: old agents send wrong threads.
+    # In connections/1.0 the keys identify the response: old agents confuse threads.
     is_answer = (
         connection.handshake == CONNECTIONS or message.thread_id == connection.thread_id
     )
