@@ -418,7 +418,7 @@ class Connection(EventSource):
         if not self.lock():
             return
         router.close_exchanges(self)
-        # A hosted peer finds the tombstones. Notify another agent, if it knows `hangup`.
+        # A hosted peer finds the tombstones. Tell another agent if it knows `hangup`.
         is_open = self.state == self.State.CONNECTED and not self.connectionless
         if is_open and self.supports_rotation and not self.is_hosted:
             outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))

@@ -90,7 +90,8 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
             raise Conflict(code, message)
         raise Unavailable(
             "ledger_unavailable",
-            f"{job.tenant.network} did not accept this for a week. Send the request again.",
+            f"{job.tenant.network} did not accept this for a week. "
+            "Send the request again.",
         )
     Publication.objects.filter(pk=job.pk).update(attended_until=None)
     return job

@@ -62,7 +62,8 @@ class AttributeNamesField(serializers.ListField):
         )
         if twice:
             raise serializers.ValidationError(
-                f"These are the same when case and spaces are ignored: {', '.join(twice)}."
+                "These are the same when case and spaces are ignored: "
+                f"{', '.join(twice)}."
             )
         return names
 
