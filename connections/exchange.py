@@ -25,6 +25,7 @@ class Exchange(EventSource):
 
     OPEN: ClassVar[tuple[str, ...]]
     ABANDONED: ClassVar[str]
+    objects: ClassVar["models.Manager[Any]"]  # of the subclasses
 
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     thread_id = models.CharField(max_length=128)
@@ -41,7 +42,9 @@ class Exchange(EventSource):
 
     @property
     def public_connection_id(self) -> str | None:
-        return self.connection and self.connection.public_connection_id
+        if self.connection is None:
+            return None
+        return self.connection.public_connection_id
 
     @classmethod
     def for_thread(cls, connection: Connection, message: Message, *roles: str) -> Self:

@@ -75,7 +75,7 @@ class TenantAuthentication(BaseAuthentication):
 
     def authenticate(self, request):
         token = bearer_token(request)
-        secrets = {ApiKey.Kind.ACCESS_TOKEN: token}
+        secrets: dict[str, str] = {ApiKey.Kind.ACCESS_TOKEN: token}
         subscription = subscription_key(request)
         if subscription:
             secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
@@ -91,6 +91,7 @@ class TenantAuthentication(BaseAuthentication):
             key.record_use()
         key = keys[ApiKey.Kind.ACCESS_TOKEN]
         remember_caller(request.headers["Authorization"], f"tenant {key.tenant_id}")
+        assert key.tenant, "an access token is an organization's"
         return Caller(key.tenant, key, tuple(keys.values())), key
 
     def authenticate_header(self, request):
@@ -136,6 +137,7 @@ class ProviderAuthentication(BaseAuthentication):
             raise exceptions.AuthenticationFailed(INVALID_PROVIDER_KEY)
         key.record_use()
         remember_caller(request.headers["Authorization"], f"provider {key.provider_id}")
+        assert key.provider, "a provider key is an account's"
         return ProviderCaller(key.provider, key), key
 
     def authenticate_header(self, request):

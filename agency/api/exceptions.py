@@ -103,7 +103,7 @@ def plain_error_response(status_code, code, message):
 def flatten_errors(detail, path=""):
     """The nested detail of REST framework as `{"attributes[0].policyName": ["…"]}`."""
     if isinstance(detail, dict):
-        fields = {}
+        fields: dict[str, list[str]] = {}
         for name, inner in detail.items():
             if isinstance(name, int):
                 here = f"{path}[{name}]"

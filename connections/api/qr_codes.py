@@ -50,6 +50,7 @@ def code_of(connection: Connection) -> QRCode:
         code = smallest_code(link_with(connection, without_optional(invitation)))
         if code and code.version <= MAX_VERSION:
             return code
+    assert connection.invitation_url, "an invitation has a token"
     code = smallest_code(connection.invitation_url)
     assert code, "a short link fits"
     return code

@@ -50,9 +50,8 @@ def read_request(message: Message) -> Party:
 def response(party: Party, invitation_seed: bytes, answered: Message) -> dict:
     """Build the response: `connection` is signed with the key of the invitation."""
     signed = sign(did_document(party), invitation_seed, answered.prefix)
-    return build(
-        RESPONSE, answered.prefix, answered.thread_id, **{"connection~sig": signed}
-    )
+    members: dict[str, Any] = {"connection~sig": signed}
+    return build(RESPONSE, answered.prefix, answered.thread_id, **members)
 
 
 def read_response(message: Message, inviter_key: str) -> Party:

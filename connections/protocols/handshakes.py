@@ -230,6 +230,7 @@ def answer_request(invitation: Connection, message: Message) -> None:
     _limit_undelivered(invitation)
     known = _find_answered(invitation, party)
     if known:
+        assert known.my_key, "who has answered a request has a key"
         outbox.enqueue(known, _build_response(invitation, known.my_key, message))
         return
     connection = invitation

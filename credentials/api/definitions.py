@@ -86,8 +86,10 @@ class CredentialDefinitions(View):
         )
 
     def create_definition(self, schema, schema_id, body):
-        wanted = (self.tenant, schema, schema_id)
-        wanted += (
+        wanted = (
+            self.tenant,
+            schema,
+            schema_id,
             body.get("tag"),
             body.get("supportRevocation", False),
             body.get("claims"),

@@ -30,8 +30,8 @@ class StatusListQuery(Parameters):
 
 @extend_schema(auth=[])
 class Ledger(viewsets.ViewSet):
-    authentication_classes = []
-    permission_classes = []
+    authentication_classes: list[type] = []
+    permission_classes: list[type] = []
 
     @operation("getLedgerSchema", response=OpenApiTypes.OBJECT)
     def read_schema(self, request, networkId, objectId):

@@ -46,7 +46,7 @@ def read_upload(data: Any) -> bytes:
     upload = data.get("uploadedFiles") if isinstance(data, dict) else None
     if isinstance(upload, str):
         return upload.encode("latin-1", "replace")
-    if hasattr(upload, "read"):
+    if upload is not None and hasattr(upload, "read"):
         upload = upload.read(settings.MAX_IMAGE_BYTES + 1)
     if not isinstance(upload, bytes):
         raise bad_image("There is no picture.")
