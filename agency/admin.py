@@ -156,7 +156,14 @@ class LogEntryAdmin(ReadOnlyAdmin):
     list_select_related = ["user", "content_type"]
     search_fields = ["object_repr", "object_id", "user__email"]
     date_hierarchy = "action_time"
-    fields = ["action_time", "user", "content_type", "object_id", "object_repr", "what"]
+    fields = [
+        "action_time",
+        "user",
+        "content_type",
+        "object_id",
+        "object_repr",
+        "what",
+    ]
 
     @admin.display(description="change")
     def what(self, entry: LogEntry) -> str:
@@ -165,4 +172,6 @@ class LogEntryAdmin(ReadOnlyAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
-        return admin.ModelAdmin.get_search_results(self, request, queryset, search_term)
+        return admin.ModelAdmin.get_search_results(
+            self, request, queryset, search_term
+        )

@@ -28,10 +28,12 @@ class AgencyConfig(AppConfig):
     name = "agency"
 
     def ready(self) -> None:
-        from agency.ops import startup
+        from agency.ops import deployment_checks, startup
         from agency.server.static_files import check_static_files
 
         checks.register(check_static_files)
+        checks.register(deployment_checks.check_mail, deploy=True)
+        checks.register(deployment_checks.check_tls_proxy, deploy=True)
         checks.register(check_developer_settings, deploy=True)
         checks.register(check_database, checks.Tags.database)
         for signal in (worker_init, beat_init):

@@ -44,7 +44,9 @@ provider_api = [
 urlpatterns = [
     path("", include("agency.studio.urls")),
     path("accounts/", include("allauth.urls")),
-    path("admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"),
+    path(
+        "admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"
+    ),
     path("admin/", admin.site.urls),
     path("docs", page.page, name="docs"),
     path("docs/examples.json", page.example_ids, name="docs_examples"),

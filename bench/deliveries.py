@@ -41,7 +41,10 @@ FROM generate_series(1, {count}) n
 def run():
     settings.OUTGOING_ALLOW_LOOPBACK = True
     tenant = create_organization("Bench").tenant
-    with receiving() as url, mock.patch("webhooks.events.emit.notify_worker") as notify:
+    with (
+        receiving() as url,
+        mock.patch("webhooks.events.emit.notify_worker") as notify,
+    ):
         webhooks = [register(tenant, f"{url}/{number}") for number in range(WEBHOOKS)]
         count_queries(tenant)
         compare_rates(webhooks)
@@ -105,7 +108,9 @@ def compare_rates(webhooks):
         if Delivery.objects.filter(status="done").count() != CALLS:
             raise RuntimeError("calls failed")
         forget()
-    delivered, bare = (statistics.median(column) for column in zip(*rates, strict=True))
+    delivered, bare = (
+        statistics.median(column) for column in zip(*rates, strict=True)
+    )
     ratio = statistics.median(one / other for one, other in rates)
     print(f"deliveries                   {delivered:6.0f} per second")
     print(f"the HTTP calls alone         {bare:6.0f} per second")

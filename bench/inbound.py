@@ -17,7 +17,12 @@ from django.test.utils import override_settings
 from connections import tasks
 from connections.didcomm import dids, envelope, message
 from connections.models import Connection, InboundMessage
-from connections.protocols import basic_message, connections_1_0, handshakes, trust_ping
+from connections.protocols import (
+    basic_message,
+    connections_1_0,
+    handshakes,
+    trust_ping,
+)
 from organizations.provisioning import create_organization
 from tenants import vault
 from wallets import keys

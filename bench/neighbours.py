@@ -264,7 +264,9 @@ def repeat_all(works, ended):
 @contextmanager
 def unfinished_bodies(world):
     """Two hundred, on eight addresses; one that the server closes is opened again."""
-    head = b"POST /didcomm HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"
+    head = (
+        b"POST /didcomm HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{"
+    )
 
     def hold(address):
         with ExitStack() as held:
@@ -297,7 +299,9 @@ def tarpits(world):
         own_seed = random.randbytes(32)
         body = request(own_seed)
         document = body["connection"]["DIDDoc"]
-        document["service"][0]["serviceEndpoint"] = f"{world.places.url}/stuck/{number}"
+        document["service"][0]["serviceEndpoint"] = (
+            f"{world.places.url}/stuck/{number}"
+        )
         world.post(packed(body, own_seed, recipient), strangers(1)[0])
     yield
 

@@ -147,7 +147,8 @@ def revoke(caller, row):
     """A single one waits for the next second. Those of one second share a list."""
     issued = [issue_one(caller) for _ in range(4 + 3 * AT_ONCE)]
     alone = [
-        seconds(caller.call, "delete", f"/credentials/{issued.pop()}") for _ in range(4)
+        seconds(caller.call, "delete", f"/credentials/{issued.pop()}")
+        for _ in range(4)
     ]
     with ThreadPoolExecutor(AT_ONCE) as threads:
         started = time.perf_counter()
@@ -156,7 +157,9 @@ def revoke(caller, row):
         rate = len(paths) / (time.perf_counter() - started)
     bare = statistics.median(bare_lists(row)) * 1000
     show(
-        "revoke one, and the library's next list", statistics.median(alone) * 1000, bare
+        "revoke one, and the library's next list",
+        statistics.median(alone) * 1000,
+        bare,
     )
     print(f"{'revoke, eight at a time':48} {rate:9.1f} per second")
 

@@ -80,7 +80,10 @@ def measure(organizations, count, port, process):
     load = (sum(process.cpu_times()[:2]) - busy) / (time.perf_counter() - at)
     used = database_connections() - before
     waits.sort()
-    median, late = statistics.median(waits) * 1000, waits[int(len(waits) * 0.99)] * 1000
+    median, late = (
+        statistics.median(waits) * 1000,
+        waits[int(len(waits) * 0.99)] * 1000,
+    )
     print(
         f"{count:5} listeners  in after {joined:5.1f} s  {each:6.1f} kB each  "
         f"{used} connections  "

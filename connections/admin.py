@@ -3,7 +3,12 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
-from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    OutboundMessage,
+)
 
 
 @admin.register(Connection)

@@ -182,7 +182,9 @@ def unlisted_indices(
     )
     listed = status_list["revocationList"]
     indices = credentials.values_list("revocation_index", flat=True)
-    return sorted(index for index in indices if index is not None and not listed[index])
+    return sorted(
+        index for index in indices if index is not None and not listed[index]
+    )
 
 
 def second_after(timestamp: int) -> int:

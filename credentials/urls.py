@@ -26,7 +26,8 @@ credentials_api = [
         Credentials.as_view({"delete": "destroy"}),
     ),
     path(
-        "credentials/purge/<str:definitionId>", Credentials.as_view({"delete": "purge"})
+        "credentials/purge/<str:definitionId>",
+        Credentials.as_view({"delete": "purge"}),
     ),
     path(
         "credentials/<str:credentialId>",

@@ -268,7 +268,9 @@ class NetworkAdmin(ReadOnlyAdmin):
     def save_model(self, *args: Any) -> None:
         super().save_model(*args)
 
-    def get_fields(self, request: HttpRequest, obj: Network | None = None) -> list[str]:
+    def get_fields(
+        self, request: HttpRequest, obj: Network | None = None
+    ) -> list[str]:
         if obj is None:
             return self.form_fields
         may_change = self.has_change_permission(request, obj)

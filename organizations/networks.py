@@ -45,7 +45,9 @@ def add_network(
     Raises Invalid `bad_genesis`, `bad_network`.
     """
     network = Network.objects.filter(pk=network_id).first()
-    network = network or Network(pk=network_id, kind=Network.Kind.INDY, name=network_id)
+    network = network or Network(
+        pk=network_id, kind=Network.Kind.INDY, name=network_id
+    )
     if network.kind != Network.Kind.INDY:
         raise Invalid("bad_network", f"{network_id} is not an Indy network.")
     network.name = name or network.name

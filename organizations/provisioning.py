@@ -47,7 +47,9 @@ def create_organization(
     quotas.require_room_for_organization(provider)
     tenant = create_tenant(provider, name, network_id, seed, image_url=image_url)
     if owner:
-        Membership.objects.create(tenant=tenant, user=owner, role=Membership.Role.OWNER)
+        Membership.objects.create(
+            tenant=tenant, user=owner, role=Membership.Role.OWNER
+        )
     _, access_token = ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, tenant, FIRST_KEY_NAME)
     _, subscription_key = ApiKey.issue(
         ApiKey.Kind.SUBSCRIPTION_KEY, tenant, FIRST_KEY_NAME

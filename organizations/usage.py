@@ -67,7 +67,9 @@ def usage_by_month(
     ]
 
 
-def count_by_month(rows: QuerySet, column: str, since: datetime) -> dict[datetime, int]:
+def count_by_month(
+    rows: QuerySet, column: str, since: datetime
+) -> dict[datetime, int]:
     """Count the rows by month of `column`. The keys are the starts of the months."""
     rows = rows.filter(**{f"{column}__gte": since}).order_by()
     months = rows.values_list(TruncMonth(column, tzinfo=UTC)).annotate(Count("pk"))

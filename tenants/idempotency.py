@@ -23,7 +23,13 @@ from django.db import IntegrityError, connection, models, transaction
 from django.utils import timezone
 
 from agency.core import network_reads
-from agency.core.errors import AgencyError, Conflict, InProgress, Invalid, Unprocessable
+from agency.core.errors import (
+    AgencyError,
+    Conflict,
+    InProgress,
+    Invalid,
+    Unprocessable,
+)
 from tenants import vault
 from tenants.models import IdempotencyKey
 
@@ -63,7 +69,9 @@ class IdempotentRequest:
         `idempotency_key_reused`.
         """
         with self._advisory_lock():
-            self.row = IdempotencyKey.objects.filter(**self.owner, key=self.key).first()
+            self.row = IdempotencyKey.objects.filter(
+                **self.owner, key=self.key
+            ).first()
             is_known = self.row is not None
             if self.row:
                 self._require_same_request(self.row)
@@ -154,7 +162,9 @@ class IdempotentRequest:
     def _object_made_by(self, row: IdempotencyKey) -> models.Model | None:
         if not row.object_model:
             return None
-        made = apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
+        made = (
+            apps.get_model(row.object_model).objects.filter(pk=row.object_id).first()
+        )
         if not made:
             raise already_created_error()
         return made

@@ -39,7 +39,9 @@ def reencode_picture(data: bytes) -> tuple[bytes, str]:
     decoded.
     """
     if len(data) > settings.MAX_IMAGE_BYTES:
-        raise bad_image(f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes.")
+        raise bad_image(
+            f"The picture is larger than {settings.MAX_IMAGE_BYTES} bytes."
+        )
     try:
         with Image.open(io.BytesIO(data), formats=list(EXTENSIONS)) as image:
             image_format = str(image.format)

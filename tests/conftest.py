@@ -24,7 +24,9 @@ SLOW_FOLDERS = {"chaos", "devtools", "interop", "releases"}
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if SLOW_FOLDERS & set(Path(item.path).relative_to(Path(__file__).parent).parts):
+        if SLOW_FOLDERS & set(
+            Path(item.path).relative_to(Path(__file__).parent).parts
+        ):
             item.add_marker(pytest.mark.slow)
 
 

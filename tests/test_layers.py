@@ -96,7 +96,9 @@ def assigns_state(node: ast.AST) -> bool:
     called = node.func.attr if isinstance(node.func, ast.Attribute) else ""
     called = node.func.id if isinstance(node.func, ast.Name) else called
     keywords = {keyword.arg for keyword in node.keywords}
-    texts = {inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)}
+    texts = {
+        inner.value for inner in ast.walk(node) if isinstance(inner, ast.Constant)
+    }
     by_keyword = called in ("update", "update_or_create") and "state" in keywords
     return by_keyword or (called in ("setattr", "bulk_update") and "state" in texts)
 

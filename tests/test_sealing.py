@@ -186,7 +186,8 @@ def test_the_search_does_see_what_is_there(story):
         == 1
     )
     assert (
-        InboundMessage.objects.filter(status="pending", body__isnull=False).count() == 1
+        InboundMessage.objects.filter(status="pending", body__isnull=False).count()
+        == 1
     )
     assert Connection.objects.exclude(shared=None).count() == 1
     assert len(stored["tenants_idempotencykey.answer"]) > 1000

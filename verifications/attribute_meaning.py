@@ -57,7 +57,9 @@ def _allowed_schemas(item: dict[str, Any], ledger: LedgerReader) -> Iterator[set
     for restriction in item.get("restrictions", []):
         definition_id = restriction.get("credentialDefinitionId")
         definition = ledger.definition(definition_id) if definition_id else None
-        schema_id = definition["schemaId"] if definition else _schema_id_in(restriction)
+        schema_id = (
+            definition["schemaId"] if definition else _schema_id_in(restriction)
+        )
         schema = ledger.schema(schema_id) if schema_id else None
         if schema:
             yield set(map(normalise_name, schema["attrNames"]))

@@ -71,7 +71,10 @@ class Verification(Exchange):
         REJECTED = "Rejected"
 
     steps = {
-        (State.PROPOSED, State.REQUESTED): "First the verifier answers with a request.",
+        (
+            State.PROPOSED,
+            State.REQUESTED,
+        ): "First the verifier answers with a request.",
     }
 
     class Role(models.TextChoices):

@@ -20,7 +20,9 @@ class Wallet(Record):
     DID, and any number of hosted wallets, one for each holder.
     """
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="wallets")
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, related_name="wallets"
+    )
     wallet_id = models.CharField(max_length=128)
     owner_name = models.CharField(max_length=200, blank=True)
     # Whether this is the organization's own wallet.

@@ -136,7 +136,9 @@ class ProviderAuthentication(BaseAuthentication):
         if not key:
             raise exceptions.AuthenticationFailed(INVALID_PROVIDER_KEY)
         key.record_use()
-        remember_caller(request.headers["Authorization"], f"provider {key.provider_id}")
+        remember_caller(
+            request.headers["Authorization"], f"provider {key.provider_id}"
+        )
         assert key.provider, "a provider key is an account's"
         return ProviderCaller(key.provider, key), key
 

@@ -105,7 +105,9 @@ def paginate(rows: QuerySet, query: ListQuery) -> Page:
     limit = lookups.pop("limit")
     sort = lookups.pop("sort")
     cursor = lookups.pop("cursor", None)
-    purpose = f"cursor|{type(query).__name__}|{sort}"  # a cursor fits its own list only
+    purpose = (
+        f"cursor|{type(query).__name__}|{sort}"  # a cursor fits its own list only
+    )
     sign = "-" if sort.startswith("-") else ""
     if query.named:
         rows = rows.alias(folded_name=case_insensitive(query.named))
@@ -139,9 +141,7 @@ def seal_cursor(row: Any, purpose: str) -> str:
 def unseal_cursor(cursor: str, purpose: str) -> tuple[str, str]:
     values = vault.unseal_text(cursor, purpose)
     if values is None:
-        message = (
-            "This cursor belongs to another list or sort order. Follow the Link header."
-        )
+        message = "This cursor belongs to another list or sort order. Follow the Link header."
         raise Invalid("invalid_cursor", message, {"cursor": [message]})
     return values[0], values[1]
 

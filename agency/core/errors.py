@@ -64,7 +64,9 @@ class WrongState(Conflict):
         state = state or obj.state
         expected = " or ".join(str(source) for source in sources)
         steps = getattr(obj, "steps", {})
-        known = [steps[state, source] for source in sources if (state, source) in steps]
+        known = [
+            steps[state, source] for source in sources if (state, source) in steps
+        ]
         step = known[0] if known else "Read it again."
         super().__init__(
             "wrong_state", f"The {name} is {state}; this needs {expected}. {step}"

@@ -215,7 +215,9 @@ class FairThreadPool:
         ready = {caller for caller in self.waiting_by if self._may_start(caller)}
         turns = [turn for turn, caller in self.waiting.items() if caller in ready]
         within_share = (
-            turn for turn in turns if self.running[self.waiting[turn]] < self.fair_share
+            turn
+            for turn in turns
+            if self.running[self.waiting[turn]] < self.fair_share
         )
         first = next(iter(turns), None)
         return next(within_share, first) if len(ready) > 1 else first

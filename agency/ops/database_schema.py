@@ -19,7 +19,14 @@ from django.apps import apps
 from django.db import connection
 
 SCHEMA_FILE = Path(__file__).with_name("schema.json")
-APPS = ("tenants", "wallets", "webhooks", "connections", "credentials", "verifications")
+APPS = (
+    "tenants",
+    "wallets",
+    "webhooks",
+    "connections",
+    "credentials",
+    "verifications",
+)
 
 # One row for each part of a table: (table, kind, name, description). Types of
 # constraints: c check, f foreign key, p primary key, u unique, x exclusion. PostgreSQL

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.core import checks
 
 
-@checks.register(deploy=True)
 def check_mail(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
     """agency.W010: no mail can be sent."""
     if settings.EMAIL_URL:
@@ -21,7 +20,6 @@ def check_mail(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
     ]
 
 
-@checks.register(deploy=True)
 def check_tls_proxy(app_configs: Any, **kwargs: Any) -> list[checks.CheckMessage]:
     """agency.W011: https requests look like http."""
     if settings.TRUST_PROXY or not settings.SECURE:

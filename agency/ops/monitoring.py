@@ -79,9 +79,9 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     if scheme.lower() != "bearer" or not known:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
     try:
-        text = generate_latest(metrics.host_registry()) + DATABASE_PROBE.start().result(
-            TIMEOUT_SECONDS
-        )
+        text = generate_latest(
+            metrics.host_registry()
+        ) + DATABASE_PROBE.start().result(TIMEOUT_SECONDS)
     except (DatabaseError, InterfaceError, TimeoutError):
         return HttpResponse(
             "The database does not answer.", status=503, content_type="text/plain"

@@ -51,6 +51,8 @@ def check_or_exit(**signal: Any) -> None:
     except (DatabaseError, InterfaceError) as error:
         if not is_outage(error):
             raise
-        logger.error("PostgreSQL is out of reach; this process waits for it: %s", error)
+        logger.error(
+            "PostgreSQL is out of reach; this process waits for it: %s", error
+        )
     finally:
         connection.close()

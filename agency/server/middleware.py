@@ -85,7 +85,9 @@ def bounded_body(get_response):
         if not length.isdecimal() or int(length) > limit:
             return too_large_response(limit)
         # PostgreSQL cannot store U+0000 in text, so queries with it would fail.
-        if "\x00" in request.path_info or "%00" in request.META.get("QUERY_STRING", ""):
+        if "\x00" in request.path_info or "%00" in request.META.get(
+            "QUERY_STRING", ""
+        ):
             message = "The address holds the character U+0000."
             return JsonResponse(
                 {"code": "invalid_request", "message": message}, status=400

@@ -142,7 +142,9 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
     return Listener(caller.tenant, [key.pk for key in caller.keys], start, wanted)
 
 
-async def send_events(broadcaster: Broadcaster, listener: Listener, send: Send) -> None:
+async def send_events(
+    broadcaster: Broadcaster, listener: Listener, send: Send
+) -> None:
     await start_response(send, 200, [*HEADERS, new_request_id()])
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
     with contextlib.suppress(DatabaseError, InterfaceError):

@@ -110,7 +110,9 @@ class DjangoHandler(BaseHandler):
 
 
 def encoded_headers(response: HttpResponseBase) -> list[Header]:
-    cookies = (morsel.output(header="").strip() for morsel in response.cookies.values())
+    cookies = (
+        morsel.output(header="").strip() for morsel in response.cookies.values()
+    )
     return [
         *(
             (name.lower().encode("ascii"), value.encode("latin1"))
@@ -334,4 +336,6 @@ def is_heavy(scope: Scope) -> bool:
     except Resolver404:
         return False
     action = getattr(view, "actions", {}).get(scope["method"].lower(), "")
-    return getattr(getattr(getattr(view, "cls", None), action, None), "is_heavy", False)
+    return getattr(
+        getattr(getattr(view, "cls", None), action, None), "is_heavy", False
+    )

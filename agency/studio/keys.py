@@ -90,7 +90,9 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
     tenant = get_manager(request, tenant_id).tenant
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if key.is_live and request.method != "POST":
-        return render(request, "studio/revoke_key.html", {"tenant": tenant, "key": key})
+        return render(
+            request, "studio/revoke_key.html", {"tenant": tenant, "key": key}
+        )
     if key.is_live:
         key.revoke()
         messages.success(

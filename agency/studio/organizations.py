@@ -61,7 +61,10 @@ def new_organization(request: HttpRequest) -> HttpResponse:
     except QuotaExceeded as error:
         form.add_error(None, error.message)
         return render(
-            request, "studio/new_organization.html", {"form": form}, status=error.status
+            request,
+            "studio/new_organization.html",
+            {"form": form},
+            status=error.status,
         )
     Kind = ApiKey.Kind
     context = {

@@ -33,7 +33,9 @@ def resolve_message(given, field, check):
         found = out_of_band.unwrap_request(message.read(_read_message(given.strip())))
         check(found)
     except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
-        hint = f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
+        hint = (
+            f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
+        )
         raise Invalid(f"bad_{field}", hint, {field: [hint]}) from None
     return found
 

@@ -229,9 +229,7 @@ class ConnectionContract(Contract):
         elif connection.role == Connection.Role.INVITEE:
             accepted = connection.accepted_invitation
             data = encode_url(accepted)
-            url = (
-                f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"
-            )
+            url = f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"
         else:
             return {}
         return {"invitation": data, "invitationUrl": url}

@@ -109,7 +109,8 @@ def _public_keys(document: dict[str, Any]) -> dict[str, str]:
     """Ed25519 keys by the fragment of their id, authentication keys first."""
     entries = [entry for member in METHODS for entry in _dicts(document, member)]
     found = {
-        str(entry.get("id")).rpartition("#")[2]: _public_key(entry) for entry in entries
+        str(entry.get("id")).rpartition("#")[2]: _public_key(entry)
+        for entry in entries
     }
     return {name: key for name, key in found.items() if key}
 
@@ -176,7 +177,9 @@ def _expanded(did: str) -> dict[str, Any]:
     """Build the document of a did:peer:2. Keys are named by number and by value."""
     document: dict[str, list[dict[str, Any]]] = {"authentication": [], "service": []}
     parts = did.split(".")[1:]
-    for number, part in enumerate((part for part in parts if part[:1] != "S"), start=1):
+    for number, part in enumerate(
+        (part for part in parts if part[:1] != "S"), start=1
+    ):
         if part.startswith("V"):
             entry = {"id": f"#key-{number}", "publicKeyMultibase": part[1:]}
             document["authentication"] += [entry, entry | {"id": f"#{part[2:]}"}]

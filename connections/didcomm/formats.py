@@ -46,7 +46,10 @@ FILTER = Attachment(
 OFFER = Attachment(
     "offers~attach",
     "libindy-cred-offer-0",
-    {HLINDY: "hlindy/cred-abstract@v2.0", ANONCREDS: "anoncreds/credential-offer@v1.0"},
+    {
+        HLINDY: "hlindy/cred-abstract@v2.0",
+        ANONCREDS: "anoncreds/credential-offer@v1.0",
+    },
 )
 REQUEST = Attachment(
     "requests~attach",
@@ -101,7 +104,9 @@ def format_of(message: Message) -> MessageFormat:
     is_anoncreds = formats and not any(
         name.startswith(f"{HLINDY}/") for _, name in formats
     )
-    return MessageFormat(message.prefix, version, ANONCREDS if is_anoncreds else HLINDY)
+    return MessageFormat(
+        message.prefix, version, ANONCREDS if is_anoncreds else HLINDY
+    )
 
 
 def attachment_of(message: Message, attachment: Attachment) -> dict:

@@ -67,7 +67,9 @@ def _signer(entry: Any, payload: str) -> str:
     header, jwk = _protected(protected)
     verkey = keys.encode_key(decode_bytes(text(jwk, "x")[:64]))
     places = [
-        place for place in (entry.get("header"), header, jwk) if isinstance(place, dict)
+        place
+        for place in (entry.get("header"), header, jwk)
+        if isinstance(place, dict)
     ]
     named = [str(place.get("kid")) for place in places]
     claimed = {

@@ -49,7 +49,9 @@ class SlowEndpoints:
     def names(self) -> list[str]:
         with self._lock:
             return [
-                name for name, count in self._attempts.items() if count >= SLOW_ATTEMPTS
+                name
+                for name, count in self._attempts.items()
+                if count >= SLOW_ATTEMPTS
             ]
 
     def __contains__(self, endpoint: str) -> bool:

@@ -31,20 +31,13 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
-                (
-                    "handshake",
-                    models.CharField(default="connections/1.0", max_length=20),
-                ),
+                ("handshake", models.CharField(default="connections/1.0", max_length=20)),
                 ("inviter_key", models.CharField(blank=True, max_length=44)),
                 ("sequence", models.PositiveIntegerField(default=0, editable=False)),
                 ("my_did", models.CharField(blank=True, max_length=2000)),
@@ -60,8 +53,7 @@ class Migration(migrations.Migration):
                 (
                     "role",
                     models.CharField(
-                        choices=[("inviter", "Inviter"), ("invitee", "Invitee")],
-                        max_length=8,
+                        choices=[("inviter", "Inviter"), ("invitee", "Invitee")], max_length=8
                     ),
                 ),
                 (
@@ -84,16 +76,11 @@ class Migration(migrations.Migration):
                 ("their_endpoint", models.CharField(blank=True, max_length=2000)),
                 ("their_routing_keys", models.JSONField(default=list)),
                 ("thread_id", models.CharField(blank=True, max_length=128)),
-                (
-                    "message_prefix",
-                    models.CharField(default="https://didcomm.org/", max_length=40),
-                ),
+                ("message_prefix", models.CharField(default="https://didcomm.org/", max_length=40)),
                 (
                     "exchange_version",
                     models.CharField(
-                        blank=True,
-                        choices=[("1.0", "First"), ("2.0", "Second")],
-                        max_length=3,
+                        blank=True, choices=[("1.0", "First"), ("2.0", "Second")], max_length=3
                     ),
                 ),
                 ("spoken", models.JSONField(default=dict)),
@@ -156,22 +143,17 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("sequence", models.PositiveIntegerField(default=0, editable=False)),
                 (
                     "direction",
                     models.CharField(
-                        choices=[("Incoming", "Incoming"), ("Outgoing", "Outgoing")],
-                        max_length=8,
+                        choices=[("Incoming", "Incoming"), ("Outgoing", "Outgoing")], max_length=8
                     ),
                 ),
                 ("text", models.BinaryField()),
@@ -215,15 +197,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "status",
@@ -270,15 +248,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "status",
@@ -324,18 +298,14 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        to="tenants.tenant",
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="tenants.tenant"
                     ),
                 ),
             ],
         ),
         migrations.AddIndex(
             model_name="connection",
-            index=models.Index(
-                fields=["wallet", "-id"], name="connections_wallet__c38feb_idx"
-            ),
+            index=models.Index(fields=["wallet", "-id"], name="connections_wallet__c38feb_idx"),
         ),
         migrations.AddIndex(
             model_name="connection",
@@ -362,8 +332,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="connection",
             index=models.Index(
-                fields=["wallet", "updated_at", "id"],
-                name="connections_wallet__e1dedd_idx",
+                fields=["wallet", "updated_at", "id"], name="connections_wallet__e1dedd_idx"
             ),
         ),
         migrations.AddIndex(
@@ -410,9 +379,7 @@ class Migration(migrations.Migration):
                         models.Q(("their_key", ""), _negated=True),
                     ),
                     models.Q(
-                        ("connectionless", True),
-                        ("my_key__isnull", False),
-                        ("role", "inviter"),
+                        ("connectionless", True), ("my_key__isnull", False), ("role", "inviter")
                     ),
                     models.Q(("my_key__isnull", False), ("role", "invitee")),
                     _connector="OR",
@@ -423,32 +390,24 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="connection",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("multi_party", False), ("state", "Invited"), _connector="OR"
-                ),
+                condition=models.Q(("multi_party", False), ("state", "Invited"), _connector="OR"),
                 name="multi_party_stays_invited",
             ),
         ),
         migrations.AddIndex(
             model_name="basicmessage",
+            index=models.Index(fields=["connection", "-id"], name="connections_connect_56df44_idx"),
+        ),
+        migrations.AddIndex(
+            model_name="inboundmessage",
             index=models.Index(
-                fields=["connection", "-id"], name="connections_connect_56df44_idx"
+                condition=models.Q(("status", "pending")), fields=["due_at"], name="inbound_due"
             ),
         ),
         migrations.AddIndex(
             model_name="inboundmessage",
             index=models.Index(
-                condition=models.Q(("status", "pending")),
-                fields=["due_at"],
-                name="inbound_due",
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="inboundmessage",
-            index=models.Index(
-                condition=models.Q(("status", "exhausted")),
-                fields=["id"],
-                name="inbound_lost",
+                condition=models.Q(("status", "exhausted")), fields=["id"], name="inbound_lost"
             ),
         ),
         migrations.AddConstraint(
@@ -461,17 +420,13 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="outboundmessage",
             index=models.Index(
-                condition=models.Q(("status", "pending")),
-                fields=["due_at"],
-                name="outbound_due",
+                condition=models.Q(("status", "pending")), fields=["due_at"], name="outbound_due"
             ),
         ),
         migrations.AddIndex(
             model_name="outboundmessage",
             index=models.Index(
-                condition=models.Q(("status", "exhausted")),
-                fields=["id"],
-                name="outbound_lost",
+                condition=models.Q(("status", "exhausted")), fields=["id"], name="outbound_lost"
             ),
         ),
         migrations.AddIndex(

@@ -7,9 +7,7 @@ from django.utils import timezone
 
 
 def end_former_keys(apps, schema_editor):
-    rotated = apps.get_model("connections", "Connection").objects.exclude(
-        their_former_key=""
-    )
+    rotated = apps.get_model("connections", "Connection").objects.exclude(their_former_key="")
     rotated.update(their_former_until=timezone.now() + timedelta(hours=1))
 
 

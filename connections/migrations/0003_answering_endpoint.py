@@ -12,8 +12,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="connection",
             name="answering_endpoint",
-            field=models.CharField(
-                blank=True, db_default="", default="", max_length=2000
-            ),
+            field=models.CharField(blank=True, db_default="", default="", max_length=2000),
         ),
     ]

@@ -9,7 +9,13 @@ from agency.core import bounded_json
 from agency.core.errors import PeerError
 from connections.didcomm import dids
 from connections.didcomm.dids import Party, reachable, texts
-from connections.didcomm.message import Message, build, decode_bytes, encode_bytes, text
+from connections.didcomm.message import (
+    Message,
+    build,
+    decode_bytes,
+    encode_bytes,
+    text,
+)
 from connections.protocols import trust_ping
 from wallets import keys
 

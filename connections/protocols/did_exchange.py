@@ -43,7 +43,9 @@ def read_request(message: Message) -> Party:
     return party
 
 
-def response(party: Party, invitation_seed: bytes, answered: Message) -> dict[str, Any]:
+def response(
+    party: Party, invitation_seed: bytes, answered: Message
+) -> dict[str, Any]:
     """Build the response, with the same kind of DID that the requester used."""
     asked, version = text(answered.body, "did"), answered.protocol[1]
     document = None
@@ -75,7 +77,10 @@ def read_response(message: Message, inviter_key: str) -> Party:
     attachment = message.body.get("did_doc~attach")
     if dids.carries_document(did):
         attachment = message.body.get("did_rotate~attach")
-        if attachment is not None and signatures.content_of(attachment) != did.encode():
+        if (
+            attachment is not None
+            and signatures.content_of(attachment) != did.encode()
+        ):
             raise PeerError("bad_signature", "did_rotate~attach names another DID")
     if inviter_key not in {*signatures.signers(attachment), message.sender}:
         raise PeerError(

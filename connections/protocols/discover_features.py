@@ -67,7 +67,9 @@ def receive_queries(connection: Connection, message: Message) -> None:
         }
         for protocol in sorted(found)
     ]
-    answer = build(DISCLOSURES, message.prefix, message.thread_id, disclosures=features)
+    answer = build(
+        DISCLOSURES, message.prefix, message.thread_id, disclosures=features
+    )
     outbox.enqueue(connection, answer)
 
 
@@ -82,7 +84,9 @@ def read_protocols(message: Message) -> list[str]:
     """The disclosed protocols that are known here, as in `issue-credential/2.0`."""
     first = message.family.startswith("discover-features/1/")
     member, name = ("protocols", "pid") if first else ("disclosures", "id")
-    found = [NAMED.search(str(one.get(name))) for one in _entries(message.body, member)]
+    found = [
+        NAMED.search(str(one.get(name))) for one in _entries(message.body, member)
+    ]
     return sorted(
         {f"{match[1]}/{match[2]}" for match in found if match and match[1] in ROLES}
     )

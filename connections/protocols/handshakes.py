@@ -338,7 +338,9 @@ def _refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]
     name, version = message.protocol
     family = "connection" if name == "connections" else name
     members = {
-        name: report[name] for name in report if name not in ("@type", "@id", "~thread")
+        name: report[name]
+        for name in report
+        if name not in ("@type", "@id", "~thread")
     }
     kind = f"{family}/{version}/problem-report"
     return [build(kind, message.prefix, message.thread_id, **members), report]
@@ -351,7 +353,8 @@ def receive_response(connection: Connection, message: Message) -> None:
     name, _, version = connection.handshake.partition("/")
     # In connections/1.0 the keys identify the response: old agents confuse threads.
     is_answer = (
-        connection.handshake == CONNECTIONS or message.thread_id == connection.thread_id
+        connection.handshake == CONNECTIONS
+        or message.thread_id == connection.thread_id
     )
     if message.protocol[0] != name or not is_answer:
         raise PeerError(
@@ -401,7 +404,9 @@ def confirm(connection: Connection) -> None:
 def _query_features(connection: Connection) -> None:
     """Ask a new peer for its protocols, unless its agent may not know the message."""
     if connection.handshake != CONNECTIONS and not connection.is_hosted:
-        outbox.enqueue(connection, discover_features.queries(connection.message_prefix))
+        outbox.enqueue(
+            connection, discover_features.queries(connection.message_prefix)
+        )
 
 
 @handles(connections_1_0.PROBLEM)

@@ -116,7 +116,9 @@ def attachment_thread(attached: Message) -> dict[str, Any]:
 def read(received: Message) -> Invited:
     """Read an invitation of either protocol. PeerError if it cannot be used."""
     if received.family != "out-of-band/1/invitation":
-        return Invited(connections_1_0.read_invitation(received), "connections/1.0", "")
+        return Invited(
+            connections_1_0.read_invitation(received), "connections/1.0", ""
+        )
     handshake = _handshake(received)
     if not handshake:
         raise PeerError(
@@ -205,7 +207,9 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
         key = wallet.create_key()
         connection.invitation_key = key
     else:
-        assert connection.my_key, "without a handshake the exchange has its key already"
+        assert connection.my_key, (
+            "without a handshake the exchange has its key already"
+        )
         key = connection.my_key
     connection.handshake = next(iter(options.handshakes), "")
     connection.invitation = invitation(

@@ -118,7 +118,8 @@ class Credentials(ExchangeView):
     def purge(self, request, definitionId):
         definitions = CredentialDefinition.objects.filter(tenant=self.tenant)
         or_404(
-            definitions.filter(definition_id=definitionId).first(), CredentialDefinition
+            definitions.filter(definition_id=definitionId).first(),
+            CredentialDefinition,
         )
         purge_credentials(organization_wallet(self.tenant), definitionId)
         return Response()

@@ -260,7 +260,9 @@ class ConnectionCredentialQuery(ChangingQuery):
     definitionId = serializers.CharField(
         source="definition_id", required=False, max_length=300
     )
-    schemaId = serializers.CharField(source="schema_id", required=False, max_length=300)
+    schemaId = serializers.CharField(
+        source="schema_id", required=False, max_length=300
+    )
     role = serializers.ChoiceField(ROLES, required=False)
 
 

@@ -45,7 +45,9 @@ def build_preview(values: dict[str, str], message_format: MessageFormat) -> dict
     return {"@type": kind, "attributes": attributes}
 
 
-def build_request(request: dict, thread_id: str, message_format: MessageFormat) -> dict:
+def build_request(
+    request: dict, thread_id: str, message_format: MessageFormat
+) -> dict:
     message = _build_message(
         "request-credential", message_format, thread_id, comment=""
     )

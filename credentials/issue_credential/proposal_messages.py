@@ -69,7 +69,10 @@ def build_proposal(
 def _filter_members(
     proposed: dict[str, Any], message_format: MessageFormat
 ) -> dict[str, str]:
-    is_anoncreds = (message_format.version, message_format.format) == ("2.0", ANONCREDS)
+    is_anoncreds = (message_format.version, message_format.format) == (
+        "2.0",
+        ANONCREDS,
+    )
     members = FILTER_MEMBERS | (ANONCREDS_FILTER_MEMBERS if is_anoncreds else {})
     return {
         member: proposed[name] for name, member in members.items() if name in proposed

@@ -176,7 +176,9 @@ def find_answered_elsewhere(
     if not candidates or connection.is_hosted:
         return None
     for credential in candidates:
-        if proposal_messages.matches_offer(credential.unsealed_proposal() or {}, offer):
+        if proposal_messages.matches_offer(
+            credential.unsealed_proposal() or {}, offer
+        ):
             return credential
     return None
 
@@ -257,12 +259,16 @@ def _fitting_definitions(
         "schemaName": "schema__name",
         "schemaVersion": "schema__version",
     }
-    filters = {column: named[name] for name, column in columns.items() if name in named}
+    filters = {
+        column: named[name] for name, column in columns.items() if name in named
+    }
     definitions = CredentialDefinition.active_of(tenant).filter(**filters)
     issuer_did = named.get("issuerDid", "").removeprefix("did:sov:")
     if issuer_did and issuer_did != organization_wallet(tenant).did:
         return definitions.none()
     author_did = named.get("schemaIssuerDid", "").removeprefix("did:sov:")
     if author_did:
-        definitions = definitions.filter(schema__schema_id__startswith=f"{author_did}:")
+        definitions = definitions.filter(
+            schema__schema_id__startswith=f"{author_did}:"
+        )
     return definitions

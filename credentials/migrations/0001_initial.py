@@ -31,15 +31,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("schema_id", models.CharField(max_length=300)),
                 ("name", models.CharField(max_length=64)),
@@ -72,15 +68,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("definition_id", models.CharField(max_length=300)),
                 ("tag", models.CharField(max_length=64)),
@@ -97,8 +89,7 @@ class Migration(migrations.Migration):
                 (
                     "schema",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.RESTRICT,
-                        to="credentials.schema",
+                        on_delete=django.db.models.deletion.RESTRICT, to="credentials.schema"
                     ),
                 ),
             ],
@@ -117,15 +108,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("registry_id", models.CharField(max_length=500)),
                 ("timestamp", models.BigIntegerField()),
@@ -133,8 +120,7 @@ class Migration(migrations.Migration):
                 (
                     "network",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        to="tenants.network",
+                        on_delete=django.db.models.deletion.PROTECT, to="tenants.network"
                     ),
                 ),
             ],
@@ -153,15 +139,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("sequence", models.PositiveIntegerField(default=0, editable=False)),
                 ("thread_id", models.CharField(max_length=128)),
@@ -171,8 +153,7 @@ class Migration(migrations.Migration):
                 (
                     "role",
                     models.CharField(
-                        choices=[("issuer", "Issuer"), ("holder", "Holder")],
-                        max_length=6,
+                        choices=[("issuer", "Issuer"), ("holder", "Holder")], max_length=6
                     ),
                 ),
                 (
@@ -206,10 +187,7 @@ class Migration(migrations.Migration):
                 ("credential", models.BinaryField(null=True)),
                 ("accepted_at", models.DateTimeField(null=True)),
                 ("issued_at", models.DateTimeField(null=True)),
-                (
-                    "revocation_registry_id",
-                    models.CharField(blank=True, max_length=500),
-                ),
+                ("revocation_registry_id", models.CharField(blank=True, max_length=500)),
                 ("revocation_index", models.PositiveIntegerField(null=True)),
                 ("revocation_published_at", models.DateTimeField(null=True)),
                 ("problem", models.CharField(blank=True, max_length=100)),
@@ -238,44 +216,33 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [
+                    models.Index(fields=["wallet", "-id"], name="credentials_wallet__6c603e_idx"),
                     models.Index(
-                        fields=["wallet", "-id"], name="credentials_wallet__6c603e_idx"
+                        fields=["wallet", "state", "id"], name="credentials_wallet__d8d68f_idx"
                     ),
                     models.Index(
-                        fields=["wallet", "state", "id"],
-                        name="credentials_wallet__d8d68f_idx",
-                    ),
-                    models.Index(
-                        fields=["wallet", "updated_at", "id"],
-                        name="credentials_wallet__e34fb7_idx",
+                        fields=["wallet", "updated_at", "id"], name="credentials_wallet__e34fb7_idx"
                     ),
                     models.Index(
                         fields=["wallet", "definition_id", "id"],
                         name="credentials_wallet__e0a102_idx",
                     ),
                     models.Index(
-                        fields=["wallet", "schema_id", "id"],
-                        name="credentials_wallet__09c7e4_idx",
+                        fields=["wallet", "schema_id", "id"], name="credentials_wallet__09c7e4_idx"
                     ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        fields=("connection", "thread_id", "role"),
-                        name="one_credential_per_thread",
+                        fields=("connection", "thread_id", "role"), name="one_credential_per_thread"
                     ),
                     models.UniqueConstraint(
-                        condition=models.Q(
-                            ("revocation_index__isnull", False), ("role", "issuer")
-                        ),
+                        condition=models.Q(("revocation_index__isnull", False), ("role", "issuer")),
                         fields=("revocation_registry_id", "revocation_index"),
                         name="one_credential_per_place",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(
-                                ("revocation_index", None),
-                                ("revocation_registry_id", ""),
-                            ),
+                            models.Q(("revocation_index", None), ("revocation_registry_id", "")),
                             models.Q(
                                 ("revocation_index__isnull", False),
                                 models.Q(("revocation_registry_id", ""), _negated=True),
@@ -295,13 +262,10 @@ class Migration(migrations.Migration):
                     models.CheckConstraint(
                         condition=models.Q(
                             models.Q(
-                                ("issued_at__isnull", False),
-                                ("state__in", ["Issued", "Revoked"]),
+                                ("issued_at__isnull", False), ("state__in", ["Issued", "Revoked"])
                             ),
                             models.Q(
-                                models.Q(
-                                    ("state__in", ["Issued", "Revoked"]), _negated=True
-                                ),
+                                models.Q(("state__in", ["Issued", "Revoked"]), _negated=True),
                                 ("issued_at", None),
                             ),
                             _connector="OR",
@@ -334,9 +298,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(
-                                ("role", "holder"), ("state", "Issued"), _negated=True
-                            ),
+                            models.Q(("role", "holder"), ("state", "Issued"), _negated=True),
                             ("credential__isnull", False),
                             _connector="OR",
                         ),
@@ -359,15 +321,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "status",
@@ -456,15 +414,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "kind",
@@ -484,8 +438,7 @@ class Migration(migrations.Migration):
                 (
                     "network",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        to="tenants.network",
+                        on_delete=django.db.models.deletion.PROTECT, to="tenants.network"
                     ),
                 ),
             ],
@@ -514,15 +467,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("registry_id", models.CharField(max_length=500, unique=True)),
                 ("size", models.PositiveIntegerField()),
@@ -548,8 +497,7 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            ("next_index__gte", 1),
-                            ("next_index__lte", models.F("size")),
+                            ("next_index__gte", 1), ("next_index__lte", models.F("size"))
                         ),
                         name="places_are_inside_the_registry",
                     )
@@ -571,8 +519,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="statuslist",
             constraint=models.UniqueConstraint(
-                fields=("network", "registry_id", "timestamp"),
-                name="one_list_per_second",
+                fields=("network", "registry_id", "timestamp"), name="one_list_per_second"
             ),
         ),
     ]

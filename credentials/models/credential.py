@@ -101,7 +101,9 @@ class Credential(Exchange):
         Wallet, on_delete=models.CASCADE, related_name="credentials"
     )
     role = models.CharField(max_length=6, choices=Role.choices)
-    state = models.CharField(max_length=9, choices=State.choices, default=State.OFFERED)
+    state = models.CharField(
+        max_length=9, choices=State.choices, default=State.OFFERED
+    )
     # The last proposal, as proposal_messages.read_proposal() returns it.
     proposal = models.BinaryField(null=True)
     # Before there is an offer: the proposed ids, if any.
@@ -385,5 +387,7 @@ class Credential(Exchange):
 
     def _save_sealed(self, **bodies: Any) -> None:
         """Seal and save content that was made after a move()."""
-        sealed = {name: vault.sealed(self, name, body) for name, body in bodies.items()}
+        sealed = {
+            name: vault.sealed(self, name, body) for name, body in bodies.items()
+        }
         Credential.objects.filter(pk=self.pk).update(**sealed)

@@ -73,7 +73,9 @@ class Publication(Record, QueuedJob):
         ]
         indexes = [
             models.Index(
-                fields=["due_at"], condition=Q(status="pending"), name="publication_due"
+                fields=["due_at"],
+                condition=Q(status="pending"),
+                name="publication_due",
             )
         ]
 

@@ -97,7 +97,9 @@ class ProviderTenants(ProviderView):
             "imageUrl": "image_url",
             "shortQrCodes": "short_qr_codes",
         }
-        changes = {column: body[name] for name, column in names.items() if name in body}
+        changes = {
+            column: body[name] for name, column in names.items() if name in body
+        }
         rows, now = Tenant.objects.filter(pk=tenant.pk), timezone.now()
         self.perform(partial(rows.update, **changes, updated_at=now))
         return Response()
@@ -138,10 +140,13 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
         kind in newest and newest[kind].sealed for kind in TENANT_KINDS
     )
     if not readable:
-        message = "These keys were shown once and cannot be read. PATCH makes new ones."
+        message = (
+            "These keys were shown once and cannot be read. PATCH makes new ones."
+        )
         raise Conflict("keys_not_readable", message)
     return {
-        KEY_MEMBERS[kind]: vault.unseal(newest[kind], "sealed") for kind in TENANT_KINDS
+        KEY_MEMBERS[kind]: vault.unseal(newest[kind], "sealed")
+        for kind in TENANT_KINDS
     }
 
 

@@ -29,15 +29,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("name", models.CharField(max_length=200)),
             ],
@@ -59,15 +55,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "role",
@@ -84,8 +76,7 @@ class Migration(migrations.Migration):
                 (
                     "user",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to=settings.AUTH_USER_MODEL,
+                        on_delete=django.db.models.deletion.CASCADE, to=settings.AUTH_USER_MODEL
                     ),
                 ),
             ],
@@ -97,9 +88,7 @@ class Migration(migrations.Migration):
                 ("name", models.CharField(max_length=100)),
                 (
                     "kind",
-                    models.CharField(
-                        choices=[("local", "Local"), ("indy", "Indy")], max_length=16
-                    ),
+                    models.CharField(choices=[("local", "Local"), ("indy", "Indy")], max_length=16),
                 ),
                 ("sequence", models.BigIntegerField(default=0)),
                 ("genesis", models.TextField(blank=True)),
@@ -110,13 +99,8 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(
-                                ("kind", "indy"),
-                                models.Q(("genesis", ""), _negated=True),
-                            ),
-                            models.Q(
-                                ("endorser_did", ""), ("genesis", ""), ("kind", "local")
-                            ),
+                            models.Q(("kind", "indy"), models.Q(("genesis", ""), _negated=True)),
+                            models.Q(("endorser_did", ""), ("genesis", ""), ("kind", "local")),
                             _connector="OR",
                         ),
                         name="indy_networks_have_a_genesis",
@@ -149,15 +133,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("name", models.CharField(max_length=40, unique=True)),
                 ("size", models.PositiveIntegerField()),
@@ -188,21 +168,15 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "public_id",
-                    models.UUIDField(
-                        default=uuid_utils.compat.uuid7, editable=False, unique=True
-                    ),
+                    models.UUIDField(default=uuid_utils.compat.uuid7, editable=False, unique=True),
                 ),
                 ("name", models.CharField(max_length=200)),
                 ("image_url", models.URLField(blank=True, max_length=2000)),
@@ -223,8 +197,7 @@ class Migration(migrations.Migration):
                 (
                     "network",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        to="tenants.network",
+                        on_delete=django.db.models.deletion.PROTECT, to="tenants.network"
                     ),
                 ),
                 (
@@ -269,15 +242,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("key", models.CharField(max_length=255)),
                 ("operation", models.CharField(max_length=200)),
@@ -297,9 +266,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to="tenants.tenant",
+                        null=True, on_delete=django.db.models.deletion.CASCADE, to="tenants.tenant"
                     ),
                 ),
             ],
@@ -318,24 +285,18 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("master_key_id", models.CharField(max_length=16)),
                 ("wrapped", models.BinaryField()),
                 (
                     "tenant",
                     models.OneToOneField(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to="tenants.tenant",
+                        null=True, on_delete=django.db.models.deletion.CASCADE, to="tenants.tenant"
                     ),
                 ),
             ],
@@ -354,15 +315,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "kind",
@@ -419,15 +376,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("version", models.CharField(max_length=256)),
                 ("digest", models.CharField(max_length=64)),
@@ -436,31 +389,24 @@ class Migration(migrations.Migration):
                 (
                     "network",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to="tenants.network",
+                        on_delete=django.db.models.deletion.CASCADE, to="tenants.network"
                     ),
                 ),
                 (
                     "tenant",
                     models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        to="tenants.tenant",
+                        null=True, on_delete=django.db.models.deletion.CASCADE, to="tenants.tenant"
                     ),
                 ),
             ],
         ),
         migrations.AddConstraint(
             model_name="membership",
-            constraint=models.UniqueConstraint(
-                fields=("tenant", "user"), name="one_membership"
-            ),
+            constraint=models.UniqueConstraint(fields=("tenant", "user"), name="one_membership"),
         ),
         migrations.AddIndex(
             model_name="idempotencykey",
-            index=models.Index(
-                fields=["created_at"], name="tenants_ide_created_183965_idx"
-            ),
+            index=models.Index(fields=["created_at"], name="tenants_ide_created_183965_idx"),
         ),
         migrations.AddConstraint(
             model_name="idempotencykey",
@@ -477,27 +423,21 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="idempotencykey",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("tenant", None), ("provider", None), _connector="XOR"
-                ),
+                condition=models.Q(("tenant", None), ("provider", None), _connector="XOR"),
                 name="idempotency_key_has_one_owner",
             ),
         ),
         migrations.AddConstraint(
             model_name="idempotencykey",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("shown_once", False), ("answer", None), _connector="OR"
-                ),
+                condition=models.Q(("shown_once", False), ("answer", None), _connector="OR"),
                 name="secrets_are_not_kept",
             ),
         ),
         migrations.AddConstraint(
             model_name="datakey",
             constraint=models.UniqueConstraint(
-                models.Value(1),
-                condition=models.Q(("tenant", None)),
-                name="one_system_data_key",
+                models.Value(1), condition=models.Q(("tenant", None)), name="one_system_data_key"
             ),
         ),
         migrations.AddConstraint(
@@ -505,9 +445,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(
-                        ("kind", "provider_key"),
-                        ("provider__isnull", False),
-                        ("tenant", None),
+                        ("kind", "provider_key"), ("provider__isnull", False), ("tenant", None)
                     ),
                     models.Q(
                         models.Q(("kind", "provider_key"), _negated=True),
@@ -522,9 +460,7 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="agreementacceptance",
             constraint=models.UniqueConstraint(
-                fields=("network", "tenant"),
-                name="one_acceptance_each",
-                nulls_distinct=False,
+                fields=("network", "tenant"), name="one_acceptance_each", nulls_distinct=False
             ),
         ),
     ]

@@ -11,13 +11,9 @@ from django.db import migrations, models
 
 def mark_accounts_of_the_studio(apps, schema_editor):
     memberships = apps.get_model("tenants", "Membership").objects
-    made = memberships.filter(
-        role="owner", tenant__made_by_provider=False, user__is_staff=False
-    )
+    made = memberships.filter(role="owner", tenant__made_by_provider=False, user__is_staff=False)
     providers = apps.get_model("tenants", "Provider").objects
-    for provider_id, user_id in made.values_list("tenant__provider", "user").order_by(
-        "-pk"
-    ):
+    for provider_id, user_id in made.values_list("tenant__provider", "user").order_by("-pk"):
         providers.filter(pk=provider_id).update(has_quotas=True, person_id=user_id)
 
 

@@ -21,7 +21,10 @@ class Provider(Record):
     )
     # The user who created the account, if it was created in the studio.
     person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, related_name="+"
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
     )
 
     def __str__(self) -> str:

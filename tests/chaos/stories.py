@@ -138,7 +138,9 @@ class Pair:
     def decline(self) -> None:
         self.offered(False)
         [mine, *_] = self.open("credentials", "Offered")
-        self.host.post(f"/api/{self.wallet}/credentials/{mine['credentialId']}/decline")
+        self.host.post(
+            f"/api/{self.wallet}/credentials/{mine['credentialId']}/decline"
+        )
 
     def wish(self) -> None:
         wanted = {"definitionId": self.definition, "credentialValues": VALUES}

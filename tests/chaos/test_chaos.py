@@ -104,7 +104,9 @@ def cast(world, url, over):
     """Faber with a holder of its own and one of Acme's; Acme with one of its own."""
 
     def pair(number, office, host):
-        callers = [Caller(url, world[name]["headers"], over) for name in (office, host)]
+        callers = [
+            Caller(url, world[name]["headers"], over) for name in (office, host)
+        ]
         return Pair(*callers, world[office]["definition"], SEED + number)
 
     parts = [("Faber", "Faber"), ("Faber", "Acme"), ("Acme", "Acme")]

@@ -52,7 +52,9 @@ def test_open_exchanges_become_rejected_at_the_peer(faber, alice, deletes):
     asked = faber.asks(alice, attributes=[{"policyName": "name"}])
     deletes(faber, alice)
     assert faber.get(f"/credentials/{offered['credentialId']}")["state"] == "Rejected"
-    assert faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Rejected"
+    assert (
+        faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Rejected"
+    )
 
 
 @deletions

@@ -59,7 +59,9 @@ def test_a_revoked_credential_is_revoked_on_both_sides_and_proves_nothing(
     assert verdict(faber, alice) is True
     [credential] = faber.get("/credentials")
     revoke(faber, credential)
-    assert faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
+    assert (
+        faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
+    )
     assert alice.newest("credentials")["state"] == "Revoked"
     assert verdict(faber, alice) is False
 
@@ -236,14 +238,18 @@ def test_a_revocation_whose_process_ended_is_published_later(
     alice.receives(faber, badge, VALUES)
     credential = faber.get("/credentials")[0]
     with monkeypatch.context() as killed:
-        killed.setattr("credentials.revocation.publish_revoked", lambda registry: 1 / 0)
+        killed.setattr(
+            "credentials.revocation.publish_revoked", lambda registry: 1 / 0
+        )
         assert (
             faber.send(
                 "delete", f"/credentials/{credential['credentialId']}"
             ).status_code
             == 500
         )
-    assert faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
+    assert (
+        faber.get(f"/credentials/{credential['credentialId']}")["state"] == "Revoked"
+    )
     assert alice.newest("credentials")["state"] == "Issued"
     monkeypatch.setattr("credentials.tasks.LEFT_BEHIND", timedelta(0))
     finish_what_was_left_behind()
@@ -262,7 +268,9 @@ def test_what_cannot_be_published_does_not_stand_before_the_others(
 
     def publish(credential):
         tried.append(credential.pk)
-        raise (Unavailable("ledger_unavailable", ""), ValueError("bug"))[len(tried) % 2]
+        raise (Unavailable("ledger_unavailable", ""), ValueError("bug"))[
+            len(tried) % 2
+        ]
 
     monkeypatch.setattr("credentials.tasks.publish_revocation", publish)
     monkeypatch.setattr("credentials.tasks.AT_ONCE", 2)

@@ -89,7 +89,8 @@ def test_every_code_stands_in_the_table_of_errors():
 def test_the_table_of_errors_names_nothing_that_is_never_raised():
     text = "".join(ast.unparse(tree) for tree in sources())
     assert {code for code in table("errors.md") if code not in text} - {
-        f"bad_{field}" for field in ("invitation", "credentialData", "verificationData")
+        f"bad_{field}"
+        for field in ("invitation", "credentialData", "verificationData")
     } == set()
 
 

@@ -45,7 +45,11 @@ class Walk:
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(FOLDERS) and not file.startswith(DRIVER):
+        if (
+            event == "call"
+            and file.startswith(FOLDERS)
+            and not file.startswith(DRIVER)
+        ):
             self.visited.append((file, frame.f_code.co_qualname))
 
     def figures(self) -> tuple[int, ...]:

@@ -50,7 +50,9 @@ def main() -> None:
         }
         known = play()
         write(unfinished / "migrations.json", hashes())
-        keys = {name: environment[name] for name in ("SECRET_KEY", "AGENCY_MASTER_KEY")}
+        keys = {
+            name: environment[name] for name in ("SECRET_KEY", "AGENCY_MASTER_KEY")
+        }
         write(unfinished / "known.json", {"note": NOTE, "keys": keys} | known)
         (unfinished / "database.sql.xz").write_bytes(lzma.compress(dump(), preset=9))
     unfinished.rename(folder)

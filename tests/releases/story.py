@@ -73,7 +73,9 @@ def people(world: World) -> None:
         browser = Client()
         form = {"email": email, "password1": PASSWORD, "password2": PASSWORD}
         assert browser.post(reverse("account_signup"), form).status_code == 302
-        user = Membership._meta.get_field("user").related_model.objects.get(email=email)
+        user = Membership._meta.get_field("user").related_model.objects.get(
+            email=email
+        )
         Membership.objects.create(tenant=world.faber.tenant, user=user, role=role)
     used = ApiKey.objects.filter(tenant=world.faber.tenant, kind="access_token").get()
     ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, world.faber.tenant, "Revoked")[0].revoke()

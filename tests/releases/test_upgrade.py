@@ -270,7 +270,9 @@ def test_every_read_of_the_contract_is_answered_as_it_says(world, known):
 def test_lists_show_what_was_there(world, known):
     assert len(world.faber.get("/credentials")) >= 10
     assert len(world.alice.get("/verifications")) >= 6
-    deliveries = world.faber.get(f"/webhooks/{known['webhooks']['failing']}/deliveries")
+    deliveries = world.faber.get(
+        f"/webhooks/{known['webhooks']['failing']}/deliveries"
+    )
     assert {one["status"] for one in deliveries} == {"Pending"}
     message = world.faber.get(f"/messages/{known['message']}")
     assert message["text"] == "Hello, Alice"

@@ -118,7 +118,9 @@ def test_issue_and_decline_have_one_winner(walk):
     one_wins(transitions(row, "issue", "decline"))
     states = set(Credential.objects.values_list("state", flat=True))
     assert states in ({"Issued"}, {"Rejected"})
-    assert count_sent("issue-credential/1.0/issue-credential") == (states == {"Issued"})
+    assert count_sent("issue-credential/1.0/issue-credential") == (
+        states == {"Issued"}
+    )
 
 
 def test_one_of_many_answers_to_a_proof_request_wins(walk):

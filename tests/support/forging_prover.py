@@ -133,7 +133,9 @@ class _Draft:
         }
         first = _product(self.key, hidden, self.blind.v, self.blind.m2)
         first = (
-            first * pow(self.part.signed.a, self.blind.e, self.key["n"]) % self.key["n"]
+            first
+            * pow(self.part.signed.a, self.blind.e, self.key["n"])
+            % self.key["n"]
         )
         return [first, *(number for one in self.ranges for number in one.proven)]
 

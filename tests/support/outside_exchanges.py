@@ -50,7 +50,11 @@ def answers_request(phone, client, credential):
         {},
         LINK_SECRET,
         {schema_id: ledger_schema(client, schema_id)},
-        {definition_id: ledger_object(client, "credential-definitions", definition_id)},
+        {
+            definition_id: ledger_object(
+                client, "credential-definitions", definition_id
+            )
+        },
     )
     attachments = {
         "presentations~attach": [json_attachment("libindy-presentation-0", shown)]

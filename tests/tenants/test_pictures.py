@@ -140,7 +140,9 @@ def test_a_picture_may_be_as_large_as_the_setting_and_no_larger(faber, settings)
 def test_a_body_far_over_the_limit_is_413(faber, settings):
     assert settings.MAX_IMAGE_BYTES == settings.MAX_BODY_BYTES == 256 * 1024
     assert uploads(faber, b"x" * settings.MAX_IMAGE_BYTES).status_code == 400
-    assert uploads(faber, b"x" * (settings.MAX_IMAGE_BYTES + 20_000)).status_code == 413
+    assert (
+        uploads(faber, b"x" * (settings.MAX_IMAGE_BYTES + 20_000)).status_code == 413
+    )
 
 
 def test_random_damage_is_never_more_than_a_400():

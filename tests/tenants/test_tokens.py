@@ -98,7 +98,9 @@ def test_a_rotated_key_and_its_successor_both_work_until_the_overlap_ends(faber)
     assert status_with(made.access_token, made.subscription_key) == 200
     assert status_with(secret, made.subscription_key) == 200
     old = ApiKey.objects.exclude(pk=successor.pk).get(kind=Kind.ACCESS_TOKEN)
-    assert timedelta(minutes=59) < old.expires_at - timezone.now() <= timedelta(hours=1)
+    assert (
+        timedelta(minutes=59) < old.expires_at - timezone.now() <= timedelta(hours=1)
+    )
     assert (successor.owner, successor.expires_at) == (faber.tenant, None)
     ApiKey.objects.filter(pk=old.pk).update(expires_at=timezone.now())
     assert status_with(made.access_token, made.subscription_key) == 401

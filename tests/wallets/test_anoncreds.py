@@ -148,7 +148,9 @@ def test_a_credential_that_was_changed_is_refused_without_quoting_it():
         anoncreds.process_credential(
             credential, metadata, ALICE_LINK_SECRET, one.public
         )
-    assert refused.value.code == "credential_refused" and "99" not in str(refused.value)
+    assert refused.value.code == "credential_refused" and "99" not in str(
+        refused.value
+    )
     assert refused.value.__suppress_context__
 
 
@@ -396,7 +398,9 @@ def test_a_predicate_that_does_not_hold_cannot_be_presented():
 
 @pytest.mark.parametrize("presentation", [{}, [], None, "text", {"proof": "\ud800"}])
 def test_what_is_no_presentation_does_not_verify(presentation):
-    assert anoncreds.verify_presentation(presentation, proof_request(), {}, {}) is False
+    assert (
+        anoncreds.verify_presentation(presentation, proof_request(), {}, {}) is False
+    )
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,9 @@ def test_a_definition_takes_a_key_and_its_credentials_verify(
         alice.receives(faber, definition, VALUES)
         asked = faber.asks(alice, attributes=[{"policyName": "Full Name"}])
         alice.auto_selects()
-        assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+        assert (
+            faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+        )
     [row] = CredentialDefinition.objects.all()
     assert row.supports_revocation is revocable
 

@@ -26,7 +26,11 @@ def test_every_seed_is_another_one():
 
 @pytest.mark.parametrize(
     "spelling",
-    [VERKEY_B, VECTORS["didkey_B"], f"{VECTORS['didkey_B']}#{VECTORS['didkey_B'][8:]}"],
+    [
+        VERKEY_B,
+        VECTORS["didkey_B"],
+        f"{VECTORS['didkey_B']}#{VECTORS['didkey_B'][8:]}",
+    ],
 )
 def test_every_spelling_of_a_key_is_read(spelling):
     assert keys.normalise_verkey(spelling) == VERKEY_B
@@ -88,7 +92,8 @@ def test_a_box_opens_for_both_ends(data):
     closed = keys.seal_box(data, NONCE, VERKEY_B, SEED_A)
     assert keys.open_box(closed, NONCE, VERKEY_A, SEED_B) == data
     assert (
-        keys.open_anonymous_box(keys.seal_anonymous_box(data, VERKEY_B), SEED_B) == data
+        keys.open_anonymous_box(keys.seal_anonymous_box(data, VERKEY_B), SEED_B)
+        == data
     )
 
 

@@ -87,7 +87,10 @@ def test_neither_waits_for_the_other(faber, webhook_with_calls, first):
     """Each ends while the other's transaction is open."""
     days_pass(31)
     wallet, begun, over = faber.made.tenant.wallets.get(), Signal(), Signal()
-    acts = [retention.delete_old_events, lambda: handshakes.invite(wallet, "meanwhile")]
+    acts = [
+        retention.delete_old_events,
+        lambda: handshakes.invite(wallet, "meanwhile"),
+    ]
 
     def slow(act):
         with transaction.atomic():

@@ -30,15 +30,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("name", models.CharField(max_length=200)),
                 ("version", models.CharField(max_length=64)),
@@ -69,15 +65,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("sequence", models.PositiveIntegerField(default=0, editable=False)),
                 ("thread_id", models.CharField(max_length=128)),
@@ -86,8 +78,7 @@ class Migration(migrations.Migration):
                 (
                     "role",
                     models.CharField(
-                        choices=[("verifier", "Verifier"), ("prover", "Prover")],
-                        max_length=8,
+                        choices=[("verifier", "Verifier"), ("prover", "Prover")], max_length=8
                     ),
                 ),
                 (
@@ -138,20 +129,15 @@ class Migration(migrations.Migration):
             ],
             options={
                 "indexes": [
+                    models.Index(fields=["wallet", "-id"], name="verificatio_wallet__9a562e_idx"),
                     models.Index(
-                        fields=["wallet", "-id"], name="verificatio_wallet__9a562e_idx"
+                        fields=["wallet", "state", "id"], name="verificatio_wallet__06efd7_idx"
                     ),
                     models.Index(
-                        fields=["wallet", "state", "id"],
-                        name="verificatio_wallet__06efd7_idx",
+                        fields=["wallet", "updated_at", "id"], name="verificatio_wallet__912d11_idx"
                     ),
                     models.Index(
-                        fields=["wallet", "updated_at", "id"],
-                        name="verificatio_wallet__912d11_idx",
-                    ),
-                    models.Index(
-                        fields=["wallet", "policy_id", "id"],
-                        name="verificatio_wallet__780a9a_idx",
+                        fields=["wallet", "policy_id", "id"], name="verificatio_wallet__780a9a_idx"
                     ),
                     models.Index(
                         condition=models.Q(("is_valid", False)),
@@ -178,11 +164,7 @@ class Migration(migrations.Migration):
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(
-                                ("role", "verifier"),
-                                ("state", "Accepted"),
-                                _negated=True,
-                            ),
+                            models.Q(("role", "verifier"), ("state", "Accepted"), _negated=True),
                             ("is_valid__isnull", False),
                             _connector="OR",
                         ),

@@ -148,7 +148,9 @@ def _read_entry(value: Any) -> dict:
         raise PeerError("bad_proposal", "an entry has no name")
     known = {"name", "predicate", *TEXT_NAMES.values()}
     entry = {
-        name: text for name, text in value.items() if name in known and text is not None
+        name: text
+        for name, text in value.items()
+        if name in known and text is not None
     }
     for text in entry.values():
         if not isinstance(text, str) or len(text) > MAX_TEXT_LENGTH:

@@ -291,7 +291,9 @@ class Judgement:
     @cached_property
     def claimed_comparisons(self) -> list[set[tuple[str, str, int]]]:
         """For each sub-proof: the (label, kind, threshold) its answers claim."""
-        claimed: list[set[tuple[str, str, int]]] = [set() for _ in self.sent.sub_proofs]
+        claimed: list[set[tuple[str, str, int]]] = [
+            set() for _ in self.sent.sub_proofs
+        ]
         for item in self.items:
             if not item.is_predicate:
                 continue
@@ -461,7 +463,9 @@ def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
             if sub_proof.responses.get(predicate.label) == predicate.response
         }
         if len(proven) < len(sub_proof.predicates) or proven != claimed:
-            message = "The comparison that is proven is not the one that was asked for."
+            message = (
+                "The comparison that is proven is not the one that was asked for."
+            )
             return Failure("predicate_mismatch", message)
     return None
 
@@ -710,7 +714,9 @@ def _presentation_for_library(sent: Presentation) -> dict:
     """
     without_registry = {"rev_reg_id": None, "timestamp": None}
     identifiers = [
-        identifier if sub_proof.proves_non_revocation else identifier | without_registry
+        identifier
+        if sub_proof.proves_non_revocation
+        else identifier | without_registry
         for sub_proof, identifier in zip(
             sent.sub_proofs, sent.body["identifiers"], strict=True
         )
@@ -767,7 +773,9 @@ def _shows_required_value(
     required = restriction.get("value")
     if required is None:
         return True
-    if any(answer.form == "unrevealed_attrs" for answer in judgement.own_answers(item)):
+    if any(
+        answer.form == "unrevealed_attrs" for answer in judgement.own_answers(item)
+    ):
         return False
     required_label = normalise_name(required["attributeName"])
     return any(

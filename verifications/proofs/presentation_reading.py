@@ -293,7 +293,9 @@ def _read_equality(equality: dict) -> dict:
             _read_number, _read_object(equality.get("revealed_attrs"))
         ),
         "m": _read_map(_read_number, _read_object(equality.get("m"))),
-    } | {name: _read_number(equality.get(name)) for name in ("a_prime", "e", "v", "m2")}
+    } | {
+        name: _read_number(equality.get(name)) for name in ("a_prime", "e", "v", "m2")
+    }
 
 
 def _read_inequality(value: Any) -> dict:

@@ -276,7 +276,9 @@ def _read_revocation_requirement(errors: _Errors, value: object) -> dict:
 def _read_time(errors: _Errors, path: str, value: object) -> str:
     try:
         time = datetime.fromisoformat(str(value))
-        time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        time = (
+            time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+        )
         return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
     except (ValueError, OverflowError):
         errors.add_error(path, "Give an ISO 8601 time, as in 2030-01-31T12:00:00Z.")

@@ -30,15 +30,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("attributes", models.PositiveSmallIntegerField(db_index=True)),
                 ("parts", models.BinaryField()),
@@ -61,15 +57,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("wallet_id", models.CharField(max_length=128)),
                 ("owner_name", models.CharField(blank=True, max_length=200)),
@@ -100,15 +92,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("verkey", models.CharField(max_length=44, unique=True)),
                 ("seed", models.BinaryField(null=True)),
@@ -116,9 +104,7 @@ class Migration(migrations.Migration):
                 (
                     "tenant",
                     models.ForeignKey(
-                        null=True,
-                        on_delete=django.db.models.deletion.SET_NULL,
-                        to="tenants.tenant",
+                        null=True, on_delete=django.db.models.deletion.SET_NULL, to="tenants.tenant"
                     ),
                 ),
                 (
@@ -134,9 +120,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="wallet",
-            index=models.Index(
-                fields=["tenant", "-id"], name="wallets_wal_tenant__41053b_idx"
-            ),
+            index=models.Index(fields=["tenant", "-id"], name="wallets_wal_tenant__41053b_idx"),
         ),
         migrations.AddIndex(
             model_name="wallet",
@@ -168,9 +152,7 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(
                     models.Q(("retired_at", None), ("seed__isnull", False)),
-                    models.Q(
-                        ("retired_at__isnull", False), ("seed", None), ("wallet", None)
-                    ),
+                    models.Q(("retired_at__isnull", False), ("seed", None), ("wallet", None)),
                     _connector="OR",
                 ),
                 name="key_is_live_or_tombstone",

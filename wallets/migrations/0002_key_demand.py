@@ -12,10 +12,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="KeyDemand",
             fields=[
-                (
-                    "attributes",
-                    models.PositiveSmallIntegerField(primary_key=True, serialize=False),
-                ),
+                ("attributes", models.PositiveSmallIntegerField(primary_key=True, serialize=False)),
                 ("asked_at", models.DateTimeField()),
             ],
         ),

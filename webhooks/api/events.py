@@ -33,7 +33,9 @@ class Filters(serializers.Serializer):
     """Which events. The `source` of a filter is the lookup that it sets."""
 
     messageType = serializers.ChoiceField(MESSAGE_TYPES, source="type", required=False)
-    objectId = serializers.CharField(source="object_id", max_length=128, required=False)
+    objectId = serializers.CharField(
+        source="object_id", max_length=128, required=False
+    )
 
     def get_fields(self):
         fields = super().get_fields()
@@ -108,7 +110,9 @@ class Events(View):
     )
     def stream(self, request):
         place = settings.STREAM_URL + request.path_info
-        message = f"The stream of events is served at {place}, by a process of its own."
+        message = (
+            f"The stream of events is served at {place}, by a process of its own."
+        )
         if settings.STREAM_URL == settings.PUBLIC_URL:
             message = (
                 "The proxy must lead this path to the process that serves streams, "

@@ -125,7 +125,9 @@ class Webhook(Record):
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)
         limit = cls.MAX_OF_TYPE.get(cls.Type(type), cls.MAX_OF_OTHER_TYPES)
         if cls.objects.filter(tenant=tenant, type=type).count() >= limit:
-            message = f"You have {limit} webhooks of the type {type}. Delete one first."
+            message = (
+                f"You have {limit} webhooks of the type {type}. Delete one first."
+            )
             raise Conflict("webhook_limit", message)
         webhook = cls(tenant=tenant, url=url, type=type, dialect=dialect)
         webhook.message_types = list(message_types or webhook.default_message_types())

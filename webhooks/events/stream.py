@@ -35,7 +35,8 @@ RETRY_DELAY_SECONDS = 1.0  # after a failed poll
 BATCH_SIZE = 500  # events per query
 MAX_QUEUED = 1000  # messages; beyond this, a listener catches up from the database
 REVOKED_MESSAGE = (
-    b'event: end\ndata: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
+    b"event: end\n"
+    b'data: {"code": "unauthorized", "message": "The key was revoked."}\n\n'
 )
 
 

@@ -29,15 +29,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "status",
@@ -110,15 +106,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "type",
@@ -193,15 +185,11 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "created_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 (
                     "updated_at",
-                    models.DateTimeField(
-                        default=django.utils.timezone.now, editable=False
-                    ),
+                    models.DateTimeField(default=django.utils.timezone.now, editable=False),
                 ),
                 ("url", models.CharField(max_length=2000)),
                 (
@@ -290,15 +278,12 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="event",
             constraint=models.UniqueConstraint(
-                fields=("object_key", "sequence"),
-                name="one_event_per_object_and_sequence",
+                fields=("object_key", "sequence"), name="one_event_per_object_and_sequence"
             ),
         ),
         migrations.AddIndex(
             model_name="webhook",
-            index=models.Index(
-                fields=["tenant", "-id"], name="webhooks_we_tenant__0de9c5_idx"
-            ),
+            index=models.Index(fields=["tenant", "-id"], name="webhooks_we_tenant__0de9c5_idx"),
         ),
         migrations.AddIndex(
             model_name="webhook",
@@ -339,9 +324,7 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="delivery",
             index=models.Index(
-                condition=models.Q(
-                    ("lease_owner__isnull", False), ("status", "pending")
-                ),
+                condition=models.Q(("lease_owner__isnull", False), ("status", "pending")),
                 fields=["webhook"],
                 name="deliveries_in_flight",
             ),

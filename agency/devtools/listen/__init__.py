@@ -73,7 +73,9 @@ def read_variable(name: str) -> str:
 
 def forward_events(remote: AgencyClient, given: argparse.Namespace) -> None:
     tenant_id = retry_until_reachable(remote.tenant_id)
-    state = StateFile(given.state or state_path(given.url, tenant_id, given.forward_to))
+    state = StateFile(
+        given.state or state_path(given.url, tenant_id, given.forward_to)
+    )
     secret = os.environ.get("WEBHOOK_SECRET") or state.get("secret")
     if not secret:
         secret = new_secret()

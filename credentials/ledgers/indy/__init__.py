@@ -275,7 +275,9 @@ class IndyLedger:
     def _schema_sequence(self, schema_id: str) -> int:
         if self.schema(schema_id) is None:
             raise pool.no_response(self.network)
-        rows = PublishedObject.objects.filter(network=self.network, object_id=schema_id)
+        rows = PublishedObject.objects.filter(
+            network=self.network, object_id=schema_id
+        )
         return rows.values_list("sequence", flat=True).get()
 
     def _cached_or_read(

@@ -126,7 +126,9 @@ def add_signatures(request: Request, signers: list[Author]) -> None:
             request.set_multi_signature(signer.did, signature)
 
 
-def agreement_acceptance(network: Network, author: Author, agreement: Agreement) -> str:
+def agreement_acceptance(
+    network: Network, author: Author, agreement: Agreement
+) -> str:
     """The acceptance that a transaction must carry. 409 `agreement_not_accepted`."""
     rows = AgreementAcceptance.objects.filter(
         network=network, tenant_id=author.tenant_id

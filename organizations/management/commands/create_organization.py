@@ -16,7 +16,9 @@ class Command(BaseCommand):
         parser.add_argument("name", help="shown to holders")
         parser.add_argument("--network", help="id of the network it publishes on")
         parser.add_argument("--image-url", default="", help="its logo")
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument(
+            "--json", action="store_true", help="print one JSON object"
+        )
 
     def handle(
         self, name: str, network: str | None, image_url: str, **options: Any

@@ -37,5 +37,7 @@ def test_without_the_permission_the_quotas_stay(browser, account):
 
 
 def test_the_page_says_who_made_the_account(browser, account):
-    page = browser.get(f"/admin/tenants/provider/{account.pk}/change/").content.decode()
+    page = browser.get(
+        f"/admin/tenants/provider/{account.pk}/change/"
+    ).content.decode()
     assert "fay" in page

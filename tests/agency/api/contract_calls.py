@@ -58,7 +58,8 @@ def choice(world):
     """Alice's answer to the world's policy."""
     names = ("Title", "Name", "Of age")
     return [
-        {"policyName": name, "credentialId": world.credential[WALLET]} for name in names
+        {"policyName": name, "credentialId": world.credential[WALLET]}
+        for name in names
     ]
 
 
@@ -178,8 +179,8 @@ WALLETS = {
     "DELETE /api/wallets/{walletId}": lambda world: path(
         walletId=world.another_wallet()
     ),
-    "PUT /api/{walletId}/verifications/{verificationId}/autoSelect": lambda world: path(
-        verificationId=world.asked()[1]
+    "PUT /api/{walletId}/verifications/{verificationId}/autoSelect": lambda world: (
+        path(verificationId=world.asked()[1])
     ),
     "PUT /api/{walletId}/verifications/{verificationId}": lambda world: Given(
         {"verificationId": world.asked()[1]}, choice(world)

@@ -30,7 +30,9 @@ def objects_of(organization):
     return {
         "webhookId": webhook["id"],
         "deliveryId": sent["deliveryId"],
-        "messageId": organization.get(f"/messages/connection/{connection_id}")[0]["id"],
+        "messageId": organization.get(f"/messages/connection/{connection_id}")[0][
+            "id"
+        ],
         "tenantId": str(organization.tenant.public_id),
         "networkId": "local",
         "verificationDefinitionId": policy_id,

@@ -286,7 +286,11 @@ def test_the_subscription_key_is_optional_only_for_later_clients(faber, sent):
     for prefix in ("/credentials/v1", "/wallet/v1/api"):
         path = "/connections" if "credentials" in prefix else "/wallets"
         assert faber.get(prefix + path) == []
-    for path in ("/connections", "/agency/v1/connections", "/custodian/v1/api/wallets"):
+    for path in (
+        "/connections",
+        "/agency/v1/connections",
+        "/custodian/v1/api/wallets",
+    ):
         assert error_of(faber.get, path).status == 401
 
 

@@ -218,7 +218,9 @@ def test_each_organization_and_each_provider_has_keys_of_its_own(faber, acme):
     ]
     assert [one.status_code for one in answers] == [200, 200, 200]
     assert [len(one.get("/connections")) for one in (faber, acme)] == [1, 1]
-    assert keyed(provider, "/tenants", {"name": "Branch"}).content == answers[2].content
+    assert (
+        keyed(provider, "/tenants", {"name": "Branch"}).content == answers[2].content
+    )
     assert len(provider.get("/tenants")) == 1
 
 
@@ -261,7 +263,9 @@ def test_while_a_write_runs_its_key_is_busy_and_says_when_to_ask_again(
 
 
 def test_after_an_error_the_key_may_be_used_again(faber):
-    assert keyed(faber, "/connections", {"connectionId": "not/good"}).status_code == 400
+    assert (
+        keyed(faber, "/connections", {"connectionId": "not/good"}).status_code == 400
+    )
     assert keyed(faber, "/connections", {"connectionId": "good"}).status_code == 200
     invited = faber.invites()
     offer = {"connectionId": invited["connectionId"], "text": "Hello"}

@@ -25,7 +25,8 @@ def test_a_limit_is_from_1_to_1000(faber, limit):
 def test_empty_and_unknown_parameters_change_nothing(faber):
     faber.invites()
     assert (
-        faber.get("/connections", limit="", cursor="", sort="", page="7", name="") != []
+        faber.get("/connections", limit="", cursor="", sort="", page="7", name="")
+        != []
     )
 
 

@@ -258,7 +258,9 @@ def test_each_typical_mistake_is_answered_with_how_to_mend_it(faber, world):
             wrong[name] = (
                 f"{problem}: {answer.status_code} {answer.content.decode():.400}"
             )
-    assert not wrong, "\n".join(f"{name}: {problem}" for name, problem in wrong.items())
+    assert not wrong, "\n".join(
+        f"{name}: {problem}" for name, problem in wrong.items()
+    )
 
 
 def problem_of(mistake, answer):

@@ -122,7 +122,9 @@ def test_pictures_are_taken_as_bytes_and_as_files(office, tmp_path, settings, as
             given, filename="logo.png", content_type="image/png"
         )
     for url in (address, asset.public_uri):
-        assert url.startswith(f"{settings.PUBLIC_URL}/assets/") and url.endswith(".png")
+        assert url.startswith(f"{settings.PUBLIC_URL}/assets/") and url.endswith(
+            ".png"
+        )
 
 
 def test_an_organization_reads_itself_and_its_networks(office):

@@ -87,7 +87,12 @@ def credential_of_the_organization(world):
 def credential_of_the_wallet(world):
     accepted, held = world.accepted()
     issue = f"/credentials/{accepted}"
-    return world.alice, f"/credentials/{held}", lambda: world.faber.put(issue), "Issued"
+    return (
+        world.alice,
+        f"/credentials/{held}",
+        lambda: world.faber.put(issue),
+        "Issued",
+    )
 
 
 def credential_that_was_proposed(world):

@@ -84,7 +84,9 @@ class Operation(NamedTuple):
         )
         given = (MORE | GIVEN[client]).get(name, lambda _: Given())(world)
         names = ids(client, world) | given.ids
-        address = self.path.format(**{one: quote(names[one], safe="") for one in names})
+        address = self.path.format(
+            **{one: quote(names[one], safe="") for one in names}
+        )
         caller = copy.copy(
             given.caller or (world.provider if client == "provider" else world.faber)
         )

@@ -65,5 +65,6 @@ def test_public_objects_are_kept_for_ever(faber, client):
         schema
     )
     assert (
-        cache_control_of(client.get(f"/ledger/{network}/schemas/unknown")) == "no-store"
+        cache_control_of(client.get(f"/ledger/{network}/schemas/unknown"))
+        == "no-store"
     )

@@ -30,7 +30,10 @@ def pool_of():
     def make(conninfo, **options):
         given = {"min_size": 1, "max_size": 2, "timeout": 10, "reconnect_timeout": 1}
         pool = Pool(
-            conninfo=conninfo, kwargs={"autocommit": True}, open=True, **given | options
+            conninfo=conninfo,
+            kwargs={"autocommit": True},
+            open=True,
+            **given | options,
         )
         made.append(pool)
         return pool

@@ -44,7 +44,10 @@ def failure(call, *arguments, **options):
 
 @pytest.mark.django_db
 def test_nothing_is_called_inside_a_transaction():
-    with serving(answers(HEAD + b"4\r\n\r\ntext")) as here, pytest.raises(RuntimeError):
+    with (
+        serving(answers(HEAD + b"4\r\n\r\ntext")) as here,
+        pytest.raises(RuntimeError),
+    ):
         post(here)
 
 
@@ -324,7 +327,9 @@ def test_it_waits_until_the_time_the_endpoint_names():
     when = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=2)
     text = when.strftime("%a, %d %b %Y %H:%M:%S GMT")
     assert (
-        115 < http.Response(503, {"retry-after": text}, b"", True, 0).retry_after <= 120
+        115
+        < http.Response(503, {"retry-after": text}, b"", True, 0).retry_after
+        <= 120
     )
     past = {"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}
     assert http.Response(503, past, b"", True, 0).retry_after == 0

@@ -35,7 +35,9 @@ def test_compose_runs_the_command_of_the_procfile(name: str) -> None:
 
 def test_the_image_runs_the_web_command_of_the_procfile() -> None:
     lines = (ROOT / "Dockerfile").read_text().splitlines()
-    [command] = [line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")]
+    [command] = [
+        line.removeprefix("CMD ") for line in lines if line.startswith("CMD ")
+    ]
     assert in_a_shell(json.loads(command)) == read_procfile()["web"]
 
 

@@ -32,7 +32,14 @@ def test_the_demo_goes_from_a_wallet_to_a_valid_proof(
     lines = play().splitlines()
     steps = [line.split(" s  ")[1].split(":")[0] for line in lines if " s  " in line]
     assert steps == [
-        *("Organization", "Wallet", "Invitation", "Connection", "Schema", "Definition"),
+        *(
+            "Organization",
+            "Wallet",
+            "Invitation",
+            "Connection",
+            "Schema",
+            "Definition",
+        ),
         *(
             "Offer",
             "Request",

@@ -117,7 +117,9 @@ def test_each_operation_answers_200_to_its_examples(
                     f"{answer.status_code} {answer.content!r:.300}"
                 )
     assert not wrong, "\n".join(f"{name}: {text}" for name, text in wrong.items())
-    assert tried == {operation["operationId"] for *_, operation in operations(document)}
+    assert tried == {
+        operation["operationId"] for *_, operation in operations(document)
+    }
 
 
 def all_ids():

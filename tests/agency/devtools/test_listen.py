@@ -210,7 +210,10 @@ def test_without_a_stream_it_polls_and_with_a_given_secret_it_shows_none(
     port = free_port()
     servers.stop()
     only_web = serving("web", servers.web, STREAM_URL=f"http://127.0.0.1:{port}")
-    with only_web, listens(faber, "--from", "start", WEBHOOK_SECRET=secret) as listener:
+    with (
+        only_web,
+        listens(faber, "--from", "start", WEBHOOK_SECRET=secret) as listener,
+    ):
         wait_for(lambda: objects(local) == ["before"], listener.output.read_text)
         listener.says("No stream now")
         faber.invites(connectionId="later")

@@ -217,7 +217,12 @@ def test_it_answers_to_the_host_of_a_public_url_that_is_given(public_url: str) -
 
 
 def settings_read(environment: dict[str, str]) -> dict[str, Any]:
-    names = ("DEBUG", "OUTGOING_ALLOW_LOOPBACK", "WEBHOOK_REQUIRE_HTTPS", "FAULT_POINT")
+    names = (
+        "DEBUG",
+        "OUTGOING_ALLOW_LOOPBACK",
+        "WEBHOOK_REQUIRE_HTTPS",
+        "FAULT_POINT",
+    )
     program = (
         "import json; from agency import settings;"
         f"print(json.dumps({{name: getattr(settings, name) for name in {names}}}))"

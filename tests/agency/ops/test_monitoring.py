@@ -154,7 +154,9 @@ def test_whatever_a_stranger_asks_for_is_one_series(scrape):
     for n in range(3):
         Client().generic(f"METHOD{n}", f"/nothing/{n}")
     found = scrape()
-    assert found['agency_requests_total{method="other",route="none",status="404"}'] >= 3
+    assert (
+        found['agency_requests_total{method="other",route="none",status="404"}'] >= 3
+    )
     assert len(found) - before < 20
 
 

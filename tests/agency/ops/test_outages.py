@@ -80,7 +80,10 @@ class Product(NamedTuple):
             "studio": get("/studio/organizations/new", headers=page, cookies=cookies),
             "admin": get("/admin/", headers=page, cookies=cookies),
             "stream": lambda: requests.get(
-                f"{self.stream}/events/stream", headers=headers, stream=True, timeout=30
+                f"{self.stream}/events/stream",
+                headers=headers,
+                stream=True,
+                timeout=30,
             ),
         }
 

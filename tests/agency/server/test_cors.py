@@ -104,7 +104,9 @@ def test_no_page_of_ours_is_opened_to_another_origin(path):
 )
 def test_pages_of_the_listed_origins_can_read_refusals(path, options, status):
     options = (
-        {"content_type": "application/json"} | options if "data" in options else options
+        {"content_type": "application/json"} | options
+        if "data" in options
+        else options
     )
     with override_settings(**ALLOWED):
         refused = request_from(path, **options)
@@ -236,7 +238,8 @@ def test_a_page_in_a_browser_calls_the_api_with_each_header_of_the_clients(
         assert found[name].get("status") == 200, (name, found[name])
     assert found["write"]["id"] and "invitationUrl" in found["write"]["text"]
     assert (
-        found["no keys"]["status"] == 401 and "unauthorized" in found["no keys"]["text"]
+        found["no keys"]["status"] == 401
+        and "unauthorized" in found["no keys"]["text"]
     )
     assert "blocked" in found["strange header"]
     allowed = [name for name, seen in elsewhere.items() if "blocked" not in seen]

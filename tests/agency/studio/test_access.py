@@ -84,7 +84,8 @@ def test_only_an_owner_makes_or_rotates_a_provider_key(
     assert keys.count() == 1 and keys.get().expires_at is None
     assert 'value="provider_key"' in browser.get(url).content.decode()
     assert (
-        browser.send(f"{url}/keys", kind="provider_key", name="Mine").status_code == 200
+        browser.send(f"{url}/keys", kind="provider_key", name="Mine").status_code
+        == 200
     )
     assert keys.count() == 2
 

@@ -223,7 +223,11 @@ def test_one_is_sent_again_at_once_with_the_same_event(browser, url, delivery):
         f"{url}/webhooks/{delivery.webhook_id}/deliveries/{delivery.pk}/resend"
     )
     row = Delivery.objects.get()
-    assert (row.status, row.attempts, row.event_id) == ("pending", 0, delivery.event_id)
+    assert (row.status, row.attempts, row.event_id) == (
+        "pending",
+        0,
+        delivery.event_id,
+    )
     assert row.due_at <= timezone.now()
 
 

@@ -133,5 +133,6 @@ def test_a_name_cannot_write_the_page(client, transactional_db, settings):
         not in open_invitation(client, invited, settings).content.decode()
     )
     assert (
-        '<script>"x"' not in open_invitation(client, invited, settings).content.decode()
+        '<script>"x"'
+        not in open_invitation(client, invited, settings).content.decode()
     )

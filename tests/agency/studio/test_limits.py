@@ -63,7 +63,8 @@ def through_the_proxy(password, address):
 
 def statuses(number, *arguments, **options):
     return [
-        sign_in("wrong guess", *arguments, **options).status_code for _ in range(number)
+        sign_in("wrong guess", *arguments, **options).status_code
+        for _ in range(number)
     ]
 
 
@@ -97,7 +98,9 @@ def test_behind_a_proxy_the_limit_of_an_address_is_not_everybodys(
 def test_without_a_proxy_nobody_chooses_an_address():
     for number in range(5):
         sign_in("wrong guess", STRANGE, HTTP_X_FORWARDED_FOR=f"198.51.100.{number}")
-    assert sign_in("wrong guess", STRANGE, HTTP_X_FORWARDED_FOR=HOME).status_code == 429
+    assert (
+        sign_in("wrong guess", STRANGE, HTTP_X_FORWARDED_FOR=HOME).status_code == 429
+    )
 
 
 def test_neither_another_host_nor_other_letters_give_more_tries(settings):
@@ -107,7 +110,9 @@ def test_neither_another_host_nor_other_letters_give_more_tries(settings):
     assert (
         sign_in("wrong guess", STRANGE, HTTP_HOST="agency.example").status_code == 429
     )
-    assert sign_in("wrong guess", STRANGE, email="FAY@Faber.example").status_code == 429
+    assert (
+        sign_in("wrong guess", STRANGE, email="FAY@Faber.example").status_code == 429
+    )
 
 
 def test_an_address_has_a_limit_over_all_accounts(settings):
@@ -200,7 +205,12 @@ def test_the_admin_is_entered_by_the_same_page():
     [
         (LOGIN, "login", "ip", {"login": "a@x.example", "password": PASSWORD}),
         ("/accounts/signup/", "signup", "ip", {"email": "a@x.example"}),
-        ("/accounts/password/reset/", "reset_password", "ip", {"email": "a@x.example"}),
+        (
+            "/accounts/password/reset/",
+            "reset_password",
+            "ip",
+            {"email": "a@x.example"},
+        ),
         (
             "/accounts/password/reset/",
             "reset_password",

@@ -55,7 +55,8 @@ def test_sign_up_can_be_closed(client, db, settings):
         "password2": "long enough 1",
     }
     assert (
-        "Sign up is closed" in client.post("/accounts/signup/", fields).content.decode()
+        "Sign up is closed"
+        in client.post("/accounts/signup/", fields).content.decode()
     )
 
 

@@ -112,7 +112,8 @@ def test_looking_at_a_request_takes_nothing_and_choosing_answers_it(faber, offer
     path = "/verifications/fromData/availableCredentials"
     [item] = alice.post(path, form={"verificationData": data})
     assert (
-        bob.post(path, form={"verificationData": data})[0]["availableCredentials"] == []
+        bob.post(path, form={"verificationData": data})[0]["availableCredentials"]
+        == []
     )
     assert alice.get("/verifications") == []
     chosen = [

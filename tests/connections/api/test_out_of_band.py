@@ -151,7 +151,9 @@ def test_a_proof_is_asked_for_after_connecting(faber, alice):
     asked = faber.post("/verifications/policy", POLICY | CONNECTING)
     mine = alice.accepts_invitation(asked["verificationRequestData"])
     alice.auto_selects()
-    assert faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Accepted"
+    assert (
+        faber.get(f"/verifications/{asked['verificationId']}")["state"] == "Accepted"
+    )
     assert alice.newest("verifications")["connectionId"] == mine["connectionId"]
 
 

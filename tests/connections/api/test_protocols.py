@@ -102,7 +102,9 @@ def test_after_new_keys_on_both_sides_all_goes_on(faber, alice, path):
 
 
 def test_keys_rotate_again_and_again(faber, alice, path):
-    seen = {faber.post(f"{path}/rotate") and faber.get(path)["myKey"] for _ in range(4)}
+    seen = {
+        faber.post(f"{path}/rotate") and faber.get(path)["myKey"] for _ in range(4)
+    }
     assert len(seen) == 4
     faber.post(
         "/messages", {"connectionId": alice.known_as(faber), "text": "Still here"}

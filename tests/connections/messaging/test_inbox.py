@@ -120,7 +120,8 @@ def test_a_message_whose_turn_comes_after_its_lease_is_left_to_whoever_has_it_no
     phone.inbox.clear()
     inbox.process(late)
     assert (
-        phone.inbox == [] and InboundMessage.objects.get(pk=late.pk).status == "pending"
+        phone.inbox == []
+        and InboundMessage.objects.get(pk=late.pk).status == "pending"
     )
 
 

@@ -79,7 +79,8 @@ def test_a_credential_is_issued_though_a_worker_dies(
     credential = Credential.objects.get()
     assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Issued"
     assert (
-        len(ids_of_messages(phone, f"issue-credential/{version}/issue-credential")) == 1
+        len(ids_of_messages(phone, f"issue-credential/{version}/issue-credential"))
+        == 1
     )
     assert credential.revocation_index == 1
     assert not queues.pending().exists()

@@ -280,7 +280,9 @@ def test_a_broker_out_of_reach_is_logged_and_fails_nothing(caplog, monkeypatch):
     with caplog.at_level(logging.WARNING):
         outbox.notify_receiver()
         outbox.notify_receiver()
-    assert caplog.text.count("the broker is out of reach") == 1, "then it is left alone"
+    assert caplog.text.count("the broker is out of reach") == 1, (
+        "then it is left alone"
+    )
     assert time.monotonic() - started < 1, "the caller waits meanwhile"
 
 

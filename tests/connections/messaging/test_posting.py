@@ -213,7 +213,9 @@ def test_an_answer_that_nobody_fetches_makes_room_after_a_minute(faber, monkeypa
         created_at=timezone.now() - 2 * handshakes.UNFETCHED_RESPONSE_GRACE
     )
     strangers.come(1)
-    assert strangers.undelivered() == before, "those with an endpoint wait to be posted"
+    assert strangers.undelivered() == before, (
+        "those with an endpoint wait to be posted"
+    )
     OutboundMessage.objects.filter(recipient_key=before[0]).update(endpoint="")
     strangers.come(1)
     assert (

@@ -37,7 +37,9 @@ def quiet(pocket):
 
 def texts(pocket):
     return [
-        one.body["content"] for one in pocket.inbox if one.type == basic_message.MESSAGE
+        one.body["content"]
+        for one in pocket.inbox
+        if one.type == basic_message.MESSAGE
     ]
 
 

@@ -157,7 +157,11 @@ def build_presentation(pocket, client, shared, credential):
         {},
         LINK_SECRET,
         {schema_id: ledger_schema(client, schema_id)},
-        {definition_id: ledger_object(client, "credential-definitions", definition_id)},
+        {
+            definition_id: ledger_object(
+                client, "credential-definitions", definition_id
+            )
+        },
     )
     wire = format_of(shared)._replace(prefix=pocket.prefix)
     return proving.build_presentation(made, shared.thread_id, wire)

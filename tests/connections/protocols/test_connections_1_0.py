@@ -138,7 +138,9 @@ def test_a_phone_without_a_service_has_its_key_and_no_endpoint(absent):
 
 @pytest.mark.parametrize("absent", ["id", "@context", "authentication"])
 def test_members_of_the_document_may_be_absent(absent):
-    document = {name: value for name, value in OURS["DIDDoc"].items() if name != absent}
+    document = {
+        name: value for name, value in OURS["DIDDoc"].items() if name != absent
+    }
     assert (
         connections_1_0.read_party({"DID": DID, "DIDDoc": document}).verkey == VERKEY_B
     )

@@ -98,7 +98,9 @@ def test_the_former_key_ends_after_an_hour(faber, phone, row, other):
     )
     hour_passes(row)
     assert not writes(phone, "too late")
-    assert their_key_in_api(faber, row) == phone.verkey, "the new key has not been used"
+    assert their_key_in_api(faber, row) == phone.verkey, (
+        "the new key has not been used"
+    )
     phone.receives = other.receives
     assert writes(other, "at last")
     assert their_key_in_api(faber, row) == other.verkey
@@ -162,7 +164,9 @@ def test_a_key_of_a_wallet_here_is_no_key_of_a_peer_elsewhere(faber, acme, phone
         reply = rotates(phone, verkey)
         assert reply.type == did_rotate.PROBLEM, whose
         assert reply.body["description"]["code"] == "e.did.doc_unsupported"
-        assert reply.thread_id == InboundMessage.objects.latest("created_at").message_id
+        assert (
+            reply.thread_id == InboundMessage.objects.latest("created_at").message_id
+        )
         after = fresh(row)
         for name in ("their_key", "their_did", "their_endpoint", "their_former_key"):
             assert getattr(after, name) == getattr(before, name)

@@ -9,7 +9,12 @@ from django.utils import timezone
 from connections.didcomm import dids, message
 from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import PREFIX as NEW
-from connections.models import BasicMessage, Connection, InboundMessage, OutboundMessage
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    OutboundMessage,
+)
 from connections.protocols import (
     basic_message,
     connections_1_0,

@@ -197,7 +197,9 @@ def test_reports_about_reports_end_at_once(row, any_phone):
             "unknown/1.0/problem-report", report["@id"], description="?"
         )
         assert reply_after(any_phone, back) is SILENCE
-    kinds = OutboundMessage.objects.filter(type__contains="problem").values_list("type")
+    kinds = OutboundMessage.objects.filter(type__contains="problem").values_list(
+        "type"
+    )
     assert len(kinds) == 3
 
 

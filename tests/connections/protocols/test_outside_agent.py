@@ -50,7 +50,9 @@ def test_a_phone_is_issued_a_credential_and_proves_it(faber, any_phone, client):
 
 
 def answered_thread(phone):
-    [asked] = [one for one in phone.inbox if one.type == PROVE + "request-presentation"]
+    [asked] = [
+        one for one in phone.inbox if one.type == PROVE + "request-presentation"
+    ]
     return asked.id
 
 

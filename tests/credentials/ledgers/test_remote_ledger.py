@@ -173,7 +173,10 @@ def test_what_cannot_be_kept_is_read_for_each_attempt(faber, ledger, monkeypatch
 
 def test_inside_a_transaction_a_ledger_is_refused_loudly(faber, badge, alice):
     network = Network.objects.get(pk="far")
-    with pytest.raises(network_reads.ReadNeeded, match="outside"), transaction.atomic():
+    with (
+        pytest.raises(network_reads.ReadNeeded, match="outside"),
+        transaction.atomic(),
+    ):
         ledger_of(network).definition(badge["definitionId"])
     with (
         pytest.raises(RuntimeError, match="inside a transaction"),

@@ -167,7 +167,12 @@ class Acapy:
             *("--admin", "127.0.0.1", str(admin), "--admin-insecure-mode"),
             *("--wallet-type", self.release.wallet_type, "--wallet-name", self.label),
             *("--wallet-key", key, "--wallet-key-derivation-method", "RAW"),
-            *("--auto-provision", "--preserve-exchange-records", "--log-level", "info"),
+            *(
+                "--auto-provision",
+                "--preserve-exchange-records",
+                "--log-level",
+                "info",
+            ),
             *(
                 "--auto-accept-invites",
                 "--auto-accept-requests",

@@ -102,4 +102,7 @@ def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(
     faber, credential, judged
 ):
     faber.delete(f"/credentials/{credential[0]}")
-    assert judged("no_word_of_revocation", **NOW) == (False, {"non_revocation_missing"})
+    assert judged("no_word_of_revocation", **NOW) == (
+        False,
+        {"non_revocation_missing"},
+    )

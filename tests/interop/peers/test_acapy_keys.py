@@ -65,7 +65,9 @@ def test_the_current_acapy_takes_a_new_did_and_is_still_reached(faber, current):
     body = decode_json(invited["invitation"])
     theirs = current.post("/out-of-band/receive-invitation", body)["connection_id"]
     current.until(f"/connections/{theirs}", state="active")
-    made = current.post("/wallet/did/create", {"method": "did:peer:4"})["result"]["did"]
+    made = current.post("/wallet/did/create", {"method": "did:peer:4"})["result"][
+        "did"
+    ]
     current.post(f"/did-rotate/{theirs}/rotate", {"to_did": made})
     eventually(lambda: current.get(f"/connections/{theirs}")["my_did"] == made)
     shown = faber.get(f"/connections/{invited['connectionId']}")

@@ -214,7 +214,9 @@ def test_usage_is_told_by_month(provider):
         (1, 1),
         (12, 1),
     ]
-    assert [month.end for month in months[1:]] == [month.start for month in months[:-1]]
+    assert [month.end for month in months[1:]] == [
+        month.start for month in months[:-1]
+    ]
 
 
 @pytest.mark.parametrize(

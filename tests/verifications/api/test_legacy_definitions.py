@@ -188,7 +188,11 @@ def test_an_items_interval_counts_too(faber):
                 "A": {"name": "a", "predicateType": "!=", "predicateValue": 1}
             }
         },
-        {"requestedPredicates": {"A": {"name": "a", "p_type": ">=", "p_value": 2**31}}},
+        {
+            "requestedPredicates": {
+                "A": {"name": "a", "p_type": ">=", "p_value": 2**31}
+            }
+        },
         {
             "requestedPredicates": {
                 "A": {"names": ["a", "b"], "p_type": ">=", "p_value": 1}

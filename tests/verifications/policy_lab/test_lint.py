@@ -23,7 +23,9 @@ def attribute(name, *restrictions, **more):
 
 def predicate(name, kind, *restrictions, **more):
     compared = {"policyName": f"{name}?", "predicateType": kind, "predicateValue": 5}
-    return {"attributeName": name, "restrictions": list(restrictions)} | compared | more
+    return (
+        {"attributeName": name, "restrictions": list(restrictions)} | compared | more
+    )
 
 
 def findings_of(*items, samples=(), integers=INTEGERS, **more):
@@ -54,7 +56,9 @@ def test_a_good_policy_has_no_finding():
 
 def test_an_attribute_item_that_can_be_read_in_two_ways():
     shown = attribute("name", DEGREES, attributeNames=["Full name"])
-    assert findings_of(shown, samples=[degree()]) == [("two_readings", "attributes[0]")]
+    assert findings_of(shown, samples=[degree()]) == [
+        ("two_readings", "attributes[0]")
+    ]
     both = attribute("name", DEGREES, attributeNames=["degree"])
     assert findings_of(both, samples=[degree()]) == [("two_readings", "attributes[0]")]
     usual = attribute("Full name", DEGREES, attributeNames=["name"])
@@ -216,9 +220,9 @@ def test_a_number_that_a_restriction_requires_is_shown_anyway():
 def test_revocation_that_is_not_asked_for():
     place = ("no_revocation_requirement", "revocationRequirement")
     assert findings_of(attribute("Full Name", BADGES)) == [place]
-    assert findings_of(attribute("Full Name", BADGES), **requiring(validNow=False)) == [
-        place
-    ]
+    assert findings_of(
+        attribute("Full Name", BADGES), **requiring(validNow=False)
+    ) == [place]
     assert findings_of(attribute("Full Name", BADGES), **requiring(validNow=True)) == [
         ALONE
     ]

@@ -170,7 +170,8 @@ def test_a_text_meets_a_comparison_that_allows_it(faber, phone):
     assert list(request["requested_predicates"]) == ["old"]
     seen = holder.answers(holder.forges(request))
     assert (
-        seen["isValid"] is True and seen["policy"]["predicates"][0]["allowText"] is True
+        seen["isValid"] is True
+        and seen["policy"]["predicates"][0]["allowText"] is True
     )
 
 
@@ -198,7 +199,9 @@ def test_a_declared_integer_needs_no_bound(faber, phone):
         ADULT | {"policyName": "adult#bound"},
         ADULT
         | {
-            "restrictions": [{"value": {"attributeName": "Age", "attributeValue": "9"}}]
+            "restrictions": [
+                {"value": {"attributeName": "Age", "attributeValue": "9"}}
+            ]
         },
     ],
 )

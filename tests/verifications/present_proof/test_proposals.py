@@ -62,7 +62,8 @@ def test_both_sides_show_the_policy_and_the_proposal(faber):
     assert mine["proposal"] == seen["proposal"]
     assert seen["proposal"]["comment"] == "What I can show"
     names = [
-        (one["name"], one["referent"]) for one in seen["proposal"]["proposedAttributes"]
+        (one["name"], one["referent"])
+        for one in seen["proposal"]["proposedAttributes"]
     ]
     assert names == [("name", "Who"), ("degree", "Who")]
     assert seen["proposal"]["proposedPredicates"] == [

@@ -330,7 +330,10 @@ def test_items_of_different_intervals_are_not_folded():
         "x#max",
     ]
     restrictions = {"restrictions": [{"attr::degree::value": "Maths"}]}
-    shown = {"n": {"name": "name"} | restrictions, "n#value:degree": {"name": "degree"}}
+    shown = {
+        "n": {"name": "name"} | restrictions,
+        "n#value:degree": {"name": "degree"},
+    }
     shown["n#value:degree"] |= restrictions | later
     assert len(read_items(foreign(shown))) == 2
 
@@ -556,7 +559,9 @@ def test_a_request_is_pruned_to_what_is_answered():
     )
     kept = prune_request(asked, ["name", "p"])
     assert list(kept["requested_attributes"]) == ["name"]
-    assert kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
+    assert (
+        kept["requested_attributes"]["name"] == asked["requested_attributes"]["name"]
+    )
     bare = prune_request(
         asked | {"non_revoked": {"to": 5}}, ["p", "name"], keep_conditions=False
     )

@@ -71,7 +71,9 @@ def test_a_group_needs_one_credential_with_all_of_its_names():
 )
 def test_a_credential_fits_if_it_meets_all_of_a_restriction(restriction, fits):
     asked = ask(attribute("name", restriction))
-    assert fitting(asked, candidate("degree")) == [("name", ["degree"] if fits else [])]
+    assert fitting(asked, candidate("degree")) == [
+        ("name", ["degree"] if fits else [])
+    ]
 
 
 def test_a_credential_fits_if_it_meets_one_of_the_restrictions():
@@ -221,7 +223,9 @@ def test_a_predicate_that_does_not_hold_is_left_empty_even_if_chosen():
     asked = ask(attribute("name"), predicate("age", ">", 99))
     chosen = Selection("name", "degree"), Selection("age", "degree")
     outcome = judge(asked, select(asked, [candidate("degree")], *chosen))
-    assert codes(outcome) == {"unanswered"} and outcome.proof["age"]["value"] == "false"
+    assert (
+        codes(outcome) == {"unanswered"} and outcome.proof["age"]["value"] == "false"
+    )
 
 
 @pytest.mark.parametrize(

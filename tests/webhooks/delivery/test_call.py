@@ -165,7 +165,9 @@ def test_an_address_that_became_private_is_not_called(
     settings.OUTGOING_ALLOW_LOOPBACK = False
     faber.post(f"/webhooks/{webhook['id']}/example", {"messageType": "verification"})
     worker_calls()
-    assert Delivery.objects.get().last_error == "address_refused" and not receiver.calls
+    assert (
+        Delivery.objects.get().last_error == "address_refused" and not receiver.calls
+    )
 
 
 def test_an_answer_that_is_no_http_is_a_failure(sent):

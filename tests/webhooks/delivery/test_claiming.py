@@ -28,7 +28,9 @@ def examples(faber, loopback, settings):
 
     def send(webhook, count):
         path = f"/webhooks/{webhook['id']}/example"
-        return [faber.post(path, {"messageType": "verification"}) for _ in range(count)]
+        return [
+            faber.post(path, {"messageType": "verification"}) for _ in range(count)
+        ]
 
     return send
 

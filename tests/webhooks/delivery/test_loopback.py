@@ -63,7 +63,8 @@ def receiver():
 def test_it_is_called_under_the_settings_of_make_run(faber, receiver):
     assert registers(faber, receiver.url, **DEVELOPER_SETTINGS) == "200 None"
     faber.post(
-        f"/webhooks/{Webhook.objects.get().pk}/example", {"messageType": "verification"}
+        f"/webhooks/{Webhook.objects.get().pk}/example",
+        {"messageType": "verification"},
     )
     in_a_process(CALLS, **DEVELOPER_SETTINGS)
     assert receiver.types == ["verification"]
@@ -80,7 +81,8 @@ def test_it_is_refused_by_default(faber, receiver):
 def test_it_is_not_called_by_default(faber, receiver):
     registers(faber, receiver.url, **DEVELOPER_SETTINGS)
     faber.post(
-        f"/webhooks/{Webhook.objects.get().pk}/example", {"messageType": "verification"}
+        f"/webhooks/{Webhook.objects.get().pk}/example",
+        {"messageType": "verification"},
     )
     in_a_process(CALLS, DEBUG="1")
     assert receiver.calls == []

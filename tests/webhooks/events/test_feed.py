@@ -117,7 +117,9 @@ def test_filters_choose_and_the_cursor_goes_on_all_the_same(faber):
     assert reader.next() == []
     assert ids(faber.get("/events", objectId="office")) == ["office"]
     start = feed.parse_cursor(re.findall(r"after=([\w-]+)", reader.path)[0])
-    assert start.transaction_id >= Event.objects.latest("transaction_id").transaction_id
+    assert (
+        start.transaction_id >= Event.objects.latest("transaction_id").transaction_id
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,12 @@ from agency.server import stream as streaming
 from connections.protocols import handshakes
 from tenants.models import Tenant
 from tests.support.errors import assert_error
-from tests.support.event_streams import Stream, database_connections, free_port, serving
+from tests.support.event_streams import (
+    Stream,
+    database_connections,
+    free_port,
+    serving,
+)
 from tests.support.people import Organization
 from tests.support.processes import eventually
 from tests.support.races import threads

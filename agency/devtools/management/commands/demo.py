@@ -94,7 +94,11 @@ class Command(BaseCommand):
 
     def create_definition(self) -> str:
         with self.step("Schema: Degree 1.0"):
-            attributes = {"name": "Degree", "version": "1.0", "attrNames": list(DEGREE)}
+            attributes = {
+                "name": "Degree",
+                "version": "1.0",
+                "attrNames": list(DEGREE),
+            }
             schema_id = self.api.post("/definitions/schemas", attributes)
         self.print_line(
             "           A new definition needs a new key: up to 15 s, once ..."
