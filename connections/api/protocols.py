@@ -1,4 +1,4 @@
-"""How one connection is spoken: versions, a new key, its end."""
+"""The protocols of one connection: versions, a new key, its end."""
 
 from rest_framework import serializers
 
@@ -23,7 +23,7 @@ class ProtocolParameters(Parameters):
 
 
 class ProtocolContract(Contract):
-    """How a connection is spoken."""
+    """The protocols and versions that are used on a connection."""
 
     connectionId = serializers.CharField(source="connection_id")
     handshake = serializers.CharField(

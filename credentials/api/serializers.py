@@ -191,7 +191,7 @@ class CredentialAnswerParameters(Parameters):
 
 
 class ProposalPart(serializers.Serializer):
-    """What a holder would like; what is absent is left to the issuer."""
+    """What a holder would like. The issuer chooses what is left out."""
 
     comment = serializers.CharField(
         required=False, max_length=proposal_messages.MAX_COMMENT, allow_blank=True
