@@ -155,7 +155,8 @@ def test_an_endless_body_is_cut(meet):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert (found.status, found.is_complete) == (200, False)
-    assert (found.seconds < 2, peak < MIB) == (True, True)
+    # Seconds, not the deadline of 15: tracemalloc makes the parser three times slower.
+    assert (found.seconds < 8, peak < MIB) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,8 @@ def test_an_endless_head_is_no_answer(meet):
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert found.code == "endpoint_bad_answer"
-    assert (found.seconds < 2, peak < MIB) == (True, True)
+    # Seconds, not the deadline of 15: tracemalloc makes the parser three times slower.
+    assert (found.seconds < 8, peak < MIB) == (True, True)
 
 
 @pytest.mark.parametrize(
