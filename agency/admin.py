@@ -20,7 +20,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
-from agency.studio.forms import SENT_BEFORE, is_sent_again
+from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 
 admin.site.login = secure_admin_login(admin.site.login)
 
@@ -104,7 +104,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        if request.method == "POST" and is_sent_again(request):
+        if request.method == "POST" and not claim_form_token(request):
             self.message_user(request, SENT_BEFORE, messages.WARNING)
             return redirect("admin:index")
         buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}

@@ -529,7 +529,7 @@ SPECTACULAR_SETTINGS = {
 
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
-    "agency.studio.sign_in.Backend",
+    "agency.studio.accounts.sign_in.Backend",
 ]
 PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.Argon2PasswordHasher",
@@ -553,8 +553,8 @@ ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 # has proven to own it.
 ACCOUNT_EMAIL_VERIFICATION = "mandatory" if STUDIO_VERIFY_EMAIL else "none"
 ACCOUNT_PREVENT_ENUMERATION = "strict"
-ACCOUNT_FORMS = {"signup": "agency.studio.sign_up.SignUpForm"}
-ACCOUNT_ADAPTER = "agency.studio.accounts.AccountAdapter"
+ACCOUNT_FORMS = {"signup": "agency.studio.accounts.sign_up.SignUpForm"}
+ACCOUNT_ADAPTER = "agency.studio.accounts.adapter.AccountAdapter"
 # In addition to allauth's defaults. The key of login_failed is account and IP address,
 # so that nobody can lock out the owner from another IP address. It comes first:
 # attempts that it refuses do not count for the IP address, which others may share.

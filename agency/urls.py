@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 from agency.api import exceptions
 from agency.api.openapi import document, page
 from agency.ops import health, monitoring
-from agency.studio import accounts
+from agency.studio.accounts import rate_limits
 from connections import urls as connections
 from credentials import urls as credentials
 from organizations import urls as tenants
@@ -71,5 +71,5 @@ urlpatterns = [
 handler400 = exceptions.bad_request
 handler403 = exceptions.forbidden
 handler404 = exceptions.not_found
-handler429 = accounts.handler429  # looked up here by allauth
+handler429 = rate_limits.handler429  # looked up here by allauth
 handler500 = exceptions.server_error

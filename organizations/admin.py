@@ -17,7 +17,8 @@ from django.views.decorators.csrf import csrf_protect
 
 from agency.admin import ReadOnlyAdmin, ShownOnceAdmin
 from agency.core.errors import AgencyError
-from agency.studio.forms import OnceForm, OrganizationForm
+from agency.studio.form_tokens import OnceForm
+from agency.studio.forms import OrganizationForm
 from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
 from organizations.networks import fetch_genesis
 from organizations.provisioning import create_organization

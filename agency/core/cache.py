@@ -1,6 +1,6 @@
 """Django's cache in Redis or Valkey, with a fallback to the memory of the process.
 
-It holds the counters of allauth's rate limits (agency/studio/accounts.py). They limit
+It holds the counters of allauth's rate limits (agency/studio/accounts/). They limit
 wrong passwords over all processes, and must keep working while the server is down.
 """
 

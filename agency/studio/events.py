@@ -24,7 +24,7 @@ BADGES = {
 
 
 @studio_page("GET", "HEAD")
-def events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+def show_events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     tenant = get_membership(request, tenant_id).tenant
     form = EventFilter(request.GET)
     found = Event.objects.filter(tenant=tenant, is_example=False)
@@ -74,7 +74,7 @@ def add_badge(delivery: Delivery) -> Delivery:
 
 
 @studio_page("GET", "HEAD")
-def event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpResponse:
+def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpResponse:
     tenant = get_membership(request, tenant_id).tenant
     found = get_object_or_404(Event.objects.filter(tenant=tenant), pk=event_id)
     context = {

@@ -1,53 +1,15 @@
-"""The studio's forms. Each is processed once, even after a reload or double click."""
+"""Forms of organizations, their settings and their keys."""
 
 from typing import Any
-from uuid import uuid4
 
 from django import forms
-from django.contrib.auth import get_user_model
 from django.core.validators import URLValidator
-from django.db import transaction
-from django.http import HttpRequest
 
+from agency.studio.form_tokens import OnceForm
 from organizations.provisioning import LOCAL
 from tenants.models import ApiKey, Network, Tenant
 
 MAX_LIVE_KEYS = 20
-SENT_TOKENS = "forms_sent"  # in the session
-MAX_SENT_TOKENS = 100
-SENT_BEFORE = (
-    "That form was sent before and counts once. Keys are shown only in the first "
-    "answer: if you lost one, create another and revoke the lost one."
-)
-
-
-def is_sent_again(request: HttpRequest) -> bool:
-    """Return whether this form was sent before in this session. Store its token.
-
-    Locks the row of the user, so that only one of two concurrent requests is the
-    first.
-    """
-    with transaction.atomic():
-        get_user_model().objects.select_for_update().get(pk=request.user.pk)
-        sent = request.session.load().get(SENT_TOKENS, [])
-        token = request.POST.get("form_token")
-        again = not token or token in sent
-        request.session[SENT_TOKENS] = (
-            sent if again else [*sent, token][-MAX_SENT_TOKENS:]
-        )
-        request.session.save()
-    return again
-
-
-class FreshTokenInput(forms.HiddenInput):
-    """A hidden input with a new token, even if a form is shown again with errors."""
-
-    def format_value(self, value: Any) -> str:
-        return str(uuid4())
-
-
-class OnceForm(forms.Form):
-    form_token = forms.CharField(max_length=36, required=False, widget=FreshTokenInput)
 
 
 class OrganizationForm(OnceForm, forms.ModelForm):

@@ -1,49 +1,30 @@
 """The studio's pages of keys. A secret is shown in one response only."""
 
-from collections import Counter
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from agency.studio.forms import KeyForm, OnceForm, SettingsForm
-from agency.studio.pages import get_manager, once_per_form, studio_page
-from tenants.models import ApiKey, Membership, Tenant
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.organization_page import (
+    key_form,
+    list_keys,
+    render_organization,
+)
+from agency.studio.pages import get_manager, studio_page
+from tenants.models import ApiKey, Tenant
 
 ROTATION_OVERLAP = timedelta(hours=24)  # a rotated key still works for this time
-MAX_ENDED_KEYS = 50  # on the page
 HEADERS = {
     ApiKey.Kind.ACCESS_TOKEN: "Authorization: Bearer",
     ApiKey.Kind.SUBSCRIPTION_KEY: "X-Service-Subscription-Key:",
     ApiKey.Kind.PROVIDER_KEY: "Authorization: Bearer",
 }
-
-
-def organization_page(
-    request: HttpRequest, membership: Membership, form: KeyForm | None = None
-) -> HttpResponse:
-    tenant = membership.tenant
-    keys = list(list_keys(tenant))
-    members = tenant.memberships.select_related("user").order_by("pk")
-    context = {
-        "membership": membership,
-        "tenant": tenant,
-        "did": tenant.wallets.get(is_organization=True).did,
-        "members": members,
-        "live": [key for key in keys if key.is_live],
-        "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
-        "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
-        "form": form or key_form(membership),
-        "settings_form": SettingsForm(instance=tenant),
-    }
-    return render(request, "studio/organization.html", context)
 
 
 @studio_page("POST")
@@ -54,11 +35,11 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     tenant = lock_tenant(membership.tenant)
     form = key_form(membership, request.POST)
     if not form.is_valid():
-        return organization_page(request, membership, form)
+        return render_organization(request, membership, form)
     kind = form.cleaned_data["kind"]
     owner = tenant.provider if kind == ApiKey.Kind.PROVIDER_KEY else tenant
     key, secret = ApiKey.issue(kind, owner, form.cleaned_data["name"])
-    return new_key_page(request, tenant, key, secret)
+    return render_new_key(request, tenant, key, secret)
 
 
 @studio_page("GET", "HEAD", "POST")
@@ -75,7 +56,7 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
         return redirect("studio:organization", tenant_id=tenant_id)
     if request.method == "POST":
         successor, secret = key.rotate(ROTATION_OVERLAP)
-        return new_key_page(request, tenant, successor, secret, replaced=key)
+        return render_new_key(request, tenant, successor, secret, replaced=key)
     context = {
         "tenant": tenant,
         "key": key,
@@ -107,34 +88,7 @@ def lock_tenant(tenant: Tenant) -> Tenant:
     return tenant
 
 
-def list_keys(tenant: Tenant) -> QuerySet[ApiKey]:
-    """Return the keys of an organization and its provider account, newest first.
-
-    Provider keys have access to all organizations of the account. So they are left out
-    for organizations that were created with such a key.
-    """
-    owners = Q(tenant=tenant)
-    if not tenant.made_by_provider:
-        owners |= Q(provider=tenant.provider)
-    return (
-        ApiKey.objects.filter(owners)
-        .select_related("tenant", "provider")
-        .order_by("-pk")
-    )
-
-
-def key_form(membership: Membership, data: Any = None) -> KeyForm:
-    """Return a form with the kinds of keys that this person may create."""
-    Kind = ApiKey.Kind
-    tenant = membership.tenant
-    kinds = [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY]
-    if not tenant.made_by_provider and membership.may_issue(Kind.PROVIDER_KEY):
-        kinds.append(Kind.PROVIDER_KEY)
-    live = Counter(key.kind for key in list_keys(tenant) if key.is_live)
-    return KeyForm(data, kinds=kinds, live=live)
-
-
-def new_key_page(
+def render_new_key(
     request: HttpRequest,
     tenant: Tenant,
     key: ApiKey,

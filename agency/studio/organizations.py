@@ -12,13 +12,14 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import OrganizationForm, SettingsForm
-from agency.studio.keys import organization_page, secret_context
+from agency.studio.keys import secret_context
+from agency.studio.organization_page import render_organization
 from agency.studio.pages import (
     get_manager,
     get_membership,
     list_memberships,
-    once_per_form,
     studio_page,
 )
 from organizations.provisioning import create_organization
@@ -28,7 +29,7 @@ from tenants.quotas import QuotaExceeded
 
 @require_safe
 @never_cache
-def home(request: HttpRequest) -> HttpResponse:
+def show_home(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect("studio:organizations")
     example = example_call("YOUR-ACCESS-TOKEN", "YOUR-SUBSCRIPTION-KEY")
@@ -37,7 +38,7 @@ def home(request: HttpRequest) -> HttpResponse:
 
 
 @studio_page("GET", "HEAD")
-def organizations(request: HttpRequest) -> HttpResponse:
+def show_organizations(request: HttpRequest) -> HttpResponse:
     memberships = list_memberships(request).order_by("tenant__name", "pk")
     if not memberships:
         return redirect("studio:new_organization")
@@ -80,8 +81,8 @@ def new_organization(request: HttpRequest) -> HttpResponse:
 
 
 @studio_page("GET", "HEAD")
-def organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return organization_page(request, get_membership(request, tenant_id))
+def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_organization(request, get_membership(request, tenant_id))
 
 
 @studio_page("POST")

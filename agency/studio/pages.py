@@ -1,19 +1,16 @@
-"""Shared by the pages of the studio: access, and forms that are processed once."""
+"""Who may see a page of the studio, and who may change something."""
 
 from collections.abc import Callable
-from functools import wraps
 from uuid import UUID
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from agency.studio.forms import SENT_BEFORE, is_sent_again
 from tenants.models import Membership
 
 View = Callable[..., HttpResponse]
@@ -24,22 +21,6 @@ def studio_page(*methods: str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         return never_cache(login_required(require_http_methods(methods)(view)))
-
-    return decorate
-
-
-def once_per_form(back: str) -> Callable[[View], View]:
-    """Decorator: process a form once. If sent again, redirect to the page `back`."""
-
-    def decorate(view: View) -> View:
-        @wraps(view)
-        def view_once(request: HttpRequest, **ids: UUID) -> HttpResponse:
-            if request.method == "POST" and is_sent_again(request):
-                messages.warning(request, SENT_BEFORE)
-                return redirect(back, **{k: ids[k] for k in ids if k == "tenant_id"})
-            return view(request, **ids)
-
-        return view_once
 
     return decorate
 

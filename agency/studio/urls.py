@@ -5,7 +5,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from agency.studio import events, keys, organizations, webhooks
-from agency.studio.accounts import require_mail
+from agency.studio.accounts.mail_required import require_mail
 
 app_name = "studio"
 organization = "studio/organizations/<uuid:tenant_id>"
@@ -20,30 +20,30 @@ urlpatterns = [
         name="account_reset_password",
     ),
     path("accounts/email/", require_mail(account.email), name="account_email"),
-    path("", organizations.home, name="home"),
+    path("", organizations.show_home, name="home"),
     path("studio", RedirectView.as_view(pattern_name="studio:organizations")),
-    path("studio/", organizations.organizations, name="organizations"),
+    path("studio/", organizations.show_organizations, name="organizations"),
     path(
         "studio/organizations/new",
         organizations.new_organization,
         name="new_organization",
     ),
-    path(organization, organizations.organization, name="organization"),
+    path(organization, organizations.show_organization, name="organization"),
     path(f"{organization}/settings", organizations.change_settings, name="settings"),
     path(f"{organization}/keys", keys.new_key, name="new_key"),
     path(f"{key}/rotate", keys.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
-    path(f"{organization}/events", events.events, name="events"),
-    path(f"{organization}/events/<uuid:event_id>", events.event, name="event"),
-    path(f"{organization}/webhooks", webhooks.webhooks, name="webhooks"),
+    path(f"{organization}/events", events.show_events, name="events"),
+    path(f"{organization}/events/<uuid:event_id>", events.show_event, name="event"),
+    path(f"{organization}/webhooks", webhooks.show_webhooks, name="webhooks"),
     path(f"{organization}/webhooks/new", webhooks.new_webhook, name="new_webhook"),
-    path(webhook, webhooks.webhook, name="webhook"),
+    path(webhook, webhooks.show_webhook, name="webhook"),
     path(f"{webhook}/secret", webhooks.rotate_secret, name="rotate_secret"),
     path(f"{webhook}/enable", webhooks.enable_webhook, name="enable_webhook"),
     path(f"{webhook}/disable", webhooks.disable_webhook, name="disable_webhook"),
     path(f"{webhook}/example", webhooks.send_example, name="send_example"),
     path(f"{webhook}/recover", webhooks.recover_webhook, name="recover_webhook"),
     path(f"{webhook}/remove", webhooks.remove_webhook, name="remove_webhook"),
-    path(delivery, webhooks.delivery, name="delivery"),
+    path(delivery, webhooks.show_delivery, name="delivery"),
     path(f"{delivery}/resend", webhooks.resend_delivery, name="resend_delivery"),
 ]

@@ -8,7 +8,7 @@ from django.utils import timezone
 from rest_framework import serializers
 
 from agency.core.errors import Invalid
-from agency.studio.forms import OnceForm
+from agency.studio.form_tokens import OnceForm
 from webhooks.api.serializers import MAX_URL, MESSAGE_TYPES, WebhookOptions
 from webhooks.events.types import CLIENTS
 

@@ -11,8 +11,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.core.errors import AgencyError
 from agency.studio.events import PAGE_SIZE, add_badge, list_deliveries
-from agency.studio.forms import OnceForm
-from agency.studio.pages import get_manager, get_membership, once_per_form, studio_page
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.pages import get_manager, get_membership, studio_page
 from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
 from tenants import vault
 from tenants.models import Membership, Tenant
@@ -23,11 +23,11 @@ MAX_ANSWER_SHOWN = 500  # characters of a response
 
 
 @studio_page("GET", "HEAD")
-def webhooks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    return webhooks_page(request, get_membership(request, tenant_id))
+def show_webhooks(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_webhooks(request, get_membership(request, tenant_id))
 
 
-def webhooks_page(
+def render_webhooks(
     request: HttpRequest, membership: Membership, form: WebhookForm | None = None
 ) -> HttpResponse:
     context = {
@@ -46,7 +46,7 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_manager(request, tenant_id)
     form = WebhookForm(request.POST)
     if not form.is_valid():
-        return webhooks_page(request, membership, form)
+        return render_webhooks(request, membership, form)
     options = {
         name: form.cleaned_data[name] for name in form.fields if name != "form_token"
     }
@@ -59,11 +59,11 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         )
     except AgencyError as error:
         form.add_error(None, error.message)
-        return webhooks_page(request, membership, form)
-    return secret_page(request, webhook, vault.unseal(webhook, "secret"))
+        return render_webhooks(request, membership, form)
+    return render_secret(request, webhook, vault.unseal(webhook, "secret"))
 
 
-def secret_page(
+def render_secret(
     request: HttpRequest, webhook: Webhook, secret: str, until: Any = None
 ) -> HttpResponse:
     context = {
@@ -82,7 +82,9 @@ def get_webhook(membership: Membership, webhook_id: UUID) -> Webhook:
 
 
 @studio_page("GET", "HEAD")
-def webhook(request: HttpRequest, tenant_id: UUID, webhook_id: UUID) -> HttpResponse:
+def show_webhook(
+    request: HttpRequest, tenant_id: UUID, webhook_id: UUID
+) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     found = get_webhook(membership, webhook_id)
     rows = list_deliveries(membership.tenant).filter(webhook=found)
@@ -117,7 +119,7 @@ def rotate_secret(
     found = get_webhook(get_manager(request, tenant_id), webhook_id)
     if request.method == "POST":
         secret, until = found.rotate_secret()
-        return secret_page(request, found, secret, until)
+        return render_secret(request, found, secret, until)
     context = {"tenant": found.tenant, "webhook": found, "form": OnceForm()}
     return render(request, "studio/rotate_secret.html", context)
 
@@ -191,7 +193,7 @@ def get_delivery(tenant: Tenant, webhook_id: UUID, delivery_id: UUID) -> Deliver
 
 
 @studio_page("GET", "HEAD")
-def delivery(
+def show_delivery(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
     membership = get_membership(request, tenant_id)

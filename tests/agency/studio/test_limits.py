@@ -16,7 +16,8 @@ from django.test import RequestFactory
 
 from agency.core import rate_limits
 from agency.core.metrics import registry
-from agency.studio.accounts import AccountAdapter, duration_text
+from agency.studio.accounts.adapter import AccountAdapter
+from agency.studio.accounts.rate_limits import duration_text
 from tests.support.pages import Browser
 from tests.support.races import at_once
 
@@ -29,7 +30,7 @@ PAGE = {"HTTP_ACCEPT": "text/html"}
 TRIES = f"""
 import django; django.setup()
 from django.test import RequestFactory
-from agency.studio.accounts import AccountAdapter
+from agency.studio.accounts.adapter import AccountAdapter
 for _ in range(5):
     request = RequestFactory().post("{LOGIN}", REMOTE_ADDR="{STRANGE}")
     AccountAdapter().pre_authenticate(request, email="fay@faber.example")
