@@ -225,7 +225,9 @@ INSTALLED_APPS = [
     "organizations",
 ]
 
+# For pages; the first one lets calls of the API go through API_MIDDLEWARE instead.
 MIDDLEWARE = [
+    "agency.server.chains.ChainByPath",
     "agency.server.middleware.request_id",
     "agency.server.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
@@ -242,6 +244,23 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
 ]
+# The same without sessions, CSRF tokens, users, messages and static files.
+API_MIDDLEWARE = [
+    "agency.server.middleware.request_id",
+    "agency.server.cors.Middleware",
+    "django.middleware.security.SecurityMiddleware",
+    "agency.server.middleware.no_store",
+    "agency.server.middleware.content_security_policy",
+    "agency.server.middleware.bounded_body",
+    "agency.server.middleware.DatabaseOutage",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+API_PATHS = (
+    r"^/(agency|api|common|connections|credentials|custodian|definitions?|didcomm"
+    r"|events|health|ledger|management|messages|provider|tenants"
+    r"|verificationPolicies|verifications|wallet|webhooks)(/|$)"
+)
 
 # See agency/server/cors.py. The API authenticates by headers, never by cookies, so
 # CORS credentials stay forbidden (the default).

@@ -1,0 +1,133 @@
+"""Which requests go through which middleware, and that no client can tell."""
+
+import re
+from unittest import mock
+
+import pytest
+from django.conf import settings as configured
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.urls import get_resolver
+
+NO_PATH = r"$^"
+HTML = {"Accept": "text/html,*/*"}
+ORIGIN = {"Origin": "https://app.example"}
+CHANGING = ("X-Request-Id", "Retry-After")
+
+
+def routes(resolver=None, prefix=""):
+    """Every route, with its callback: `agency/v1/^events$` and so on."""
+    for pattern in (resolver or get_resolver()).url_patterns:
+        path = prefix + str(pattern.pattern)
+        if hasattr(pattern, "url_patterns"):
+            yield from routes(pattern, path)
+        else:
+            yield path, pattern.callback
+
+
+def test_what_needs_no_csrf_token_is_of_the_api_and_all_else_is_a_page():
+    for path, callback in routes():
+        address = "/" + path.removeprefix("^")
+        is_call = getattr(callback, "csrf_exempt", False) and path != "docs"
+        assert bool(re.match(configured.API_PATHS, address)) == is_call, path
+
+
+def test_the_api_leaves_out_what_belongs_to_pages_and_changes_no_order():
+    kept = [
+        name for name in configured.MIDDLEWARE if name in configured.API_MIDDLEWARE
+    ]
+    assert kept == configured.API_MIDDLEWARE
+    left_out = set(configured.MIDDLEWARE) - set(kept)
+    assert {name.rpartition(".")[2] for name in left_out} == {
+        "ChainByPath",
+        "WhiteNoiseMiddleware",
+        "Sessions",
+        "CsrfViewMiddleware",
+        "AuthenticationMiddleware",
+        "MessageMiddleware",
+        "AccountMiddleware",
+    }
+
+
+@pytest.fixture
+def calls(faber):
+    """Requests as (method, path, options), successful ones and all kinds of errors."""
+    connection = f"/connections/{faber.invites()['connectionId']}"
+    keys = faber.headers
+    wrong = keys | {"Authorization": "bearer agt_wrong"}
+    body = {"content_type": "application/json", "data": "{}"}
+    return [
+        ("get", connection, {"headers": keys}),
+        ("get", connection, {"headers": keys | ORIGIN}),
+        ("get", f"/agency/v1{connection}", {"headers": keys}),
+        ("get", connection, {"headers": wrong}),
+        ("get", connection, {"headers": keys | HTML}),
+        ("get", connection, {"headers": keys, "SERVER_NAME": "elsewhere.example"}),
+        ("get", connection, {"headers": HTML, "SERVER_NAME": "elsewhere.example"}),
+        ("patch", connection, {"headers": keys}),
+        ("options", connection, {"headers": ORIGIN}),
+        ("head", "/connections", {"headers": keys}),
+        ("get", "/connections?text=%00", {"headers": keys}),
+        ("get", "/connections/", {"headers": keys}),
+        ("get", "/connections/no/such/address", {"headers": HTML}),
+        ("post", "/connections/no/such/address", body),
+        ("post", "/connections", {"headers": keys, **body, "data": "{"}),
+        ("post", "/connections", {"headers": keys, **body, "data": "x" * 300_000}),
+        ("post", "/didcomm", body),
+        ("get", "/health", {}),
+        ("get", "/", {}),
+        ("get", "/studio/", {}),
+        ("post", "/accounts/login/", {}),
+        ("get", "/no/such/address", {}),
+    ]
+
+
+def respond(method, path, options):
+    response = getattr(Client(enforce_csrf_checks=True), method)(path, **options)
+    headers = {name: value for name, value in response.items() if name not in CHANGING}
+    tokens = re.compile(rb'(csrfmiddlewaretoken" value|nonce)="[^"]*"')
+    body = b"".join(response) if response.streaming else response.content
+    return response.status_code, headers, tokens.sub(b"", body), list(response.cookies)
+
+
+def test_no_client_can_tell_the_chains_apart(settings, calls):
+    settings.ALLOWED_HOSTS = ["testserver"]
+    settings.CORS_ALLOWED_ORIGINS = ["https://app.example"]
+    short = [respond(*call) for call in calls]
+    settings.API_PATHS = NO_PATH
+    whole = [respond(*call) for call in calls]
+    for call, first, second in zip(calls, short, whole, strict=True):
+        assert first == second, call
+
+
+def test_a_failure_has_the_same_response_in_both_chains(settings, faber):
+    settings.DEBUG_PROPAGATE_EXCEPTIONS = False
+
+    def fail():
+        client = Client(raise_request_exception=False)
+        with mock.patch("agency.api.views.View.list_response", side_effect=KeyError):
+            response = client.get("/connections", headers=faber.headers)
+        body = re.sub(r"id [\w-]+", "", response.json()["message"])
+        assert "X-Request-Id" in response.headers
+        return response.status_code, response.json()["code"], body
+
+    short = fail()
+    settings.API_PATHS = NO_PATH
+    assert short == fail() and short[0] == 500
+
+
+def test_a_call_runs_no_middleware_of_pages_and_a_page_for_a_person_does(faber):
+    session = SessionStore()
+    session["name"] = "value"
+    session.create()
+    before = Session.objects.get().expire_date
+
+    def is_saved(**headers):
+        client = Client()
+        client.cookies["sessionid"] = session.session_key
+        client.get("/connections", headers=faber.headers | headers)
+        return Session.objects.get().expire_date != before
+
+    assert not is_saved()
+    assert is_saved(**HTML)
