@@ -30,7 +30,7 @@ LIBRARY_BOUNDARIES = {
         "agency/core/rate_limits.py",
         "agency/devtools/embedded/valkey.py",
     },
-    "h11": {"agency/core/http.py"},
+    "h11": {"agency/core/http.py", "agency/core/idle_connections.py"},
     "prometheus_client": {"agency/core/metrics.py", "agency/ops/monitoring.py"},
     "did_peer_4": {"connections/didcomm/dids.py"},
     "qrcode": {"connections/api/qr_codes.py"},

@@ -40,6 +40,7 @@ NON_PUBLIC_NETWORKS = [
 LOOKUP_POOL = ThreadPoolExecutor(64, "lookup")
 
 SocketAddress = tuple[int, tuple]  # address family, and what connect() takes
+Origin = tuple[str, str, int]  # scheme, host and port
 
 
 class AddressRefused(ValueError):
@@ -51,6 +52,10 @@ class Target(NamedTuple):
     host: str  # ASCII, without brackets
     port: int
     path: str  # with the query
+
+    @property
+    def origin(self) -> Origin:
+        return self.scheme, self.host, self.port
 
     @property
     def authority(self) -> str:

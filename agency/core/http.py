@@ -4,6 +4,10 @@ It resolves the host, checks every address, and connects to a checked address, n
 the name. One deadline covers lookup, connection, TLS, request and response. The body
 is read up to a limit and never decompressed. Certificates are always verified. Proxies
 of the environment are not used, and redirects of a POST are not followed.
+
+The connection of a POST is kept for a moment, for the next POST to the same origin
+(agency/core/idle_connections.py). If it dies after any byte of a request was sent, the
+call fails: the endpoint may have processed the request, so it is never sent again here.
 """
 
 import math
@@ -27,15 +31,21 @@ from django.utils import timezone
 from agency.core import addresses, metrics, network_reads
 from agency.core.addresses import Target
 from agency.core.errors import Unavailable
+from agency.core.idle_connections import (
+    MAX_HEAD_BYTES,
+    Connection,
+    IdleConnections,
+)
 
 TIMEOUT_SECONDS = 15.0  # of a whole call
 # Parts of it: the DNS lookup, and the connection to each address.
 LOOKUP_TIMEOUT_SECONDS = 5.0
 CONNECT_TIMEOUT_SECONDS = 5.0
 MAX_BODY_BYTES = 1024 * 1024
-MAX_HEAD_BYTES = 64 * 1024
 CHUNK_BYTES = 16 * 1024
 REDIRECTS = (301, 302, 303, 307, 308)
+
+idle_connections = IdleConnections()
 
 
 class CallFailed(Unavailable):
@@ -85,6 +95,21 @@ class Response(NamedTuple):
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return max(0.0, (moment - timezone.now()).total_seconds())
+
+
+class Request(NamedTuple):
+    method: str
+    target: Target
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def keeps_connection(self) -> bool:
+        """Whether its connection is one for several requests.
+
+        A GET is a single call: of a link, a tails file or a genesis file.
+        """
+        return self.method == "POST"
 
 
 class Deadline:
@@ -176,25 +201,23 @@ def send_request(
     max_bytes: int,
 ) -> Response:
     with raising_call_failed("address_refused", deadline):
-        target = addresses.parse_url(url)
+        request = Request(method, addresses.parse_url(url), headers, body)
     with raising_call_failed("endpoint_unreachable", deadline):
-        connection = open_connection(target, deadline)
-    with connection:
-        address = connection.getpeername()[0]
-        protocol = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
-        with raising_call_failed("endpoint_unreachable", deadline):
-            request = encode_request(protocol, method, target, headers, body)
-            send_bytes(connection, request, deadline)
+        connection = send_on_idle(request, deadline) or send_on_new(request, deadline)
+    try:
         with raising_call_failed("endpoint_unconfirmed", deadline):
-            head = read_head(connection, protocol, deadline)
-        content, is_complete = read_body(connection, protocol, deadline, max_bytes)
+            head = read_head(connection, deadline)
+        content, is_complete = read_body(connection, deadline, max_bytes)
+    finally:
+        # It is closed unless the whole response was read.
+        idle_connections.put_back(request.target.origin, connection)
     return Response(
         status=head.status_code,
         headers=join_headers(head.headers),
         body=content,
         is_complete=is_complete,
         seconds=deadline.elapsed,
-        address=address,
+        address=connection.address,
     )
 
 
@@ -244,23 +267,62 @@ def describe_failure(error: Exception) -> str:
     return str(error)
 
 
-def open_connection(target: Target, deadline: Deadline) -> socket.socket:
+def send_on_idle(request: Request, deadline: Deadline) -> Connection | None:
+    """Send the request on a kept connection. Return None if there is none.
+
+    One that turns out to be dead before it took a byte is passed over.
+    """
+    while request.keeps_connection:
+        connection = idle_connections.take(request.target.origin)
+        if connection is None:
+            return None
+        with closing_on_error(connection):
+            data = encode_request(connection, request)
+            try:
+                connection.socket.settimeout(deadline.remaining())
+                sent = connection.socket.send(data)
+            except TimeoutError:
+                raise
+            except OSError:
+                connection.close()
+                continue
+            send_bytes(connection, data[sent:], deadline)
+            return connection
+    return None
+
+
+def send_on_new(request: Request, deadline: Deadline) -> Connection:
+    connection = Connection(open_socket(request.target, deadline))
+    with closing_on_error(connection):
+        send_bytes(connection, encode_request(connection, request), deadline)
+        return connection
+
+
+@contextmanager
+def closing_on_error(connection: Connection | socket.socket) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        connection.close()
+        raise
+
+
+def open_socket(target: Target, deadline: Deadline) -> socket.socket:
     """Connect to the first address that accepts, with TLS for https."""
     candidates = addresses.resolve_allowed(
         target.host, target.port, deadline.remaining(LOOKUP_TIMEOUT_SECONDS)
     )
-    connection = connect_to_first(candidates, deadline)
-    if target.scheme == "http":
-        return connection
-    try:
-        connection.settimeout(deadline.remaining())
+    connected = connect_to_first(candidates, deadline)
+    with closing_on_error(connected):
+        # Else a request in several parts waits for the acknowledgement of the first.
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if target.scheme == "http":
+            return connected
+        connected.settimeout(deadline.remaining())
         name = target.host.removesuffix(".")
         return tls_context(settings.OUTGOING_CA_FILE).wrap_socket(
-            connection, server_hostname=name
+            connected, server_hostname=name
         )
-    except BaseException:
-        connection.close()
-        raise
 
 
 def connect_to_first(
@@ -286,57 +348,50 @@ def tls_context(authorities: str) -> ssl.SSLContext:
     return context
 
 
-def encode_request(
-    protocol: h11.Connection,
-    method: str,
-    target: Target,
-    headers: dict[str, str],
-    body: bytes,
-) -> bytes:
+def encode_request(connection: Connection, request: Request) -> bytes:
     """Return the request as bytes. Raises ValueError for an invalid header."""
-    always = {
-        "Host": target.authority,
+    headers = {
+        "Host": request.target.authority,
         "User-Agent": "agency",
         "Accept-Encoding": "identity",
     }
-    all_headers = always | headers | {"Connection": "close"}
+    headers |= request.headers
+    if not request.keeps_connection:
+        headers["Connection"] = "close"
+    send = connection.protocol.send
     try:
-        request = h11.Request(
-            method=method, target=target.path, headers=list(all_headers.items())
+        head = send(
+            h11.Request(
+                method=request.method,
+                target=request.target.path,
+                headers=list(headers.items()),
+            )
         )
-        head = protocol.send(request)
     except h11.LocalProtocolError as error:
         raise ValueError(str(error)) from error
-    return b"".join(
-        (head, protocol.send(h11.Data(body)), protocol.send(h11.EndOfMessage()))
-    )
+    return b"".join((head, send(h11.Data(request.body)), send(h11.EndOfMessage())))
 
 
-def send_bytes(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
+def send_bytes(connection: Connection, data: bytes, deadline: Deadline) -> None:
     """Send all data within the deadline.
 
     sendall() is not used, because it restarts its timeout with each TLS record.
     """
     unsent = memoryview(data)
     while unsent:
-        connection.settimeout(deadline.remaining())
-        unsent = unsent[connection.send(unsent) :]
+        connection.socket.settimeout(deadline.remaining())
+        unsent = unsent[connection.socket.send(unsent) :]
 
 
-def read_head(
-    connection: socket.socket, protocol: h11.Connection, deadline: Deadline
-) -> h11.Response:
-    for event in read_events(connection, protocol, deadline, MAX_HEAD_BYTES):
+def read_head(connection: Connection, deadline: Deadline) -> h11.Response:
+    for event in read_events(connection, deadline, MAX_HEAD_BYTES):
         if isinstance(event, h11.Response):
             return event
     raise ConnectionError("closed without a response")
 
 
 def read_body(
-    connection: socket.socket,
-    protocol: h11.Connection,
-    deadline: Deadline,
-    max_bytes: int,
+    connection: Connection, deadline: Deadline, max_bytes: int
 ) -> tuple[bytes, bool]:
     """Return the body, and whether it is complete.
 
@@ -346,7 +401,7 @@ def read_body(
     try:
         # The limit covers the head, the body and the framing of its chunks.
         for event in read_events(
-            connection, protocol, deadline, MAX_HEAD_BYTES + max_bytes + max_bytes // 4
+            connection, deadline, MAX_HEAD_BYTES + max_bytes + max_bytes // 4
         ):
             if isinstance(event, h11.EndOfMessage):
                 return bytes(body), True
@@ -360,22 +415,20 @@ def read_body(
 
 
 def read_events(
-    connection: socket.socket,
-    protocol: h11.Connection,
-    deadline: Deadline,
-    max_bytes: int,
+    connection: Connection, deadline: Deadline, max_bytes: int
 ) -> Iterator[h11.Event]:
     """Yield the events of the response. Stop if the connection ends before the head.
 
     Raises RemoteProtocolError after more than `max_bytes` bytes.
     """
+    protocol = connection.protocol
     while True:
         event = protocol.next_event()
         if isinstance(event, h11.Event):
             yield event
             continue
-        connection.settimeout(deadline.remaining())
-        data = connection.recv(CHUNK_BYTES)
+        connection.socket.settimeout(deadline.remaining())
+        data = connection.socket.recv(CHUNK_BYTES)
         max_bytes -= len(data)
         if not data and protocol.their_state is h11.SEND_RESPONSE:
             return
