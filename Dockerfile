@@ -26,10 +26,10 @@ RUN DATABASE_URL=postgres://build SECRET_KEY=build-only \
 USER agency
 # STORAGE_ROOT and METRICS_ROOT. Nothing else is written into the image's folders.
 VOLUME /app/var
-ENV GRANIAN_HOST=0.0.0.0 GRANIAN_WORKERS=2
+ENV GRANIAN_HOST=0.0.0.0
 EXPOSE 8000 8001
 # Of the web server; docker-compose.yml has one for each of the others.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s \
     CMD ["python", "-m", "agency.ops.healthcheck"]
 ENTRYPOINT ["tini", "--"]
-CMD ["sh", "-c", "exec granian --interface asginl --loop asyncio --port ${PORT:-8000} --backlog 4096 --backpressure 4096 --http1-header-read-timeout 10000 --no-ws --respawn-failed-workers --workers-kill-timeout 25 --log-level warning agency.web:application"]
+CMD ["sh", "-c", "exec granian --interface asginl --loop asyncio --workers ${WEB_PROCESSES:-$(python -m agency.core.processors)} --port ${PORT:-8000} --backlog 4096 --backpressure 4096 --http1-header-read-timeout 10000 --no-ws --respawn-failed-workers --workers-kill-timeout 25 --log-level warning agency.web:application"]

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agency import __version__
 from agency.core.database.options import connection_options
+from agency.core.processors import count_processors
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.FileAwareEnv()
@@ -36,6 +37,8 @@ ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
 # The port the web server listens on.
 PORT = env.int("PORT", default=8000)
+# The number of web processes, which share the port. The Procfile gives it to the server.
+WEB_PROCESSES = env.int("WEB_PROCESSES", default=count_processors())
 # Threads of a web process for quick requests, and the same number for requests with
 # long cryptography. Half of the former may wait (`Prefer: wait`).
 WEB_THREADS = env.int("WEB_THREADS", default=4)

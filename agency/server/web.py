@@ -9,7 +9,6 @@ thread.
 
 import asyncio
 import io
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -26,6 +25,7 @@ from django.urls import Resolver404, resolve, set_script_prefix
 from agency.api.openapi.document import document
 from agency.core.callers import client_address, known_caller
 from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
+from agency.core.processors import count_processors
 from agency.server import cors
 from agency.server.asgi_responses import (
     Header,
@@ -224,11 +224,11 @@ class WebApplication:
         self.quick: FairThreadPool = make_pool("quick")
         # Lower priority lets quick requests run first. This is not enough: with heavy
         # requests on all processors, quick requests of others took several times as
-        # long.
+        # long. Each process limits its own share of the processors, at least one.
         self.heavy: FairThreadPool = make_pool(
             "heavy",
             niceness=10,
-            max_busy=max(1, count_processors() // 2),
+            max_busy=max(1, count_processors() // settings.WEB_PROCESSES // 2),
             recent=self.organizations,
         )
 
@@ -294,14 +294,6 @@ def make_pool(name: str, **options: Any) -> FairThreadPool:
         timeout=THREAD_TIMEOUT_SECONDS,
         **options,
     )
-
-
-def count_processors() -> int:
-    """Return the number of processors that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS
-        return os.cpu_count() or 1
 
 
 def address_meta(scope: Scope) -> dict[str, str]:

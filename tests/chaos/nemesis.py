@@ -60,7 +60,7 @@ class Nemesis:
 
     def kill_web(self) -> None:
         self.product.kill("web")
-        self.product.start("web", WEB)
+        self.product.start("web")
 
     def restart_database(self) -> None:
         postgres.stop(self.home / "postgres", "immediate")
@@ -83,6 +83,3 @@ class Nemesis:
         process.send_signal(signal.SIGSTOP)
         time.sleep(2)
         process.send_signal(signal.SIGCONT)
-
-
-WEB = "--workers 2"

@@ -19,7 +19,7 @@ import pytest
 
 from agency.devtools.embedded import postgres, temporary_home, valkey
 from tests.chaos.ledger import Ledger
-from tests.chaos.nemesis import WEB, Nemesis
+from tests.chaos.nemesis import Nemesis
 from tests.chaos.receivers import receiving
 from tests.chaos.stories import Caller, Pair
 from tests.support.processes import eventually, processes
@@ -54,7 +54,8 @@ def receivers():
 
 @pytest.fixture
 def product(home, servers):
-    with processes(home, **servers, KEY_POOL_SIZE="0", LOG_LEVEL="ERROR") as product:
+    given = {"KEY_POOL_SIZE": "0", "LOG_LEVEL": "ERROR", "WEB_PROCESSES": "2"}
+    with processes(home, **servers, **given) as product:
         assert product.manage("migrate --verbosity 0") == 0
         yield product
 
@@ -64,7 +65,7 @@ def world(product, receivers):
     """The organizations, and every process at work."""
     for name in ("worker", "deliver", "beat"):
         product.start(name)
-    product.start_web(WEB)
+    product.start_web()
     command = [sys.executable, "-m", "tests.chaos.world", receivers.url]
     environment = product.supervisor.environment | {
         "DJANGO_SETTINGS_MODULE": "agency.settings"

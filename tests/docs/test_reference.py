@@ -23,7 +23,7 @@ APPS = (
     "verifications",
     "organizations",
 )
-OF_GRANIAN = {"GRANIAN_HOST", "GRANIAN_WORKERS"}
+OF_GRANIAN = {"GRANIAN_HOST"}
 RAISED = {
     "Invalid",
     "NotFound",

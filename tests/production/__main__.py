@@ -179,7 +179,7 @@ def production(python: Path, data: Path, receiver: Receiver) -> dict[str, str]:
         "STREAM_PORT": str(stream_port),
         "PUBLIC_URL": f"http://127.0.0.1:{port}",
         "ALLOWED_HOSTS": "127.0.0.1,localhost",
-        "GRANIAN_WORKERS": "2",
+        "WEB_PROCESSES": "2",
         "STORAGE_ROOT": str(data / "storage"),
         "METRICS_ROOT": str(data / "metrics"),
         "METRICS_TOKEN": secrets.token_urlsafe(16),

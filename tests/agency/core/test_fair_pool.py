@@ -9,7 +9,8 @@ import pytest
 
 from agency.core import callers, fair_pool
 from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
-from agency.server.web import DjangoResponse, WebApplication, count_processors
+from agency.server import web as server
+from agency.server.web import DjangoResponse, WebApplication
 
 
 class Work:
@@ -261,6 +262,18 @@ async def asked(web, path, authorization):
     await web(scope | {"headers": headers, "client": ("127.0.0.1", 1)}, receive, send)
 
 
+@pytest.mark.parametrize(
+    ("processors", "processes", "busy"),
+    [(8, 1, 4), (8, 2, 2), (8, 8, 1), (2, 1, 1), (1, 1, 1), (1, 4, 1)],
+)
+def test_each_process_keeps_half_of_its_processors_for_others(
+    monkeypatch, settings, processors, processes, busy
+):
+    settings.WEB_PROCESSES = processes
+    monkeypatch.setattr(server, "count_processors", lambda: processors)
+    assert WebApplication().heavy.max_busy == busy
+
+
 def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(
     monkeypatch,
 ):
@@ -271,10 +284,7 @@ def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strange
         lambda *_: DjangoResponse(200, [], b"", None, close=bool),
     )
     callers.remember_caller("bearer of a neighbour", "neighbour")
-    assert (
-        web.heavy.max_busy == max(1, count_processors() // 2)
-        and web.quick.max_busy is None
-    )
+    assert web.heavy.max_busy and web.quick.max_busy is None
     assert web.heavy.recent is web.organizations
 
     async def story():

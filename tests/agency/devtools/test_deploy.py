@@ -75,7 +75,7 @@ def test_the_unit_runs_the_line_of_the_procfile(tmp_path: Path, name: str) -> No
     """
     [line] = re.findall(r"^ExecStart=(.+)$", UNIT, re.MULTILINE)
     shell = line.replace("%i", name).replace("$$", "$")
-    for program in ("granian", "celery"):
+    for program in ("granian", "celery", "python"):
         (tmp_path / program).write_text('#!/bin/sh\necho "${0##*/}" "$@"\n')
         (tmp_path / program).chmod(0o755)
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PORT": "8300"}

@@ -24,7 +24,7 @@ def test_the_workers_of_a_killed_master_end_and_release_the_port(
         "DATABASE_URL": os.environ["DATABASE_URL"],
         "REDIS_URL": os.environ["REDIS_URL"],
     }
-    given |= {"GRANIAN_WORKERS": "2", "STREAM_PORT": str(stream_port)}
+    given |= {"WEB_PROCESSES": "2", "STREAM_PORT": str(stream_port)}
     with processes(tmp_path, **given) as run:
         port = run.port if name == "web" else stream_port
         master = run.start(name)

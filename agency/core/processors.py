@@ -1,0 +1,52 @@
+"""The number of processors: `python -m agency.core.processors` prints it.
+
+The Procfile starts one web process for each. It runs this before anything else, so this
+module imports nothing of the project.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+CGROUP_ROOT = Path("/sys/fs/cgroup")
+CGROUP_OF_PROCESS = Path("/proc/self/cgroup")
+
+
+def count_processors() -> int:
+    """Return the number of processors that this process may use.
+
+    A limit of processor time, as containers and systemd set it, counts like fewer
+    processors, rounded down: more processes than that would only delay each other.
+    """
+    try:
+        number = len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS
+        number = os.cpu_count() or 1
+    return max(1, int(min([number, *read_quotas()])))
+
+
+def read_quotas() -> Iterator[float]:
+    """Yield the limits of the cgroups (version 2) around this process, in processors."""
+    try:
+        lines = CGROUP_OF_PROCESS.read_text().splitlines()
+    except OSError:  # not Linux
+        return
+    for line in lines:
+        if line.startswith("0::/"):
+            folder = CGROUP_ROOT / line.removeprefix("0::/")
+            for group in (folder, *folder.parents):
+                if group.is_relative_to(CGROUP_ROOT):
+                    yield from read_quota(group / "cpu.max")
+
+
+def read_quota(path: Path) -> Iterator[float]:
+    """Yield the limit in a file such as `150000 100000`; nothing for `max 100000`."""
+    try:
+        quota, period = path.read_text().split()
+        yield int(quota) / int(period)
+    except (OSError, ValueError):  # no such cgroup, no limit
+        return
+
+
+if __name__ == "__main__":
+    print(count_processors())

@@ -1,0 +1,142 @@
+"""Several web processes on one port: what they share, how they stop, what a kill does."""
+
+import os
+import re
+import signal
+import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import psutil
+import pytest
+import requests
+from django.db import connection
+
+from tenants import vault
+from tests.support.processes import PATIENCE, eventually, processes, same_server
+
+pytestmark = pytest.mark.slow
+TOKEN = "for-prometheus-only"
+CALLS = (
+    24  # on a connection each: that one process gets them all is next to impossible
+)
+RESPAWN_SECONDS = 20
+
+
+@pytest.fixture
+def web(faber, tmp_path):
+    """Starts web processes on the database of the test."""
+    vault.data_key.cache_clear()  # all processes read the one of this test
+    vault.data_key(None)
+    name = connection.settings_dict["NAME"]
+    given = {
+        "DATABASE_URL": same_server(os.environ["DATABASE_URL"], name),
+        "REDIS_URL": os.environ["REDIS_URL"],
+        "WEB_PROCESSES": "2",
+        "METRICS_TOKEN": TOKEN,
+        "INBOX_PER_ADDRESS": "10",
+    }
+    with processes(tmp_path, **given) as run:
+        run.start_web()
+        eventually(lambda: len(run.children("web")) == 2)
+        wait_until_all_serve(run)
+        yield run
+
+
+def wait_until_all_serve(run):
+    """Wait until each process has accepted one of many connections."""
+
+    def all_serve():
+        with ExitStack() as opened:
+            for _ in range(CALLS):
+                session = opened.enter_context(requests.Session())
+                assert session.get(f"{run.url}/health", timeout=10).ok
+            return all(map(connections_of, run.children("web")))
+
+    eventually(all_serve, PATIENCE)
+
+
+def connections_of(process):
+    return [
+        one
+        for one in process.net_connections("tcp")
+        if one.status == psutil.CONN_ESTABLISHED and one.laddr.port != one.raddr.port
+    ]
+
+
+def on_new_connections(call, number=CALLS):
+    """Return the results of calls at the same time, on a connection each."""
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(lambda _: call(), range(number)))
+
+
+def served(run):
+    """The number of lists of connections that were served, as Prometheus reads it."""
+    keys = {"Authorization": f"Bearer {TOKEN}"}
+    text = requests.get(f"{run.url}/metrics", headers=keys, timeout=10).text
+    pattern = r'^agency_requests_total\{method="GET",route="connections",.*\} (\S+)$'
+    return sum(map(float, re.findall(pattern, text, re.MULTILINE)))
+
+
+def listed(faber, run):
+    path = f"{run.url}/connections"
+    return requests.get(path, headers=faber.headers, timeout=30).status_code
+
+
+def test_every_process_reports_the_requests_of_all_and_of_a_killed_one(faber, web):
+    assert set(on_new_connections(lambda: listed(faber, web))) == {200}
+    assert set(on_new_connections(lambda: served(web), 8)) == {CALLS}
+    victim, other = web.children("web")
+    victim.kill()
+    victim.wait(PATIENCE)
+    # The other one goes on, also before there are two again.
+    assert set(on_new_connections(lambda: listed(faber, web))) == {200}
+    assert set(on_new_connections(lambda: served(web), 8)) == {2 * CALLS}
+
+    def is_replaced():
+        found = {process.pid for process in web.children("web")}
+        return len(found) == 2 and other.pid in found and victim.pid not in found
+
+    eventually(is_replaced, RESPAWN_SECONDS)
+    wait_until_all_serve(web)
+    assert set(on_new_connections(lambda: listed(faber, web))) == {200}
+    assert set(on_new_connections(lambda: served(web), 8)) == {3 * CALLS}
+
+
+def test_a_rate_limit_holds_over_all_processes(web):
+    def send():
+        return requests.post(f"{web.url}/didcomm", json={}, timeout=30).status_code
+
+    started = time.monotonic()
+    statuses = on_new_connections(send, 40)
+    refilled = 10 / 60 * (time.monotonic() - started)
+    assert 10 <= sum(status != 429 for status in statuses) <= 10 + refilled + 1
+
+
+def test_all_processes_finish_their_requests_before_they_stop(faber, web):
+    """Requests that wait for a peer, as many as may wait in each process."""
+    path = f"{web.url}/connections/{faber.invites()['connectionId']}"
+    headers = faber.headers | {"Prefer": "wait=4"}
+    workers = web.children("web")
+    answered = []
+
+    def wait():
+        response = requests.get(path, headers=headers, timeout=30)
+        answered.append(time.monotonic())
+        return response.status_code
+
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(wait) for _ in range(8)]
+        eventually(lambda: len(answered) >= 1 or all(map(connections_of, workers)))
+        time.sleep(1)
+        stopped = time.monotonic()
+        os.kill(web.supervisor.services["web"].pid, signal.SIGTERM)
+        statuses = [one.result() for one in waiting]
+    assert set(statuses) == {200}
+    assert sum(moment > stopped + 1 for moment in answered) >= 2
+    assert web.supervisor.services["web"].wait(PATIENCE) == 0
+    assert not any(process.is_running() for process in workers)
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", web.port))
