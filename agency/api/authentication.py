@@ -7,8 +7,9 @@ from django.conf import settings
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
 
+from agency.api.caller_cache import find_caller
 from agency.core.callers import remember_caller
-from tenants.models import ApiKey, Provider, Tenant
+from tenants.models import ApiKey, Provider
 from tenants.tokens import PREFIXES
 
 SUBSCRIPTION_HEADERS = (
@@ -52,18 +53,6 @@ INVALID_PROVIDER_KEY = (
 )
 
 
-class Caller(NamedTuple):
-    """An organization that calls with one of its access tokens.
-
-    keys: all keys of the request, the token included.
-    """
-
-    tenant: Tenant
-    token: ApiKey
-    keys: tuple[ApiKey, ...]
-    is_authenticated: bool = True
-
-
 class TenantAuthentication(BaseAuthentication):
     """The access token, and the subscription key of the same organization.
 
@@ -81,18 +70,15 @@ class TenantAuthentication(BaseAuthentication):
             secrets[ApiKey.Kind.SUBSCRIPTION_KEY] = subscription
         elif not request.path_info.startswith(settings.SUBSCRIPTION_KEY_OPTIONAL):
             raise exceptions.AuthenticationFailed(describe_mistake(token, ""))
-        keys = ApiKey.find_live_by_kind(secrets)
-        tenant_ids = {key.tenant_id for key in keys.values()}
-        if set(keys) != set(secrets) or len(tenant_ids) > 1:
+        caller = find_caller(secrets)
+        if not caller:
             raise exceptions.AuthenticationFailed(
                 describe_mistake(token, subscription or None)
             )
-        for key in keys.values():
+        for key in caller.keys:
             key.record_use()
-        key = keys[ApiKey.Kind.ACCESS_TOKEN]
-        remember_caller(request.headers["Authorization"], f"tenant {key.tenant_id}")
-        assert key.tenant, "an access token is an organization's"
-        return Caller(key.tenant, key, tuple(keys.values())), key
+        remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
+        return caller, caller.token
 
     def authenticate_header(self, request):
         return "Bearer"

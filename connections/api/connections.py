@@ -28,18 +28,23 @@ from connections.api.serializers import (
 from connections.models import BasicMessage, Connection
 from connections.protocols import basic_message, handshakes, out_of_band
 from wallets.api.wallets import WalletView
-from wallets.models import Wallet
 
 
-def connections_of(wallet):
-    rows = wallet.connections.filter(connectionless=False)
+def with_keys(rows):
+    rows = rows.filter(connectionless=False)
     return rows.select_related("my_key", "invitation_key")
 
 
+def connections_of(wallet):
+    return with_keys(wallet.connections)
+
+
 def get_connection(wallet, connection_id):
-    return or_404(
-        connections_of(wallet).filter(connection_id=connection_id).first(), Connection
-    )
+    return first_or_404(connections_of(wallet), connection_id)
+
+
+def first_or_404(rows, connection_id):
+    return or_404(rows.filter(connection_id=connection_id).first(), Connection)
 
 
 def create_invitation(wallet, body):
@@ -65,9 +70,7 @@ class OrganizationView(View):
 
     @property
     def wallet(self):
-        return Wallet.objects.select_related("tenant").get(
-            tenant=self.tenant, is_organization=True
-        )
+        return self.request.user.wallet
 
 
 class Connections(OrganizationView):
@@ -177,8 +180,12 @@ class WalletConnections(WalletView):
 
     @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
+        def find(rows):
+            return first_or_404(rows, connectionId)
+
+        rows = with_keys(Connection.objects)
         return self.wait_for_change(
-            ConnectionContract, partial(get_connection, self.wallet, connectionId)
+            ConnectionContract, partial(self.find_in_wallet, find, rows)
         )
 
     @operation("deleteWalletConnection")

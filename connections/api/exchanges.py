@@ -72,6 +72,10 @@ class WalletExchangeView(WalletView, ExchangeView):
     def connections(self) -> QuerySet[Connection]:
         return self.wallet.connections.select_related("my_key")
 
+    def get_exchange(self, exchange_id: Any) -> Any:
+        rows = self.model.objects.select_related("connection")
+        return self.find_in_wallet(lambda found: get_or_404(found, exchange_id), rows)
+
 
 def with_parties(rows: QuerySet[Any]) -> QuerySet[Any]:
     return rows.select_related("connection__my_key", "wallet", "tenant__network")

@@ -107,12 +107,22 @@ class ApiKey(Record):
 
         secrets: by kind. If one of them is malformed, return none.
         """
-        for kind, secret in secrets.items():
-            if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
-                return {}
-        digests = [vault.keyed_digest(secret) for secret in secrets.values()]
+        digests = cls.digest_all(secrets)
+        if not digests:
+            return {}
         keys = cls.live().select_related("tenant__network", "provider")
         return {key.kind: key for key in keys.filter(digest__in=digests)}
+
+    @classmethod
+    def digest_all(cls, secrets: dict[str, str]) -> list[bytes]:
+        """Return the digests of these secrets; none if one of them is malformed.
+
+        secrets: by kind.
+        """
+        for kind, secret in secrets.items():
+            if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
+                return []
+        return [vault.keyed_digest(secret) for secret in secrets.values()]
 
     @property
     def is_live(self) -> bool:

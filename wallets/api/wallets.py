@@ -9,7 +9,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import NamedQuery, list_parameters
 from agency.api.serializers import Contract, IdentifierField, Parameters
 from agency.api.views import View, or_404
-from agency.core.errors import Conflict, Invalid
+from agency.core.errors import Conflict, Invalid, NotFound
 from wallets.models import Wallet
 
 
@@ -36,6 +36,22 @@ class WalletView(View):
         wallets = Wallet.hosted_by(self.tenant).select_related("tenant")
         wallet = wallets.filter(wallet_id=self.kwargs["walletId"]).first()
         return or_404(wallet, Wallet)
+
+    def find_in_wallet(self, find, rows):
+        """Return what `find(rows in the wallet)` returns, in one query if it is there.
+
+        Raises 404 for the wallet, or else that of `find`.
+        """
+        in_wallet = rows.filter(
+            wallet__tenant=self.tenant,
+            wallet__wallet_id=self.kwargs["walletId"],
+            wallet__is_organization=False,
+        )
+        try:
+            return find(in_wallet)
+        except NotFound:
+            self.wallet  # noqa: B018  (raises its own 404)
+            raise
 
 
 def create_wallet(tenant, body):

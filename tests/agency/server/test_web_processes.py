@@ -114,6 +114,12 @@ def test_a_rate_limit_holds_over_all_processes(web):
     assert 10 <= sum(status != 429 for status in statuses) <= 10 + refilled + 1
 
 
+def test_every_process_refuses_a_key_from_the_end_of_its_revocation(faber, web):
+    assert set(on_new_connections(lambda: listed(faber, web))) == {200}  # all know it
+    faber.tenant.keys.filter(kind="access_token").get().revoke()
+    assert set(on_new_connections(lambda: listed(faber, web))) == {401}
+
+
 def test_all_processes_finish_their_requests_before_they_stop(faber, web):
     """Requests that wait for a peer, as many as may wait in each process."""
     path = f"{web.url}/connections/{faber.invites()['connectionId']}"

@@ -1,0 +1,107 @@
+"""The organizations that called this process, each proved anew for every request.
+
+Building the rows of a caller with Django costs more than most calls. So they are kept,
+with the versions that the rows had in the database. One cheap statement per request
+reads the versions: they are the same only if no process has changed or deleted one of
+the rows. So a revoked key is refused from the moment at which its revocation is
+committed, and nothing here expires.
+"""
+
+import pickle
+from collections import OrderedDict
+from threading import Lock
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from tenants.models import ApiKey, Tenant
+
+MAX_CALLERS = 1000
+# PostgreSQL writes every change of a row as a new tuple: at another place (ctid), by
+# another transaction (xmin). So there is no column that a change could fail to set.
+READ_VERSIONS = """
+SELECT key.ctid, key.xmin, tenant.ctid, tenant.xmin,
+    network.ctid, network.xmin, wallet.ctid, wallet.xmin
+FROM tenants_apikey AS key
+JOIN tenants_tenant AS tenant ON tenant.id = key.tenant_id
+JOIN tenants_network AS network ON network.id = tenant.network_id
+LEFT JOIN wallets_wallet AS wallet
+    ON wallet.tenant_id = tenant.id AND wallet.is_organization
+WHERE key.digest = ANY(%s)
+ORDER BY key.id
+"""
+Versions = list[tuple[str, ...]]
+
+
+class Caller(NamedTuple):
+    """An organization that calls with one of its access tokens.
+
+    keys: all keys of the request, the token included. wallet: the organization's own.
+    """
+
+    tenant: Tenant
+    token: ApiKey
+    keys: tuple[ApiKey, ...]
+    wallet: Any
+    is_authenticated: bool = True
+
+
+class KnownCaller(NamedTuple):
+    """caller: pickled, so that each request gets rows of its own, which it may change."""
+
+    versions: Versions
+    caller: bytes
+
+
+_known: "OrderedDict[tuple[bytes, ...], KnownCaller]" = OrderedDict()
+_lock = Lock()
+
+
+def find_caller(secrets: dict[str, str]) -> Caller | None:
+    """Return the organization with these live keys, or None.
+
+    secrets: by kind, an access token among them. All must belong to one organization.
+    """
+    digests = tuple(ApiKey.digest_all(secrets))
+    if not digests:
+        return None
+    # Read before the rows: a change between the two is noticed by the next request.
+    versions = read_versions(digests)
+    if len(versions) != len(digests):
+        return None
+    known = _known.get(digests)
+    if known and known.versions == versions:
+        caller = pickle.loads(known.caller)
+        return caller if all(key.is_live for key in caller.keys) else None
+    found = load_caller(secrets)
+    if found:
+        remember(digests, KnownCaller(versions, pickle.dumps(found)))
+    return found
+
+
+def read_versions(digests: tuple[bytes, ...]) -> Versions:
+    """Return what changes with the rows of these keys and of their organizations."""
+    with connection.cursor() as cursor:
+        cursor.execute(READ_VERSIONS, [list(digests)])
+        return cursor.fetchall()
+
+
+def load_caller(secrets: dict[str, str]) -> Caller | None:
+    keys = ApiKey.find_live_by_kind(secrets)
+    if set(keys) != set(secrets) or len({key.tenant_id for key in keys.values()}) > 1:
+        return None
+    token = keys[ApiKey.Kind.ACCESS_TOKEN]
+    tenant = token.tenant
+    assert tenant, "an access token is an organization's"
+    for key in keys.values():
+        key.tenant = tenant
+    wallet = tenant.wallets.get(is_organization=True)
+    return Caller(tenant, token, tuple(keys.values()), wallet)
+
+
+def remember(digests: tuple[bytes, ...], known: KnownCaller) -> None:
+    with _lock:
+        _known[digests] = known
+        _known.move_to_end(digests)
+        while len(_known) > MAX_CALLERS:
+            _known.popitem(last=False)

@@ -1,0 +1,204 @@
+"""Callers are kept in a process, and yet never out of date."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from agency.api import caller_cache
+from tenants.models import ApiKey, Network, Tenant
+from wallets.models import Wallet
+
+Kind = ApiKey.Kind
+# Changes of rows that a caller consists of. They set no `updated_at`.
+CHANGES = {
+    "name": lambda tenant: Tenant.objects.filter(pk=tenant.pk).update(name="Changed"),
+    "network": lambda tenant: Network.objects.filter(pk=tenant.network_id).update(
+        name="Changed"
+    ),
+    "wallet": lambda tenant: Wallet.objects.filter(tenant=tenant).update(
+        owner_name="Changed"
+    ),
+    "key": lambda tenant: tenant.keys.update(name="Changed"),
+}
+ENDS = {
+    "revoked": lambda keys: keys.first().revoke(),
+    "expired": lambda keys: keys.update(expires_at=timezone.now()),
+    "deleted": lambda keys: keys.all().delete(),
+    "with its organization": lambda keys: Tenant.objects.filter(
+        keys__in=keys.all()
+    ).delete(),
+}
+
+
+@pytest.fixture(autouse=True)
+def nobody_called_before():
+    caller_cache._known.clear()
+
+
+def secrets_of(organization):
+    values = [value.removeprefix("bearer ") for value in organization.headers.values()]
+    token = next(value for value in values if value.startswith("agt_"))
+    subscription = next(value for value in values if value.startswith("ags_"))
+    return {Kind.ACCESS_TOKEN: token, Kind.SUBSCRIPTION_KEY: subscription}
+
+
+def read(caller):
+    return (
+        caller.tenant.name,
+        caller.tenant.network.name,
+        caller.wallet.owner_name,
+        caller.token.name,
+    )
+
+
+def test_a_known_caller_costs_one_statement(faber):
+    secrets = secrets_of(faber)
+    first = caller_cache.find_caller(secrets)
+    with CaptureQueriesContext(connection) as captured:
+        caller = caller_cache.find_caller(secrets)
+        assert caller.wallet.tenant is caller.tenant is caller.token.tenant
+        assert caller.tenant.network.pk == first.tenant.network_id
+    assert len(captured) == 1, captured.captured_queries
+    assert caller == first and read(caller) == read(first)
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_of_any_row_is_seen_by_the_next_request(faber, what):
+    secrets = secrets_of(faber)
+    before = read(caller_cache.find_caller(secrets))
+    assert CHANGES[what](faber.tenant)
+    after = read(caller_cache.find_caller(secrets))
+    assert after.count("Changed") == 1 and after != before
+
+
+def test_two_changes_in_one_transaction_are_seen_both(faber):
+    """They have the same xmin, so the place of the tuple is compared too."""
+    secrets = secrets_of(faber)
+    rows = Tenant.objects.filter(pk=faber.tenant.pk)
+    with transaction.atomic():
+        for name in ("First", "Second"):
+            rows.update(name=name)
+            assert caller_cache.find_caller(secrets).tenant.name == name
+
+
+@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("kind", [Kind.ACCESS_TOKEN, Kind.SUBSCRIPTION_KEY])
+def test_a_key_that_ended_is_refused_by_the_next_request(faber, how, kind):
+    secrets = secrets_of(faber)
+    assert caller_cache.find_caller(secrets)
+    ENDS[how](ApiKey.objects.filter(tenant=faber.tenant, kind=kind))
+    assert caller_cache.find_caller(secrets) is None
+
+
+def test_a_key_expires_although_its_row_stays_as_it_is(faber, monkeypatch):
+    secrets, now = secrets_of(faber), timezone.now()
+    faber.tenant.keys.update(expires_at=now + timedelta(minutes=5))
+    assert caller_cache.find_caller(secrets)
+    monkeypatch.setattr(timezone, "now", lambda: now + timedelta(minutes=6))
+    assert caller_cache.find_caller(secrets) is None
+
+
+def test_a_change_while_the_rows_are_read_is_seen_by_the_next_request(
+    faber, monkeypatch
+):
+    secrets, load = secrets_of(faber), caller_cache.load_caller
+
+    def change_after_loading(given):
+        found = load(given)
+        CHANGES["name"](faber.tenant)
+        return found
+
+    monkeypatch.setattr(caller_cache, "load_caller", change_after_loading)
+    caller_cache.find_caller(secrets)
+    monkeypatch.setattr(caller_cache, "load_caller", load)
+    assert caller_cache.find_caller(secrets).tenant.name == "Changed"
+
+
+def test_each_request_has_rows_of_its_own(faber):
+    secrets = secrets_of(faber)
+    name = faber.tenant.name
+    for _ in range(3):
+        caller = caller_cache.find_caller(secrets)
+        assert (caller.tenant.name, caller.tenant.network.name != "") == (name, True)
+        caller.tenant.name = caller.tenant.network.name = ""
+
+
+def test_keys_of_two_organizations_are_refused_though_each_is_known(faber, acme):
+    ours, theirs = secrets_of(faber), secrets_of(acme)
+    assert caller_cache.find_caller(ours) and caller_cache.find_caller(theirs)
+    mixed = ours | {Kind.SUBSCRIPTION_KEY: theirs[Kind.SUBSCRIPTION_KEY]}
+    assert caller_cache.find_caller(mixed) is None
+    token_alone = {Kind.ACCESS_TOKEN: ours[Kind.ACCESS_TOKEN]}
+    assert caller_cache.find_caller(token_alone).tenant == faber.tenant
+
+
+def test_the_last_callers_are_kept(faber, acme, monkeypatch):
+    monkeypatch.setattr(caller_cache, "MAX_CALLERS", 1)
+    for organization in (faber, acme, faber):
+        caller = caller_cache.find_caller(secrets_of(organization))
+        assert caller.tenant == organization.tenant
+        assert len(caller_cache._known) == 1
+
+
+def test_the_use_of_a_key_is_stored_each_minute(faber, monkeypatch):
+    faber.get("/connections")
+    used = faber.tenant.keys.values_list("last_used_at", flat=True)
+    first = set(used.all())
+    faber.get("/connections")
+    assert set(used.all()) == first and None not in first
+    now = timezone.now()
+    monkeypatch.setattr(timezone, "now", lambda: now + timedelta(seconds=61))
+    faber.get("/connections")
+    assert min(used.all()) > max(first)
+
+
+@pytest.fixture
+def objects(faber):
+    """Alice, and the paths of objects: Faber's, and hers in the wallet API."""
+    alice = faber.hosts("Alice")
+    definition = faber.defines("name", "year")
+    offered = faber.offers(alice, definition, {"name": "Alice", "year": "2026"})
+    asked = faber.asks(alice, name="Name", attributes=[{"policyName": "name"}])
+    credential = alice.newest("credentials")["credentialId"]
+    verification = alice.newest("verifications")["verificationId"]
+    paths = {
+        "connection": f"/connections/{alice.known[faber][0]}",
+        "credential": f"/credentials/{offered['credentialId']}",
+        "verification": f"/verifications/{asked['verificationId']}",
+        "wallet's connection": f"{alice.prefix}/connections/{alice.known[faber][1]}",
+        "wallet's credential": f"{alice.prefix}/credentials/{credential}",
+        "wallet's verification": f"{alice.prefix}/verifications/{verification}",
+    }
+    return alice, paths
+
+
+def test_one_object_is_read_with_two_statements(faber, objects):
+    """One for the proof of the caller, one for the row in its scope."""
+    for name, path in objects[1].items():
+        faber.get(path)
+        with CaptureQueriesContext(connection) as captured:
+            faber.get(path)
+        statements = [query["sql"] for query in captured]
+        assert len(statements) == 2, (name, *statements)
+
+
+def test_an_object_of_another_wallet_or_none_is_not_found(faber, acme, objects):
+    alice, paths = objects
+    bob = faber.hosts("Bob")
+    own = {name: path for name, path in paths.items() if "wallet's" in name}
+    for name, path in own.items():
+        elsewhere = path.replace(alice.wallet_id, bob.wallet_id)
+        nowhere = path.replace(alice.wallet_id, "nobody")
+        kind = name.removeprefix("wallet's ")
+        for caller, wrong, what in [
+            (faber, elsewhere, kind),
+            (faber, path + "x", kind),
+            (faber, nowhere, "wallet"),
+            (acme, path, "wallet"),
+        ]:
+            response = caller.send("get", wrong)
+            assert response.status_code == 404
+            assert f"There is no such {what} in" in response.json()["message"]
