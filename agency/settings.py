@@ -217,7 +217,10 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "allauth",
     "allauth.account",
+    "django_htmx",
+    "template_partials",
     "agency",
+    "agency.holder_pages",
     "agency.devtools",
     "tenants",
     "wallets",
@@ -421,6 +424,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "forget-old-answers": {
         "task": "connections.tasks.forget_old_answers",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "forget-closed-links": {
+        "task": "agency.holder_pages.tasks.forget_closed_links",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },

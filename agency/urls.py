@@ -44,6 +44,7 @@ provider_api = [
 urlpatterns = [
     path("", include("agency.studio.urls")),
     path("accounts/", include("allauth.urls")),
+    path("", include("agency.holder_pages.urls")),
     path(
         "admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"
     ),

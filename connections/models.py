@@ -113,6 +113,8 @@ class Connection(EventSource):
     # The invitation, and the token of its link while it can be accepted.
     token = models.CharField(max_length=32, blank=True)
     invitation = models.JSONField(default=dict)
+    # When a wallet first read the message of the link. For its page only.
+    opened_at = models.DateTimeField(null=True)
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )

@@ -41,7 +41,6 @@ wallet_api = [
 ]
 public = [
     path("didcomm", didcomm.receive_envelope),
-    path("i/<str:token>", links.show_invitation, name="invitation"),
     re_path(
         r"^i/(?P<token>[\w-]+)/qr\.(?P<form>svg|png)$",
         links.show_qr_code,

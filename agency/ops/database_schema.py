@@ -26,6 +26,7 @@ APPS = (
     "connections",
     "credentials",
     "verifications",
+    "holderpages",
 )
 
 # One row for each part of a table: (table, kind, name, description). Types of

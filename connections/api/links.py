@@ -1,12 +1,13 @@
-"""Invitations as links: the page for people, the message for wallets, QR codes."""
+"""Invitations as links: the message for wallets, and QR codes.
 
-import json
-from urllib.parse import parse_qs, quote, urljoin, urlsplit
+The page for people is agency/holder_pages.
+"""
+
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 from django.conf import settings
 from django.http import Http404, HttpResponse, HttpResponseRedirect, JsonResponse
-from django.shortcuts import render
-from django.views.decorators.cache import never_cache
+from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from agency.api.exceptions import plain_error_response, wants_html
@@ -85,65 +86,33 @@ def _fetch_message(link):
     raise PeerError("bad_link", "too many redirects")
 
 
-@require_safe
-@never_cache
-def show_invitation(request, token):
-    """Answer a link as the Accept header asks.
+def show_message(request, token):
+    """Answer a link that is not opened in a browser: with the message.
 
-    - text/html, as browsers send it: the page.
-    - JSON only: the message.
+    - JSON in Accept: the message.
     - Anything: a redirect to the URL that carries the message, as old wallets expect.
       At that URL, with JSON in Accept: the message.
 
     410 once the link was used, as an offer names the holder's values.
     """
-    takes_pages = request.accepts("text/html")
-    if takes_pages and not wants_json(request):
-        return invitation_page(request, find_connection(token))
     connection = connection_or_404(token)
     if not connection.is_open:
         return used_response()
-    if takes_pages and not carries_message(request):
+    if request.accepts("text/html") and not carries_message(request):
         return HttpResponseRedirect(invitation_links.landing_url(connection))
+    record_opening(request, connection)
     return JsonResponse(invitation_links.shared_message(connection))
-
-
-def invitation_page(request, connection):
-    """The page of a link: 200, 404 for an unknown one, 410 for a used one.
-
-    Browsers and proxies keep URLs: a browser is never redirected to one with values.
-    """
-    is_open = bool(connection) and connection.is_open
-    if is_open and not carries_message(request) and not wants_html(request):
-        return HttpResponseRedirect(invitation_links.landing_url(connection))
-    context = {"open": is_open, "host": urlsplit(settings.PUBLIC_URL).netloc}
-    if is_open:
-        context |= page_context(connection)
-    status = 200 if is_open else 410 if connection else 404
-    response = render(request, "connections/invitation.html", context, status=status)
-    response["Referrer-Policy"] = "no-referrer"
-    response["X-Robots-Tag"] = "noindex"
-    return response
 
 
 def carries_message(request):
     return bool(request.GET.keys() & {"c_i", "oob", "d_m"})
 
 
-def page_context(connection):
-    """What the page shows: all ways to pass the message to a wallet."""
-    shared = invitation_links.shared_message(connection)
-    name = invitation_links.query_name(shared)
-    data = message.encode_url(shared)
-    link_data = quote(data, safe="")
-    return {
-        "connection": connection,
-        "invitation_data": data,
-        "type": (invitation_links.shared_request(connection) or shared)["@type"],
-        "wallet": connection.wallet,
-        "deep_link": f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={link_data}",
-        "json": json.dumps(shared, indent=2, ensure_ascii=False),
-    }
+def record_opening(request, connection):
+    """Store when a wallet first read the message. This uses nothing up."""
+    if request.method == "GET" and not connection.opened_at:
+        rows = Connection.objects.filter(pk=connection.pk, opened_at=None)
+        rows.update(opened_at=timezone.now())
 
 
 def wants_json(request):

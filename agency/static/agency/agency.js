@@ -11,24 +11,31 @@ function select(element) {
   selection.addRange(range);
 }
 
+// The accessible name is the label and what follows it, hidden or in `aria-label`.
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
-  const label = button.textContent;
+  const shown = button.querySelector("span") || button;
+  const label = shown.textContent;
+  const { copied = "Copied", selected = "Selected" } = button.dataset;
   try {
     await navigator.clipboard.writeText(source.textContent);
-    button.textContent = "Copied";
+    shown.textContent = copied;
   } catch {
     select(source);
-    button.textContent = document.execCommand("copy") ? "Copied" : "Selected";
+    shown.textContent = document.execCommand("copy") ? copied : selected;
   }
-  if (status) status.textContent = `${button.textContent}.`;
-  setTimeout(() => { button.textContent = label; }, 2000);
+  if (status) status.textContent = `${shown.textContent}.`;
+  setTimeout(() => { shown.textContent = label; }, 2000);
 }
 
-for (const button of document.querySelectorAll("[data-copy]")) {
-  button.hidden = false;
-  button.addEventListener("click", () => copy(button));
+function prepareCopyButtons() {
+  for (const button of document.querySelectorAll("[data-copy][hidden]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => copy(button));
+  }
 }
+
+prepareCopyButtons();
 
 // Times are sent in UTC and shown in the reader's zone; the title keeps UTC.
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });

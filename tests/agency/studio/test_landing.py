@@ -103,7 +103,7 @@ def test_a_used_invitation_says_so_without_a_code(client, faber, invited, settin
     response = open_invitation(client, invited, settings)
     page = response.content.decode()
     assert response.status_code == 410
-    assert "cannot be used any more" in page
+    assert "This invitation was used already" in page
     assert "qr.svg" not in page
     assert invited["invitation"] not in page
 
@@ -117,7 +117,7 @@ def test_an_invitation_for_many_stays_open(client, faber, settings):
 def test_an_unknown_invitation_gets_a_page_too(client, db):
     response = client.get("/i/unknown", headers=BROWSER)
     assert response.status_code == 404
-    assert "cannot be used any more" in response.content.decode()
+    assert "This link is not known" in response.content.decode()
 
 
 def test_a_wallet_gets_the_message(client, invited, settings):

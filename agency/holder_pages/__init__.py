@@ -1,0 +1,1 @@
+"""The pages that holders see: what is behind a link, and what became of it."""

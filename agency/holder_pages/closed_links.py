@@ -1,0 +1,55 @@
+"""Record what became of a link when its connection is deleted or merged."""
+
+from agency.core.retention import BatchBudget, days_ago, delete_in_batches
+from agency.holder_pages.links import message_of
+from agency.holder_pages.models import ClosedLink
+from connections.messaging import router
+from connections.models import Connection
+
+RETENTION_DAYS = 90
+
+Reason = ClosedLink.Reason
+
+
+@router.on_connection_ended
+def record_closed_link(connection: Connection) -> None:
+    """Called before a connection is deleted, and when either side ends it.
+
+    In the second case the row stays, and its page reads that.
+    """
+    if not connection.token:
+        return
+    reason = Reason.WITHDRAWN if connection.is_open else Reason.USED
+    insert(connection, reason)
+
+
+@router.on_connection_merged
+def record_moved_link(invitation: Connection, to: Connection) -> None:
+    """Called when the invitee goes on over a connection that it has already.
+
+    An invitation for many stays.
+    """
+    if invitation.token and not invitation.multi_party:
+        insert(invitation, Reason.USED, moved_to=to)
+
+
+def insert(
+    connection: Connection, reason: str, moved_to: Connection | None = None
+) -> None:
+    """Insert the row, unless there is one: the first reason counts."""
+    kind, thread_id = message_of(connection)
+    row = ClosedLink(
+        tenant_id=connection.tenant_id,
+        token=connection.token,
+        kind=kind,
+        reason=reason,
+        moved_to=moved_to.pk if moved_to else None,
+        thread_id=thread_id,
+    )
+    ClosedLink.objects.bulk_create([row], ignore_conflicts=True)
+
+
+def forget_closed_links() -> int:
+    """Delete old rows. Their pages then say that the link is unknown."""
+    old = ClosedLink.objects.filter(created_at__lt=days_ago(RETENTION_DAYS))
+    return delete_in_batches(old, BatchBudget(), by="created_at")

@@ -1,0 +1,120 @@
+"""What a link offers or asks: names and conditions, never a value of a credential."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from django.utils.formats import date_format
+from django.utils.translation import gettext as _
+
+from agency.holder_pages.links import Link
+from credentials.models import Credential
+from verifications.models import Verification
+from verifications.proofs.proof_items import Item
+from verifications.proofs.request_reading import read_items
+from wallets.anoncreds import normalise_name
+
+MAX_LISTED = 12  # the rest is folded
+# Aries wallets write a date as a number in attributes with such names.
+DATE_NAME = re.compile(r"(date|dateint)$")
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition that is proven without showing the attribute, in words."""
+
+    attribute: str
+    condition: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """credential: the name of what is offered. shown: names of attributes."""
+
+    credential: str = ""
+    shown: list[str] = field(default_factory=list)
+    proven: list[Predicate] = field(default_factory=list)
+    goal: str = ""
+
+    @property
+    def listed(self) -> list[str]:
+        return self.shown[:MAX_LISTED]
+
+    @property
+    def folded(self) -> list[str]:
+        return self.shown[MAX_LISTED:]
+
+
+def contents_of(link: Link) -> Contents:
+    """In the language that is active."""
+    goal = str(link.connection.invitation.get("goal") or "") if link.connection else ""
+    if isinstance(link.exchange, Credential):
+        schema = link.exchange.definition.schema
+        return Contents(schema.name, list(schema.attribute_names), goal=goal)
+    if isinstance(link.exchange, Verification):
+        items = read_items(link.exchange.require_proof_request())
+        return Contents(
+            shown=shown_attributes(items),
+            proven=[predicate_of(item) for item in items if item.is_predicate],
+            goal=goal,
+        )
+    return Contents(goal=goal)
+
+
+def shown_attributes(items: list[Item]) -> list[str]:
+    """Each name once.
+
+    An attribute whose value is required is shown too, by a referent of its own.
+    """
+    names: dict[str, str] = {}
+    for item in items:
+        shown = [] if item.is_predicate else list(item.attribute_names)
+        for name in [*shown, *item.companions]:
+            names.setdefault(normalise_name(name), name)
+    return list(names.values())
+
+
+def predicate_of(item: Item) -> Predicate:
+    name = item.attribute_names[0]
+    threshold = item.threshold or 0
+    day = day_of(name, threshold)
+    if day:
+        return Predicate(name, date_condition(item.predicate_type, day))
+    return Predicate(name, number_condition(item.predicate_type, threshold))
+
+
+def day_of(name: str, number: int) -> date | None:
+    """The day in a number such as 20050131 of an attribute that is a date by name."""
+    if not DATE_NAME.search(normalise_name(name)) or not number >= 10000101:
+        return None
+    try:
+        return datetime.strptime(str(number), "%Y%m%d").date()
+    except ValueError:
+        return None
+
+
+def number_condition(kind: str | None, number: int) -> str:
+    # A number may be a year, so it has no thousands separators.
+    values = {"number": str(number)}
+    if kind == ">=":
+        return _("at least %(number)s") % values
+    if kind == ">":
+        return _("more than %(number)s") % values
+    if kind == "<=":
+        return _("at most %(number)s") % values
+    if kind == "<":
+        return _("less than %(number)s") % values
+    return _("exactly %(number)s") % values
+
+
+def date_condition(kind: str | None, day: date) -> str:
+    values = {"date": date_format(day, "DATE_FORMAT")}
+    if kind == ">=":
+        return _("on %(date)s or later") % values
+    if kind == ">":
+        return _("after %(date)s") % values
+    if kind == "<=":
+        return _("on %(date)s or earlier") % values
+    if kind == "<":
+        return _("before %(date)s") % values
+    return _("exactly on %(date)s") % values

@@ -1,0 +1,23 @@
+"""The language of a page: the browser's, else the organization's default."""
+
+from django.http import HttpRequest
+from django.utils.translation.trans_real import parse_accept_lang_header
+
+LANGUAGES = {
+    "en": "English",
+    "de": "Deutsch",
+    "fr": "Français",
+    "es": "Español",
+    "ar": "العربية",
+}
+FALLBACK = "en"
+
+
+def choose_language(request: HttpRequest, default: str = "") -> str:
+    """The first of Accept-Language that we have. default: of the organization."""
+    accepted = parse_accept_lang_header(request.headers.get("Accept-Language", ""))
+    for tag, _ in accepted:
+        language = tag.partition("-")[0]
+        if language in LANGUAGES:
+            return language
+    return default if default in LANGUAGES else FALLBACK

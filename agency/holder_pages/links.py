@@ -1,0 +1,178 @@
+"""Find what is behind the token of a link, and in which state it is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import TextChoices
+
+from agency.holder_pages.models import ClosedLink
+from connections import invitation_links
+from connections.models import Connection
+from credentials.models import Credential
+from tenants.models import Tenant
+from verifications.models import Verification
+
+Kind = ClosedLink.Kind
+Exchange = Credential | Verification
+# By the end of the type of the message in the link, for both protocol versions.
+KINDS = {"/offer-credential": Kind.OFFER, "/request-presentation": Kind.REQUEST}
+
+
+class State(TextChoices):
+    """What a page says of its link. Never more than this is public, and no values.
+
+    waiting → opened → accepted → done, failed
+    waiting | opened | accepted → declined, withdrawn
+
+    used: it is done, but this page did not see it happen. Whoever opens it may be
+    somebody else than the one who used it.
+    """
+
+    WAITING = "waiting"
+    OPENED = "opened"  # a wallet has it
+    ACCEPTED = "accepted"  # the organization issues the credential next
+    DONE = "done"
+    FAILED = "failed"  # the proof does not show what was asked
+    DECLINED = "declined"
+    WITHDRAWN = "withdrawn"
+    USED = "used"
+
+
+LIVE = (State.WAITING, State.OPENED, State.ACCEPTED)
+SEEN_ONLY = (State.DONE, State.FAILED)
+
+
+@dataclass(frozen=True)
+class Link:
+    """A token that exists, or existed until its connection was deleted.
+
+    connection: None after that. exchange: the offer or request in the link; None for
+    an invitation, and once the exchange was deleted.
+    """
+
+    token: str
+    tenant: Tenant
+    kind: str
+    connection: Connection | None
+    exchange: Exchange | None
+    closed: ClosedLink | None = None
+
+    @property
+    def name(self) -> str:
+        """Of the sender. Empty if the wallet has none."""
+        return self.connection.wallet.name if self.connection else self.tenant.name
+
+    @property
+    def image_url(self) -> str:
+        if self.connection:
+            return self.connection.wallet.image_url
+        return self.tenant.image_url
+
+    def is_for_many(self) -> bool:
+        """Whether it stays open after each use, so that its state never changes."""
+        return bool(self.connection and self.connection.multi_party)
+
+    def state(self, was_seen_live: bool) -> State:
+        """The state for a page. was_seen_live: whether the page showed a live state."""
+        state = self._state()
+        return State.USED if state in SEEN_ONLY and not was_seen_live else state
+
+    def _state(self) -> State:
+        if isinstance(self.exchange, Credential):
+            return self._credential_state(self.exchange)
+        if isinstance(self.exchange, Verification):
+            return self._verification_state(self.exchange)
+        if self.closed:
+            is_used = self.closed.reason == ClosedLink.Reason.USED
+            return State.DONE if is_used else State.WITHDRAWN
+        return self._connection_state()
+
+    def _credential_state(self, credential: Credential) -> State:
+        if credential.state in (Credential.State.ISSUED, Credential.State.REVOKED):
+            return State.DONE
+        if credential.state == Credential.State.REJECTED:
+            return rejected_state(credential)
+        if credential.state == Credential.State.REQUESTED:
+            return State.ACCEPTED
+        return self._open_state()
+
+    def _verification_state(self, verification: Verification) -> State:
+        if verification.state == Verification.State.ACCEPTED:
+            return State.DONE if verification.is_valid else State.FAILED
+        if verification.state == Verification.State.REJECTED:
+            return rejected_state(verification)
+        return self._open_state()
+
+    def _connection_state(self) -> State:
+        """Of an invitation, or of a link whose exchange was deleted."""
+        assert self.connection
+        if self.kind != Kind.INVITATION and self.connection.is_open:
+            return State.WITHDRAWN
+        if self.connection.state == Connection.State.CONNECTED:
+            return State.DONE
+        if self.connection.problem:
+            return State.DECLINED
+        return self._open_state()
+
+    def _open_state(self) -> State:
+        if self.connection is None or not self.connection.is_open:
+            return State.OPENED
+        return State.OPENED if self.connection.opened_at else State.WAITING
+
+
+def rejected_state(exchange: Exchange) -> State:
+    """`declined` is our own problem code (Exchange.decline); others are the holder's."""
+    is_ours = exchange.problem == "declined"
+    return State.WITHDRAWN if is_ours else State.DECLINED
+
+
+def find_link(token: str) -> Link | None:
+    connection = find_connection(token)
+    if connection:
+        kind, thread_id = message_of(connection)
+        return Link(
+            token=token,
+            tenant=connection.tenant,
+            kind=kind,
+            connection=connection,
+            exchange=find_exchange(kind, connection.pk, thread_id),
+        )
+    closed = ClosedLink.objects.select_related("tenant").filter(token=token).first()
+    if not closed:
+        return None
+    return Link(
+        token=token,
+        tenant=closed.tenant,
+        kind=closed.kind,
+        connection=None,
+        exchange=find_exchange(closed.kind, closed.moved_to, closed.thread_id),
+        closed=closed,
+    )
+
+
+def find_connection(token: str) -> Connection | None:
+    """Rows without a link have an empty token."""
+    rows = Connection.objects.select_related("tenant", "wallet__tenant")
+    return rows.exclude(token="").filter(token=token).first()
+
+
+def message_of(connection: Connection) -> tuple[str, str]:
+    """The kind of the link, and the thread of the exchange in it or ""."""
+    request = invitation_links.shared_request(connection)
+    if not request:
+        return Kind.INVITATION, ""
+    kinds = (
+        kind for ending, kind in KINDS.items() if request["@type"].endswith(ending)
+    )
+    return next(kinds, Kind.INVITATION), request["@id"]
+
+
+def find_exchange(kind: str, connection_id: Any, thread_id: str) -> Exchange | None:
+    models: dict[str, type[Exchange]] = {
+        Kind.OFFER: Credential,
+        Kind.REQUEST: Verification,
+    }
+    if kind not in models or not connection_id:
+        return None
+    rows = models[kind].objects.select_related("tenant__network")
+    return rows.filter(connection_id=connection_id, thread_id=thread_id).first()

@@ -1,0 +1,133 @@
+"""What a page says in each state: what happened, and what the holder does next."""
+
+from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from agency.holder_pages.links import Kind, State
+
+Text = str | Promise
+Texts = tuple[Text, Text]  # heading, next step
+ASK_FOR_OFFER = gettext_lazy("If you still need it, ask {name} for a new offer.")
+ASK_FOR_REQUEST = gettext_lazy("If you still need it, ask {name} for a new request.")
+ASK_FOR_INVITATION = gettext_lazy(
+    "If you still want to connect, ask {name} for a new invitation."
+)
+IN_WALLET = gettext_lazy("A wallet has opened it. Go on in the wallet app.")
+
+OFFER: dict[str, Texts] = {
+    State.WAITING: (
+        gettext_lazy("{name} offers you a credential"),
+        gettext_lazy(
+            "Your wallet app shows you what is in it and asks before it accepts."
+        ),
+    ),
+    State.OPENED: (gettext_lazy("{name} offers you a credential"), IN_WALLET),
+    State.ACCEPTED: (
+        gettext_lazy("The offer is accepted"),
+        gettext_lazy(
+            "{name} issues the credential next. It then appears in the wallet by "
+            "itself, also when this page is closed."
+        ),
+    ),
+    State.DONE: (
+        gettext_lazy("The credential is in your wallet"),
+        gettext_lazy("You can close this page."),
+    ),
+    State.DECLINED: (
+        gettext_lazy("The offer was declined"),
+        ASK_FOR_OFFER,
+    ),
+    State.WITHDRAWN: (
+        gettext_lazy("{name} has withdrawn this offer"),
+        ASK_FOR_OFFER,
+    ),
+    State.USED: (
+        gettext_lazy("This offer was used already"),
+        gettext_lazy(
+            "If you accepted it, the credential is in your wallet. If somebody else "
+            "did, tell {name} and ask for a new offer."
+        ),
+    ),
+}
+REQUEST: dict[str, Texts] = {
+    State.WAITING: (
+        gettext_lazy("{name} asks you for a proof"),
+        gettext_lazy(
+            "Your wallet app asks you first. Nothing is shared before you agree."
+        ),
+    ),
+    State.OPENED: (gettext_lazy("{name} asks you for a proof"), IN_WALLET),
+    State.DONE: (
+        gettext_lazy("{name} has accepted your proof"),
+        gettext_lazy("You can close this page."),
+    ),
+    State.FAILED: (
+        gettext_lazy("{name} could not accept the proof"),
+        gettext_lazy(
+            "It arrived, but it does not show what was asked. Ask {name} which "
+            "credential is needed, and for a new request."
+        ),
+    ),
+    State.DECLINED: (
+        gettext_lazy("The request was declined"),
+        ASK_FOR_REQUEST,
+    ),
+    State.WITHDRAWN: (
+        gettext_lazy("{name} has withdrawn this request"),
+        ASK_FOR_REQUEST,
+    ),
+    State.USED: (
+        gettext_lazy("This request was answered already"),
+        gettext_lazy(
+            "If you answered it, there is nothing left to do. If somebody else did, "
+            "tell {name} and ask for a new request."
+        ),
+    ),
+}
+INVITATION: dict[str, Texts] = {
+    State.WAITING: (
+        gettext_lazy("{name} invites you to connect"),
+        gettext_lazy(
+            "Your wallet app asks you first. Once connected, {name} can offer you "
+            "credentials and ask for proofs; you decide about each one."
+        ),
+    ),
+    State.OPENED: (gettext_lazy("{name} invites you to connect"), IN_WALLET),
+    State.DONE: (
+        gettext_lazy("Your wallet is connected with {name}"),
+        gettext_lazy("You can close this page."),
+    ),
+    State.DECLINED: (
+        gettext_lazy("The wallet could not connect with {name}"),
+        ASK_FOR_INVITATION,
+    ),
+    State.WITHDRAWN: (
+        gettext_lazy("{name} has withdrawn this invitation"),
+        ASK_FOR_INVITATION,
+    ),
+    State.USED: (
+        gettext_lazy("This invitation was used already"),
+        gettext_lazy(
+            "If you used it, your wallet shows the connection. If somebody else did, "
+            "tell {name} and ask for a new invitation."
+        ),
+    ),
+}
+TEXTS = {Kind.OFFER: OFFER, Kind.REQUEST: REQUEST, Kind.INVITATION: INVITATION}
+
+
+def heading(kind: str, state: str, name: str) -> SafeString:
+    return with_name(TEXTS[Kind(kind)][state][0], name)
+
+
+def next_step(kind: str, state: str, name: str) -> SafeString:
+    return with_name(TEXTS[Kind(kind)][state][1], name)
+
+
+def with_name(text: Text, name: str) -> SafeString:
+    """Isolate the name (`<bdi>`): its direction may differ from the sentence's."""
+    shown = format_html("<bdi>{}</bdi>", name or _("A wallet"))
+    return format_html(str(text), name=shown)

@@ -1,0 +1,173 @@
+"""The page of a link, the part of it that is read again, and the way into a wallet."""
+
+import json
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import render
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from agency.api.exceptions import wants_html
+from agency.holder_pages import texts
+from agency.holder_pages.contents import contents_of
+from agency.holder_pages.languages import choose_language
+from agency.holder_pages.links import LIVE, Kind, Link, State, find_link
+from connections import invitation_links
+from connections.api import links as link_messages
+from connections.didcomm import message
+
+TEMPLATE = "holder_pages/link.html"
+
+
+class WalletRedirect(HttpResponse):
+    """A redirect into a wallet app. Django's own refuses other schemes."""
+
+    status_code = 302
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self["Location"] = address
+
+
+@require_safe
+@never_cache
+def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
+    """Answer a link as the Accept header asks: with a page or with the message.
+
+    Browsers and proxies keep URLs: a browser is never redirected to one with values.
+    """
+    takes_pages = request.accepts("text/html")
+    if not takes_pages or link_messages.wants_json(request):
+        return link_messages.show_message(request, token)
+    link = find_link(token)
+    is_open = bool(link and link.connection and link.connection.is_open)
+    if (
+        is_open
+        and not wants_html(request)
+        and not link_messages.carries_message(request)
+    ):
+        return link_messages.show_message(request, token)
+    if link is None:
+        return page_response(request, None, {"host": public_host()}, status=404)
+    context = page_context(request, link)
+    status = 200 if context["is_live"] else 410
+    return page_response(request, link, context, status=status)
+
+
+@require_safe
+@never_cache
+def show_status(request: HttpRequest, token: str) -> HttpResponse:
+    """The part of the page that depends on the state, which the page reads again.
+
+    204 while the state is what the page shows already. 404 for an unknown token.
+    """
+    link = find_link(token)
+    if link is None:
+        return page_response(request, None, {}, status=404, part="#state")
+    if seen_state(request) == link.state(was_seen_live=is_seen_live(request)):
+        return HttpResponse(status=204)
+    return page_response(request, link, page_context(request, link), part="#state")
+
+
+@require_safe
+@never_cache
+def open_wallet(request: HttpRequest, token: str) -> HttpResponse:
+    """Redirect into the wallet app on this device.
+
+    A page never contains the message of an offer or request, as it names values.
+    """
+    connection = link_messages.connection_or_404(token)
+    if not connection.is_open:
+        return link_messages.used_response()
+    response = WalletRedirect(deep_link(invitation_links.shared_message(connection)))
+    response["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def deep_link(shared: dict[str, Any]) -> str:
+    name = invitation_links.query_name(shared)
+    data = quote(message.encode_url(shared), safe="")
+    return f"{settings.DEEP_LINK_SCHEME}://launch/?{name}={data}"
+
+
+def seen_state(request: HttpRequest) -> str:
+    """The state that the page showed last."""
+    return request.GET.get("seen", "")
+
+
+def is_seen_live(request: HttpRequest) -> bool:
+    return seen_state(request) in LIVE
+
+
+def public_host() -> str:
+    return urlsplit(settings.PUBLIC_URL).netloc
+
+
+def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
+    state = link.state(was_seen_live=is_seen_live(request))
+    is_live = state in LIVE
+    context: dict[str, Any] = {
+        "link": link,
+        "state": state,
+        "is_live": is_live,
+        # Only a wallet that has not answered yet can use the link.
+        "is_open": state in (State.WAITING, State.OPENED)
+        and bool(link.connection and link.connection.is_open),
+        "is_watched": is_live and not link.is_for_many(),
+        "host": public_host(),
+        "short_url": f"{settings.PUBLIC_URL}/i/{link.token}",
+    }
+    if context["is_open"] and link.kind == Kind.INVITATION:
+        context |= invitation_context(link)
+    return context
+
+
+def invitation_context(link: Link) -> dict[str, Any]:
+    """An invitation to connect holds no values, so the page shows it whole."""
+    assert link.connection
+    shared = invitation_links.shared_message(link.connection)
+    return {
+        "deep_link": deep_link(shared),
+        "invitation_data": message.encode_url(shared),
+        "json": json.dumps(shared, indent=2, ensure_ascii=False),
+    }
+
+
+def page_response(
+    request: HttpRequest,
+    link: Link | None,
+    context: dict[str, Any],
+    status: int = 200,
+    part: str = "",
+) -> HttpResponse:
+    """Render the page, or a part of its template, in the reader's language."""
+    language = choose_language(request)
+    with translation.override(language):
+        if link:
+            context = context | translated_context(link, context)
+        response = render(request, TEMPLATE + part, context, status=status)
+    response["Content-Language"] = language
+    response["Referrer-Policy"] = "no-referrer"
+    response["X-Robots-Tag"] = "noindex"
+    patch_vary_headers(response, ["Accept", "Accept-Language"])
+    return response
+
+
+def translated_context(link: Link, context: dict[str, Any]) -> dict[str, Any]:
+    state = context["state"]
+    contents = contents_of(link) if context["is_live"] else None
+    mail = {
+        "subject": translation.gettext("Link for my wallet"),
+        "body": context["short_url"],
+    }
+    return {
+        "heading": texts.heading(link.kind, state, link.name),
+        "next_step": texts.next_step(link.kind, state, link.name),
+        "contents": contents,
+        "mail_query": urlencode(mail, quote_via=quote),
+    }

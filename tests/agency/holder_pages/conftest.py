@@ -1,0 +1,104 @@
+"""Links of Faber College, and their pages as a browser reads them."""
+
+import re
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from tests.support.pages import pages
+
+__all__ = ["pages"]
+
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+CONNECTING = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+VALUES = {"Full Name": "Balthazar-4711", "year": "-19990417"}
+POLICY = {
+    "name": "Policy",
+    "version": "1.0",
+    "attributes": [{"policyName": "Name", "attributeNames": ["Full Name"]}],
+    "predicates": [
+        {
+            "policyName": "old",
+            "attributeName": "year",
+            "predicateType": "<",
+            "predicateValue": 2023,
+        }
+    ],
+}
+
+
+class LinkPage:
+    """The page of one link. `seen` is the state that it showed last, as in a browser."""
+
+    def __init__(self, url):
+        self.client = Client()
+        self.path = "/i/" + url.rpartition("/i/")[2].partition("?")[0]
+        self.seen = ""
+
+    def open(self, query="", **headers):
+        """Load the page."""
+        headers = BROWSER | {"Accept-Language": "en"} | headers
+        response = self.client.get(self.path + query, headers=headers)
+        self.note_state(response)
+        return response
+
+    def look(self, **headers):
+        """Read the state again, as the script does. Return the response."""
+        headers = {"Accept-Language": "en", "HX-Request": "true"} | headers
+        response = self.client.get(
+            f"{self.path}/status", {"seen": self.seen}, headers=headers
+        )
+        if response.status_code != 204:
+            self.note_state(response)
+        return response
+
+    def note_state(self, response):
+        found = re.search(r'data-state="(\w+)"', response.content.decode())
+        self.seen = found[1] if found else ""
+
+    @property
+    def state(self):
+        """The state after it was read again."""
+        self.look()
+        return self.seen
+
+
+def text_of(response):
+    """The text of a page, without tags and with single spaces."""
+    text = re.sub(r"</?(bdi|span|strong)[^>]*>", "", response.content.decode())
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text))).strip()
+
+
+def take_offer(holder, link):
+    return holder.put_form("/credentials/fromData", credentialData=link)
+
+
+def answer(holder, link):
+    return holder.put_form("/verifications/fromData/autoSelect", verificationData=link)
+
+
+@pytest.fixture
+def offer(faber):
+    """Make an offer as a link."""
+    definition = faber.defines(*VALUES, name="Degree")["definitionId"]
+
+    def make(automatic=True, **body):
+        body |= {"definitionId": definition, "credentialValues": VALUES}
+        return faber.post("/credentials", body | {"automaticIssuance": automatic})
+
+    return make
+
+
+@pytest.fixture
+def ask(faber):
+    """Make a proof request as a link."""
+    return lambda **body: faber.post("/verifications/policy", POLICY | body)
+
+
+@pytest.fixture
+def graduate(faber, offer):
+    """A holder with a credential."""
+    alice = faber.hosts("Alice")
+    take_offer(alice, offer()["offerUrl"])
+    return alice
