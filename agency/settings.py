@@ -35,6 +35,8 @@ DATABASE_LOCK_TIMEOUT = env.float("DATABASE_LOCK_TIMEOUT", default=5.0)
 ONE_OFF_COMMAND = env.bool("ONE_OFF_COMMAND", default=False)
 # The maximal number of connections to PostgreSQL of one process.
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=8)
+# Whether web processes let PostgreSQL prepare the statements that they repeat.
+DATABASE_PREPARED_STATEMENTS = env.bool("DATABASE_PREPARED_STATEMENTS", default=True)
 # The port the web server listens on.
 PORT = env.int("PORT", default=8000)
 # The number of web processes, which share the port. The Procfile gives it to the server.

@@ -4,6 +4,7 @@ import os
 
 import django
 
+from agency.core.database.prepared import prepare_statements
 from agency.core.logs import log_start
 from agency.server.parent import end_with_master
 
@@ -11,6 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 django.setup()
+prepare_statements()
 
 from agency.ops import startup  # noqa: E402  (these import models)
 from agency.server.web import WebApplication  # noqa: E402

@@ -2,6 +2,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
+from agency.core.database.prepared import prepare_statements
 from agency.core.logs import log_start
 from agency.server.parent import end_with_master
 
@@ -9,6 +10,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 application = get_wsgi_application()
+prepare_statements()
 
 from agency.ops import startup  # noqa: E402  (it imports models)
 

@@ -1,20 +1,39 @@
 """The database ENGINE of the settings: Django's PostgreSQL backend with our pool."""
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import psycopg
-from django.db import DatabaseError, InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError, connection
 from django.db.backends.base.base import NO_DB_ALIAS
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
 
-from agency.core.database.pool import Pool, limit_response_time
+from agency.core.database.pool import (
+    CHECK_TIMEOUT_SECONDS,
+    Pool,
+    limit_response_time,
+    unchecked_connections,
+)
 
+T = TypeVar("T")
 # SQLSTATEs of a server that is stopping, is starting, or has too many connections.
 # Lost connections are class 08.
 OUTAGE_SQLSTATES = {"57P01", "57P02", "57P03", "53300"}
 
 
+# Of a statement whose parameters the server binds; the protocol has 16 bits for it.
+MAX_PARAMETERS = 2**16 - 1
+
+
+class DatabaseOperations(operations.DatabaseOperations):
+    def bulk_batch_size(self, fields: Sequence[Any], objs: Sequence[Any]) -> int:
+        """Let Django split long statements, such as those of `bulk_create`."""
+        return max(1, MAX_PARAMETERS // max(1, len(fields)))
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    ops_class = DatabaseOperations
+
     @property
     def pool(self) -> Pool | None:
         """Django's property with our Pool: Django has no setting for the class."""
@@ -35,6 +54,33 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def _configure_connection(self, connection: psycopg.Connection[Any]) -> bool:
         limit_response_time(connection)
         return super()._configure_connection(connection)
+
+
+def run_as_check(statement: Callable[[], T]) -> T:
+    """Call a quick statement that only reads, in place of the check of its connection.
+
+    The pool checks a connection with a statement of its own before it lends it. This
+    spares it where a request begins with such a statement anyway. If the connection is
+    dead, `statement` is called again, on one that the pool has checked.
+    """
+    pool = connection.pool
+    if not pool or connection.connection is not None:
+        return statement()
+    with unchecked_connections():
+        connection.ensure_connection()
+    lent = connection.connection
+    usual_timeout = lent.response_timeout
+    lent.response_timeout = CHECK_TIMEOUT_SECONDS
+    try:
+        return statement()
+    except (DatabaseError, InterfaceError) as error:
+        if not is_outage(error):
+            raise
+    finally:
+        lent.response_timeout = usual_timeout
+    connection.close()
+    pool.close_connections_of(lent.opened_at)
+    return statement()
 
 
 def is_outage(error: BaseException | None) -> bool:

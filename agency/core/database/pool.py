@@ -6,6 +6,9 @@ refuses connections and for one that accepts them and never responds.
 """
 
 import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -22,9 +25,25 @@ CONNECTION_TIMEOUT_SECONDS = 1.0
 PROBE_TIMEOUT_SECONDS = 0.5
 # The time limit of the health check before a connection is lent.
 CHECK_TIMEOUT_SECONDS = 1.0
+# Prepared statements of a connection, if it prepares any (prepared.py). Their plans
+# take memory of the server; with fewer they would replace each other.
+MAX_PREPARED = 200
 # The client waits for a statement this much longer than `statement_timeout`.
 GRACE_SECONDS = 5.0
 NO_CONNECTION = "PostgreSQL gives no connection"
+
+
+_thread = threading.local()
+
+
+@contextmanager
+def unchecked_connections() -> Iterator[None]:
+    """Lend connections to this thread without a check, in the block."""
+    _thread.lends_unchecked = True
+    try:
+        yield
+    finally:
+        _thread.lends_unchecked = False
 
 
 class Connection(psycopg.Connection[Any]):
@@ -38,6 +57,7 @@ class Connection(psycopg.Connection[Any]):
 
     def __init__(self, pgconn: Any, row_factory: Any = tuple_row) -> None:
         super().__init__(pgconn, row_factory)
+        self.prepared_max = MAX_PREPARED
         self.opened_at = monotonic()
 
     def wait(
@@ -114,6 +134,8 @@ class Pool(ConnectionPool[Connection]):
 
         If a connection is dead, those that were opened before it are dead too.
         """
+        if getattr(_thread, "lends_unchecked", False):
+            return
         usual_timeout = connection.response_timeout
         connection.response_timeout = CHECK_TIMEOUT_SECONDS
         try:

@@ -13,13 +13,17 @@ from django.db import (
     OperationalError,
     ProgrammingError,
     connection,
+    connections,
     transaction,
 )
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 
 from agency.api.exceptions import server_error
-from agency.core.database.base import is_outage
+from agency.core.database import base
+from agency.core.database.base import is_outage, run_as_check
 from agency.core.database.options import connection_options
+from agency.core.database.pool import Pool
+from agency.core.database.prepared import prepare_statements
 from agency.devtools.embedded import postgres, temporary_home
 from tests.support.database import END_OTHER_SESSIONS
 from tests.support.paths import ROOT
@@ -187,6 +191,155 @@ def test_a_dead_connection_empties_the_pool(transactional_db):
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     assert pool.get_stats()["connections_lost"] - before == 1
+
+
+@pytest.fixture
+def checks(transactional_db, monkeypatch):
+    """The connections that the pool checks with a statement of its own."""
+    connection.close()
+    checked, check = [], Pool.check_connection
+
+    def check_and_count(connection):
+        checked.append(connection)
+        check(connection)
+
+    monkeypatch.setattr(Pool, "check_connection", staticmethod(check_and_count))
+    return checked
+
+
+def read_one():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+        return cursor.fetchone()
+
+
+def test_a_statement_that_is_a_check_spares_that_of_the_pool(checks):
+    assert run_as_check(read_one) == (1,)
+    assert connection.connection.response_timeout == 35
+    assert checks == []
+    connection.close()
+    read_one()
+    assert len(checks) == 1
+
+
+def test_dead_connections_are_replaced_before_the_statement_is_tried_again(checks):
+    pool = connection.pool
+    lent = [pool.getconn() for _ in range(3)]
+    for one in lent:
+        pool.putconn(one)
+    eventually(lambda: pool.get_stats()["pool_available"] >= 3)
+    with psycopg.connect(url_of_test(), autocommit=True) as other:
+        other.execute(END_OTHER_SESSIONS)
+    assert run_as_check(read_one) == (1,)
+    connection.close()
+    lent = [pool.getconn() for _ in range(3)]
+    assert not any(one.closed for one in lent)
+    for one in lent:
+        pool.putconn(one)
+
+
+def test_a_check_that_gets_no_response_is_tried_with_the_usual_time(
+    checks, monkeypatch
+):
+    monkeypatch.setattr(base, "CHECK_TIMEOUT_SECONDS", 0.2)
+    tried = []
+
+    def slow():
+        connection.ensure_connection()
+        tried.append(connection.connection.response_timeout)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_sleep(0.5)")
+
+    run_as_check(slow)
+    assert tried == [0.2, 35]
+    assert connection.connection.response_timeout == 35
+
+
+def test_a_statement_that_fails_for_itself_is_not_tried_again(checks):
+    tried = []
+
+    def fail():
+        tried.append(True)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT nothing")
+
+    with pytest.raises(ProgrammingError):
+        run_as_check(fail)
+    assert tried == [True]
+
+
+def test_in_a_transaction_the_statement_stays_on_its_connection(checks):
+    with transaction.atomic():
+        before = connection.connection
+        assert run_as_check(read_one) == (1,)
+        assert connection.connection is before
+
+
+def test_a_call_of_the_api_checks_its_connection_by_its_first_statement(checks, faber):
+    connection.close()
+    checks.clear()
+    with_signals = Client()  # its requests end by returning the connection
+    response = with_signals.get("/connections", headers=faber.headers)
+    assert (response.status_code, checks) == (200, [])
+
+
+@pytest.fixture
+def prepared(transactional_db, monkeypatch, settings):
+    """Opens a connection as a web process does. Returns its prepared statements."""
+    default = settings.DATABASES["default"]
+    monkeypatch.setitem(default, "OPTIONS", dict(default["OPTIONS"]))
+    default["OPTIONS"].pop("pool")
+    opened = []
+
+    def run_repeatedly():
+        prepare_statements()
+        own = connections.create_connection("default")
+        opened.append(own)
+        with own.cursor() as cursor:
+            for number in range(4):
+                cursor.execute("SELECT %s + 1", [number])
+            cursor.execute("SELECT statement FROM pg_prepared_statements")
+            return [statement for [statement] in cursor.fetchall()]
+
+    yield run_repeatedly
+    for own in opened:
+        own.close()
+
+
+def test_what_a_web_process_repeats_is_prepared(prepared):
+    assert prepared() == ["SELECT $1 + 1"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("DATABASE_PREPARED_STATEMENTS", False), ("DEBUG", True)]
+)
+def test_nothing_is_prepared_without_the_setting_and_while_debugging(
+    prepared, settings, setting, value
+):
+    setattr(settings, setting, value)
+    assert prepared() == []
+
+
+def test_a_statement_for_very_many_rows_is_split(prepared):
+    """The server takes 65,535 parameters in one statement."""
+    assert prepared()
+    own = connections.create_connection("default")
+    batch = own.ops.bulk_batch_size(["pk", "name", "genesis"], range(100_000))
+    own.close()
+    assert batch == 21_845
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("module", "is_prepared"), [("agency.web", True), ("agency.asgi", False)]
+)
+def test_web_processes_prepare_and_others_do_not(module, is_prepared):
+    program = (
+        f"import {module}; from django.conf import settings; "
+        "print(settings.DATABASES['default']['OPTIONS'].get('server_side_binding'))"
+    )
+    ran = run("-c", program, LOG_LEVEL="WARNING")
+    assert ran.stdout.split() == [str(is_prepared or None)], ran.stderr
 
 
 def url_of_test():

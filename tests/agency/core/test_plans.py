@@ -1,0 +1,166 @@
+"""The plans of statements that run for every call or every few seconds.
+
+Web processes prepare their statements: then PostgreSQL may plan once for whatever
+parameters (a generic plan). Workers do not, so theirs are planned with the values.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.db import connection, models
+
+from connections.messaging import posting
+from connections.messaging.models import InboundMessage, OutboundMessage
+from connections.models import Connection
+from credentials.models import Credential
+from tenants.models import ApiKey
+from verifications.models import Verification
+from webhooks.delivery import claim
+from webhooks.delivery.endpoints import Webhook
+from webhooks.delivery.models import Delivery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+Plan = dict[str, Any]
+ROWS = 3000
+NEW_ID = "gen_random_uuid()"
+
+
+def multiply(model: type[models.Model], **different: str) -> None:
+    """Copy one row many times. different: SQL for the columns that are not copied."""
+    columns = [field.column for field in model._meta.concrete_fields]
+    different = {"id": NEW_ID} | different
+    values = (different.get(column, f'"{column}"') for column in columns)
+    names = ", ".join(f'"{column}"' for column in columns)
+    table = model._meta.db_table
+    with connection.cursor() as cursor:
+        # Copies refer to keys that do not exist.
+        cursor.execute("SET session_replication_role = replica")
+        cursor.execute(
+            f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} "
+            f"FROM (SELECT * FROM {table} LIMIT 1) AS copied, generate_series(1, {ROWS}) AS n"
+        )
+        cursor.execute("RESET session_replication_role")
+        cursor.execute(f"ANALYZE {table}")
+
+
+def statements_of(function: Callable[[], object]) -> list[tuple[str, Any]]:
+    """Return the queries of a function, with their parameters."""
+    found = []
+
+    def record(execute, sql, params, many, context):
+        found.append((sql, params))
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(record):
+        function()
+    return [(sql, params) for sql, params in found if re.match(r"\s*SELECT\b", sql)]
+
+
+def generic_plan(sql: str, params: Any) -> Plan:
+    """Return the plan of a prepared statement, for whatever parameters."""
+    numbers = iter(range(1, 100))
+    return explain(
+        "GENERIC_PLAN", re.sub("%s", lambda _: f"${next(numbers)}", sql), None
+    )
+
+
+def plan(sql: str, params: Any) -> Plan:
+    return explain("COSTS", sql, params)
+
+
+def explain(option: str, sql: str, params: Any) -> Plan:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN ({option}, FORMAT JSON) {sql}", params)
+        [[found]] = cursor.fetchall()
+    return (found if isinstance(found, list) else json.loads(found))[0]["Plan"]
+
+
+def nodes(found: Plan) -> Iterator[Plan]:
+    yield found
+    for inner in found.get("Plans", []):
+        yield from nodes(inner)
+
+
+def indexes_of(found: Plan, model: type[models.Model]) -> set[str]:
+    """Return the indexes by which a plan reads a table; "none" for the whole table."""
+    table = model._meta.db_table
+    names = set()
+    for node in nodes(found):
+        if node.get("Relation Name") == table and "Bitmap" not in node["Node Type"]:
+            names.add(node.get("Index Name", "none"))
+        if node["Node Type"] == "Bitmap Index Scan":
+            names |= {node["Index Name"]} & all_indexes(table)
+    return names
+
+
+def all_indexes(table: str) -> set[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT indexname FROM pg_indexes WHERE tablename = %s", [table]
+        )
+        return {name for [name] in cursor.fetchall()}
+
+
+@pytest.fixture
+def objects(faber):
+    """An organization with many objects: the path of one of each kind."""
+    alice = faber.hosts("Alice")
+    definition = faber.defines("name", "year")
+    offered = faber.offers(alice, definition, {"name": "Alice", "year": "2026"})
+    asked = faber.asks(alice, name="Name", attributes=[{"policyName": "name"}])
+    multiply(ApiKey, digest="sha256(n::text::bytea)")
+    keys = dict.fromkeys(("my_key_id", "invitation_key_id"), NEW_ID)
+    multiply(Connection, connection_id=f"{NEW_ID}::text", token="n::text", **keys)
+    for model in (Credential, Verification):
+        multiply(model, thread_id=f"{NEW_ID}::text")
+    return {
+        Connection: f"/connections/{alice.known[faber][0]}",
+        Credential: f"/credentials/{offered['credentialId']}",
+        Verification: f"/verifications/{asked['verificationId']}",
+    }
+
+
+# By the table: the index that finds one row of it.
+INDEXES = {
+    Connection: "one_connection_per_id",
+    Credential: "credentials_credential_pkey",
+    Verification: "verifications_verification_pkey",
+}
+
+
+def test_a_read_of_one_object_finds_all_rows_by_an_index_for_whatever_parameters(
+    faber, objects
+):
+    for model, path in objects.items():
+        faber.get(path)
+        proof, row = statements_of(lambda path=path: faber.get(path))
+        assert indexes_of(generic_plan(*proof), ApiKey) == {
+            "tenants_apikey_digest_key"
+        }
+        assert indexes_of(generic_plan(*row), model) == {INDEXES[model]}
+
+
+def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(faber):
+    faber.post("/webhooks", {"url": "https://office.example"})
+    faber.hosts("Alice").known_as(faber)
+    done = {"status": "'done'"}
+    multiply(OutboundMessage, is_hosted="false", **done)
+    multiply(InboundMessage, message_id="n::text", **done)
+    multiply(Delivery, event_id=NEW_ID, **done)
+    [webhook] = Webhook.objects.all()
+    queues = {
+        OutboundMessage: (lambda: posting.claim_due(4, []), {"outbound_due"}),
+        InboundMessage: (InboundMessage.claim, {"inbound_due"}),
+        Delivery: (
+            lambda: (claim.claim_due(4, 1), Delivery.next_due(webhook, 4)),
+            {"deliveries_due", "deliveries_in_flight", "deliveries_in_order"},
+        ),
+    }
+    for model, (look_for_work, partial_indexes) in queues.items():
+        Delivery.objects.filter(event__tenant=faber.tenant).update(status="pending")
+        statements = statements_of(look_for_work)
+        used = [indexes_of(plan(*statement), model) for statement in statements]
+        assert set.union(*used) == partial_indexes, (model, used)
