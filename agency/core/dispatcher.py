@@ -16,7 +16,44 @@ POLL_SECONDS = 1.0  # between two claims while calls run and nobody notifies the
 Row = TypeVar("Row", bound=QueuedJob)
 
 
-class Dispatcher(Generic[Row]):
+class NotifiedLoop:
+    """Works on a queue until nothing is left, in one thread of this process."""
+
+    def __init__(self) -> None:
+        self.notified = Event()  # there may be something to do
+        self.loop_lock = Lock()
+        self.is_stopped = False
+
+    def run(self) -> None:
+        """Do all work that is due in this thread, unless another thread runs the loop.
+
+        May be called from any thread. A loop that is already running looks for work
+        again.
+        """
+        self.notified.set()
+        # A notification may come after the loop has ended, while its thread still
+        # holds the lock. So that thread checks again after it has released the lock.
+        while (
+            self.notified.is_set()
+            and not self.is_stopped
+            and self.loop_lock.acquire(blocking=False)
+        ):
+            try:
+                self.run_loop()
+            finally:
+                self.loop_lock.release()
+
+    def stop(self) -> None:
+        """Stop claiming rows. Calls that are running are finished."""
+        self.is_stopped = True
+        self.notified.set()
+
+    def run_loop(self) -> None:
+        """Work until nothing is left. Must clear `notified` before it looks."""
+        raise NotImplementedError
+
+
+class Dispatcher(NotifiedLoop, Generic[Row]):
     """Claims due rows and sends them until none are left. One per process and queue.
 
     claim: called with the number of free threads (at least one) and the running rows;
@@ -31,40 +68,14 @@ class Dispatcher(Generic[Row]):
         claim: Callable[[int, Sequence[Row]], list[Row]],
         send: Callable[[Row], None],
     ) -> None:
+        super().__init__()
         self.name = name
         self.threads = threads
         self.claim = claim
         self.send = send
-        self.notified = Event()  # there may be something to claim
-        self.loop_lock = Lock()
-        self.is_stopped = False
         self.running: dict[Future[None], Row] = {}
 
-    def run(self) -> None:
-        """Send all due rows in this thread, unless another thread runs the loop.
-
-        May be called from any thread. A loop that is already running claims rows
-        again.
-        """
-        self.notified.set()
-        # A notification may come after the loop has ended, while its thread still
-        # holds the lock. So that thread checks again after it has released the lock.
-        while (
-            self.notified.is_set()
-            and not self.is_stopped
-            and self.loop_lock.acquire(blocking=False)
-        ):
-            try:
-                self._run_loop()
-            finally:
-                self.loop_lock.release()
-
-    def stop(self) -> None:
-        """Stop claiming rows. Calls that are running are finished."""
-        self.is_stopped = True
-        self.notified.set()
-
-    def _run_loop(self) -> None:
+    def run_loop(self) -> None:
         with ThreadPoolExecutor(self.threads, self.name) as threads:
             while not self.is_stopped:
                 self.notified.clear()

@@ -98,19 +98,29 @@ class QueuedJob(models.Model):
         of the schedule. at_least: the minimal delay in seconds. Return False if the
         lease was lost.
         """
-        if self.attempts >= len(self.SCHEDULE):
+        next_attempt = self.next_attempt(retry_after, at_least)
+        if next_attempt is None:
             return self.exhaust(error, **changes)
-        # Jitter: rows that failed together are not retried at the same moment.
-        delay = max(at_least, self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2))
-        delay = min(max(delay, retry_after or 0), 2 * delay)
         return self._fenced(
-            attempts=self.attempts + 1,
-            due_at=timezone.now() + timedelta(seconds=delay),
             lease_owner=None,
             lease_until=None,
             last_error=error[:200],
+            **next_attempt,
             **changes,
         )
+
+    def next_attempt(self, retry_after=None, at_least=0):
+        """Return `attempts` and `due_at` after a failure, or None after the last.
+
+        retry_after, at_least: see retry().
+        """
+        if self.attempts >= len(self.SCHEDULE):
+            return None
+        # Jitter: rows that failed together are not retried at the same moment.
+        delay = max(at_least, self.SCHEDULE[self.attempts] * random.uniform(0.8, 1.2))
+        delay = min(max(delay, retry_after or 0), 2 * delay)
+        due_at = timezone.now() + timedelta(seconds=delay)
+        return {"attempts": self.attempts + 1, "due_at": due_at}
 
     def release(self):
         """End the lease: any worker may claim the row. Return False if it was lost."""
