@@ -1,13 +1,16 @@
 """Calls of webhooks per second, and the costs of hanging receivers and waiting rows.
 
-Measured are the delay of other receivers beside one that hangs, the time of a claim
+Measured are the rates of calls with http and with https, beside the same calls alone,
+the delay of other receivers beside one that hangs, the time of a claim
 with rows that are not due, and SQL queries.
 """
 
 import statistics
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from unittest import mock
 
 from django.conf import settings
@@ -18,13 +21,14 @@ from uuid_utils.compat import uuid7
 from agency.core import http
 from bench.receiver import receiving
 from organizations.provisioning import create_organization
+from tests.support import http_endpoints
 from webhooks.delivery import call, claim, examples
 from webhooks.delivery.worker import new_dispatcher
 from webhooks.events.emit import emit_event
 from webhooks.models import Attempt, Delivery, Event, Webhook
 
 WEBHOOKS, ROUNDS = 10, 3
-CALLS = 600  # of one rate
+CALLS = 2000  # of one rate
 EVERY, SECONDS = 0.05, 12  # a call each so many seconds, for how long
 NOT_DUE = 500_000  # rows
 CLAIMS = 40
@@ -42,14 +46,24 @@ def run():
     settings.OUTGOING_ALLOW_LOOPBACK = True
     tenant = create_organization("Bench").tenant
     with (
-        receiving() as url,
+        tempfile.TemporaryDirectory() as folder,
         mock.patch("webhooks.events.emit.notify_worker") as notify,
     ):
-        webhooks = [register(tenant, f"{url}/{number}") for number in range(WEBHOOKS)]
-        count_queries(tenant)
-        compare_rates(webhooks)
-        compare_delays(webhooks, f"{url}/hang", notify)
-        compare_claims(webhooks)
+        trusted, _ = http_endpoints.certificate(Path(folder), "localhost")
+        settings.OUTGOING_CA_FILE = str(trusted)
+        with receiving(Path(folder)) as url:
+            compare_rates("https", register_all(tenant, url))
+        Webhook.objects.all().delete()
+        with receiving() as url:
+            webhooks = register_all(tenant, url)
+            count_queries(tenant)
+            compare_rates("http", webhooks)
+            compare_delays(webhooks, f"{url}/hang", notify)
+            compare_claims(webhooks)
+
+
+def register_all(tenant, url):
+    return [register(tenant, f"{url}/{number}") for number in range(WEBHOOKS)]
 
 
 def register(tenant, url):
@@ -84,7 +98,7 @@ def count_queries(tenant):
     with counted("a claim of 16 calls"):
         rows = claim.claim_due(16, 4)
     call.make_call(rows[0])
-    with counted("a call and its note"):
+    with counted("a call and its record"):
         call.make_call(rows[1])
     forget()
 
@@ -97,7 +111,7 @@ def counted(name):
     print(f"{name:28} {len(sql):4} queries")
 
 
-def compare_rates(webhooks):
+def compare_rates(scheme, webhooks):
     """Beside it, the same calls by as many threads with nothing around them."""
     rates = []
     for _ in range(ROUNDS):
@@ -112,7 +126,7 @@ def compare_rates(webhooks):
         statistics.median(column) for column in zip(*rates, strict=True)
     )
     ratio = statistics.median(one / other for one, other in rates)
-    print(f"deliveries                   {delivered:6.0f} per second")
+    print(f"deliveries with {scheme:5}        {delivered:6.0f} per second")
     print(f"the HTTP calls alone         {bare:6.0f} per second")
     print(f"ratio                        {ratio:6.2f}   (median of {ROUNDS} rounds)")
 
