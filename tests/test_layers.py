@@ -44,7 +44,8 @@ CATCH_ALL = {
     "connections/messaging/leases.py": {"run_leased"},  # the worker's loop
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
-    "webhooks/delivery/call.py": {"make_call"},  # the worker's loop
+    "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
+    "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners
 }
 

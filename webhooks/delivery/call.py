@@ -1,38 +1,41 @@
-"""Call a webhook: send one signed POST outside of transactions, record the outcome."""
+"""Call a webhook: send one signed POST, outside of transactions."""
 
 import logging
 
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from agency.core import faults, http
-from tenants import vault
-from webhooks.delivery.health import update_health
-from webhooks.delivery.models import Attempt, Delivery
+from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import (
     Outcome,
     Result,
     outcome_of_failure,
     outcome_of_response,
 )
+from webhooks.delivery.recording import record_all
 from webhooks.delivery.signing import signature_headers
 
 logger = logging.getLogger(__name__)
 CALL_TIMEOUT_SECONDS = 15.0
 UNRESPONSIVE_TIMEOUT_SECONDS = 3.0  # for webhooks that have never answered a call
-THROTTLED_DELAY_SECONDS = 60.0  # the shortest delay after 429, 502 or 504
 MAX_ANSWER_BYTES = 4096  # of a response's body are stored
 
 
 def make_call(delivery: Delivery) -> None:
+    """Call the webhook once for a leased delivery, and record the outcome."""
+    record_all([(delivery, call_webhook(delivery))])
+
+
+def call_webhook(delivery: Delivery) -> Outcome:
     """Call the webhook once for a delivery leased to the caller. Never raises."""
     try:
         outcome = post_event(delivery)
-        faults.fault_point("after_post_before_mark")
-        record_outcome(delivery, outcome)
     except Exception:  # a bug must stop neither the worker nor the delivery
         logger.exception("delivery %s was not made", delivery.pk)
-        delivery.retry_later("internal_error", retry_after=None, at_least=0.0)
+        return Outcome(Result.NOT_MADE, timezone.now(), 0.0, "internal_error")
+    faults.fault_point("after_post_before_mark")
+    return outcome
 
 
 def post_event(delivery: Delivery) -> Outcome:
@@ -61,53 +64,3 @@ def post_event(delivery: Delivery) -> Outcome:
     except http.CallFailed as failure:
         return outcome_of_failure(failure, started_at)
     return outcome_of_response(response, started_at)
-
-
-@transaction.atomic
-def record_outcome(delivery: Delivery, outcome: Outcome) -> None:
-    """Store the attempt, and update the delivery if our lease is still valid.
-
-    Lock the webhook before its deliveries, in the same order as a claim.
-    """
-    update_health(delivery.webhook, outcome)
-    record_attempt(delivery, outcome)
-    if not advance_delivery(delivery, outcome):
-        logger.info("delivery %s was taken over", delivery.pk)
-        return
-    no_longer_blocks = (Result.DELIVERED, Result.GONE, Result.UNCONFIRMED)
-    # Only a delivery that has failed before can block others.
-    if delivery.attempts and outcome.result in no_longer_blocks:
-        delivery.release_blocked()
-
-
-def record_attempt(delivery: Delivery, outcome: Outcome) -> None:
-    attempt = Attempt(
-        delivery=delivery,
-        number=delivery.calls + 1,
-        started_at=outcome.started_at,
-        duration_ms=round(outcome.seconds * 1000),
-        status_code=outcome.status,
-        error=outcome.error,
-    )
-    text = outcome.answer.decode("utf-8", "replace")
-    vault.seal(attempt, "answer", text or None)
-    attempt.save(force_insert=True)
-
-
-def advance_delivery(delivery: Delivery, outcome: Outcome) -> bool:
-    """Update the delivery for the outcome. Return False if our lease has ended."""
-    calls = delivery.calls + 1
-    error = outcome.error
-    if outcome.result is Result.DELIVERED:
-        return delivery.finish(calls=calls)
-    if outcome.result is Result.GONE:
-        return delivery.exhaust(error, calls=calls)
-    if outcome.result is Result.UNCONFIRMED:
-        return delivery.mark_unconfirmed(error, outcome.timed_out, calls=calls)
-    is_throttled = outcome.result is Result.THROTTLED
-    return delivery.retry_later(
-        error,
-        retry_after=outcome.retry_after,
-        at_least=THROTTLED_DELAY_SECONDS if is_throttled else 0.0,
-        calls=calls,
-    )

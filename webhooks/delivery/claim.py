@@ -1,17 +1,26 @@
-"""Select the next deliveries to call, with fair shares for webhooks and tenants."""
+"""Select the next deliveries to call, with fair shares for webhooks and tenants.
+
+A share limits the calls that all workers make at the same time. A worker may lease
+more deliveries than that, so that its threads need not wait for the database: then
+`CallQueue` keeps to the share, and no other worker gets deliveries of the same webhook
+or organization meanwhile. Where several workers have some, they lease no more than one
+share together.
+"""
 
 from collections import Counter
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 from uuid import UUID
 
 from django.conf import settings
-from django.db import models, transaction
-from django.db.models import Case, Count, OuterRef, Subquery, Value, When
-from django.db.models.functions import Coalesce
+from django.db import connection, models, transaction
+from django.db.models import Case, Count, OuterRef, Subquery, When
 from django.utils import timezone
 
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
 from webhooks.delivery.models import Delivery
+
+CLAIM_LOCK = 0x61676364  # the advisory lock of the one claim that runs at a time
 
 
 class Capacity(NamedTuple):
@@ -31,100 +40,153 @@ def per_tenant_limit() -> int:
     return max(1, settings.WEBHOOK_THREADS // 2)
 
 
+def no_queue(key: UUID) -> int:
+    """The depth of a worker that leases only what it calls at once."""
+    return 1
+
+
+class Load:
+    """Leased deliveries by webhook and by organization, and the room for more.
+
+    owners: the lease owners of the worker that claims. depth: how many times its share
+    the worker may lease for a webhook or an organization, if no other worker has any.
+    """
+
+    def __init__(
+        self, owners: Collection[UUID | None], depth: Callable[[UUID], int]
+    ) -> None:
+        self.depth = depth
+        self.ours: Counter[UUID] = Counter()
+        self.others: Counter[UUID] = Counter()
+        self.slow: set[UUID] = set()
+        self.webhooks: dict[UUID, UUID] = {}  # their organizations
+        rows = in_flight().values_list(
+            "webhook", "webhook__tenant", "webhook__strikes", "lease_owner"
+        )
+        for webhook, tenant, strikes, owner, calls in rows.annotate(calls=Count("pk")):
+            count = self.ours if owner in owners else self.others
+            count[webhook] += calls
+            count[tenant] += calls
+            self.webhooks[webhook] = tenant
+            if strikes >= SLOW_LIMIT:
+                self.slow.add(webhook)
+
+    def add(self, webhook: Webhook) -> None:
+        self.ours[webhook.pk] += 1
+        self.ours[webhook.tenant_id] += 1
+
+    def room_of_webhook(self, webhook: UUID, is_slow: bool) -> int:
+        if is_slow:
+            return 1 - self.ours[webhook] - self.others[webhook]
+        return self._room(webhook, per_webhook_limit())
+
+    def room_of_tenant(self, tenant: UUID) -> int:
+        return self._room(tenant, per_tenant_limit())
+
+    def full_webhooks(self) -> list[UUID]:
+        return [
+            webhook
+            for webhook in self.webhooks
+            if self.room_of_webhook(webhook, webhook in self.slow) <= 0
+        ]
+
+    def full_tenants(self) -> list[UUID]:
+        tenants = set(self.webhooks.values())
+        return [tenant for tenant in tenants if self.room_of_tenant(tenant) <= 0]
+
+    def _room(self, key: UUID, share: int) -> int:
+        if self.others[key]:
+            return share - self.ours[key] - self.others[key]
+        return share * self.depth(key) - self.ours[key]
+
+
 def claim_due(
     limit: int,
     slow_limit: int,
     after: UUID | None = None,
+    owners: Collection[UUID | None] = (),
+    depth: Callable[[UUID], int] = no_queue,
 ) -> list[Delivery]:
-    """Lease up to `limit` due deliveries to the caller, with their webhooks loaded.
+    """Lease up to `limit` due deliveries, with their webhooks and events loaded.
 
     A webhook gets the events of one object in order: a failed delivery blocks the
     later ones of its object (`Delivery.next_due`).
     slow_limit: the maximum for slow webhooks. after: the webhook that was served last;
     the claim starts after it (round-robin by id). The index `deliveries_due` skips
-    webhooks with nothing due.
+    webhooks with nothing due. owners, depth: see `Load`.
     """
     with transaction.atomic():
-        rows: list[Delivery] = []
-        for webhook, calls in webhooks_with_capacity(limit, slow_limit, after):
-            if len(rows) == limit:
-                break
-            due = Delivery.next_due(webhook, min(calls, limit - len(rows)))
-            for row in due:
-                row.webhook = webhook
-            rows += due
+        wait_for_claims_of_others()
+        load = Load(owners, depth)
+        webhooks = lock_webhooks(load, limit, slow_limit, after)
+        if not webhooks:
+            return []
+        due = Delivery.next_due(allot_calls(load, webhooks, limit))
+        rows = choose_within_limits(load, due, limit, slow_limit)
         return Delivery.lease_all(rows) if rows else []
 
 
-def webhooks_with_capacity(
-    limit: int, slow_limit: int, after: UUID | None
-) -> list[Capacity]:
+def wait_for_claims_of_others() -> None:
+    """Let one claim run at a time, until the end of the transaction.
+
+    Else two workers could find the same organization below its share at the same time.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
+
+
+def lock_webhooks(
+    load: Load, limit: int, slow_limit: int, after: UUID | None
+) -> list[Webhook]:
     """Lock and return webhooks that have due deliveries and are below their limits."""
-    by_tenant = in_flight_by_tenant()
-    full = [
-        tenant for tenant, calls in by_tenant.items() if calls >= per_tenant_limit()
-    ]
-    rows = webhooks_with_due_rows(slow_limit).exclude(tenant__in=full)
-    round_robin = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
-    rows = rows.order_by(round_robin, "pk")
-    rows = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
-    return allot_calls(list(rows[:limit]), slow_limit)
-
-
-def webhooks_with_due_rows(slow_limit: int) -> "models.QuerySet[Webhook]":
-    """Enabled webhooks with a due delivery and fewer calls in flight than allowed."""
     pending = Delivery.pending().filter(webhook=OuterRef("pk"))
-    busy = in_flight().filter(webhook=OuterRef("pk"))
-    calls = busy.values("webhook").values(n=Count("*"))
-    call_limit = Case(
-        When(strikes__gte=SLOW_LIMIT, then=Value(min(1, slow_limit))),
-        default=Value(per_webhook_limit()),
-    )
     rows = Webhook.objects.filter(is_enabled=True)
+    rows = rows.exclude(pk__in=load.full_webhooks())
+    rows = rows.exclude(tenant__in=load.full_tenants())
+    if slow_limit <= 0:
+        rows = rows.exclude(strikes__gte=SLOW_LIMIT)
     rows = rows.alias(
         first_due=Subquery(pending.order_by("due_at").values("due_at")[:1])
     )
     rows = rows.filter(first_due__lte=timezone.now())
-    rows = rows.alias(in_flight=Coalesce(Subquery(calls), 0))
-    return rows.filter(in_flight__lt=call_limit)
+    round_robin = Case(When(pk__gt=after or UUID(int=0), then=0), default=1)
+    rows = rows.order_by(round_robin, "pk")
+    rows = rows.select_for_update(skip_locked=True, no_key=True, of=("self",))
+    return list(rows[:limit])
 
 
 def in_flight() -> "models.QuerySet[Delivery]":
-    """Deliveries that any worker is calling now."""
+    """Deliveries that any worker has leased now."""
     leased = Delivery.pending().exclude(lease_owner=None)
     return leased.filter(lease_until__gt=timezone.now())
 
 
-def in_flight_by_tenant() -> Counter[UUID]:
-    """The number of calls in flight by organization.
-
-    This is cheap to count: there are no more rows than threads of all workers.
-    """
-    return Counter(in_flight().values_list("webhook__tenant_id", flat=True))
-
-
-def allot_calls(webhooks: list[Webhook], slow_limit: int) -> list[Capacity]:
-    """Return the capacity of each locked webhook that may get calls.
-
-    Calls in flight are counted again: other workers may have claimed some before the
-    webhooks were locked.
-    """
-    if not webhooks:
-        return []
-    busy = in_flight().filter(webhook__in=webhooks)
-    by_webhook = Counter(busy.values_list("webhook_id", flat=True))
-    by_tenant = in_flight_by_tenant()
-    allotted = []
-    for webhook in webhooks:
-        limit = 1 if webhook.is_slow else per_webhook_limit()
-        calls = min(
-            limit - by_webhook[webhook.pk],
-            per_tenant_limit() - by_tenant[webhook.tenant_id],
+def allot_calls(load: Load, webhooks: list[Webhook], limit: int) -> list[Capacity]:
+    """Return how many due deliveries of each locked webhook are worth reading."""
+    even_part = max(per_webhook_limit(), -(-limit // len(webhooks)))
+    return [
+        Capacity(
+            webhook, min(even_part, load.room_of_webhook(webhook.pk, webhook.is_slow))
         )
+        for webhook in webhooks
+    ]
+
+
+def choose_within_limits(
+    load: Load, due: list[Delivery], limit: int, slow_limit: int
+) -> list[Delivery]:
+    """Return the first deliveries for which there is room."""
+    chosen: list[Delivery] = []
+    for delivery in due:
+        webhook = delivery.webhook
+        if len(chosen) == limit:
+            break
+        if load.room_of_tenant(webhook.tenant_id) <= 0:
+            continue
         if webhook.is_slow:
-            calls = min(calls, slow_limit)
-            slow_limit -= max(0, calls)
-        if calls > 0:
-            by_tenant[webhook.tenant_id] += calls
-            allotted.append(Capacity(webhook, calls))
-    return allotted
+            if slow_limit <= 0:
+                continue
+            slow_limit -= 1
+        load.add(webhook)
+        chosen.append(delivery)
+    return chosen

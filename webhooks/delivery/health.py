@@ -1,10 +1,11 @@
 """Track slow and failing webhooks, and disable those that keep failing."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
-from django.db.models import F, Min
-from django.db.models.functions import Least
+from django.db.models import Min
 from django.utils import timezone
 
 from webhooks.delivery.endpoints import SLOW_LIMIT, Webhook
@@ -18,18 +19,51 @@ DISABLE_AFTER = timedelta(days=5)  # of failures only
 MAX_COUNT = 1000  # strikes and timeouts are not counted beyond this
 
 
-def update_health(webhook: Webhook, outcome: Outcome) -> None:
-    """Update the webhook's counters for a call. Disable it if it is gone or failing.
+def update_health(calls: Sequence[tuple[Delivery, Outcome]]) -> dict[UUID, Webhook]:
+    """Update the counters of webhooks for calls. Disable those gone or failing.
 
-    The row is written only if something changes, which is rare.
+    Return the webhooks by id, with the new counters; deleted ones are missing. A
+    webhook is locked and written only if something changes, which is rare.
     """
-    if changes := health_changes(webhook, outcome):
+    outcomes: dict[UUID, list[Outcome]] = {}
+    webhooks = Webhook.objects.in_bulk({row.webhook_id for row, _ in calls})
+    for row, outcome in calls:
+        webhook = webhooks.get(row.webhook_id)
         # Skipped if the address has changed: the outcome belongs to the old one.
-        Webhook.objects.filter(pk=webhook.pk, url=webhook.url).update(**changes)
-    if outcome.result is Result.GONE:
-        disable_webhook(webhook, Webhook.Reason.GONE)
-    elif is_failure(outcome) and has_failed_for_days(webhook):
-        disable_webhook(webhook, Webhook.Reason.FAILING)
+        if webhook and webhook.url == row.webhook.url:
+            outcomes.setdefault(webhook.pk, []).append(outcome)
+    changing = [pk for pk in outcomes if changes_webhook(webhooks[pk], outcomes[pk])]
+    locked = Webhook.objects.select_for_update(no_key=True).filter(pk__in=changing)
+    for webhook in locked.order_by("pk") if changing else ():
+        if webhook.url == webhooks[webhook.pk].url:
+            count_outcomes(webhook, outcomes[webhook.pk])
+        webhooks[webhook.pk] = webhook
+    return webhooks
+
+
+def changes_webhook(webhook: Webhook, outcomes: Sequence[Outcome]) -> bool:
+    return has_failed_for_days(webhook) or any(
+        outcome.result is Result.GONE or health_changes(webhook, outcome)
+        for outcome in outcomes
+    )
+
+
+def count_outcomes(webhook: Webhook, outcomes: Sequence[Outcome]) -> None:
+    """Update the counters of a locked webhook. Disable it if it is gone or failing."""
+    changes: dict[str, Any] = {}
+    reason = None
+    for outcome in outcomes:
+        for name, value in health_changes(webhook, outcome).items():
+            setattr(webhook, name, value)
+            changes[name] = value
+        if outcome.result is Result.GONE:
+            reason = Webhook.Reason.GONE
+        elif is_failure(outcome) and has_failed_for_days(webhook):
+            reason = reason or Webhook.Reason.FAILING
+    if changes:
+        Webhook.objects.filter(pk=webhook.pk).update(**changes)
+    if reason:
+        disable_webhook(webhook, reason)
 
 
 def health_changes(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
@@ -40,13 +74,13 @@ def health_changes(webhook: Webhook, outcome: Outcome) -> dict[str, Any]:
         changes["has_answered"] = True
     never_answered = outcome.timed_out and not webhook.has_answered
     if never_answered:
-        changes["timeouts"] = Least(F("timeouts") + 1, MAX_COUNT)
+        changes["timeouts"] = min(webhook.timeouts + 1, MAX_COUNT)
     elif webhook.timeouts:
         changes["timeouts"] = 0
     if outcome.result is Result.THROTTLED:
         changes["strikes"] = SLOW_LIMIT
     elif outcome.was_slow and not never_answered:
-        changes["strikes"] = Least(F("strikes") + 1, MAX_COUNT)
+        changes["strikes"] = min(webhook.strikes + 1, MAX_COUNT)
     elif webhook.strikes:
         changes["strikes"] = 0
     if is_failure(outcome) and not webhook.failing_since:

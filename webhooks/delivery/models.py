@@ -1,12 +1,12 @@
 """Deliveries, one row per event and webhook, and attempts, one row per call."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import models
-from django.db.models import Exists, OuterRef, Q, Subquery
+from django.db import connection, models
+from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
@@ -18,6 +18,70 @@ from webhooks.events.models import Event
 BLOCKING_TIME = timedelta(minutes=5)  # a failed call blocks later ones of its object
 MAX_SHOWN_ATTEMPTS = 100
 BLOCKED_LOOKAHEAD = 64  # blocked rows that one claim skips per webhook
+
+
+# For each webhook the due deliveries that nothing blocks, and the blocked ones that
+# must be postponed. The index `deliveries_due` stops at the first that is not due.
+DUE_SQL = """
+SELECT due.* FROM
+    unnest(%(webhooks)s::uuid[], %(numbers)s::int[])
+        WITH ORDINALITY AS wanted(id, number, turn)
+    CROSS JOIN LATERAL (
+        SELECT found.*, row_number() OVER (
+            PARTITION BY is_blocked ORDER BY found.due_at, found.id
+        ) AS place
+        FROM (
+            SELECT delivery.*,
+                EXISTS (
+                    SELECT FROM webhooks_delivery AS earlier
+                    WHERE earlier.status = 'pending'
+                        AND earlier.webhook_id = delivery.webhook_id
+                        AND earlier.object_key = delivery.object_key
+                        AND earlier.sequence < delivery.sequence
+                        AND (earlier.blocks_until IS NULL
+                            OR earlier.blocks_until > %(now)s)
+                ) AS is_blocked,
+                (
+                    SELECT failed.blocks_until FROM webhooks_delivery AS failed
+                    WHERE failed.status = 'pending'
+                        AND failed.webhook_id = delivery.webhook_id
+                        AND failed.object_key = delivery.object_key
+                        AND failed.sequence < delivery.sequence
+                        AND failed.lease_owner IS NULL
+                        AND failed.due_at > %(now)s
+                        AND (failed.blocks_until IS NULL
+                            OR failed.blocks_until > %(now)s)
+                    ORDER BY failed.sequence LIMIT 1
+                ) AS blocked_until
+            FROM webhooks_delivery AS delivery
+            WHERE delivery.status = 'pending' AND delivery.webhook_id = wanted.id
+                AND delivery.due_at <= %(now)s
+            ORDER BY delivery.due_at, delivery.id
+            LIMIT wanted.number + %(lookahead)s
+        ) AS found
+    ) AS due
+WHERE (NOT is_blocked AND place <= wanted.number) OR blocked_until IS NOT NULL
+ORDER BY turn, due.due_at, due.id
+"""
+LEASE_SQL = """
+WITH leased AS (
+    UPDATE webhooks_delivery
+    SET lease_owner = %(owner)s, lease_until = %(until)s, due_at = %(until)s
+    WHERE id = ANY(%(ids)s) AND status = 'pending'
+    RETURNING id, event_id
+)
+SELECT event.*, leased.id AS delivery_id
+FROM leased JOIN webhooks_event AS event ON event.id = leased.event_id
+"""
+# Rows that have failed keep their own schedule.
+RELEASE_SQL = """
+UPDATE webhooks_delivery AS delivery SET due_at = %(now)s
+FROM unnest(%(webhooks)s::uuid[], %(objects)s::uuid[]) AS gone(webhook_id, object_key)
+WHERE delivery.status = 'pending' AND delivery.attempts = 0
+    AND delivery.webhook_id = gone.webhook_id
+    AND delivery.object_key = gone.object_key
+    AND delivery.lease_owner IS NULL AND delivery.due_at > %(now)s
+"""
 
 
 class Delivery(Record, QueuedJob):
@@ -115,100 +179,67 @@ class Delivery(Record, QueuedJob):
         return cls.objects.filter(status=cls.Status.PENDING)
 
     @classmethod
-    def next_due(cls, webhook: Webhook, limit: int) -> list["Delivery"]:
-        """Due deliveries of a webhook that the caller has locked, longest due first.
+    def next_due(cls, wanted: Sequence[tuple[Webhook, int]]) -> list["Delivery"]:
+        """Due deliveries of webhooks that the caller has locked, longest due first.
 
+        wanted: how many of which webhook; their order is kept.
         A delivery is blocked by an earlier pending one of its object that has not
         failed yet, or that failed and has not reached its `blocks_until`.
         """
-        now = timezone.now()
-        earlier = cls.pending().filter(
-            Q(blocks_until=None) | Q(blocks_until__gt=now),
-            webhook=OuterRef("webhook"),
-            object_key=OuterRef("object_key"),
-            sequence__lt=OuterRef("sequence"),
-        )
-        failing = earlier.filter(lease_owner=None, due_at__gt=now).order_by("sequence")
-        due = cls.pending().filter(webhook=webhook, due_at__lte=now)
-        rows = due.order_by("due_at", "id").annotate(
-            is_blocked=Exists(earlier),
-            blocked_until=Subquery(failing.values("blocks_until")[:1]),
-        )
-        found: list[Any] = list(
-            rows.select_related("event")[: limit + BLOCKED_LOOKAHEAD]
-        )
+        webhooks = {webhook.pk: webhook for webhook, _ in wanted}
+        parameters = {
+            "webhooks": list(webhooks),
+            "numbers": [number for _, number in wanted],
+            "lookahead": BLOCKED_LOOKAHEAD,
+            "now": timezone.now(),
+        }
+        found: list[Any] = list(cls.objects.raw(DUE_SQL, parameters))
         # Postpone blocked rows: else each claim would read them again.
-        postponed = [row for row in found if row.is_blocked and row.blocked_until]
+        postponed = [row for row in found if row.blocked_until]
         for row in postponed:
             row.due_at = row.blocked_until
         cls.pending().bulk_update(postponed, ["due_at"])
-        return [row for row in found if not row.is_blocked][:limit]
+        due = [row for row in found if not row.is_blocked]
+        for row in due:
+            row.webhook = webhooks[row.webhook_id]
+        return due
 
     @classmethod
-    def lease_all(cls, rows: list["Delivery"]) -> list["Delivery"]:
+    def lease_all(cls, rows: Sequence["Delivery"]) -> list["Delivery"]:
         """Lease rows whose webhooks the caller has locked. Return the leased ones.
 
-        A row whose lease expired may be missing: its slow owner may have finished it.
+        Their events are loaded. A row whose lease expired may be missing: its slow
+        owner may have finished it.
         """
         owner = uuid7()
         until = timezone.now() + LEASE
-        selected = cls.objects.filter(pk__in=[row.pk for row in rows])
-        leased = selected.filter(status=cls.Status.PENDING).update(
-            lease_owner=owner, lease_until=until, due_at=until
+        ids = [row.pk for row in rows]
+        found: Any = Event.objects.raw(
+            LEASE_SQL, {"ids": ids, "owner": owner, "until": until}
         )
-        if leased < len(rows):
-            ours = set(selected.filter(lease_owner=owner).values_list("pk", flat=True))
-            rows = [row for row in rows if row.pk in ours]
-        for row in rows:
+        events = {event.delivery_id: event for event in found}
+        leased = [row for row in rows if row.pk in events]
+        for row in leased:
+            row.event = events[row.pk]
             row.lease_owner = owner
             row.lease_until = until
             row.due_at = until
-        return rows
+        return leased
 
-    def finish(self, **changes: Any) -> bool:
-        return super().finish(finished_at=timezone.now(), **changes)
-
-    def exhaust(self, error: str, **changes: Any) -> bool:
-        return super().exhaust(error, finished_at=timezone.now(), **changes)
-
-    def retry_later(
-        self, error: str, retry_after: float | None, at_least: float, **changes: Any
-    ) -> bool:
-        """Reschedule a failed call, or exhaust it at the end of the schedule.
-
-        Later deliveries of the object wait for BLOCKING_TIME after the first failure.
-        """
-        if not self.blocks_until:
-            changes["blocks_until"] = timezone.now() + BLOCKING_TIME
-        return self.retry(error, retry_after, at_least, **changes)
-
-    def mark_unconfirmed(self, error: str, timed_out: bool, **changes: Any) -> bool:
-        """Reschedule or end a call that was sent in full and got no response.
-
-        The receiver may have processed it. So it blocks no other delivery, and is
-        retried after BLOCKING_TIME or not at all (Webhook.should_retry_unconfirmed).
-        """
-        now = timezone.now()
-        is_last = self.attempts >= len(self.SCHEDULE)
-        if self.webhook.should_retry_unconfirmed(timed_out) and not is_last:
-            delay = BLOCKING_TIME.total_seconds()
-            return self.retry(error, None, delay, blocks_until=now, **changes)
-        return self._fenced(
-            status=self.Status.UNCONFIRMED,
-            lease_owner=None,
-            finished_at=now,
-            last_error=error,
-            **changes,
-        )
-
-    def release_blocked(self) -> None:
-        """Make the deliveries due that wait for this one."""
-        blocked = Delivery.pending().filter(
-            webhook=self.webhook_id, object_key=self.object_key
-        )
-        now = timezone.now()
-        # attempts=0: rows that have failed keep their own schedule.
-        blocked.filter(attempts=0, lease_owner=None, due_at__gt=now).update(due_at=now)
+    @classmethod
+    def release_blocked(cls, rows: Sequence["Delivery"]) -> None:
+        """Make the deliveries due that wait for one of these."""
+        if not rows:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute(
+                RELEASE_SQL,
+                {
+                    "webhooks": [row.webhook_id for row in rows],
+                    "objects": [row.object_key for row in rows],
+                    "now": timezone.now(),
+                },
+            )
 
     def resend(self) -> None:
         """Make the delivery due now, in any status, and restart its schedule.
@@ -221,7 +252,7 @@ class Delivery(Record, QueuedJob):
         # A delivery that is being called now stays as it is.
         free = Delivery.objects.filter(pk=self.pk, lease_owner=None)
         free.update(**RESTARTED, due_at=now, blocks_until=now, updated_at=now)
-        self.release_blocked()
+        Delivery.release_blocked([self])
 
     def last_attempts(self) -> list["Attempt"]:
         """The last MAX_SHOWN_ATTEMPTS attempts, the newest first."""

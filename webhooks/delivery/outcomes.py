@@ -16,6 +16,7 @@ class Result(Enum):
     THROTTLED = "throttled"
     UNCONFIRMED = "unconfirmed"
     GONE = "gone"
+    NOT_MADE = "not_made"  # because of a bug of ours
 
 
 class Outcome(NamedTuple):
@@ -29,6 +30,10 @@ class Outcome(NamedTuple):
     answer: bytes = b""  # the start of the response body
     retry_after: float | None = None  # seconds, if the receiver sent it
     timed_out: bool = False  # sent in full, without a response in time
+
+    @property
+    def was_made(self) -> bool:
+        return self.result is not Result.NOT_MADE
 
     @property
     def was_slow(self) -> bool:

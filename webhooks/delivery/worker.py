@@ -1,38 +1,107 @@
 """The worker's loop that calls webhooks."""
 
-from collections.abc import Sequence
+import time
+from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 
 from agency.core import faults
-from agency.core.dispatcher import Dispatcher
-from webhooks.delivery.call import make_call
+from agency.core.dispatcher import NotifiedLoop
+from webhooks.delivery.call import call_webhook
+from webhooks.delivery.call_queue import ALL_CALLS, CallQueue, CallTimes
 from webhooks.delivery.claim import claim_due, per_webhook_limit
 from webhooks.delivery.models import Delivery
+from webhooks.delivery.recording import record_all
+
+POLL_SECONDS = 1.0  # between two claims while calls run and nobody notifies the loop
+# While other calls wait, outcomes are collected for so long, and recorded together.
+COLLECT_SECONDS = 0.05
 
 
-class RoundRobin:
-    """Claims due deliveries for one process, taking turns between webhooks."""
+class DeliveryLoop(NotifiedLoop):
+    """Claims due deliveries, calls their webhooks in threads, records the outcomes.
+
+    The thread of the loop alone claims and records: many rows in one transaction.
+    Deliveries that wait for their record are still leased, and block later ones of
+    their objects.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
+        self.threads = settings.WEBHOOK_THREADS
+        self.queue = CallQueue(self.threads)
+        self.times = CallTimes()
         self.last_webhook_id: UUID | None = None
 
-    def claim_following(
-        self,
-        free: int,
-        at_work: Sequence[Delivery],
-    ) -> list[Delivery]:
-        """Claim up to `free` deliveries. at_work: those that this process calls now."""
+    def run_loop(self) -> None:
+        try:
+            with ThreadPoolExecutor(self.threads, "webhooks") as threads:
+                self._work(threads)
+        finally:
+            # Calls that were running when the loop was stopped, or failed.
+            self._record()
+            connection.close()
+
+    def _work(self, threads: ThreadPoolExecutor) -> None:
+        try:
+            while self._work_once(threads):
+                self.notified.wait(POLL_SECONDS)
+                if self.queue.has_waiting:
+                    time.sleep(COLLECT_SECONDS)
+        finally:
+            self.queue.return_waiting(even_new=True)
+
+    def _work_once(self, threads: ThreadPoolExecutor) -> bool:
+        """Record, claim and start calls. Return whether there are any."""
+        self.notified.clear()
+        try:
+            self.queue.return_waiting(even_new=self.is_stopped)
+            self._record()
+            if not self.is_stopped:
+                self._claim()
+        finally:
+            connection.close()  # back to the pool while the calls run
+        while delivery := self.queue.start_next():
+            threads.submit(self._call, delivery)
+        return bool(self.queue.at_work())
+
+    def _claim(self) -> None:
+        at_work = self.queue.at_work()
+        free = self.threads * self.times.depth(ALL_CALLS) - len(at_work)
         slow = sum(delivery.webhook.is_slow for delivery in at_work)
-        slow_limit = max(0, per_webhook_limit() - slow)
-        rows = claim_due(free, slow_limit, after=self.last_webhook_id)
+        if free <= 0:
+            return
+        rows = claim_due(
+            free,
+            slow_limit=max(0, per_webhook_limit() - slow),
+            after=self.last_webhook_id,
+            owners={delivery.lease_owner for delivery in at_work},
+            depth=self.times.depth,
+        )
         if rows:
             self.last_webhook_id = rows[-1].webhook_id
             faults.fault_point("after_claim")
-        return rows
+            self.queue.add(rows)
+
+    def _record(self) -> None:
+        finished = self.queue.take_finished()
+        for delivery, outcome in finished:
+            if outcome and outcome.was_made:
+                self.times.record(delivery, outcome.seconds)
+        if finished:
+            record_all(finished)
+
+    def _call(self, first: Delivery) -> None:
+        """Make this call, and then others while there are any to make."""
+        delivery: Delivery | None = first
+        while delivery:
+            outcome = call_webhook(delivery)
+            self.queue.finish(delivery, outcome)
+            self.notified.set()
+            delivery = self.queue.start_next()
 
 
-def new_dispatcher() -> Dispatcher[Delivery]:
-    claim = RoundRobin().claim_following
-    return Dispatcher("webhooks", settings.WEBHOOK_THREADS, claim, make_call)
+def new_dispatcher() -> DeliveryLoop:
+    return DeliveryLoop()

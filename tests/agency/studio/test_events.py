@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from connections.protocols import handshakes
 from tenants import vault
-from webhooks.delivery import call
+from webhooks.delivery import recording
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery, Event, Webhook
 
@@ -49,7 +49,7 @@ def delivery(office, invite):
     outcome = Outcome(
         Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, ANSWER
     )
-    call.record_outcome(row, outcome)
+    recording.record_outcomes([(row, outcome)])
     return Delivery.objects.get(pk=row.pk)
 
 

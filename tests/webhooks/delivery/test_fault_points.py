@@ -1,6 +1,8 @@
 """Processes killed at the three points where data could be lost, and the result."""
 
 import os
+import random
+import time
 
 import pytest
 import requests
@@ -11,8 +13,9 @@ from connections.models import Connection
 from tests.support.processes import eventually, processes, same_server
 from tests.support.queues import let_leases_run_out
 from tests.support.webhook_receiver import time_passes
+from webhooks.delivery.examples import send_example
 from webhooks.events.types import Type
-from webhooks.models import Delivery, Event
+from webhooks.models import Attempt, Delivery, Event, Webhook
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -104,6 +107,52 @@ def test_killed_between_call_and_note_it_calls_again_with_the_same_id_and_bytes(
     assert first.data == again.data
     assert first.headers["webhook-id"] == again.headers["webhook-id"]
     assert set(Delivery.objects.values_list("status", flat=True)) == {"done"}
+
+
+def test_killed_while_recording_it_calls_again_and_counts_the_call_once(
+    receiver, chain, product
+):
+    point = "after_outcomes_before_commit"
+    assert product.manage("deliver", FAULT_POINT=point) == KILLED
+    assert sequences_of_calls(receiver) == [1] and not Attempt.objects.exists()
+    time_passes(seconds=61)
+    assert product.manage("deliver") == 0
+    assert sequences_of_calls(receiver) == [1, 1, 2]
+    assert set(Delivery.objects.values_list("status", "calls")) == {("done", 1)}
+    assert Attempt.objects.count() == 2
+
+
+def test_killed_anywhere_it_loses_nothing_and_repeats_no_recorded_call(
+    faber, receiver, registers, product
+):
+    receiver.meet = lambda call: time.sleep(0.01)
+    webhooks = [registers() for _ in range(2)]
+    for number in range(300):
+        send_example(
+            Webhook.objects.get(pk=webhooks[number % 2]["id"]), "verification"
+        )
+    recorded = set()
+    kills = 0
+    while Delivery.pending().exists():
+        made = len(receiver.calls)
+        loop = product.supervisor.start_process("python manage.py deliver --loop")
+        try:
+            eventually(lambda made=made: len(receiver.calls) > made)
+            time.sleep(random.uniform(0.0, 0.4))
+        finally:
+            loop.kill()
+            loop.wait(10)
+        kills += 1
+        later = [call.headers["webhook-id"] for call in receiver.calls[made:]]
+        assert not recorded & set(later), "it was recorded, and called again"
+        done = Delivery.objects.filter(status="done")
+        recorded = {f"msg_{row.event_id}" for row in done}
+        time_passes(seconds=61)
+    assert kills > 1
+    assert {call.headers["webhook-id"] for call in receiver.calls} == recorded
+    assert len(recorded) == 300
+    assert set(Delivery.objects.values_list("status", "calls")) == {("done", 1)}
+    assert Attempt.objects.count() == 300
 
 
 def test_killed_after_claiming_it_calls_when_the_lease_is_over(

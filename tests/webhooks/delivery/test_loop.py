@@ -1,0 +1,373 @@
+"""The worker's loop: what it leases ahead, its shares, and outcomes in batches."""
+
+import time
+from collections import Counter
+from datetime import timedelta
+from threading import Lock, Thread
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from tests.support.races import at_once
+from tests.support.webhook_receiver import receiving, time_passes, worker_calls
+from webhooks.delivery import call_queue, claim, recording
+from webhooks.delivery.call_queue import MAX_DEPTH, CallQueue, CallTimes
+from webhooks.delivery.endpoints import SLOW_LIMIT
+from webhooks.delivery.outcomes import Outcome, Result
+from webhooks.delivery.worker import new_dispatcher
+from webhooks.models import Attempt, Delivery, Event, Webhook
+
+pytestmark = pytest.mark.django_db(transaction=True)
+MANY = 500
+DEPTH = 4
+
+
+@pytest.fixture
+def examples(faber, loopback, settings):
+    """Sends so many examples to a webhook, without calling it yet."""
+    settings.WEBHOOK_THREADS = 8
+
+    def send(webhook, count, sender=faber):
+        for _ in range(count):
+            sender.post(
+                f"/webhooks/{webhook['id']}/example", {"messageType": "verification"}
+            )
+
+    return send
+
+
+def deep_claim(owners=()):
+    return claim.claim_due(MANY, 2, owners=owners, depth=lambda key: DEPTH)
+
+
+def by_webhook(rows):
+    return Counter(str(row.webhook_id) for row in rows)
+
+
+class Meter:
+    """Counts the calls that run at the same time, in total and by receiver."""
+
+    def __init__(self):
+        self.lock = Lock()
+        self.running = Counter()
+        self.most = Counter()
+
+    def watch(self, receiver):
+        def meet(call):
+            names = (receiver.url, "all")
+            with self.lock:
+                self.running.update(names)
+                for name in names:
+                    self.most[name] = max(self.most[name], self.running[name])
+            time.sleep(0.02)
+            with self.lock:
+                self.running.subtract(names)
+
+        receiver.meet = meet
+
+
+def test_several_workers_that_lease_ahead_keep_to_the_shares(examples, registers):
+    """Two calls at a time to each address, four for the organization."""
+    meter = Meter()
+    with receiving() as one, receiving() as other, receiving() as third:
+        receivers = (one, other, third)
+        for receiver in receivers:
+            meter.watch(receiver)
+            examples(registers(url=receiver.url), 40)
+        at_once(*[lambda: new_dispatcher().run()] * 3)
+        calls = [call for receiver in receivers for call in receiver.calls]
+    assert len(calls) == 120
+    assert len({call.headers["webhook-id"] for call in calls}) == 120
+    assert meter.most.pop("all") == 4
+    assert set(meter.most.values()) == {2}
+    assert set(Delivery.objects.values_list("status", "calls")) == {("done", 1)}
+    assert Attempt.objects.count() == 120
+
+
+def test_a_worker_may_lease_more_than_it_calls_at_a_time(acme, examples, registers):
+    first, second, third = (registers() for _ in range(3))
+    for webhook in (first, second, third):
+        examples(webhook, 20)
+    elsewhere = acme.post("/webhooks", {"url": first["url"], "type": "Notification"})
+    examples(elsewhere, 20, acme)
+    got = by_webhook(deep_claim())
+    assert got.pop(elsewhere["id"]) == 2 * DEPTH
+    assert max(got.values()) == 2 * DEPTH and sum(got.values()) == 4 * DEPTH
+
+
+def test_what_one_worker_has_leased_no_other_one_adds_to(examples, registers):
+    webhook, other = registers(), registers()
+    examples(webhook, 20)
+    ours = deep_claim()
+    assert len(ours) == 2 * DEPTH
+    examples(other, 20)
+    assert deep_claim() == [], "its organization has more than its share leased"
+    owners = {row.lease_owner for row in ours}
+    assert by_webhook(deep_claim(owners)) == {other["id"]: 2 * DEPTH}
+
+
+def test_beside_another_worker_no_more_than_one_share_is_leased(examples, registers):
+    webhook, other = registers(), registers()
+    examples(webhook, 1)
+    [theirs] = deep_claim()
+    examples(webhook, 20), examples(other, 20)
+    ours = deep_claim()
+    assert by_webhook(ours) == {webhook["id"]: 1, other["id"]: 2}
+    theirs.finish()
+    owners = {row.lease_owner for row in ours}
+    assert sum(by_webhook(deep_claim(owners)).values()) == 4 * DEPTH - 3
+
+
+def test_a_slow_webhook_gets_one_call_however_deep(examples, registers):
+    examples(registers(), 5)
+    Webhook.objects.update(strikes=SLOW_LIMIT)
+    [row] = deep_claim()
+    assert deep_claim({row.lease_owner}) == []
+
+
+def test_only_quick_webhooks_are_leased_ahead():
+    row = Delivery(webhook=Webhook(tenant_id=uuid4()))
+    times = CallTimes()
+    assert times.depth(row.webhook_id) == 1
+    times.record(row, 0.001)
+    assert times.depth(row.webhook_id) == times.depth(row.tenant_id) == MAX_DEPTH
+    for _ in range(50):
+        times.record(row, 0.25)
+    assert times.depth(row.webhook_id) == times.depth(row.tenant_id) == 4
+    for _ in range(50):
+        times.record(row, 30.0)
+    assert times.depth(row.webhook_id) == 1
+
+
+def test_nothing_is_leased_for_threads_that_are_all_in_use(
+    faber, acme, examples, registers, receiver, settings
+):
+    """Here by a call that takes long. Another process may have a thread free."""
+    settings.WEBHOOK_THREADS = 1
+    receiver.silent = True
+    examples(registers(), 2)
+    elsewhere = acme.post("/webhooks", {"url": receiver.url, "type": "Notification"})
+    examples(elsewhere, 2, acme)
+    loop = new_dispatcher()
+    worker = Thread(target=lambda: (loop.run(), connection.close()))
+    worker.start()
+    eventually(lambda: receiver.calls)
+    loop.notified.set()
+    time.sleep(0.3)
+    assert claim.in_flight().count() == 1
+    loop.stop()
+    receiver.over.set()
+    worker.join(10)
+
+
+def test_only_so_many_webhooks_are_remembered(monkeypatch):
+    monkeypatch.setattr(call_queue, "MAX_KNOWN", 5)
+    times = CallTimes()
+    rows = [Delivery(webhook=Webhook(tenant_id=uuid4())) for _ in range(3)]
+    for row in rows:
+        times.record(row, 0.001)
+    depths = [times.depth(row.webhook_id) for row in rows]
+    assert depths == [1, MAX_DEPTH, MAX_DEPTH]
+
+
+def test_webhooks_take_turns_within_the_queue(examples, registers):
+    first, second = registers(), registers()
+    examples(first, 4), examples(second, 4)
+    queue = CallQueue(threads=8)
+    queue.add(deep_claim())
+    started = []
+    while row := queue.start_next():
+        started.append(row)
+        queue.finish(row, None)
+    ids = [str(row.webhook_id) for row in started]
+    assert len(ids) == 8 and ids[0] != ids[1] and ids[:2] == ids[2:4] == ids[4:6]
+
+
+def test_no_more_calls_are_started_than_there_are_threads(examples, registers):
+    examples(registers(), 4)
+    queue = CallQueue(threads=1)
+    queue.add(deep_claim())
+    assert queue.start_next() and queue.start_next() is None
+
+
+def test_what_waited_too_long_goes_back_uncalled(
+    examples, registers, receiver, monkeypatch
+):
+    examples(registers(), 3)
+    queue = CallQueue(threads=8)
+    queue.add(deep_claim())
+    with monkeypatch.context() as patched:
+        patched.setattr(call_queue, "MAX_WAIT", timedelta(0))
+        assert queue.start_next() is None
+    finished = queue.take_finished()
+    assert [outcome for _, outcome in finished] == [None] * 3
+    recording.record_outcomes(finished)
+    found = set(Delivery.objects.values_list("status", "calls", "lease_owner"))
+    assert found == {("pending", 0, None)} and not Attempt.objects.exists()
+    worker_calls()
+    assert len(receiver.calls) == 3
+
+
+def test_stopped_it_ends_the_calls_that_run_and_returns_the_others(
+    examples, registers, receiver, monkeypatch
+):
+    monkeypatch.setattr(CallTimes, "depth", lambda times, key: DEPTH)
+    monkeypatch.setattr(call_queue, "MAX_WAIT", timedelta(seconds=59))
+    receiver.silent = True
+    examples(registers(), 8)
+    loop = new_dispatcher()
+    worker = Thread(target=lambda: (loop.run(), connection.close()))
+    worker.start()
+    eventually(lambda: len(receiver.calls) == 2)
+    assert claim.in_flight().count() == 8
+    loop.stop()
+    eventually(lambda: claim.in_flight().count() == 2)
+    receiver.over.set()
+    worker.join(10)
+    assert not worker.is_alive() and claim.in_flight().count() == 0
+    assert (
+        sorted(Delivery.objects.values_list("calls", flat=True)) == [0] * 6 + [1] * 2
+    )
+    assert Delivery.pending().filter(due_at__lte=timezone.now()).count() == 6
+
+
+def eventually(is_true):
+    end = time.monotonic() + 10
+    while not is_true() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert is_true()
+
+
+def test_calls_that_were_made_are_recorded_though_the_loop_fails(
+    examples, registers, receiver, monkeypatch
+):
+    def breaks(*given, **options):
+        if receiver.calls:
+            raise RuntimeError("the database is lost")
+        return claim.claim_due(*given, **options)
+
+    monkeypatch.setattr("webhooks.delivery.worker.claim_due", breaks)
+    examples(registers(), 2)
+    with pytest.raises(RuntimeError):
+        new_dispatcher().run()
+    assert set(Delivery.objects.values_list("status", "lease_owner")) == {
+        ("done", None)
+    }
+
+
+@pytest.fixture
+def claimed(examples, registers):
+    """Claims so many deliveries of one webhook."""
+
+    def claim_some(count):
+        examples(registers(), count)
+        rows = deep_claim()
+        assert len(rows) == count
+        return rows
+
+    return claim_some
+
+
+def outcome(result=Result.DELIVERED, seconds=0.01, **details):
+    return Outcome(result, timezone.now(), seconds, **details)
+
+
+def statuses(rows):
+    found = dict(Delivery.objects.values_list("pk", "status"))
+    return [found[row.pk] for row in rows]
+
+
+def test_what_was_taken_over_changes_nothing_for_the_rest_of_the_batch(claimed):
+    late, ours = claimed(2)
+    Delivery.objects.filter(pk=late.pk).update(lease_owner=uuid4())
+    recording.record_outcomes([(late, outcome()), (ours, outcome())])
+    assert statuses([late, ours]) == ["pending", "done"]
+    assert Delivery.objects.get(pk=late.pk).calls == 0
+
+
+def test_an_outcome_that_cannot_be_recorded_spoils_no_other(
+    claimed, monkeypatch, caplog
+):
+    rows = claimed(3)
+    build = recording.build_attempt
+
+    def broken(delivery, result):
+        if delivery is rows[1]:
+            raise RuntimeError("broken")
+        return build(delivery, result)
+
+    monkeypatch.setattr(recording, "build_attempt", broken)
+    recording.record_all([(row, outcome()) for row in rows])
+    assert statuses(rows) == ["done", "pending", "done"]
+    assert Attempt.objects.count() == 2
+    assert f"{rows[1].pk} waits for its lease to end" in caplog.text
+
+
+def test_outcomes_of_one_batch_count_in_their_order(claimed):
+    """Four slow calls, a quick one, two slow ones: two in a row."""
+    rows = claimed(7)
+    seconds = [9.0, 9.0, 9.0, 9.0, 0.1, 9.0, 9.0]
+    recording.record_outcomes(
+        [
+            (row, outcome(seconds=value))
+            for row, value in zip(rows, seconds, strict=True)
+        ]
+    )
+    assert Webhook.objects.get().strikes == 2
+
+
+def test_a_silent_call_after_a_success_of_the_same_batch_is_retried(claimed):
+    rows = claimed(3)
+    silent = outcome(Result.UNCONFIRMED, error="endpoint_unconfirmed", timed_out=True)
+    recording.record_outcomes(
+        [(rows[0], silent), (rows[1], outcome()), (rows[2], silent)]
+    )
+    assert statuses(rows) == ["pending", "done", "pending"]
+    recording.record_outcomes([])
+
+
+def test_gone_twice_disables_the_webhook_once(claimed):
+    gone = outcome(Result.GONE, error="endpoint_gone", status=410)
+    rows = claimed(2)
+    webhook = rows[0].webhook
+    Webhook.objects.update(message_types=["webhook_disabled"])
+    recording.record_outcomes([(row, gone) for row in rows])
+    assert statuses(rows) == ["exhausted", "exhausted"]
+    assert not Webhook.objects.get(pk=webhook.pk).is_enabled
+    assert Event.objects.filter(type="webhook_disabled").count() == 1
+
+
+def test_an_outcome_of_a_deleted_webhook_is_recorded(faber, claimed):
+    rows = claimed(2)
+    faber.delete(f"/webhooks/{rows[0].webhook_id}")
+    recording.record_outcomes([(row, outcome(seconds=9.0)) for row in rows])
+    assert statuses(rows) == ["done", "done"]
+
+
+def test_the_queries_do_not_grow_with_the_batch(examples, registers):
+    def figures(webhooks, count):
+        for webhook in [registers() for _ in range(webhooks)]:
+            examples(webhook, count)
+        with CaptureQueriesContext(connection) as claiming:
+            rows = deep_claim()
+        Webhook.objects.update(has_answered=True)
+        with CaptureQueriesContext(connection) as recorded:
+            recording.record_outcomes([(row, outcome()) for row in rows])
+        assert set(statuses(rows)) == {"done"}
+        Webhook.objects.all().delete()
+        return len(rows), len(claiming), len(recorded)
+
+    few, *queries = figures(1, 1)
+    many, *same = figures(3, 6)
+    assert (few, many) == (1, 4 * DEPTH)
+    assert queries == same
+
+
+def test_a_lease_that_expired_is_not_counted(examples, registers):
+    examples(registers(), 20)
+    assert len(deep_claim()) == 2 * DEPTH
+    time_passes(seconds=61)
+    assert len(deep_claim()) == 2 * DEPTH

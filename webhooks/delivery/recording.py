@@ -1,0 +1,194 @@
+"""Record the outcomes of calls, many in one transaction."""
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from agency.core import faults
+from tenants import vault
+from webhooks.delivery.endpoints import Webhook
+from webhooks.delivery.health import update_health
+from webhooks.delivery.models import BLOCKING_TIME, Attempt, Delivery
+from webhooks.delivery.outcomes import Outcome, Result
+
+logger = logging.getLogger(__name__)
+THROTTLED_DELAY_SECONDS = 60.0  # the shortest delay after 429, 502 or 504
+ENDS_BLOCKING = (Result.DELIVERED, Result.GONE, Result.UNCONFIRMED)
+
+ATTEMPTS_SQL = """
+INSERT INTO webhooks_attempt
+    (id, delivery_id, number, started_at, duration_ms, status_code, error, answer)
+SELECT * FROM unnest(
+    %s::uuid[], %s::uuid[], %s::int[], %s::timestamptz[], %s::int[], %s::smallint[],
+    %s::varchar[], %s::bytea[]
+)
+"""
+ATTEMPT_COLUMNS = (
+    "id", "delivery_id", "number", "started_at", "duration_ms", "status_code",
+    "error", "answer",
+)  # fmt: skip
+Finished = tuple[Delivery, Outcome | None]  # None: it was not called
+
+# Fenced: a row changes only while our lease owner is in it. Nobody else changes a row
+# with an owner, so the other columns can be written as we read them.
+UPDATE_SQL = """
+UPDATE webhooks_delivery AS delivery
+SET status = new.status, attempts = new.attempts, calls = new.calls,
+    due_at = new.due_at, blocks_until = new.blocks_until,
+    finished_at = new.finished_at, last_error = new.last_error,
+    lease_owner = NULL, lease_until = NULL
+FROM unnest(
+    %s::uuid[], %s::uuid[], %s::varchar[], %s::int[], %s::int[],
+    %s::timestamptz[], %s::timestamptz[], %s::timestamptz[], %s::varchar[]
+) AS new(
+    id, lease_owner, status, attempts, calls,
+    due_at, blocks_until, finished_at, last_error
+)
+WHERE delivery.id = new.id AND delivery.lease_owner = new.lease_owner
+    AND delivery.status = 'pending'
+RETURNING delivery.id
+"""
+UPDATED_COLUMNS = (
+    "id", "lease_owner", "status", "attempts", "calls",
+    "due_at", "blocks_until", "finished_at", "last_error",
+)  # fmt: skip
+
+
+def record_all(finished: Sequence[Finished]) -> None:
+    """Record outcomes together, or one by one if that fails. Never raises.
+
+    A delivery whose outcome cannot be stored is called again after its lease.
+    """
+    try:
+        record_outcomes(finished)
+        return
+    except Exception:  # a bug or a lost database must not stop the loop
+        logger.exception("%s outcomes were not recorded together", len(finished))
+    for delivery, outcome in finished:
+        try:
+            record_outcomes([(delivery, outcome)])
+        except Exception:
+            logger.exception("delivery %s waits for its lease to end", delivery.pk)
+
+
+@transaction.atomic
+def record_outcomes(finished: Sequence[Finished]) -> None:
+    """Store the attempts, and update the deliveries whose lease is still ours.
+
+    Lock webhooks before their deliveries, as a claim does.
+    """
+    calls = [(row, outcome) for row, outcome in finished if outcome]
+    made = [(row, outcome) for row, outcome in calls if outcome.was_made]
+    webhooks = update_health(made)
+    insert_attempts([build_attempt(delivery, outcome) for delivery, outcome in made])
+    changes = [
+        changes_after(row, outcome, webhooks.get(row.webhook_id, row.webhook))
+        for row, outcome in finished
+    ]
+    updated = update_deliveries(finished, changes)
+    if len(updated) < len(finished):
+        logger.info("%s deliveries were taken over", len(finished) - len(updated))
+    # Only a delivery that has failed before can block others.
+    Delivery.release_blocked(
+        [
+            row
+            for row, outcome in calls
+            if row.pk in updated and row.attempts and outcome.result in ENDS_BLOCKING
+        ]
+    )
+    faults.fault_point("after_outcomes_before_commit")
+
+
+def build_attempt(delivery: Delivery, outcome: Outcome) -> Attempt:
+    attempt = Attempt(
+        delivery=delivery,
+        number=delivery.calls + 1,
+        started_at=outcome.started_at,
+        duration_ms=round(outcome.seconds * 1000),
+        status_code=outcome.status,
+        error=outcome.error,
+    )
+    text = outcome.answer.decode("utf-8", "replace")
+    vault.seal(attempt, "answer", text or None)
+    return attempt
+
+
+def insert_attempts(attempts: Sequence[Attempt]) -> None:
+    columns = [
+        [getattr(attempt, name) for attempt in attempts] for name in ATTEMPT_COLUMNS
+    ]
+    if attempts:
+        with connection.cursor() as cursor:
+            cursor.execute(ATTEMPTS_SQL, columns)
+
+
+def update_deliveries(
+    finished: Sequence[Finished], changes: Sequence[dict[str, Any]]
+) -> set[UUID]:
+    """Write the changes and end the leases. Return the ids of the updated rows."""
+    columns = [
+        [
+            new.get(name, getattr(row, name))
+            for (row, _), new in zip(finished, changes, strict=True)
+        ]
+        for name in UPDATED_COLUMNS
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(UPDATE_SQL, columns)
+        return {pk for (pk,) in cursor.fetchall()}
+
+
+def changes_after(
+    delivery: Delivery, outcome: Outcome | None, webhook: Webhook
+) -> dict[str, Any]:
+    """Return the columns of a delivery that change after a call."""
+    now = timezone.now()
+    if outcome is None:
+        return {"due_at": now}
+    Status = Delivery.Status
+    changes: dict[str, Any] = {"calls": delivery.calls + outcome.was_made}
+    if outcome.result is Result.DELIVERED:
+        return changes | {"status": Status.DONE, "finished_at": now}
+    changes["last_error"] = outcome.error
+    if outcome.result is Result.GONE:
+        return changes | {"status": Status.EXHAUSTED, "finished_at": now}
+    if outcome.result is Result.UNCONFIRMED:
+        return changes | after_unconfirmed(delivery, outcome, webhook)
+    return changes | after_failure(delivery, outcome)
+
+
+def after_failure(delivery: Delivery, outcome: Outcome) -> dict[str, Any]:
+    """Reschedule a failed call, or exhaust it at the end of the schedule.
+
+    Later deliveries of the object wait for BLOCKING_TIME after the first failure.
+    """
+    now = timezone.now()
+    is_throttled = outcome.result is Result.THROTTLED
+    retry = delivery.next_attempt(
+        retry_after=outcome.retry_after,
+        at_least=THROTTLED_DELAY_SECONDS if is_throttled else 0.0,
+    )
+    if retry is None:
+        return {"status": Delivery.Status.EXHAUSTED, "finished_at": now}
+    return retry | {"blocks_until": delivery.blocks_until or now + BLOCKING_TIME}
+
+
+def after_unconfirmed(
+    delivery: Delivery, outcome: Outcome, webhook: Webhook
+) -> dict[str, Any]:
+    """Reschedule or end a call that was sent in full and got no response.
+
+    The receiver may have processed it. So it blocks no other delivery, and is retried
+    after BLOCKING_TIME or not at all (Webhook.should_retry_unconfirmed).
+    """
+    now = timezone.now()
+    retry = None
+    if webhook.should_retry_unconfirmed(outcome.timed_out):
+        retry = delivery.next_attempt(at_least=BLOCKING_TIME.total_seconds())
+    if retry is None:
+        return {"status": Delivery.Status.UNCONFIRMED, "finished_at": now}
+    return retry | {"blocks_until": now}
