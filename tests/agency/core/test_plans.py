@@ -19,7 +19,6 @@ from credentials.models import Credential
 from tenants.models import ApiKey
 from verifications.models import Verification
 from webhooks.delivery import claim
-from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Delivery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -150,12 +149,11 @@ def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(faber):
     multiply(OutboundMessage, is_hosted="false", **done)
     multiply(InboundMessage, message_id="n::text", **done)
     multiply(Delivery, event_id=NEW_ID, **done)
-    [webhook] = Webhook.objects.all()
     queues = {
         OutboundMessage: (lambda: posting.claim_due(4, []), {"outbound_due"}),
         InboundMessage: (InboundMessage.claim, {"inbound_due"}),
         Delivery: (
-            lambda: (claim.claim_due(4, 1), Delivery.next_due(webhook, 4)),
+            lambda: claim.claim_due(4, 1),
             {"deliveries_due", "deliveries_in_flight", "deliveries_in_order"},
         ),
     }
