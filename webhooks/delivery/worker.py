@@ -16,7 +16,8 @@ from webhooks.delivery.models import Delivery
 from webhooks.delivery.recording import record_all
 
 POLL_SECONDS = 1.0  # between two claims while calls run and nobody notifies the loop
-# While other calls wait, outcomes are collected for so long, and recorded together.
+# Where calls end quickly and others wait, outcomes are collected for so long, and
+# recorded together.
 COLLECT_SECONDS = 0.05
 
 
@@ -34,6 +35,7 @@ class DeliveryLoop(NotifiedLoop):
         self.queue = CallQueue(self.threads)
         self.times = CallTimes()
         self.last_webhook_id: UUID | None = None
+        self.recorded = 0  # outcomes in the last turn
 
     def run_loop(self) -> None:
         try:
@@ -48,7 +50,8 @@ class DeliveryLoop(NotifiedLoop):
         try:
             while self._work_once(threads):
                 self.notified.wait(POLL_SECONDS)
-                if self.queue.has_waiting:
+                # Not where calls wait for one that hangs: it would delay other claims.
+                if self.recorded >= self.threads // 2 and self.queue.has_waiting:
                     time.sleep(COLLECT_SECONDS)
         finally:
             self.queue.return_waiting(even_new=True)
@@ -87,6 +90,7 @@ class DeliveryLoop(NotifiedLoop):
 
     def _record(self) -> None:
         finished = self.queue.take_finished()
+        self.recorded = len(finished)
         for delivery, outcome in finished:
             if outcome and outcome.was_made:
                 self.times.record(delivery, outcome.seconds)
