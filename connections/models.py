@@ -115,6 +115,10 @@ class Connection(EventSource):
     invitation = models.JSONField(default=dict)
     # When a wallet first read the message of the link. For its page only.
     opened_at = models.DateTimeField(null=True)
+    # Where that page leads back to.
+    return_url = models.CharField(
+        max_length=2000, blank=True, default="", db_default=""
+    )
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )

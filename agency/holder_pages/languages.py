@@ -3,13 +3,8 @@
 from django.http import HttpRequest
 from django.utils.translation.trans_real import parse_accept_lang_header
 
-LANGUAGES = {
-    "en": "English",
-    "de": "Deutsch",
-    "fr": "Français",
-    "es": "Español",
-    "ar": "العربية",
-}
+from tenants.branding import LANGUAGES
+
 FALLBACK = "en"
 
 

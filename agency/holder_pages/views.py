@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
@@ -13,14 +13,16 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency.api.exceptions import wants_html
-from agency.holder_pages import texts
+from agency.holder_pages import colors, texts
 from agency.holder_pages.contents import contents_of
 from agency.holder_pages.languages import choose_language
 from agency.holder_pages.links import LIVE, Kind, Link, State, find_link
 from connections import invitation_links
 from connections.api import links as link_messages
 from connections.didcomm import message
+from tenants import branding
 
+STORES = {"apps.apple.com": "App Store", "play.google.com": "Google Play"}
 TEMPLATE = "holder_pages/link.html"
 
 
@@ -89,6 +91,17 @@ def open_wallet(request: HttpRequest, token: str) -> HttpResponse:
     return response
 
 
+@require_safe
+@never_cache
+def show_colors(request: HttpRequest, token: str) -> HttpResponse:
+    """The colors of the organization, as a style sheet: pages have no inline styles."""
+    link = find_link(token)
+    if link is None:
+        raise Http404
+    css = colors.stylesheet(link.tenant.primary_color, link.tenant.secondary_color)
+    return HttpResponse(css, content_type="text/css; charset=utf-8")
+
+
 def deep_link(shared: dict[str, Any]) -> str:
     name = invitation_links.query_name(shared)
     data = quote(message.encode_url(shared), safe="")
@@ -120,11 +133,38 @@ def page_context(request: HttpRequest, link: Link) -> dict[str, Any]:
         and bool(link.connection and link.connection.is_open),
         "is_watched": is_live and not link.is_for_many(),
         "host": public_host(),
+        "has_colors": link.tenant.primary_color or link.tenant.secondary_color,
+        "return_url": "" if is_live else return_url(link),
         "short_url": f"{settings.PUBLIC_URL}/i/{link.token}",
     }
     if context["is_open"] and link.kind == Kind.INVITATION:
         context |= invitation_context(link)
     return context
+
+
+def return_url(link: Link) -> str:
+    """Where the page leads back to, or "".
+
+    The organization may have removed the address from its list since.
+    """
+    url = link.connection.return_url if link.connection else ""
+    return url if branding.allows_return(link.tenant.return_urls or [], url) else ""
+
+
+def wallet_apps(link: Link) -> list[dict[str, Any]]:
+    """The recommended apps: name, and `(label, address)` for each place to get it."""
+    return [
+        {
+            "name": app["name"],
+            "places": [(store_name(url), url) for url in app["urls"]],
+        }
+        for app in link.tenant.wallet_apps or []
+    ]
+
+
+def store_name(url: str) -> str:
+    host = urlsplit(url).hostname or ""
+    return STORES.get(host, host)
 
 
 def invitation_context(link: Link) -> dict[str, Any]:
@@ -146,7 +186,7 @@ def page_response(
     part: str = "",
 ) -> HttpResponse:
     """Render the page, or a part of its template, in the reader's language."""
-    language = choose_language(request)
+    language = choose_language(request, link.tenant.default_language if link else "")
     with translation.override(language):
         if link:
             context = context | translated_context(link, context)
@@ -165,7 +205,10 @@ def translated_context(link: Link, context: dict[str, Any]) -> dict[str, Any]:
         "subject": translation.gettext("Link for my wallet"),
         "body": context["short_url"],
     }
+    return_host = urlsplit(context["return_url"]).netloc
     return {
+        "return_host": return_host,
+        "wallet_apps": wallet_apps(link) if context["is_open"] else [],
         "heading": texts.heading(link.kind, state, link.name),
         "next_step": texts.next_step(link.kind, state, link.name),
         "contents": contents,

@@ -1,5 +1,6 @@
 """Forms of organizations, their settings and their keys."""
 
+from collections.abc import Callable
 from typing import Any
 
 from django import forms
@@ -7,9 +8,12 @@ from django.core.validators import URLValidator
 
 from agency.studio.form_tokens import OnceForm
 from organizations.provisioning import LOCAL
+from tenants import branding
 from tenants.models import ApiKey, Network, Tenant
 
 MAX_LIVE_KEYS = 20
+MAX_LINES_LENGTH = 50_000
+NOT_ENGLISH = [item for item in branding.LANGUAGES.items() if item[0] != "en"]
 
 
 class OrganizationForm(OnceForm, forms.ModelForm):
@@ -42,15 +46,107 @@ class OrganizationForm(OnceForm, forms.ModelForm):
         self.fields["network_id"].choices = list(networks.items())
 
 
+class LinesField(forms.CharField):
+    """A list, one entry on each line. `read` cleans the entries, or raises ValueError."""
+
+    widget = forms.Textarea(attrs={"rows": 3})
+
+    def __init__(self, read: Callable[[list[str]], Any], **options: Any) -> None:
+        super().__init__(required=False, max_length=MAX_LINES_LENGTH, **options)
+        self.read = read
+
+    def clean(self, value: Any) -> Any:
+        lines = super().clean(value).splitlines()
+        return clean_or_refuse(self.read, [line for line in lines if line.strip()])
+
+
+def clean_or_refuse(read: Callable[[Any], Any], value: Any) -> Any:
+    """The result of a function of tenants/branding.py, or the error of a form."""
+    try:
+        return read(value)
+    except ValueError as error:
+        raise forms.ValidationError(str(error)) from None
+
+
+def read_wallet_apps(lines: list[str]) -> list[dict[str, Any]]:
+    """Read lines such as `Example Wallet https://… https://…`."""
+    apps = []
+    for line in lines:
+        words = line.split()
+        urls = [word for word in words if "://" in word]
+        name = " ".join(word for word in words if "://" not in word)
+        apps.append({"name": name, "urls": urls})
+    return branding.clean_wallet_apps(apps)
+
+
+def write_wallet_apps(apps: list[dict[str, Any]]) -> str:
+    return "\n".join(" ".join([app["name"], *app["urls"]]) for app in apps)
+
+
 class SettingsForm(forms.ModelForm):
+    wallet_apps = LinesField(
+        read_wallet_apps,
+        label="Wallet apps",
+        help_text="One on each line: its name, then the addresses at which it can be "
+        "installed. The pages of your links recommend them.",
+    )
+    return_urls = LinesField(
+        branding.clean_return_urls,
+        label="Return addresses",
+        help_text="One on each line. The page of a link may lead back to an address "
+        "below these (returnUrl).",
+    )
+
     class Meta:
         model = Tenant
-        fields = ["short_qr_codes"]
-        labels = {"short_qr_codes": "QR codes of invitations hold the short link only"}
+        fields = [
+            "short_qr_codes",
+            "primary_color",
+            "secondary_color",
+            "default_language",
+        ]
+        labels = {
+            "short_qr_codes": "QR codes of invitations hold the short link only",
+            "primary_color": "Color of buttons",
+            "secondary_color": "Color behind your name",
+            "default_language": "Language",
+        }
         help_texts = {
             "short_qr_codes": "Smaller codes, for wallets that open links. Without it "
-            "a code holds the whole invitation, which older scanners need."
+            "a code holds the whole invitation, which older scanners need.",
+            "primary_color": "On the pages of your links, as in #0b6b62. It is changed "
+            "where it could not be read.",
+            "default_language": "Of the pages of your links, for readers whose browser "
+            "names none of these.",
         }
+        widgets = {
+            "default_language": forms.Select(
+                choices=[("", "English"), *NOT_ENGLISH],
+            )
+        }
+
+    def __init__(self, *args: Any, instance: Tenant, **kwargs: Any) -> None:
+        initial = {
+            "wallet_apps": write_wallet_apps(instance.wallet_apps or []),
+            "return_urls": "\n".join(instance.return_urls or []),
+        }
+        super().__init__(*args, instance=instance, initial=initial, **kwargs)
+
+    def clean_primary_color(self) -> str:
+        return clean_or_refuse(
+            branding.clean_color, self.cleaned_data["primary_color"]
+        )
+
+    def clean_secondary_color(self) -> str:
+        return clean_or_refuse(
+            branding.clean_color, self.cleaned_data["secondary_color"]
+        )
+
+    def clean_default_language(self) -> str:
+        language = self.cleaned_data["default_language"]
+        if language and language not in branding.LANGUAGES:
+            raise forms.ValidationError("Choose one of the languages.")
+        return language
 
 
 class KeyForm(OnceForm):

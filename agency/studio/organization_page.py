@@ -17,7 +17,10 @@ MAX_ENDED_KEYS = 50  # on the page
 
 
 def render_organization(
-    request: HttpRequest, membership: Membership, form: KeyForm | None = None
+    request: HttpRequest,
+    membership: Membership,
+    form: KeyForm | None = None,
+    settings_form: SettingsForm | None = None,
 ) -> HttpResponse:
     tenant = membership.tenant
     keys = list(list_keys(tenant))
@@ -31,7 +34,7 @@ def render_organization(
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
         "form": form or key_form(membership),
-        "settings_form": SettingsForm(instance=tenant),
+        "settings_form": settings_form or SettingsForm(instance=tenant),
     }
     return render(request, "studio/organization.html", context)
 

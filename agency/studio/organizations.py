@@ -87,12 +87,14 @@ def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 @studio_page("POST")
 def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    tenant = get_manager(request, tenant_id).tenant
+    membership = get_manager(request, tenant_id)
+    tenant = membership.tenant
     form = SettingsForm(request.POST, instance=tenant)
-    if form.is_valid():
-        changes = form.cleaned_data | {"updated_at": timezone.now()}
-        Tenant.objects.filter(pk=tenant.pk).update(**changes)
-        messages.success(request, "The settings are saved.")
+    if not form.is_valid():
+        return render_organization(request, membership, settings_form=form)
+    changes = form.cleaned_data | {"updated_at": timezone.now()}
+    Tenant.objects.filter(pk=tenant.pk).update(**changes)
+    messages.success(request, "The settings are saved.")
     return redirect("studio:organization", tenant_id=tenant_id)
 
 

@@ -12,7 +12,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
-from connections.api import links
+from connections.api import links, return_urls
 from connections.api.serializers import (
     AcceptInvitationParameters,
     BasicMessageContract,
@@ -49,16 +49,19 @@ def first_or_404(rows, connection_id):
 
 def create_invitation(wallet, body):
     chosen = body.get("connectionId")
+    invite = partial(
+        handshakes.invite,
+        wallet,
+        connection_id=chosen,
+        name=body.get("name", ""),
+        multi_party=body.get("multiParty", False),
+        options=out_of_band_options(body, out_of_band.HANDSHAKES),
+        exchange_version=body.get("exchangeVersion", ""),
+    )
+    return_url = return_urls.read_return_url(wallet.tenant, body)
     try:
         with transaction.atomic():
-            return handshakes.invite(
-                wallet,
-                connection_id=chosen,
-                name=body.get("name", ""),
-                multi_party=body.get("multiParty", False),
-                options=out_of_band_options(body, out_of_band.HANDSHAKES),
-                exchange_version=body.get("exchangeVersion", ""),
-            )
+            return return_urls.create_link(invite, return_url)
     except IntegrityError:
         raise Conflict(
             "connection_id_taken", f"The connectionId {chosen} is taken."

@@ -24,6 +24,7 @@ from connections.didcomm.message import encode_url
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from connections.protocols.basic_message import MAX_CONTENT
+from tenants import branding
 
 STATES = [(str(state), str(state)) for state in Connection.State]
 ROLES = [(str(role), str(role)) for role in Connection.Role]
@@ -52,7 +53,7 @@ LINK_COLUMNS = tuple(
 class LinkParameters(Parameters):
     """How an invitation, offer or request is written for a link. All of it may be left out."""
 
-    aliases = {"goal_code": "goalCode"}
+    aliases = {"goal_code": "goalCode", "return_url": "returnUrl"}
     only_out_of_band = ("handshakes", "goalCode", "goal", "reuse")
 
     protocol = serializers.ChoiceField(
@@ -84,6 +85,13 @@ class LinkParameters(Parameters):
         "connected already goes on there.",
     )
 
+    returnUrl = serializers.CharField(
+        required=False,
+        max_length=branding.MAX_URL,
+        help_text="Where the page of the link leads back to, once it is done: below "
+        "one of the organization's `returnUrls`. Put no values of credentials in it.",
+    )
+
     def validate(self, data):
         given = [name for name in self.only_out_of_band if data.get(name)]
         if given and data.get("protocol") != OUT_OF_BAND:
@@ -100,10 +108,11 @@ class ExchangeLinkParameters(LinkParameters):
         data = super().validate(data)
         if data.get("reuse") and "handshakes" not in data:
             raise serializers.ValidationError({"reuse": ["This needs handshakes."]})
-        if "protocol" in data and "connectionId" in data:
-            raise serializers.ValidationError(
-                {"protocol": ["A connection takes no link."]}
-            )
+        for name in ("protocol", "returnUrl"):
+            if name in data and "connectionId" in data:
+                raise serializers.ValidationError(
+                    {name: ["A connection takes no link."]}
+                )
         return data
 
 

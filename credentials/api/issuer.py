@@ -9,6 +9,7 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy, or_404
 from connections.api.exchanges import ExchangeView
+from connections.api.return_urls import create_link, read_return_url
 from connections.api.serializers import out_of_band_options
 from credentials import revocation
 from credentials.api.definitions import get_definition
@@ -48,7 +49,9 @@ class Credentials(ExchangeView):
         else:
             wallet = organization_wallet(self.tenant)
             terms = out_of_band_options(body)
-            offer = partial(Credential.offer_by_link, wallet, terms=terms, **options)
+            share = partial(Credential.offer_by_link, wallet, terms=terms, **options)
+            return_url = read_return_url(self.tenant, body)
+            offer = partial(create_link, share, return_url)
         return self.exchange_response(self.perform(offer).pk)
 
     @operation(

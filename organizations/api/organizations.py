@@ -13,6 +13,7 @@ from agency.core.errors import NotFound
 from credentials.ledgers import ledger_of
 from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.serializers import (
+    BRANDING,
     IssuerStatusContract,
     NetworkAgreementContract,
     NetworkContract,
@@ -57,7 +58,7 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
         "region": wanted.get("region"),
         "endorser": wanted.get("endorserType"),
         "short_qr_codes": wanted.get("shortQrCodes"),
-    }
+    } | {column: wanted.get(name) for name, column in BRANDING.items()}
     return create_provider_organization(
         provider,
         wanted["name"],

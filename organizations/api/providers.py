@@ -19,6 +19,7 @@ from organizations import usage
 from organizations.api.assets import PictureFormParser, read_upload
 from organizations.api.organizations import all_networks, create_tenant, with_issuer
 from organizations.api.serializers import (
+    BRANDING,
     AssetContract,
     CloudWalletAnalyticsContract,
     NetworkContract,
@@ -96,7 +97,7 @@ class ProviderTenants(ProviderView):
             "name": "name",
             "imageUrl": "image_url",
             "shortQrCodes": "short_qr_codes",
-        }
+        } | BRANDING
         changes = {
             column: body[name] for name, column in names.items() if name in body
         }

@@ -19,6 +19,7 @@ from connections.api.serializers import AgentEndpoint
 from connections.didcomm.message import decode_bytes
 from connections.messaging import envelopes
 from organizations.networks import issuer_status
+from tenants import branding
 from tenants.models import Network, Tenant
 from webhooks.api.serializers import WebAddressField
 
@@ -26,6 +27,14 @@ SHORT_QR_CODES = (
     "Whether QR codes of invitations hold the short link, not the invitation itself."
 )
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
+# The members of BrandingParameters and their columns.
+BRANDING = {
+    "primaryColor": "primary_color",
+    "secondaryColor": "secondary_color",
+    "defaultLanguage": "default_language",
+    "walletApps": "wallet_apps",
+    "returnUrls": "return_urls",
+}
 UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", re.ASCII)
 
 
@@ -69,7 +78,76 @@ class TenantIdField(serializers.CharField):
         return uuid.UUID(text)
 
 
-class TenantParameters(Parameters):
+class ColorField(serializers.CharField):
+    def to_internal_value(self, data):
+        return clean(branding.clean_color, super().to_internal_value(data))
+
+
+class ReturnUrlsField(serializers.ListField):
+    child = serializers.CharField(max_length=branding.MAX_URL)
+
+    def to_internal_value(self, data):
+        return clean(branding.clean_return_urls, super().to_internal_value(data))
+
+
+class WalletApp(serializers.Serializer):
+    name = serializers.CharField(max_length=branding.MAX_APP_NAME)
+    urls = serializers.ListField(
+        child=serializers.CharField(max_length=branding.MAX_URL),
+        min_length=1,
+        max_length=branding.MAX_APP_URLS,
+        help_text="Where it can be installed, as in a store.",
+    )
+
+
+class WalletAppsField(serializers.ListField):
+    child = WalletApp()
+
+    def to_internal_value(self, data):
+        return clean(branding.clean_wallet_apps, super().to_internal_value(data))
+
+
+def clean(function, value):
+    """The result of a function of tenants/branding.py, or a 400 with its sentence."""
+    try:
+        return function(value)
+    except ValueError as error:
+        raise serializers.ValidationError(str(error)) from None
+
+
+class BrandingParameters(Parameters):
+    """For the pages that holders see."""
+
+    primaryColor = ColorField(
+        required=False,
+        allow_blank=True,
+        help_text="Of buttons and links, as in #0b6b62. It is changed where it could "
+        "not be read.",
+    )
+    secondaryColor = ColorField(
+        required=False,
+        allow_blank=True,
+        help_text="Behind the name of the organization.",
+    )
+    defaultLanguage = serializers.ChoiceField(
+        [*branding.LANGUAGES],
+        required=False,
+        allow_blank=True,
+        help_text="For readers whose browser names none of the languages.",
+    )
+    walletApps = WalletAppsField(
+        required=False,
+        max_length=branding.MAX_WALLET_APPS,
+        help_text="The wallet apps that are recommended to holders.",
+    )
+    returnUrls = ReturnUrlsField(
+        required=False,
+        max_length=branding.MAX_RETURN_URLS,
+        help_text="The addresses below which a `returnUrl` may lead.",
+    )
+
+
+class TenantParameters(BrandingParameters):
     aliases = {
         "issuer_seed": "issuerSeed",
         "image_url": "imageUrl",
@@ -87,7 +165,7 @@ class TenantParameters(Parameters):
     shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
 
 
-class TenantUpdateParameters(Parameters):
+class TenantUpdateParameters(BrandingParameters):
     """What is absent stays; an empty imageUrl takes the picture away."""
 
     aliases = {"image_url": "imageUrl"}
@@ -135,7 +213,18 @@ class TenantContract(Contract):
     shortQrCodes = serializers.BooleanField(
         source="short_qr_codes", help_text=SHORT_QR_CODES
     )
+    primaryColor = serializers.CharField(source="primary_color", required=False)
+    secondaryColor = serializers.CharField(source="secondary_color", required=False)
+    defaultLanguage = serializers.CharField(source="default_language", required=False)
+    walletApps = WalletApp(many=True, required=False)
+    returnUrls = serializers.ListField(child=serializers.CharField(), required=False)
     extendedInformation = TenantExtendedInformation()
+
+    def get_walletApps(self, tenant):
+        return tenant.wallet_apps or None
+
+    def get_returnUrls(self, tenant):
+        return tenant.return_urls or None
 
     def get_extendedInformation(self, tenant):
         return {

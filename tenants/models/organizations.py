@@ -55,6 +55,18 @@ class Tenant(Record):
     )
     # Whether QR codes of invitations contain the short link, not the whole invitation.
     short_qr_codes = models.BooleanField(default=False, db_default=False)
+    # For the pages that holders see; see branding.py for the shapes.
+    primary_color = models.CharField(
+        max_length=7, blank=True, default="", db_default=""
+    )
+    secondary_color = models.CharField(
+        max_length=7, blank=True, default="", db_default=""
+    )
+    default_language = models.CharField(
+        max_length=8, blank=True, default="", db_default=""
+    )
+    wallet_apps = models.JSONField(null=True)
+    return_urls = models.JSONField(null=True)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
 
     def __str__(self) -> str:

@@ -10,6 +10,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404
 from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView, with_parties
+from connections.api.return_urls import create_link, read_return_url
 from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
 from credentials.models.schema import organization_wallet
 from verifications.api.serializers import (
@@ -38,10 +39,14 @@ class Verifications(ExchangeView):
         sent = self.perform(verifier.send_request, connection, body, policy_id)
         return self.exchange_response(sent.pk)
 
-    def share_request(self, body, policy_id=None, terms=None):
+    def share_request(self, given, body, policy_id=None):
+        """given: valid ExchangeLinkParameters."""
         wallet = organization_wallet(self.tenant)
-        send = partial(verifier.send_request_by_link, wallet, body, policy_id, terms)
-        return self.exchange_response(self.perform(send).pk)
+        terms = out_of_band_options(given)
+        share = partial(verifier.send_request_by_link, wallet, body, policy_id, terms)
+        return_url = read_return_url(self.tenant, given)
+        shared = self.perform(partial(create_link, share, return_url))
+        return self.exchange_response(shared.pk)
 
     @operation("sendVerificationFromPolicy", response=VerificationContract)
     def send_policy(self, request, policyId, connectionId):
@@ -93,9 +98,7 @@ class Verifications(ExchangeView):
     def share_policy(self, request, policyId):
         given = self.parse_body(ExchangeLinkParameters)
         stored = self.get_policy(policyId)
-        return self.share_request(
-            stored.unsealed_body(), stored.pk, out_of_band_options(given)
-        )
+        return self.share_request(given, stored.unsealed_body(), stored.pk)
 
     @operation(
         "createVerificationFromParameters",
@@ -104,9 +107,7 @@ class Verifications(ExchangeView):
     )
     def share_parameters(self, request):
         given = self.parse_body(SharedPolicyParameters)
-        return self.share_request(
-            proof_policy.normalise(given), terms=out_of_band_options(given)
-        )
+        return self.share_request(given, proof_policy.normalise(given))
 
     @operation(
         "listVerifications",
