@@ -28,6 +28,7 @@ def page(tmp_path_factory):
     with chromium.running(tmp_path_factory.mktemp("chromium")) as page:
         page.call("Page.enable")
         page.call("Page.addScriptToEvaluateOnNewDocument", source=WATCH)
+        page.call("Network.enable")
         page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": "en"})
         yield page
 
@@ -170,13 +171,13 @@ def test_copy_keeps_its_label_in_its_name(visit, page, faber):
         "[...document.querySelectorAll('[data-copy]')].map((b) => b.textContent)"
     )
     assert texts == [
-        "Copy the link",
-        "Copy the invitation data",
-        "Copy the JSON message",
+        "Copy: Link",
+        "Copy: Invitation data",
+        "Copy: JSON message",
     ]
     page.evaluate("document.querySelector('details.ways').open = true")
     page.evaluate("document.querySelector('[data-copy=data]').click()")
     page.wait_for(
-        "/^(Copied|Selected) the/.test("
+        "/^(Copied|Selected): Inv/.test("
         "document.querySelector('[data-copy=data]').textContent)"
     )

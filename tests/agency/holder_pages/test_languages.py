@@ -1,0 +1,147 @@
+"""The languages of a page: which one is chosen, and that none has a gap."""
+
+import gettext
+import re
+import shutil
+
+import pytest
+from django.core.management import call_command
+from django.utils import translation
+
+from agency.holder_pages.texts import TEXTS
+from tenants.branding import LANGUAGES
+from tests.agency.holder_pages.conftest import LinkPage, take_offer, text_of
+from tests.support.paths import ROOT
+
+FOLDER = ROOT / "agency" / "holder_pages"
+TRANSLATED = [language for language in LANGUAGES if language != "en"]
+FIELD = re.compile(r"{\w*}")
+HAS_GETTEXT = all(map(shutil.which, ("xgettext", "msgmerge", "msgfmt")))
+
+
+def catalog_of(path):
+    """The texts of a .mo file, without its header."""
+    with path.open("rb") as file:
+        catalog = gettext.GNUTranslations(file)._catalog
+    return {key: text for key, text in catalog.items() if key}
+
+
+def file_of(folder, language, ending):
+    return folder / "locale" / language / "LC_MESSAGES" / f"django.{ending}"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "accepted, default, language",
+    [
+        ("de", "", "de"),
+        ("fr-CA,fr;q=0.9,en;q=0.8", "", "fr"),
+        ("nl, es;q=0.4, ar;q=0.7", "de", "ar"),
+        ("en-GB", "de", "en"),
+        ("nl", "de", "de"),
+        ("*", "es", "es"),
+        ("", "", "en"),
+        ("nl", "", "en"),
+        ("x" * 5000, "fr", "fr"),
+        ("de;q=x, ../../de", "", "en"),
+    ],
+)
+def test_the_browser_chooses_then_the_organization(faber, accepted, default, language):
+    faber.tenant.default_language = default
+    faber.tenant.save()
+    page = LinkPage(faber.invites()["invitationUrl"])
+    response = page.open(**{"Accept-Language": accepted})
+    assert response["Content-Language"] == language
+    assert f'<html lang="{language}"' in response.content.decode()
+    assert "Accept-Language" in response["Vary"]
+    assert ('dir="rtl"' in response.content.decode()) is (language == "ar")
+    assert translation.get_language() == "en"  # of the next request of this thread
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    "language, words, number, day",
+    [
+        ("de", "bittet Sie um einen Beweis", "weniger als 2023", "22. November 2008"),
+        ("fr", "vous demande une preuve", "moins de 2023", "22 novembre 2008"),
+        ("es", "le pide una prueba", "menos de 2023", "22 de noviembre de 2008"),
+        ("ar", "يطلب منك إثباتاً", "أقل من 2023", "22 نوفمبر، 2008"),
+    ],
+)
+def test_a_page_and_its_state_are_translated(faber, ask, language, words, number, day):
+    def predicate(name, threshold):
+        kind = {"predicateType": "<", "predicateValue": threshold}
+        return kind | {"policyName": name, "attributeName": name}
+
+    asked = ask(
+        predicates=[predicate("year", 2023), predicate("birth date", 20081122)]
+    )
+    page = LinkPage(asked["verificationRequestUrl"])
+    text = text_of(page.open(**{"Accept-Language": language}))
+    for part in (words, number, day):
+        assert part in text
+    for english in ("wallet app", "Your", "this page", "Open", "Copy", "Done"):
+        assert english not in text
+    faber.delete(f"/verifications/{asked['verificationId']}")
+    state = page.look(**{"Accept-Language": language})
+    assert state["Content-Language"] == language
+    assert "withdrawn" not in text_of(state)
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_each_state_of_each_kind_has_its_words(language):
+    for kind, states in TEXTS.items():
+        for state, pair in states.items():
+            for text in pair:
+                with translation.override("en"):
+                    english = str(text)
+                with translation.override(language):
+                    translated = str(text)
+                assert translated != english, (kind, state)
+                assert set(FIELD.findall(translated)) == set(FIELD.findall(english))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_done_is_said_in_the_readers_language(faber, offer):
+    page = LinkPage((made := offer())["offerUrl"])
+    page.open(**{"Accept-Language": "de"})
+    take_offer(faber.hosts("Alice"), made["offerUrl"])
+    response = page.look(**{"Accept-Language": "de"})
+    assert "Der Nachweis ist in Ihrer Wallet" in text_of(response)
+
+
+@pytest.mark.parametrize("language", TRANSLATED)
+def test_no_text_is_missing_or_fuzzy(language):
+    """Also without gettext: read from the files themselves."""
+    source = file_of(FOLDER, language, "po").read_text()
+    assert "fuzzy" not in source
+    assert 'msgstr ""\n\n' not in source and not source.endswith('msgstr ""\n')
+    catalog = catalog_of(file_of(FOLDER, language, "mo"))
+    assert all(catalog.values())
+    wanted = len(re.findall(r"^msgid ", source, re.M)) - 1
+    keys = {key[0] if isinstance(key, tuple) else key for key in catalog}
+    assert len(keys) == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not HAS_GETTEXT, reason="gettext is not installed")
+def test_both_files_are_those_of_the_source(tmp_path, monkeypatch):
+    """If it fails: cd agency/holder_pages, then for each language
+    `django-admin makemessages -l de --no-location --no-obsolete`, translate what is
+    new, and `django-admin compilemessages`.
+    """
+    copy = shutil.copytree(FOLDER, tmp_path / "holder_pages")
+    monkeypatch.chdir(copy)
+    options = {"no_location": True, "no_obsolete": True, "verbosity": 0}
+    call_command("makemessages", locale=TRANSLATED, **options)
+    call_command("compilemessages", verbosity=0)
+    for language in TRANSLATED:
+        source = file_of(copy, language, "po").read_text()
+        assert "fuzzy" not in source
+        assert 'msgstr ""\n\n' not in source
+        assert len(re.findall("^msgid ", source, re.M)) == len(
+            re.findall("^msgid ", file_of(FOLDER, language, "po").read_text(), re.M)
+        )
+        assert catalog_of(file_of(copy, language, "mo")) == catalog_of(
+            file_of(FOLDER, language, "mo")
+        )
