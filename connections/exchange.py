@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from django.db import models
 
+from agency.core import transactions
 from agency.core.errors import Conflict, PeerError, WrongState
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
@@ -13,6 +14,9 @@ from connections.messaging import outbox, router
 from connections.models import Connection
 from tenants import quotas
 from webhooks.events.emit import EventSource
+
+# What an exchange needs to be moved: for select_related().
+PARTIES = ("connection__my_key", "wallet", "tenant__network")
 
 
 class Exchange(EventSource):
@@ -46,16 +50,54 @@ class Exchange(EventSource):
             return None
         return self.connection.public_connection_id
 
+    def lock(self) -> None:
+        """Lock the connection and the peer's, before this exchange changes.
+
+        The row itself is not read again: move() notices if it has changed.
+        """
+        if self.connection is None:
+            return
+        if not self.connection.lock():
+            self.connection = None  # deleted meanwhile
+            return
+        self._use_locked_connection()
+
+    @property
+    def is_locked(self) -> bool:
+        if self.connection is None:
+            return True
+        return self.connection.is_locked
+
+    def _use_locked_connection(self) -> None:
+        """Take the parties from the connection, and be found by find_on_connection()."""
+        connection = self.connection
+        assert connection and connection.is_locked, "call lock() first"
+        self.wallet = connection.wallet
+        self.tenant = connection.wallet.tenant
+        key = (type(self), connection.pk, self.thread_id)
+        transactions.locked_rows()[key] = self
+
+    @classmethod
+    def find_on_connection(cls, connection: Connection, thread_id: str) -> Self | None:
+        """The row of a thread on a locked connection, or None.
+
+        It is the same object for all code of this transaction.
+        """
+        known = transactions.locked_rows().get((cls, connection.pk, thread_id))
+        if known:
+            return known
+        rows = cls.objects.filter(connection=connection, thread_id=thread_id)
+        found = rows.first()
+        if found:
+            found.connection = connection
+            found._use_locked_connection()
+        return found
+
     @classmethod
     def for_thread(cls, connection: Connection, message: Message, *roles: str) -> Self:
         """The exchange of a message's thread in one of these roles, or PeerError."""
-        rows = cls.objects.select_related(
-            "connection__my_key", "wallet", "tenant__network"
-        )
-        found = rows.filter(
-            connection=connection, thread_id=message.thread_id, role__in=roles
-        ).first()
-        if not found:
+        found = cls.find_on_connection(connection, message.thread_id)
+        if not found or found.role not in roles:
             raise PeerError(
                 cls.ABANDONED, "there is no such exchange on this connection"
             )
@@ -66,7 +108,7 @@ class Exchange(EventSource):
         cls, connection: Connection, role: str, thread_id: str
     ) -> Self | None:
         """The row of a thread, or None. PeerError if we have the other role in it."""
-        row = cls.objects.filter(connection=connection, thread_id=thread_id).first()
+        row = cls.find_on_connection(connection, thread_id)
         if row and row.role != role:
             raise PeerError(cls.ABANDONED, "we have the other role in this thread")
         return row
@@ -74,9 +116,12 @@ class Exchange(EventSource):
     @classmethod
     def decline_open(cls, connection: Connection) -> None:
         """Decline the open exchanges of a connection that is about to end."""
-        for exchange in cls.objects.filter(connection=connection, state__in=cls.OPEN):
-            with suppress(WrongState):  # another process has finished it
-                exchange.decline()
+        rows = cls.objects.filter(connection=connection, state__in=cls.OPEN)
+        for thread_id in rows.order_by("pk").values_list("thread_id", flat=True):
+            exchange = cls.find_on_connection(connection, thread_id)
+            with suppress(WrongState):  # finished in this transaction
+                if exchange:
+                    exchange.decline()
 
     @classmethod
     def move_to_connection(cls, connection: Connection, to: Connection) -> None:
@@ -86,6 +131,8 @@ class Exchange(EventSource):
     def insert_within_quota(self) -> None:
         """Save a new row. 409 `quota_exceeded` at the limit of open ones."""
         quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant_id)  # type: ignore[attr-defined]
+        if self.connection and self.connection.is_locked:
+            self._use_locked_connection()
         self.save(force_insert=True)
 
     def send_message(self, message: dict[str, Any]) -> None:

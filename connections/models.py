@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.collation import case_insensitive
 from agency.core.errors import WrongState
 from agency.core.states import move
@@ -17,7 +19,7 @@ from connections.didcomm.dids import Party
 from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import PREFIX, Message, build
 from connections.didcomm.service import write_service
-from connections.messaging import outbox, router
+from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from tenants import quotas, vault
@@ -35,11 +37,6 @@ __all__ = [
 ]
 CONNECTIONS = "connections/1.0"  # the handshake of RFC 0160
 HANGUP = "did-rotate/1.0/hangup"  # RFC 0794; here because the row ends itself
-# The fields that lock() reloads: another process may have changed them.
-LOCKED_FIELDS = [
-    "state", "sequence", "left_at", "rotation_id", "spoken", "their_did", "their_key",
-    "their_endpoint", "their_routing_keys", "their_former_key", "their_former_until",
-]  # fmt: skip
 
 
 class Connection(EventSource):
@@ -173,6 +170,9 @@ class Connection(EventSource):
     # stays Connected.
     left_at = models.DateTimeField(null=True)
 
+    # Set by lock(): whether messages of this side wait in the outbox.
+    has_waiting_messages = False
+
     class Meta:
         constraints = [
             models.UniqueConstraint(
@@ -235,19 +235,24 @@ class Connection(EventSource):
         if not self.connectionless:
             quotas.require_room(quotas.CONNECTIONS, self.tenant_id)
         self.save(force_insert=True)
+        pair_lock.add_new(self)
 
     def lock(self) -> bool:
-        """Lock the row and reload it. Return False if it was deleted.
+        """Lock and reload this row and the peer's. Return False if it was deleted.
 
-        Until this transaction ends, nobody else can change, end or delete it. Lock it
-        before any row of its exchanges.
+        Comes before anything is read, decided or changed on this connection and its
+        exchanges; move() requires it. See pair_lock.
         """
-        rows = type(self).objects.select_for_update(no_key=True)
-        try:
-            self.refresh_from_db(fields=LOCKED_FIELDS, from_queryset=rows)
-        except type(self).DoesNotExist:
-            return False
-        return True
+        return pair_lock.lock_pair(self)
+
+    @classmethod
+    def lock_all(cls, rows: Iterable[Connection]) -> None:
+        """Lock these connections and their peers, before they are locked one by one."""
+        pair_lock.lock_pairs(cls, rows)
+
+    @property
+    def is_locked(self) -> bool:
+        return pair_lock.is_locked(type(self), self.pk)
 
     def require_connected(self) -> None:
         """Lock the connection. 409 unless an exchange can begin on it.
@@ -397,7 +402,7 @@ class Connection(EventSource):
         """Whether the peer supports did-rotate/1.0 (RFC 0794)."""
         return self.handshake != CONNECTIONS or "did-rotate/1.0" in self.disclosed
 
-    @transaction.atomic
+    @transactions.atomic()
     def end(self) -> None:
         """End the open exchanges and the connection, and notify the peer.
 
@@ -415,7 +420,7 @@ class Connection(EventSource):
         connected = self.State.CONNECTED
         move(self, [connected], connected, left_at=timezone.now())
 
-    @transaction.atomic
+    @transactions.atomic()
     def remove(self) -> None:
         """End the open exchanges, replace the keys by tombstones, and delete the row.
 
@@ -423,15 +428,20 @@ class Connection(EventSource):
         """
         if not self.lock():
             return
-        router.close_exchanges(self)
-        # A hosted peer finds the tombstones. Tell another agent if it knows `hangup`.
-        is_open = self.state == self.State.CONNECTED and not self.connectionless
-        if is_open and self.supports_rotation and not self.is_hosted:
-            outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
+        with transactions.run_at_end():  # the peer handles it while this row exists
+            router.close_exchanges(self)
+            # A hosted peer finds the tombstones. Tell another agent if it knows
+            # `hangup`.
+            is_open = self.state == self.State.CONNECTED and not self.connectionless
+            if is_open and self.supports_rotation and not self.is_hosted:
+                outbox.enqueue_if_possible(self, build(HANGUP, self.message_prefix))
+        if not self.lock():
+            return
         retired = [
             key for key in (self.my_key, self.other_key, self.invitation_key) if key
         ]
         outbox.pack_pending(retired)
+        pair_lock.forget(self)
         self.delete()
         for key in retired:
             key.retire()
@@ -441,6 +451,8 @@ class Connection(EventSource):
     @property
     def is_hosted(self) -> bool:
         """Whether the peer is a live wallet hosted here."""
+        if pair_lock.find_locked_by_key(type(self), self.their_key):
+            return True
         return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
 
     @property

@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, Unavailable
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import schema_exists, schema_id_of, tag_taken
@@ -84,7 +85,7 @@ def prepare_schema(
     return schema
 
 
-@transaction.atomic
+@transactions.atomic()
 def create_schema(
     tenant: Tenant,
     name: str,
@@ -118,7 +119,7 @@ def schema_job(
 def run_schema_job(job: Publication, body: dict[str, Any]) -> None:
     job.record_submission(job.subject)
     schema_id = job.ledger.publish_schema(body)
-    with transaction.atomic():
+    with transactions.atomic():
         job.complete(schema_id)
         Schema.record_published(job.tenant, schema_id, body)
 
@@ -161,7 +162,7 @@ def prepare_definition(
     )
 
 
-@transaction.atomic
+@transactions.atomic()
 def create_definition(
     tenant: Tenant,
     schema_body: dict[str, Any],
@@ -182,7 +183,7 @@ def create_definition(
     return publish_definition(tenant, schema_body, prepared.definition, tag, claims)
 
 
-@transaction.atomic
+@transactions.atomic()
 def publish_definition(
     tenant: Tenant,
     schema_body: dict[str, Any],
@@ -313,7 +314,7 @@ def run_definition_job(job: Publication, payload: dict[str, Any]) -> None:
     if payload["revocation"]:
         registry = _first_registry(job, payload, made.public, definition_id)
         registry_id = publish_registry(job.ledger, made.public, registry)
-    with transaction.atomic():
+    with transactions.atomic():
         definition = CredentialDefinition.record_published(
             job.tenant, schema_body, made, definition_id, payload.get("claims")
         )
@@ -329,7 +330,7 @@ def _definition_key(job: Publication, payload: dict[str, Any]) -> anoncreds.Defi
     """
     if "key" in payload:
         return anoncreds.Definition(**payload["key"])
-    with transaction.atomic():
+    with transactions.atomic():
         made = key_pool.take_key(
             payload["schema_id"],
             payload["schema"],

@@ -5,8 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from django.db import transaction
-
+from agency.core import transactions
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
 from credentials.models.definition import CredentialDefinition
@@ -54,7 +53,7 @@ def publish_registry(
     return registry_id
 
 
-@transaction.atomic
+@transactions.atomic()
 def build_registry(
     definition: CredentialDefinition, public: dict[str, Any], size: int
 ) -> RevocationRegistry:
@@ -87,7 +86,7 @@ def begin_next_registry(
     """
     ledger = ledger_of(definition.tenant.network)
     public = definition.public_part()
-    with transaction.atomic():
+    with transactions.atomic():
         # Only one process at a time builds registries of a definition.
         rows = CredentialDefinition.objects.select_for_update(no_key=True)
         rows.get(pk=definition.pk)
@@ -131,6 +130,6 @@ def run_registry_job(job: Publication, payload: dict[str, Any]) -> None:
     assert definition is not None, "registry_job() sets it"
     job.record_submission(job.subject)
     registry_id = publish_registry(job.ledger, definition.public_part(), made)
-    with transaction.atomic():
+    with transactions.atomic():
         RevocationRegistry.record_published(definition, registry_id, made)
         job.complete(registry_id)

@@ -1,8 +1,8 @@
 """Delete credentials. This does not revoke them."""
 
-from django.db import transaction
 from django.db.models import Q
 
+from agency.core import transactions
 from connections.models import Connection
 from credentials.models.credential import Credential
 from credentials.revocation import publish_before_deletion
@@ -13,7 +13,7 @@ def remove_credential(credential: Credential) -> None:
     """Delete a credential. An open exchange is declined first."""
     publish_before_deletion(Credential.objects.filter(pk=credential.pk))
     connection = credential.connection
-    with transaction.atomic():
+    with transactions.atomic():
         is_alone = connection and connection.connectionless and connection.lock()
         if credential.state in Credential.OPEN:
             credential.decline()
@@ -36,7 +36,7 @@ def purge_credentials(wallet: Wallet, definition_id: str) -> None:
     credentials = credentials.filter(
         ~Q(state=Credential.State.REVOKED) | Q(pk__in=listed)
     )
-    with transaction.atomic():
+    with transactions.atomic():
         connections = Connection.objects.filter(
             connectionless=True, credential__in=credentials
         )

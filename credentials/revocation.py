@@ -4,10 +4,10 @@ import time
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Conflict, Unavailable, WrongState
 from agency.core.states import move
 from connections.messaging import outbox
@@ -44,7 +44,7 @@ def allocate_slot(definition: CredentialDefinition) -> RegistrySlot:
     briefly.
     """
     while True:
-        with transaction.atomic():
+        with transactions.atomic():
             with_room = RevocationRegistry.objects.filter(
                 definition=definition, next_index__lt=F("size")
             )
@@ -77,7 +77,8 @@ def revoke(credential: Credential) -> None:
     # If the revocation is not published yet, a repeated call only publishes it. Any
     # other state fails in move().
     if not is_unpublished:
-        with transaction.atomic():
+        with transactions.atomic():
+            credential.lock()
             move(credential, [state.ISSUED], state.REVOKED)
     publish_revocation(credential)
 
@@ -90,7 +91,8 @@ def publish_revocation(credential: Credential) -> None:
         "tenant__network", "definition"
     )
     publish_revoked(registries.get(registry_id=credential.revocation_registry_id))
-    with transaction.atomic():
+    with transactions.atomic():
+        credential.lock()
         rows = Credential.objects.filter(pk=credential.pk)
         rows.update(revocation_published_at=timezone.now())
         if credential.connection:
@@ -132,7 +134,7 @@ def publish_revoked(registry: RevocationRegistry) -> None:
     """
     ledger = ledger_of(registry.tenant.network)
     if not ledger.is_remote:
-        with transaction.atomic():
+        with transactions.atomic():
             RevocationRegistry.objects.select_for_update().get(pk=registry.pk)
             _publish_next_list(registry, ledger)
         return

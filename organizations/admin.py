@@ -8,7 +8,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -16,6 +15,7 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.csrf import csrf_protect
 
 from agency.admin import ReadOnlyAdmin, ShownOnceAdmin
+from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import OrganizationForm
@@ -265,7 +265,7 @@ class NetworkAdmin(ReadOnlyAdmin):
         """Run outside of Django's transaction, because the form may call a URL."""
         return self._changeform_view(*args, **kwargs)
 
-    @transaction.atomic
+    @transactions.atomic()
     def save_model(self, *args: Any) -> None:
         super().save_model(*args)
 

@@ -3,9 +3,11 @@
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 
+from agency.core import transactions
 from agency.core.errors import Conflict, Invalid
+from connections.models import Connection
 from credentials import publishing
 from credentials.ledgers import ledger_of
 from tenants import quotas, vault
@@ -27,7 +29,7 @@ class Organization(NamedTuple):
     provider_key: str
 
 
-@transaction.atomic
+@transactions.atomic()
 def create_organization(
     name: str,
     *,
@@ -58,7 +60,7 @@ def create_organization(
     return Organization(tenant, access_token, subscription_key, provider_key)
 
 
-@transaction.atomic
+@transactions.atomic()
 def create_provider_organization(
     provider: Provider,
     name: str,
@@ -98,7 +100,7 @@ def create_tenant(
     for field, value in fields.items():
         setattr(tenant, field, value)
     try:
-        with transaction.atomic():
+        with transactions.atomic():
             tenant.save(force_insert=True)
     except IntegrityError:
         message = f"The tenantId {tenant.public_id} is taken."
@@ -108,7 +110,7 @@ def create_tenant(
     return tenant
 
 
-@transaction.atomic
+@transactions.atomic()
 def remove_organization(tenant: Tenant) -> None:
     """Delete an organization and all its objects. A second call does nothing.
 
@@ -118,7 +120,11 @@ def remove_organization(tenant: Tenant) -> None:
     row = Tenant.objects.filter(pk=tenant.pk)
     if not row.select_for_update(of=["self"], no_key=True).first():
         return
-    for wallet in Wallet.objects.filter(tenant=tenant).order_by("pk"):
+    # All wallets, then all connections: others lock in this order too.
+    wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
+    locked = list(wallets.select_for_update(no_key=True))
+    Connection.lock_all(Connection.objects.filter(tenant=tenant))
+    for wallet in locked:
         wallet.remove()
     # Take the full lock only now: until wallet.remove() has locked a connection, other
     # processes may insert rows for it that refer to the organization.

@@ -19,10 +19,10 @@ from typing import Any
 
 from django.apps import apps
 from django.core.files.uploadedfile import UploadedFile
-from django.db import IntegrityError, connection, models, transaction
+from django.db import IntegrityError, connection, models
 from django.utils import timezone
 
-from agency.core import network_reads
+from agency.core import network_reads, transactions
 from agency.core.errors import (
     AgencyError,
     Conflict,
@@ -103,7 +103,7 @@ class IdempotentRequest:
 
             def run() -> tuple[Any, IdempotencyKey]:
                 # durable: never nested, so effect and key are committed at the end.
-                with transaction.atomic(durable=True):
+                with transactions.atomic(durable=True):
                     result = function(*arguments, *prepared)
                     return result, self._claim_key(result, shown_once)
 
@@ -152,7 +152,7 @@ class IdempotentRequest:
             row.object_model = result._meta.label_lower
             row.object_id = str(result.pk)
         try:
-            with transaction.atomic():
+            with transactions.atomic():
                 row.save(force_insert=True)
         except IntegrityError:
             # The advisory lock was lost, or a pooler does not keep sessions.

@@ -5,10 +5,11 @@
 
 from typing import Any, Self
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import WrongState
 from agency.core.states import move
 from connections.didcomm.formats import MessageFormat
@@ -267,9 +268,10 @@ class Verification(Exchange):
             verified_at=timezone.now(),
         )
 
-    @transaction.atomic
+    @transactions.atomic()
     def decline(self) -> None:
         """End an open exchange and send a problem report. Used by both roles."""
+        self.lock()
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             report = messages.build_problem_report(
@@ -280,7 +282,7 @@ class Verification(Exchange):
             )
             outbox.enqueue_if_possible(self.connection, report)
 
-    @transaction.atomic
+    @transactions.atomic()
     def remove(self) -> None:
         """Delete the row. An open exchange is declined first.
 

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.collation import case_insensitive
 from agency.core.errors import NotFound
 from tenants import quotas, vault
@@ -109,7 +110,7 @@ class Wallet(Record):
         if not self.lock():
             raise NotFound("not_found", "There is no such wallet any more.")
 
-    @transaction.atomic
+    @transactions.atomic()
     def remove(self) -> None:
         """Delete the wallet and its connections. Its keys are kept as tombstones.
 
@@ -117,8 +118,9 @@ class Wallet(Record):
         """
         if not self.lock():
             return
-        rows = self.connections.select_related("my_key", "invitation_key")
-        for connection in rows.order_by("pk"):
+        connections = list(self.connections.order_by("pk"))
+        self.connections.model.lock_all(connections)
+        for connection in connections:
             connection.remove()
         self.keys.update(**Key.TOMBSTONE, retired_at=timezone.now())
         self.delete()

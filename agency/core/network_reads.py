@@ -12,8 +12,9 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-from django.db import connection, transaction
+from django.db import connection
 
+from agency.core import transactions
 from agency.core.errors import Unavailable
 
 # For all reads of one transaction. Including the last read, it is less than a lease.
@@ -102,7 +103,7 @@ def retry_transaction(run: Callable[[], Result]) -> Result:
 
 
 def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Like transaction.atomic, for a function that may read a ledger.
+    """Like atomic(), for a function that may read a ledger.
 
     See `retry_transaction`.
     """
@@ -110,7 +111,7 @@ def atomic_with_reads(function: Callable[Given, Result]) -> Callable[Given, Resu
     @wraps(function)
     def retried(*arguments: Given.args, **named: Given.kwargs) -> Result:
         def run() -> Result:
-            with transaction.atomic():
+            with transactions.atomic():
                 return function(*arguments, **named)
 
         return retry_transaction(run)

@@ -9,14 +9,17 @@ from agency.core.errors import WrongState
 def move(obj, sources, target, **changes):
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
-    Must be called inside atomic(). `changes` are other fields to set. `sequence`
+    Must be called inside atomic(), after the lock of the connection (`obj.is_locked`).
+    `changes` are other fields to set. `sequence`
     counts the transitions, and the object emits an event for each. Raises WrongState
     if the row has another state or was deleted, or if it has changed since it was read
     (same state, newer sequence), such as an offer that was replaced. After an
     exception discard `obj`.
     """
     if not connection.in_atomic_block:
-        raise RuntimeError("move() needs transaction.atomic(), around its effects too")
+        raise RuntimeError("move() needs atomic(), around its effects too")
+    if not obj.is_locked:
+        raise RuntimeError("move() needs the lock of the connection: call lock()")
     if obj.state not in sources:
         raise WrongState(obj, sources, read_state(obj)[0])
     changes |= {

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError
 from rest_framework.parsers import FormParser, MultiPartParser
 from rest_framework.response import Response
 
@@ -11,6 +11,7 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
+from agency.core import transactions
 from agency.core.errors import Conflict
 from connections.api import links, return_urls
 from connections.api.serializers import (
@@ -60,7 +61,7 @@ def create_invitation(wallet, body):
     )
     return_url = return_urls.read_return_url(wallet.tenant, body)
     try:
-        with transaction.atomic():
+        with transactions.atomic():
             return return_urls.create_link(invite, return_url)
     except IntegrityError:
         raise Conflict(

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from agency.api.serializers import Contract
 from agency.api.views import View, get_or_404, or_404
-from connections.exchange import Exchange
+from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
 from wallets.api.wallets import WalletView
 from wallets.models import Wallet
@@ -78,4 +78,4 @@ class WalletExchangeView(WalletView, ExchangeView):
 
 
 def with_parties(rows: QuerySet[Any]) -> QuerySet[Any]:
-    return rows.select_related("connection__my_key", "wallet", "tenant__network")
+    return rows.select_related(*PARTIES)

@@ -13,6 +13,7 @@ from wallets import keys
 # The name in RFC 0019; the cipher is ChaCha20-Poly1305 with a nonce of 12 bytes.
 ENCRYPTION = "xchacha20poly1305_ietf"
 MAX_RECIPIENTS = 32
+SeedFinder = Callable[[list[str]], tuple[str, bytes] | None]
 
 
 class Opened(NamedTuple):
@@ -76,9 +77,7 @@ def _lock(key: bytes, recipient: str, sender: Sender | None) -> dict:
     }
 
 
-def unpack(
-    data: bytes, find_seed: Callable[[list[str]], tuple[str, bytes] | None]
-) -> Opened:
+def unpack(data: bytes, find_seed: SeedFinder) -> Opened:
     """Open an envelope.
 
     find_seed: called with the recipients' verkeys; returns one of them with its seed,

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from connections.didcomm import message
 from connections.messaging.leases import LostLease
 from connections.messaging.models import OutboundMessage
+from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
 from connections.protocols import connections_1_0, handshakes
 
@@ -18,6 +20,13 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
         raise LostLease
     if inviter:
         handshakes.confirm(inviter)
+
+
+def on_handled(sent: HostedMessage) -> None:
+    """Like mark_sent(), for a message that was handled before the commit."""
+    is_response = message.read(sent.body).type == connections_1_0.RESPONSE
+    if is_response and sent.connection and sent.connection.lock():
+        handshakes.confirm(sent.connection)
 
 
 def lock_inviter(row: OutboundMessage) -> Connection | None:

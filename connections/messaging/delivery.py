@@ -1,7 +1,8 @@
-"""Deliver the rows of the outbox, after the commit.
+"""Deliver what was sent: handle it for a wallet hosted here, or post it.
 
-A message to a wallet hosted here is delivered within the call that sent it. A message
-to another agent is posted by a worker. Both are encrypted in the same way.
+A message to a wallet hosted here is handled in the transaction that sends it. If that
+fails, its row is delivered after the commit, within the same call. A message to another
+agent is posted by a worker. All are encrypted in the same way.
 """
 
 import logging
@@ -9,9 +10,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 
-from django.db import transaction
-
-from agency.core import addresses, faults, http, network_reads
+from agency.core import addresses, faults, http, network_reads, transactions
 from agency.core.errors import Conflict, PeerError, Unavailable
 from connections.didcomm.message import Message
 from connections.messaging import completion, inbox, outbox, router
@@ -19,10 +18,13 @@ from connections.messaging.envelopes import (
     CONTENT_TYPE,
     RetiredKey,
     open_envelope,
+    open_for,
+    pack_body,
     pack_message,
 )
 from connections.messaging.leases import LostLease, run_leased
 from connections.messaging.models import InboundMessage, OutboundMessage
+from connections.messaging.outbox import HostedMessage
 from connections.models import Connection
 from wallets.models import Key
 
@@ -30,6 +32,48 @@ logger = logging.getLogger(__name__)
 MAX_MESSAGES_PER_CALL = 16
 FIRST_TIMEOUT_SECONDS = 3.0  # for an endpoint that has never answered
 _queue = threading.local()
+
+
+def handle_before_commit(sent: HostedMessage) -> None:
+    """Handle a message to a wallet hosted here, in the transaction of the sender.
+
+    Nobody else can have this message, so nothing is stored to recognise a repetition.
+    If the handler fails, or needs a ledger first, the message becomes a row, which is
+    delivered after the commit. So does what follows it on the connection, and what
+    comes after MAX_MESSAGES_PER_CALL messages.
+    """
+    if _must_wait(sent):
+        outbox.enqueue_leased(sent)
+        return
+    try:
+        _handle_or_refuse(sent)
+    except Exception as error:  # what the sender did stands, whatever the handler does
+        logger.info("handled after the commit: %r", error, exc_info=True)
+        if sent.connection:
+            sent.connection.lock()
+        outbox.enqueue_leased(sent)
+
+
+def _must_wait(sent: HostedMessage) -> bool:
+    if transactions.count_done() > MAX_MESSAGES_PER_CALL:
+        return True
+    connection = sent.connection
+    return bool(connection and connection.lock() and connection.has_waiting_messages)
+
+
+def _handle_or_refuse(sent: HostedMessage) -> None:
+    received = open_for(
+        sent.recipient_key,
+        pack_body(sent.body, sent.recipient_key.verkey, sent.my_key),
+    )
+    try:
+        with transactions.atomic():
+            inbox.handle(sent.recipient_key, received)
+            completion.on_handled(sent)
+    except (PeerError, Conflict) as error:
+        with transactions.atomic():
+            inbox.refuse(sent.recipient_key, received, error)
+            completion.on_handled(sent)
 
 
 def deliver_queued(row: OutboundMessage) -> None:
@@ -79,7 +123,7 @@ def _deliver_locally(row: OutboundMessage) -> None:
         _receive_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
         # The attempt was rolled back. Store the message, so it is not handled again.
-        with transaction.atomic():
+        with transactions.atomic():
             completion.mark_sent(row)
             inbox.store(key, received, InboundMessage.Status.DONE)
             inbox.refuse(key, received, error)
@@ -109,7 +153,7 @@ def _post(row: OutboundMessage) -> None:
     if not 200 <= answer.status < 300:
         raise Unavailable("endpoint_refused", f"the endpoint answered {answer.status}")
     faults.fault_point("after_message_before_mark")
-    with transaction.atomic():
+    with transactions.atomic():
         completion.mark_sent(row)
     if not answer.body.strip():
         return
@@ -126,7 +170,7 @@ def _give_up(row: OutboundMessage, code: str) -> None:
 
     Our exchange in its thread ends as if the peer had sent a problem report.
     """
-    with transaction.atomic():
+    with transactions.atomic():
         connection = completion.lock_connection(row)
         if not row.exhaust(code, body=None, envelope=None):
             raise LostLease
@@ -136,5 +180,5 @@ def _give_up(row: OutboundMessage, code: str) -> None:
         kind = f"{family}/{version}/problem-report"
         body = {"description": {"code": code}}
         report = Message(kind, "", "", row.thread_id, body)
-        with suppress(PeerError, Conflict), transaction.atomic():
+        with suppress(PeerError, Conflict), transactions.atomic():
             router.dispatch(connection, report)

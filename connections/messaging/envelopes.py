@@ -1,6 +1,7 @@
 """Pack queued messages into envelopes and open received ones (RFCs 0019, 0094)."""
 
 import json
+from typing import Any
 
 from django.conf import settings
 
@@ -29,9 +30,7 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
     """
     if row.envelope:
         return bytes(row.envelope)
-    sender = envelope.Sender(row.my_key.verkey, row.my_key.unseal_seed())
-    body = json.dumps(vault.unseal(row, "body")).encode()
-    data = envelope.pack(body, [row.recipient_key], sender)
+    data = pack_body(vault.unseal(row, "body"), row.recipient_key, row.my_key)
     recipient = row.recipient_key
     for key in row.routing_keys if is_posted else []:
         forward = message.build(
@@ -40,6 +39,12 @@ def pack_message(row: OutboundMessage, is_posted: bool = True) -> bytes:
         data = envelope.pack(json.dumps(forward).encode(), [key], None)
         recipient = key
     return data
+
+
+def pack_body(body: dict[str, Any], recipient_key: str, my_key: Key) -> bytes:
+    """Pack a message for one recipient, with our key as the sender."""
+    sender = envelope.Sender(my_key.verkey, my_key.unseal_seed())
+    return envelope.pack(json.dumps(body).encode(), [recipient_key], sender)
 
 
 def open_envelope(data: bytes) -> tuple[Key, Message]:
@@ -58,5 +63,15 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
         found.append(known)
         return known.verkey, known.unseal_seed()
 
+    received = _open(data, find_seed)
+    return found[0], received
+
+
+def open_for(key: Key, data: bytes) -> Message:
+    """Open an envelope for a key that is at hand. PeerError `cannot_open`."""
+    return _open(data, lambda kids: (key.verkey, key.unseal_seed()))
+
+
+def _open(data: bytes, find_seed: envelope.SeedFinder) -> Message:
     opened = envelope.unpack(data, find_seed)
-    return found[0], message.parse(opened.body)._replace(sender=opened.sender)
+    return message.parse(opened.body)._replace(sender=opened.sender)

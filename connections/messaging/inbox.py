@@ -10,11 +10,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.utils import timezone
 
-from agency.core import faults, network_reads, rate_limits
+from agency.core import faults, network_reads, rate_limits, transactions
 from agency.core.errors import AgencyError, Conflict, PeerError
 from connections.didcomm import message
 from connections.didcomm.message import Message
-from connections.messaging import outbox, return_route, router
+from connections.messaging import outbox, pair_lock, return_route, router
 from connections.messaging.envelopes import RetiredKey, open_envelope
 from connections.messaging.leases import LostLease, run_leased
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
@@ -89,13 +89,13 @@ def _open_for_live_key(data: bytes) -> tuple[Key, Message]:
 
 
 def _store_for_worker(key: Key, received: Message) -> None:
-    with transaction.atomic():
+    with transactions.atomic():
         if store(key, received, Status.PENDING):
             transaction.on_commit(outbox.notify_receiver)
 
 
 def _handle_in_this_call(key: Key, received: Message) -> bytes | None:
-    with transaction.atomic():
+    with transactions.atomic():
         row = store(key, received, Status.PENDING, is_leased=True)
         if row:
             return_route.forget_previous(received)
@@ -117,7 +117,7 @@ def _process(row: InboundMessage) -> None:
     try:
         _handle_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
-        with transaction.atomic():
+        with transactions.atomic():
             if row.finish(body=None):
                 refuse(key, received, error)
 
@@ -154,7 +154,7 @@ def store(
     if is_leased:
         row.lease()
     try:
-        with transaction.atomic():
+        with transactions.atomic():
             row.save(force_insert=True)
             # Check after the insert: retention replaces a row by its digest in one
             # transaction, and the insert of the same message waits for that.
@@ -195,7 +195,9 @@ def find_connection(key: Key, parent_id: str = "") -> Connection | None:
 
     For a key that several invitations share, the invitation's id in `pthid` decides.
     """
-    rows = Connection.objects.select_related("wallet__tenant", "my_key", "other_key")
+    if locked := pair_lock.find_locked_by_key(Connection, key.verkey):
+        return locked[0]
+    rows = Connection.objects.all()
     owner = rows.filter(Q(my_key=key) | Q(other_key=key)).first()
     found = owner or rows.filter(invitation_key=key).first()
     return found or handshakes.find_invitation(key, parent_id)

@@ -1,13 +1,16 @@
-"""The outbox: enqueue messages as rows, in the transaction of the sender.
+"""The outbox: what is sent, in the transaction of the sender.
 
-delivery.py sends the rows after the commit. The models of connections import the
-outbox, and delivery imports the models.
+A message to a wallet hosted here is handled in that transaction, before its commit. A
+message to another agent is a row, which a worker posts after the commit. So is one
+that could not be handled at once. The models of connections import the outbox, and
+delivery.py, which handles and posts, imports the models.
 """
 
 import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -15,10 +18,12 @@ from typing import Any, Protocol
 from django.db import transaction
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Conflict
 from agency.core.workers import notify_worker
 from connections.didcomm import message
 from connections.didcomm.dids import Party
+from connections.messaging import pair_lock
 from connections.messaging.envelopes import pack_message
 from connections.messaging.models import OutboundMessage
 from tenants import vault
@@ -47,15 +52,32 @@ class PeerConnection(Protocol):
     @property
     def peer(self) -> Party: ...
 
+    @property
+    def has_waiting_messages(self) -> bool: ...
+
+    def lock(self) -> bool: ...
+
     def with_decorators(self, body: dict[str, Any]) -> dict[str, Any]: ...
 
 
-def _no_delivery(row: OutboundMessage) -> None:
+@dataclass(frozen=True)
+class HostedMessage:
+    """A message to a wallet hosted here. recipient_key: the wallet's."""
+
+    body: dict[str, Any]
+    my_key: Key
+    recipient_key: Key
+    connection: PeerConnection | None
+
+
+def _not_registered(message: object) -> None:
     raise RuntimeError("ConnectionsConfig.ready() registers the delivery")
 
 
-# Called after the commit with a leased row for a wallet hosted here.
-deliver_committed: Callable[[OutboundMessage], None] = _no_delivery
+# Called before the commit with each message to a wallet hosted here.
+handle_hosted: Callable[[HostedMessage], None] = _not_registered
+# Called after the commit with the leased row of one that was not handled before.
+deliver_committed: Callable[[OutboundMessage], None] = _not_registered
 
 
 def enqueue(connection: PeerConnection, body: dict[str, Any]) -> None:
@@ -88,9 +110,44 @@ def enqueue_to_party(
     connection: PeerConnection | None,
 ) -> None:
     """Enqueue a message to a party. 409 `connection_gone` if its key was retired."""
-    hosted = Key.objects.filter(verkey=party.verkey).first()
+    hosted = _find_hosted_key(party.verkey, connection)
     if hosted and hosted.retired_at:
         raise connection_gone()
+    if hosted:
+        sent = HostedMessage(body, my_key, hosted, connection)
+        transactions.before_commit(lambda: handle_hosted(sent))
+        return
+    row = _build_row(party, body, my_key, connection)
+    _buffer_reply(row)
+    if not party.endpoint:
+        row.due_at += UNFETCHED_EXPIRY
+    row.save(force_insert=True)
+    if party.endpoint:
+        transaction.on_commit(notify_sender)
+
+
+def enqueue_leased(sent: HostedMessage) -> None:
+    """Enqueue a message to a wallet hosted here as a row.
+
+    The row is leased to this thread, which delivers it after the commit. The messages
+    that follow on the connection do the same, so that none overtakes.
+    """
+    party = Party("", sent.recipient_key.verkey, "", [])
+    row = _build_row(party, sent.body, sent.my_key, sent.connection)
+    row.is_hosted = True
+    row.lease()
+    row.save(force_insert=True)
+    if sent.connection:
+        sent.connection.has_waiting_messages = True
+    transaction.on_commit(partial(deliver_committed, row))
+
+
+def _build_row(
+    party: Party,
+    body: dict[str, Any],
+    my_key: Key,
+    connection: PeerConnection | None,
+) -> OutboundMessage:
     read = message.read(body)
     row = OutboundMessage(
         tenant_id=my_key.tenant_id,
@@ -99,23 +156,21 @@ def enqueue_to_party(
         recipient_key=party.verkey,
         routing_keys=party.routing_keys,
         endpoint=party.endpoint,
-        is_hosted=hosted is not None,
+        is_hosted=False,
         type=read.type,
         thread_id=read.thread_id,
     )
     vault.seal(row, "body", body)
-    if hosted:
-        # Leased to this thread, which delivers it after the commit.
-        row.lease()
-        row.save(force_insert=True)
-        transaction.on_commit(partial(deliver_committed, row))
-        return
-    _buffer_reply(row)
-    if not party.endpoint:
-        row.due_at += UNFETCHED_EXPIRY
-    row.save(force_insert=True)
-    if party.endpoint:
-        transaction.on_commit(notify_sender)
+    return row
+
+
+def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | None:
+    """The key if it is or was that of a wallet hosted here."""
+    if connection:
+        found = pair_lock.find_locked_by_key(type(connection), verkey)
+        if found:
+            return found[1]
+    return Key.objects.filter(verkey=verkey).first()
 
 
 def connection_gone() -> Conflict:

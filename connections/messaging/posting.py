@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from threading import Lock
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from agency.core import transactions
 from agency.core.dispatcher import Dispatcher
 from connections.messaging import delivery
 from connections.messaging.models import OutboundMessage
@@ -138,7 +138,7 @@ def claim_due(free: int, at_work: Sequence[OutboundMessage]) -> list[OutboundMes
     return claimed
 
 
-@transaction.atomic
+@transactions.atomic()
 def lease_chosen(chosen: list[OutboundMessage]) -> list[OutboundMessage]:
     """Lease the chosen rows, except those that another process has taken."""
     wanted = OutboundMessage.due().filter(pk__in=[row.pk for row in chosen])

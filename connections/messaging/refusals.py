@@ -2,8 +2,7 @@
 
 import logging
 
-from django.db import transaction
-
+from agency.core import transactions
 from agency.core.errors import AgencyError, Conflict, PeerError
 from connections.didcomm.message import Message, problem_report
 from connections.messaging import outbox, router
@@ -15,7 +14,7 @@ logger = logging.getLogger(__name__)
 def dispatch_or_report(connection: Connection, received: Message) -> None:
     """Handle an attached message. Report an error to the peer; do not raise it."""
     try:
-        with transaction.atomic():
+        with transactions.atomic():
             router.dispatch(connection, received)
     except (PeerError, Conflict) as error:
         report_refusal(connection, received, error)

@@ -6,10 +6,10 @@ response is empty, and the peer's next call gets the reply.
 
 from datetime import timedelta
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from agency.core import transactions
 from connections.didcomm.message import Message
 from connections.messaging import completion, outbox
 from connections.messaging.envelopes import pack_message
@@ -29,7 +29,7 @@ def hand_over(received: Message) -> bytes | None:
     again = rows.filter(handed_to=received.id, envelope__isnull=False).first()
     if again and again.envelope:
         return bytes(again.envelope)
-    with transaction.atomic():
+    with transactions.atomic():
         row = _lock_oldest(rows, received)
         if not row:
             return None

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import PeerError
 from connections.didcomm.message import Message, build, text
 from connections.messaging import outbox
@@ -38,7 +38,7 @@ def read_message(message: Message, now: datetime) -> tuple[str, datetime]:
     return content, sent_at if EARLIEST <= sent_at <= now + timedelta(days=1) else now
 
 
-@transaction.atomic
+@transactions.atomic()
 def send_text(connection: Connection, content: str) -> BasicMessage:
     """Send a text to the peer of a connection."""
     connection.require_connected()

@@ -7,8 +7,9 @@ The message contains `~service` (RFC 0056) or is attached to an out-of-band invi
 import secrets
 from typing import Any
 
-from django.db import models, transaction
+from django.db import models
 
+from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, PeerError
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message
@@ -62,7 +63,7 @@ def send_first_message(connection: Connection, message: dict[str, Any]) -> None:
     connection.save(update_fields=["shared"])
 
 
-@transaction.atomic
+@transactions.atomic()
 def accept_shared(wallet: Wallet, message: Message) -> Connection:
     """Create the connection on which this wallet answers a shared message.
 

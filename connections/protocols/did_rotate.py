@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Conflict, PeerError
 from connections.didcomm import dids
 from connections.didcomm.dids import Party
@@ -22,7 +22,7 @@ PROBLEM = "did-rotate/1.0/problem-report"
 FORMER_KEY_RETENTION = timedelta(hours=1)
 
 
-@transaction.atomic
+@transactions.atomic()
 def rotate(connection: Connection) -> None:
     """Send the peer a new DID and key of ours. We use them once the peer agrees.
 

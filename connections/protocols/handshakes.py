@@ -9,10 +9,10 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
 from agency.core.states import move
 from connections.didcomm import message as didcomm
@@ -46,7 +46,7 @@ State = Connection.State
 Role = Connection.Role
 
 
-@transaction.atomic
+@transactions.atomic()
 def invite(
     wallet: Wallet,
     connection_id: str | None = None,
@@ -83,7 +83,7 @@ def invite(
     return connection
 
 
-@transaction.atomic
+@transactions.atomic()
 def accept(wallet: Wallet, invitation: Message) -> Connection:
     """Accept an invitation and send a request to connect.
 
@@ -210,7 +210,7 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
 @handles("didexchange/1.0/request", "1.1")
 def receive_request(connection: Connection, message: Message) -> None:
     try:
-        with transaction.atomic():
+        with transactions.atomic():
             answer_request(connection, message)
     except WrongState:
         refuse_request(connection, message, "The invitation was used already.")

@@ -260,11 +260,12 @@ def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | No
         pk = uuid.UUID(invitation_id)
     except ValueError:
         return None
-    locked = wallet.connections.select_for_update(no_key=True)
-    rows = locked.filter(pk=pk, connectionless=False)
-    return rows.filter(
-        role=Connection.Role.INVITER, state=Connection.State.INVITED
-    ).first()
+    rows = wallet.connections.filter(
+        pk=pk, connectionless=False, role=Connection.Role.INVITER
+    )
+    found = rows.first()
+    is_open = found and found.lock() and found.is_open
+    return found if is_open else None
 
 
 @handles("out-of-band/1.0/handshake-reuse-accepted", "1.1")

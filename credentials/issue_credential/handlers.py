@@ -3,18 +3,20 @@
 RFCs 0036 and 0453, RFCs 0183 and 0721. Proposals are in proposals.py.
 """
 
+import logging
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
-from agency.core import network_reads
+from agency.core import network_reads, transactions
 from agency.core.errors import Conflict, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
 from connections.didcomm.message import Message, problem_code
-from connections.exchange import format_columns, handles_exchange
+from connections.exchange import PARTIES, format_columns, handles_exchange
 from connections.messaging.router import (
     handles,
     on_connection_ended,
@@ -32,6 +34,7 @@ from tenants import vault
 from wallets import anoncreds
 from wallets.models import Wallet
 
+logger = logging.getLogger(__name__)
 Role = Credential.Role
 State = Credential.State
 
@@ -126,7 +129,34 @@ def receive_request(credential: Credential, message: Message) -> None:
         **format_columns(message),
     )
     if credential.automatic_issuance:
-        transaction.on_commit(lambda: issue_automatically(credential), robust=True)
+        _schedule_issuance(credential)
+
+
+def _schedule_issuance(credential: Credential) -> None:
+    """Issue in this transaction or, where a registry or ledger is needed, after it."""
+    if credential.definition.supports_revocation:
+        _issue_after_commit(credential)
+    else:
+        transactions.before_commit(partial(_issue_before_commit, credential))
+
+
+def _issue_before_commit(credential: Credential) -> None:
+    try:
+        with transactions.atomic():
+            issue_automatically(credential)
+    except Exception as error:  # what was received stands
+        logger.info("issued after the commit: %r", error, exc_info=True)
+        _issue_after_commit(credential)
+
+
+def _issue_after_commit(credential: Credential) -> None:
+    def issue() -> None:
+        # Read again: an attempt that was rolled back has changed the object.
+        rows = Credential.objects.select_related(*PARTIES)
+        if found := rows.filter(pk=credential.pk).first():
+            issue_automatically(found)
+
+    transaction.on_commit(issue, robust=True)
 
 
 def issue_automatically(credential: Credential) -> None:
@@ -239,7 +269,9 @@ def find_reported(connection: Connection, message: Message) -> Credential:
         )[:2]
         if len(open_offers) != 1:
             raise
-        return open_offers[0]
+        found = Credential.find_on_connection(connection, open_offers[0].thread_id)
+        assert found
+        return found
 
 
 @handles("revocation_notification/1.0/revoke")
@@ -247,7 +279,7 @@ def find_reported(connection: Connection, message: Message) -> Credential:
 def receive_revocation(connection: Connection, message: Message) -> None:
     """Holder: mark a credential as revoked, if the published list confirms it."""
     registry_id, index = messages.read_revocation(message)
-    credentials = Credential.objects.select_related("tenant__network").filter(
+    credentials = Credential.objects.select_related(*PARTIES).filter(
         wallet_id=connection.wallet_id,
         role=Role.HOLDER,
         state=State.ISSUED,
@@ -255,6 +287,7 @@ def receive_revocation(connection: Connection, message: Message) -> None:
         revocation_index=index,
     )
     for credential in credentials:
+        credential.lock()
         ledger = ledger_of(credential.tenant.network)
         if ledger.is_revoked(registry_id, index):
             move(credential, [State.ISSUED], State.REVOKED)

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 
+from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm.formats import format_of
@@ -27,7 +27,7 @@ Role = Credential.Role
 State = Credential.State
 
 
-@transaction.atomic
+@transactions.atomic()
 def propose(connection: Connection, proposed: Proposal) -> Credential:
     """Holder: propose a credential. proposed: see proposal_messages."""
     connection.require_connected()
@@ -44,9 +44,10 @@ def propose(connection: Connection, proposed: Proposal) -> Credential:
     return credential
 
 
-@transaction.atomic
+@transactions.atomic()
 def counter_offer(credential: Credential, changes: Proposal) -> None:
     """Holder: answer an offer with a proposal. changes: to what was offered."""
+    credential.lock()
     offered = {
         "definitionId": credential.definition_id,
         "schemaId": credential.schema_id,
@@ -179,11 +180,11 @@ def find_answered_elsewhere(
         if proposal_messages.matches_offer(
             credential.unsealed_proposal() or {}, offer
         ):
-            return credential
+            return Credential.find_on_connection(connection, credential.thread_id)
     return None
 
 
-@transaction.atomic
+@transactions.atomic()
 def offer_proposed(
     credential: Credential,
     definition: CredentialDefinition | None = None,
@@ -195,6 +196,7 @@ def offer_proposed(
     Without arguments, offer what was proposed. Values that are neither given nor
     proposed are those of the last offer, if there was one.
     """
+    credential.lock()
     if credential.state != State.PROPOSED:
         raise WrongState(credential, [State.PROPOSED])
     definition = definition or find_proposed_definition(credential)

@@ -5,11 +5,11 @@ from functools import cached_property
 from typing import Any, Self
 
 from django.contrib.postgres.fields import ArrayField
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads
+from agency.core import network_reads, transactions
 from agency.core.errors import Conflict, Invalid, WrongState
 from agency.core.states import move
 from connections.exchange import Exchange
@@ -199,7 +199,7 @@ class Credential(Exchange):
         ).select_related("connection")
 
     @classmethod
-    @transaction.atomic
+    @transactions.atomic()
     def offer(
         cls,
         connection: Connection,
@@ -236,7 +236,7 @@ class Credential(Exchange):
         return credential
 
     @classmethod
-    @transaction.atomic
+    @transactions.atomic()
     def offer_by_link(
         cls,
         wallet: Wallet,
@@ -261,20 +261,21 @@ class Credential(Exchange):
         """Holder: accept the offer and request the credential."""
         if self.state != self.State.OFFERED:
             raise WrongState(self, [self.State.OFFERED])
-        definition = self.public_definition()
+        request, metadata = anoncreds.create_request(
+            vault.unseal(self, "offer_body"),
+            self.public_definition(),
+            self.wallet.unseal_link_secret(),
+            self.connection.my_key.did,  # type: ignore[union-attr]
+        )
+        self.lock()
         move(
             self,
             [self.State.OFFERED],
             self.State.REQUESTED,
             accepted_at=timezone.now(),
+            request_body=vault.sealed(self, "request_body", request),
+            request_metadata=vault.sealed(self, "request_metadata", metadata),
         )
-        request, metadata = anoncreds.create_request(
-            vault.unseal(self, "offer_body"),
-            definition,
-            self.wallet.unseal_link_secret(),
-            self.connection.my_key.did,  # type: ignore[union-attr]
-        )
-        self._save_sealed(request_body=request, request_metadata=metadata)
         self.send_message(
             messages.build_request(request, self.thread_id, self.message_format)
         )
@@ -299,15 +300,16 @@ class Credential(Exchange):
             values,
             slot.registry.signing_info(slot.index) if slot else None,
         )
+        self.lock()
         move(
             self,
             [self.State.REQUESTED],
             self.State.ISSUED,
             issued_at=timezone.now(),
+            values=vault.sealed(self, "values", values),
             revocation_registry_id=slot.registry.registry_id if slot else "",
             revocation_index=slot.index if slot else None,
         )
-        self._save_sealed(values=values)
         self.send_message(
             messages.build_issue(credential, self.thread_id, self.message_format)
         )
@@ -330,9 +332,10 @@ class Credential(Exchange):
             )
         return values
 
-    @transaction.atomic
+    @transactions.atomic()
     def decline(self) -> None:
         """Either side: end an open exchange and notify the other side."""
+        self.lock()
         move(self, self.OPEN, self.State.REJECTED, problem="declined")
         if self.connection:
             outbox.enqueue_if_possible(
@@ -384,10 +387,3 @@ class Credential(Exchange):
     def has_same(self, column: str, content: Any) -> bool:
         """Whether an earlier message has set the sealed column to this content."""
         return vault.unseal(self, column) == content
-
-    def _save_sealed(self, **bodies: Any) -> None:
-        """Seal and save content that was made after a move()."""
-        sealed = {
-            name: vault.sealed(self, name, body) for name, body in bodies.items()
-        }
-        Credential.objects.filter(pk=self.pk).update(**sealed)

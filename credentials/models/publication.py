@@ -4,10 +4,11 @@ import hashlib
 import json
 from typing import Any, ClassVar, Self
 
-from django.db import models, transaction
+from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Unavailable
 from agency.core.queued_jobs import LEASE, QueuedJob
 from credentials.ledgers import ledger_of
@@ -101,7 +102,7 @@ class Publication(Record, QueuedJob):
             **fields,
         )
         vault.seal(job, "material", payload)
-        with transaction.atomic():
+        with transactions.atomic():
             job.lease().save(force_insert=True)
         return job
 

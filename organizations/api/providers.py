@@ -3,7 +3,6 @@
 from functools import partial
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 from rest_framework.request import Request
@@ -14,6 +13,7 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
+from agency.core import transactions
 from agency.core.errors import Conflict
 from organizations import usage
 from organizations.api.assets import PictureFormParser, read_upload
@@ -151,7 +151,7 @@ def readable_keys(tenant: Tenant) -> dict[str, str]:
     }
 
 
-@transaction.atomic
+@transactions.atomic()
 def new_keys(tenant: Tenant) -> dict[str, str]:
     """Rotate all keys. The lock on the organization puts two changes in one order."""
     Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from connections import tasks
+from connections.messaging import outbox
 from connections.models import InboundMessage, OutboundMessage
 
 PENDING = OutboundMessage.Status.PENDING
@@ -38,8 +39,14 @@ def worker_catches_up():
     sweep()
 
 
+def deliver_by_rows(monkeypatch):
+    """Use a row for each message, as if none could be handled before the commit."""
+    monkeypatch.setattr(outbox, "handle_hosted", outbox.enqueue_leased)
+
+
 def crash_before_the_drain(monkeypatch):
     """Keep committed messages from being delivered. Return the list of these rows."""
     rows = []
-    monkeypatch.setattr("connections.messaging.outbox.deliver_committed", rows.append)
+    deliver_by_rows(monkeypatch)
+    monkeypatch.setattr(outbox, "deliver_committed", rows.append)
     return rows

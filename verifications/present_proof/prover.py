@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import transaction
-
-from agency.core import network_reads
+from agency.core import network_reads, transactions
 from agency.core.errors import PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
@@ -192,7 +190,8 @@ def _send_presentation(
         tails_path,
     )
     proof = proof_of_own_presentation(proof_request, presentation, ledger)
-    with transaction.atomic():
+    with transactions.atomic():
+        verification.lock()
         move(
             verification,
             [State.REQUESTED],

@@ -129,6 +129,7 @@ def answer_proposal(
     else:
         resolved = resolve_attributes(policy, lazy_ledger(verification))
     proof_request = request_now(resolved, verification.tenant_id)
+    verification.lock()
     verification.move_to_requested(policy, proof_request, policy_id=policy_id)
     verification.send_message(
         messages.build_request(

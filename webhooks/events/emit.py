@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django.db import models, transaction
 
-from agency.core import faults
+from agency.core import faults, transactions
 from agency.core.workers import notify_worker
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
@@ -34,7 +34,7 @@ class EventSource(Record):
             super().save(*arguments, **options)
             return
         self.sequence = 1
-        with transaction.atomic(savepoint=False):
+        with transactions.atomic(savepoint=False):
             super().save(*arguments, **options)
             self.emit_event()
 
@@ -62,6 +62,11 @@ class EventSource(Record):
         if not wallet.is_organization:
             data |= {"wallet_id": wallet.wallet_id, "WalletId": wallet.wallet_id}
         return data
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether this transaction holds the lock that move() requires."""
+        raise NotImplementedError
 
     @property
     def event_type(self) -> Type | None:

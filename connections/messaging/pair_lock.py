@@ -1,0 +1,110 @@
+"""The lock of a connection: both of its rows, if the peer is hosted here too.
+
+Either party locks both rows before it reads, decides and changes anything, so what
+both do at once happens one after the other, and both sides agree at the end.
+"""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from django.db import connection as database
+from django.db.models import Exists, OuterRef, Q
+
+from agency.core import transactions
+from connections.messaging.models import OutboundMessage
+from wallets.models import Key
+
+# The ids are found first and locked in one order, alone: a join would be evaluated
+# before the wait, and a row whose key was rotated meanwhile would be missing.
+LOCK_SQL = """
+SELECT id FROM connections_connection
+WHERE id = ANY(ARRAY(
+    WITH peer_key AS MATERIALIZED (
+        SELECT id FROM wallets_key WHERE verkey = ANY(%(peer_keys)s)
+    )
+    SELECT unnest(%(ids)s::uuid[])
+    UNION
+    SELECT id FROM connections_connection
+    WHERE my_key_id = ANY(ARRAY(SELECT id FROM peer_key))
+       OR other_key_id = ANY(ARRAY(SELECT id FROM peer_key))
+       OR invitation_key_id = ANY(ARRAY(SELECT id FROM peer_key))
+))
+ORDER BY id
+FOR NO KEY UPDATE
+"""
+MAX_SEARCHED = 20
+PARTIES = ("wallet__tenant__network", "my_key", "other_key", "invitation_key")
+Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
+
+
+def lock_pair(connection: Any) -> bool:
+    """Lock and reload both rows of a connection. Return False if it was deleted.
+
+    Until the transaction ends, nobody else can change, end or delete either. All
+    objects of a locked row share their attributes.
+    """
+    model = type(connection)
+    row = find_locked(model, connection.pk)
+    if row is None:
+        lock_pairs(model, [connection])
+        row = find_locked(model, connection.pk)
+    if row is None:
+        return False
+    # Not a copy: whoever changes one of the objects changes the other.
+    connection.__dict__ = row.__dict__
+    return True
+
+
+def lock_pairs(model: type[Any], connections: Iterable[Any]) -> None:
+    """Lock all these connections and their peers, in one order.
+
+    Whoever locks several must lock all at once, else two of them wait for each other.
+    """
+    if not transactions.is_active():
+        raise RuntimeError("a lock needs agency.core.transactions.atomic()")
+    peer_keys = {row.their_key or row.inviter_key for row in connections} - {""}
+    ids = [row.pk for row in connections]
+    with database.cursor() as cursor:
+        cursor.execute(LOCK_SQL, {"ids": ids, "peer_keys": list(peer_keys)})
+        locked = [row[0] for row in cursor.fetchall()]
+    # A statement of its own: it sees what was committed during the wait.
+    waiting = OutboundMessage.objects.filter(
+        Q(my_key=OuterRef("my_key")) | Q(my_key=OuterRef("other_key")),
+        status=OutboundMessage.Status.PENDING,
+        is_hosted=True,
+    )
+    rows = model.objects.select_related(*PARTIES).filter(pk__in=locked)
+    for row in rows.annotate(has_waiting_messages=Exists(waiting)):
+        transactions.locked_rows().setdefault((model, row.pk), row)
+
+
+def add_new(connection: Any) -> None:
+    """Count a row that this transaction has inserted as locked: nobody else sees it."""
+    transactions.locked_rows()[type(connection), connection.pk] = connection
+
+
+def forget(connection: Any) -> None:
+    """Call this before the row is deleted."""
+    transactions.locked_rows().pop((type(connection), connection.pk), None)
+
+
+def find_locked(model: type[Row], pk: Any) -> Row | None:
+    return transactions.locked_rows().get((model, pk))
+
+
+def is_locked(model: type[Any], pk: Any) -> bool:
+    return (model, pk) in transactions.locked_rows()
+
+
+def find_locked_by_key(model: type[Row], verkey: str) -> tuple[Row, Key] | None:
+    """The locked row with this key of its own party, and the key.
+
+    None too if very many rows are locked: then the database finds it faster.
+    """
+    locked = transactions.locked_rows()
+    for row in locked.values() if len(locked) <= MAX_SEARCHED else ():
+        if isinstance(row, model):
+            for key in (row.my_key, row.other_key, row.invitation_key):
+                if key and key.verkey == verkey:
+                    return row, key
+    return None
