@@ -130,9 +130,9 @@ class Exchange(EventSource):
 
     def insert_within_quota(self) -> None:
         """Save a new row. 409 `quota_exceeded` at the limit of open ones."""
-        quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant_id)  # type: ignore[attr-defined]
         if self.connection and self.connection.is_locked:
             self._use_locked_connection()
+        quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant)  # type: ignore[attr-defined]
         self.save(force_insert=True)
 
     def send_message(self, message: dict[str, Any]) -> None:

@@ -233,7 +233,7 @@ class Connection(EventSource):
         A connectionless exchange does not count here: it counts as an exchange.
         """
         if not self.connectionless:
-            quotas.require_room(quotas.CONNECTIONS, self.tenant_id)
+            quotas.require_room(quotas.CONNECTIONS, self.tenant)
         self.save(force_insert=True)
         pair_lock.add_new(self)
 

@@ -141,7 +141,7 @@ def prepare_definition(
     background, and the next equal call gets the result.
     """
     check_claims(claims or {}, schema_body["attrNames"])
-    quotas.require_room(quotas.DEFINITIONS, tenant.pk)
+    quotas.require_room(quotas.DEFINITIONS, tenant)
     did = organization_wallet(tenant).did
     ledger = ledger_of(tenant.network)
     if ledger.is_remote:

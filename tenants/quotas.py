@@ -16,7 +16,7 @@ from django.db.models import Q, QuerySet, Sum
 
 from agency.core import metrics
 from agency.core.errors import Conflict
-from tenants.models import Provider
+from tenants.models import Provider, Tenant
 
 
 class QuotaExceeded(Conflict):
@@ -118,12 +118,11 @@ ORGANIZATIONS = Quota(
 )
 
 
-def require_room(quota: Quota, tenant_id: Any) -> None:
+def require_room(quota: Quota, tenant: Tenant) -> None:
     """Raise 409 `quota_exceeded` if the organization may not have one more."""
     limit = getattr(settings, quota.setting)
-    limited = Provider.objects.filter(tenants=tenant_id, has_quotas=True)
-    if limit and limited.exists():
-        require_below(quota, tenant_id, limit)
+    if limit and tenant.provider and tenant.provider.has_quotas:
+        require_below(quota, tenant.pk, limit)
 
 
 def require_room_for_picture(provider: Provider, size: int) -> None:

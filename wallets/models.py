@@ -65,7 +65,7 @@ class Wallet(Record):
         """
         wallet = cls(tenant=tenant, **fields)
         if not wallet.is_organization:
-            quotas.require_room(quotas.WALLETS, tenant.pk)
+            quotas.require_room(quotas.WALLETS, tenant)
         wallet.wallet_id = wallet_id or str(wallet.pk)
         vault.seal(wallet, "link_secret", anoncreds.create_link_secret())
         wallet.save(force_insert=True)

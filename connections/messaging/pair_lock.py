@@ -33,7 +33,13 @@ ORDER BY id
 FOR NO KEY UPDATE
 """
 MAX_SEARCHED = 20
-PARTIES = ("wallet__tenant__network", "my_key", "other_key", "invitation_key")
+PARTIES = (
+    "wallet__tenant__network",
+    "wallet__tenant__provider",
+    "my_key",
+    "other_key",
+    "invitation_key",
+)
 Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
 
 

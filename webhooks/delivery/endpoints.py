@@ -141,15 +141,6 @@ class Webhook(Record):
     def for_tenant(cls, tenant: Tenant) -> "models.QuerySet[Webhook]":
         return cls.objects.filter(tenant=tenant)
 
-    @classmethod
-    def subscribed_to(
-        cls, tenant_id: object, event_type: str
-    ) -> "models.QuerySet[Webhook]":
-        """The enabled webhooks of an organization that receive events of this type."""
-        rows = cls.objects.filter(tenant_id=tenant_id, is_enabled=True)
-        rows = rows.filter(message_types__contains=[event_type])
-        return rows.exclude(type__in=cls.NEVER_CALLED)
-
     def default_message_types(self) -> list[types.Type]:
         """The event types of a webhook that was registered without any."""
         if self.dialect == self.Dialect.LITERAL:

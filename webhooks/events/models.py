@@ -55,8 +55,8 @@ class Event(Record):
     def __str__(self) -> str:
         return f"{self.type} {self.object_id}"
 
-    def save_with_body(self, data: dict[str, Any], **members: Any) -> None:
-        """Build the body from the fields, `data` and `members`, and insert the row."""
+    def build_body(self, data: dict[str, Any], **members: Any) -> None:
+        """Build the body from the fields, `data` and `members`."""
         common = {
             "message_type": str(self.type),
             "object_id": self.object_id,
@@ -66,6 +66,10 @@ class Event(Record):
             "created_at": self.created_at.strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
         }
         self.body = json.dumps(common | {"data": data} | members)
+
+    def save_with_body(self, data: dict[str, Any], **members: Any) -> None:
+        """Build the body and insert the row. See emit.py for the usual way."""
+        self.build_body(data, **members)
         self.transaction_id = RawSQL(TRANSACTION_SQL, [self.object_key])
         self.save(force_insert=True)
 
