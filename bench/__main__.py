@@ -14,7 +14,7 @@ from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
-    "inbound", "neighbours", "reads",
+    "inbound", "neighbours", "reads", "profile",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from django.db import connection
 from django.utils import timezone
 
+from agency.core.compiled_sql import update_rows
 from agency.core.errors import WrongState
 
 
@@ -27,11 +28,7 @@ def move(obj, sources, target, **changes):
         "updated_at": timezone.now(),
         "sequence": obj.sequence + 1,
     }
-    while (
-        not rows_at(obj, changes["sequence"] - 1)
-        .filter(state__in=sources)
-        .update(**changes)
-    ):
+    while not _update_if_at(obj, sources, changes["sequence"] - 1, changes):
         state, sequence = read_state(obj)
         if state not in sources:
             raise WrongState(obj, sources, state)
@@ -44,8 +41,14 @@ def move(obj, sources, target, **changes):
     obj.emit_event()
 
 
-def rows_at(obj, sequence):
-    return type(obj).objects.filter(pk=obj.pk, sequence=sequence)
+def _update_if_at(obj, sources, sequence, changes):
+    """Update the row if it is in one of the states at this sequence."""
+    where = {
+        "id": obj.pk,
+        "sequence": sequence,
+        "state": [str(one) for one in sources],
+    }
+    return update_rows(type(obj), where, changes)
 
 
 def read_state(obj):

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django.db import connection, models, transaction
 
 from agency.core import faults, transactions
+from agency.core.compiled_sql import insert_row
 from agency.core.workers import notify_worker
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook
@@ -62,7 +63,7 @@ class EventSource(Record):
             return
         self.sequence = 1
         with transactions.atomic(savepoint=False):
-            super().save(*arguments, **options)
+            insert_row(self)
             self.emit_event()
 
     def emit_event(self) -> None:

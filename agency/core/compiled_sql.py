@@ -1,0 +1,173 @@
+"""SQL that Django builds once: hot statements are executed with new parameters only.
+
+Building the SQL of a query takes Django longer than PostgreSQL takes to execute it. A
+CompiledQuery keeps what Django's own compiler has made of a queryset; `insert_row` and
+`update_rows` keep theirs by model and columns. The results are those of the ORM:
+tests/agency/core/test_compiled_sql.py compares each of them.
+"""
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any, Generic, TypeVar
+from uuid import UUID
+
+from django.db import connection, models
+from django.db.models.query import get_related_populators
+
+Row = TypeVar("Row", bound=models.Model)
+ALIAS = "default"
+
+
+class CompiledQuery(Generic[Row]):
+    """A queryset with parameters, such as
+
+    `CompiledQuery(lambda pk: Key.objects.filter(pk=pk), UUID)`
+
+    build: returns the queryset for the parameters. types: of the parameters, UUID or
+    str. A parameter must not be None, because SQL compares with NULL in another way.
+    """
+
+    every: "list[CompiledQuery[Any]]" = []
+
+    def __init__(self, build: Callable[..., models.QuerySet[Row]], *types: type):
+        self.build, self.types = build, types
+        self.every.append(self)
+
+    def all(self, *values: Any) -> list[Row]:
+        """The rows for these values of the parameters."""
+        plan = self._plan
+        with connection.cursor() as cursor:
+            cursor.execute(plan.sql, plan.parameters(values))
+            rows = cursor.fetchall()
+        return [plan.to_object(row) for row in plan.convert(rows)]
+
+    def first(self, *values: Any) -> Row | None:
+        return next(iter(self.all(*values)), None)
+
+    @cached_property
+    def _plan(self) -> "_Plan":
+        return _Plan(self.build, [marker_of(*one) for one in enumerate(self.types)])
+
+
+def marker_of(index: int, kind: type) -> Any:
+    """A value that stands for a parameter while the SQL is built."""
+    return UUID(int=2**127 + index) if kind is UUID else f"parameter {index}"
+
+
+class _Plan:
+    """What Django's compiler knows of a queryset."""
+
+    def __init__(self, build: Callable[..., Any], markers: list[Any]) -> None:
+        self.compiler = build(*markers).query.get_compiler(ALIAS)
+        self.sql, values = self.compiler.as_sql()
+        # By each placeholder: which parameter it takes, or its constant.
+        self.places = [
+            (markers.index(value), None) if value in markers else (None, value)
+            for value in values
+        ]
+        used = {index for index, _ in self.places if index is not None}
+        assert used == set(range(len(markers))), "each parameter is used"
+        info, select = self.compiler.klass_info, self.compiler.select
+        fields = info["select_fields"]
+        self.model, self.slice = info["model"], slice(fields[0], fields[-1] + 1)
+        self.names = [column[0].target.attname for column in select[self.slice]]
+        self.related = get_related_populators(info, select, ALIAS)
+        self.annotations = self.compiler.annotation_col_map
+        self.converters = self.compiler.get_converters(
+            expression for expression, *_ in select
+        )
+
+    def parameters(self, values: tuple[Any, ...]) -> list[Any]:
+        return [
+            constant if index is None else values[index]
+            for index, constant in self.places
+        ]
+
+    def convert(self, rows: list[Any]) -> Any:
+        if not self.converters:
+            return rows
+        return self.compiler.apply_converters(rows, self.converters)
+
+    def to_object(self, row: Any) -> Any:
+        found = self.model.from_db(ALIAS, self.names, row[self.slice])
+        for related in self.related:
+            related.populate(row, found)
+        for name, index in self.annotations.items():
+            setattr(found, name, row[index])
+        return found
+
+
+def insert_row(row: models.Model) -> None:
+    """Like `row.save(force_insert=True)` of Django's Model."""
+    sql, fields = _insert_statement(type(row))
+    values = [
+        field.get_db_prep_save(field.pre_save(row, True), connection)
+        for field in fields
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, values)
+    row._state.adding, row._state.db = False, ALIAS
+
+
+def update_rows(
+    model: type[models.Model], where: dict[str, Any], changes: dict[str, Any]
+) -> int:
+    """Update the columns of the rows that match; return how many did.
+
+    where: the value of each column, or the list of its values. changes: by the names of
+    the fields.
+    """
+    lists = frozenset(name for name in where if isinstance(where[name], list))
+    sql, fields = _update_statement(model, tuple(changes), tuple(where), lists)
+    values = [
+        field.get_db_prep_save(_stored(value), connection)
+        for field, value in zip(fields, changes.values(), strict=True)
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, *where.values()])
+        return cursor.rowcount
+
+
+def _stored(value: Any) -> Any:
+    return value.pk if isinstance(value, models.Model) else value
+
+
+@lru_cache(maxsize=200)
+def _insert_statement(
+    model: type[models.Model],
+) -> tuple[str, list["models.Field[Any, Any]"]]:
+    fields = [field for field in model._meta.local_concrete_fields]
+    columns = ", ".join(_quote(field.column) for field in fields)
+    values = ", ".join(_placeholder(field) for field in fields)
+    table = _quote(model._meta.db_table)
+    return f"INSERT INTO {table} ({columns}) VALUES ({values})", fields
+
+
+@lru_cache(maxsize=500)
+def _update_statement(
+    model: type[models.Model],
+    names: tuple[str, ...],
+    where: tuple[str, ...],
+    lists: frozenset[str],
+) -> tuple[str, list[Any]]:
+    fields = [model._meta.get_field(name) for name in names]
+    sets = ", ".join(
+        f"{_quote(field.column)} = {_placeholder(field)}" for field in fields
+    )
+    tests = " AND ".join(
+        f"{_quote(model._meta.get_field(name).column)} "
+        + ("= ANY(%s)" if name in lists else "= %s")
+        for name in where
+    )
+    return f"UPDATE {_quote(model._meta.db_table)} SET {sets} WHERE {tests}", fields
+
+
+def _placeholder(field: Any) -> str:
+    """`%s`, with the cast that Django gives fields such as arrays."""
+    if hasattr(field, "get_placeholder"):
+        return field.get_placeholder(None, None, connection)
+    return "%s"
+
+
+def _quote(name: str) -> str:
+    return connection.ops.quote_name(name)
