@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import Any, ClassVar, Self, TypeVar
+from uuid import UUID
 
 from django.db import models
 
 from agency.core import transactions
+from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, PeerError, WrongState
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
@@ -86,8 +89,7 @@ class Exchange(EventSource):
         known = transactions.locked_rows().get((cls, connection.pk, thread_id))
         if known:
             return known
-        rows = cls.objects.filter(connection=connection, thread_id=thread_id)
-        found = rows.first()
+        found = compiled_thread(cls).first(connection.pk, thread_id)
         if found:
             found.connection = connection
             found._use_locked_connection()
@@ -140,6 +142,17 @@ class Exchange(EventSource):
         if self.connection is None:
             raise Conflict("connection_gone", f"The connection of {self} was deleted.")
         outbox.enqueue(self.connection, message)
+
+
+@cache
+def compiled_thread(model: type[Exchange]) -> CompiledQuery[Any]:
+    return CompiledQuery(
+        lambda connection, thread_id: model.objects.filter(
+            connection=connection, thread_id=thread_id
+        ),
+        UUID,
+        str,
+    )
 
 
 def format_columns(message: Message) -> dict[str, str]:

@@ -237,13 +237,14 @@ class Connection(EventSource):
         self.save(force_insert=True)
         pair_lock.add_new(self)
 
-    def lock(self) -> bool:
+    def lock(self, is_shared: bool = False) -> bool:
         """Lock and reload this row and the peer's. Return False if it was deleted.
 
         Comes before anything is read, decided or changed on this connection and its
-        exchanges; move() requires it. See pair_lock.
+        exchanges; move() requires it. See pair_lock. is_shared: of a multi-party
+        invitation, which does not change when it is accepted.
         """
-        return pair_lock.lock_pair(self)
+        return pair_lock.lock_pair(self, is_shared)
 
     @classmethod
     def lock_all(cls, rows: Iterable[Connection]) -> None:
@@ -360,7 +361,8 @@ class Connection(EventSource):
             else self._format_of(name)
         )
         latest = [message_format.version, form]
-        if self.spoken.get(name) != latest:
+        # What is assumed anyway need not be stored.
+        if latest != list(self._last_spoken(name)):
             self.spoken |= {name: latest}
             self.save(update_fields=["spoken"])
 
@@ -380,6 +382,13 @@ class Connection(EventSource):
         that the peer wrote, the newest one that it disclosed, the one usual with the
         handshake.
         """
+        version, form = self._last_spoken(protocol)
+        return MessageFormat(
+            self.message_prefix, self.exchange_version or version, form
+        )
+
+    def _last_spoken(self, protocol: str) -> tuple[str, str]:
+        """The version and format to assume for the peer."""
         offered = [
             version
             for version in formats.VERSIONS
@@ -388,10 +397,7 @@ class Connection(EventSource):
         by_handshake = "1.0" if self.handshake == CONNECTIONS else "2.0"
         newest = max(offered, default=by_handshake)
         version, _ = self.spoken.get(protocol, (newest, ""))
-        form = self._format_of(protocol)
-        return MessageFormat(
-            self.message_prefix, self.exchange_version or version, form
-        )
+        return version, self._format_of(protocol)
 
     def set_exchange_version(self, version: str) -> None:
         """Set the version of new exchanges. Empty: see message_format_for()."""

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.collation import case_insensitive
+from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.errors import NotFound
 from tenants import quotas, vault
 from tenants.models import Record, Tenant
@@ -162,8 +163,13 @@ class Key(Record):
         verkey = keys.verkey_of(seed)
         key = cls(tenant_id=wallet.tenant_id, wallet=wallet, verkey=verkey)
         vault.seal(key, "seed", keys.encode_key(seed))
-        key.save(force_insert=True)
+        insert_row(key)
         return key
+
+    @classmethod
+    def find(cls, verkey: str) -> "Key | None":
+        """The key, retired or not."""
+        return _key_by_verkey.first(verkey)
 
     @property
     def did(self) -> str:
@@ -177,6 +183,9 @@ class Key(Record):
         Key.objects.filter(pk=self.pk).update(
             **self.TOMBSTONE, retired_at=timezone.now()
         )
+
+
+_key_by_verkey = CompiledQuery(lambda verkey: Key.objects.filter(verkey=verkey), str)
 
 
 class SpareKey(Record):

@@ -11,7 +11,6 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
-from agency.core import transactions
 from agency.core.errors import Conflict
 from connections.api import links, return_urls
 from connections.api.serializers import (
@@ -61,8 +60,7 @@ def create_invitation(wallet, body):
     )
     return_url = return_urls.read_return_url(wallet.tenant, body)
     try:
-        with transactions.atomic():
-            return return_urls.create_link(invite, return_url)
+        return return_urls.create_link(invite, return_url)
     except IntegrityError:
         raise Conflict(
             "connection_id_taken", f"The connectionId {chosen} is taken."

@@ -4,6 +4,7 @@ If the sender asks for it, the response to its call contains the reply (RFC 0092
 """
 
 import logging
+from uuid import UUID
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -11,6 +12,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from agency.core import faults, network_reads, rate_limits, transactions
+from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import AgencyError, Conflict, PeerError
 from connections.didcomm import message
 from connections.didcomm.message import Message
@@ -25,6 +27,13 @@ from tenants import vault
 from wallets.models import Key
 
 logger = logging.getLogger(__name__)
+# A key belongs to one connection at most, be it the key of its invitation or not.
+connection_by_key = CompiledQuery(
+    lambda key: Connection.objects.filter(
+        Q(my_key=key) | Q(other_key=key) | Q(invitation_key=key)
+    ),
+    UUID,
+)
 OPENINGS = ("connections/1/request", "didexchange/1/request")
 Status = InboundMessage.Status
 
@@ -197,9 +206,7 @@ def find_connection(key: Key, parent_id: str = "") -> Connection | None:
     """
     if locked := pair_lock.find_locked_by_key(Connection, key.verkey):
         return locked[0]
-    rows = Connection.objects.all()
-    owner = rows.filter(Q(my_key=key) | Q(other_key=key)).first()
-    found = owner or rows.filter(invitation_key=key).first()
+    found = connection_by_key.first(key.pk)
     return found or handshakes.find_invitation(key, parent_id)
 
 

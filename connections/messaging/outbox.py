@@ -170,7 +170,7 @@ def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | No
         found = pair_lock.find_locked_by_key(type(connection), verkey)
         if found:
             return found[1]
-    return Key.objects.filter(verkey=verkey).first()
+    return Key.find(verkey)
 
 
 def connection_gone() -> Conflict:

@@ -5,12 +5,15 @@ both do at once happens one after the other, and both sides agree at the end.
 """
 
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db import connection as database
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from agency.core import transactions
+from agency.core.compiled_sql import CompiledQuery
 from connections.messaging.models import OutboundMessage
 from wallets.models import Key
 
@@ -30,8 +33,11 @@ WHERE id = ANY(ARRAY(
        OR invitation_key_id = ANY(ARRAY(SELECT id FROM peer_key))
 ))
 ORDER BY id
-FOR NO KEY UPDATE
 """
+# Excludes everybody else.
+FOR_CHANGES = "FOR NO KEY UPDATE"
+# Excludes deletion only.
+FOR_READING = "FOR KEY SHARE"
 MAX_SEARCHED = 20
 PARTIES = (
     "wallet__tenant__network",
@@ -43,8 +49,10 @@ PARTIES = (
 Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
 
 
-def lock_pair(connection: Any) -> bool:
+def lock_pair(connection: Any, is_shared: bool = False) -> bool:
     """Lock and reload both rows of a connection. Return False if it was deleted.
+
+    is_shared: only keep it from being deleted.
 
     Until the transaction ends, nobody else can change, end or delete either. All
     objects of a locked row share their attributes.
@@ -52,7 +60,7 @@ def lock_pair(connection: Any) -> bool:
     model = type(connection)
     row = find_locked(model, connection.pk)
     if row is None:
-        lock_pairs(model, [connection])
+        lock_pairs(model, [connection], FOR_READING if is_shared else FOR_CHANGES)
         row = find_locked(model, connection.pk)
     if row is None:
         return False
@@ -61,7 +69,9 @@ def lock_pair(connection: Any) -> bool:
     return True
 
 
-def lock_pairs(model: type[Any], connections: Iterable[Any]) -> None:
+def lock_pairs(
+    model: type[Any], connections: Iterable[Any], mode: str = FOR_CHANGES
+) -> None:
     """Lock all these connections and their peers, in one order.
 
     Whoever locks several must lock all at once, else two of them wait for each other.
@@ -71,17 +81,36 @@ def lock_pairs(model: type[Any], connections: Iterable[Any]) -> None:
     peer_keys = {row.their_key or row.inviter_key for row in connections} - {""}
     ids = [row.pk for row in connections]
     with database.cursor() as cursor:
-        cursor.execute(LOCK_SQL, {"ids": ids, "peer_keys": list(peer_keys)})
+        cursor.execute(LOCK_SQL + mode, {"ids": ids, "peer_keys": list(peer_keys)})
         locked = [row[0] for row in cursor.fetchall()]
     # A statement of its own: it sees what was committed during the wait.
+    for row in _read(model, locked):
+        transactions.locked_rows().setdefault((model, row.pk), row)
+
+
+def _read(model: type[Any], ids: list[UUID]) -> Iterable[Any]:
+    if 1 <= len(ids) <= 2:
+        return _compiled_pair(model).all(ids[0], ids[-1])
+    return _rows(model).filter(pk__in=ids)
+
+
+@cache
+def _compiled_pair(model: type[Any]) -> CompiledQuery[Any]:
+    rows = _rows(model)
+    return CompiledQuery(
+        lambda one, other: rows.filter(pk__in=[one, other]), UUID, UUID
+    )
+
+
+def _rows(model: type[Any]) -> QuerySet[Any]:
+    """The rows with their parties, and whether messages of theirs wait."""
     waiting = OutboundMessage.objects.filter(
         Q(my_key=OuterRef("my_key")) | Q(my_key=OuterRef("other_key")),
         status=OutboundMessage.Status.PENDING,
         is_hosted=True,
     )
-    rows = model.objects.select_related(*PARTIES).filter(pk__in=locked)
-    for row in rows.annotate(has_waiting_messages=Exists(waiting)):
-        transactions.locked_rows().setdefault((model, row.pk), row)
+    rows = model.objects.select_related(*PARTIES)
+    return rows.annotate(has_waiting_messages=Exists(waiting))
 
 
 def add_new(connection: Any) -> None:

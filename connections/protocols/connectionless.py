@@ -106,7 +106,7 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
 
 def _find_hosted_link(verkey: str) -> Connection | None:
     """The starter's row if a wallet here shared the message, else None."""
-    key = Key.objects.filter(verkey=verkey).first()
+    key = Key.find(verkey)
     if not key:
         return None
     if key.retired_at:

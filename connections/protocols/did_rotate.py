@@ -130,7 +130,7 @@ def _read_next_party(connection: Connection, did: str) -> Party:
         party = dids.read(did)
     except PeerError as error:
         raise PeerError("e.did.unresolvable", error.message) from None
-    hosted = Key.objects.filter(verkey=party.verkey).first()
+    hosted = Key.find(party.verkey)
     peer = Key.objects.filter(verkey=connection.their_key, retired_at=None).first()
     if not hosted:
         return party

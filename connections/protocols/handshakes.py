@@ -13,12 +13,13 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from agency.core import transactions
+from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
 from agency.core.states import move
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, problem_code, problem_report
-from connections.messaging import outbox
+from connections.messaging import outbox, pair_lock
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import OutboundMessage
 from connections.messaging.router import handles
@@ -44,6 +45,9 @@ MODULES: dict[str, Any] = {
 }
 State = Connection.State
 Role = Connection.Role
+invitation_by_key = CompiledQuery(
+    lambda verkey: Connection.objects.filter(invitation_key__verkey=verkey), str
+)
 
 
 @transactions.atomic()
@@ -100,6 +104,10 @@ def accept(wallet: Wallet, invitation: Message) -> Connection:
     if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
         out_of_band.reuse_connection(known, invitation)
         return known
+    # Locked after everything else: a multi-party invitation only against deletion, so
+    # that many accept it at once.
+    if hosted and not hosted.lock(is_shared=hosted.multi_party):
+        raise invitation_gone_error()
     if hosted and hosted.state != State.INVITED:
         raise invitation_used_error()
     return _connect(wallet, invitation, invited)
@@ -143,15 +151,14 @@ def _connect(wallet: Wallet, invitation: Message, invited: Invited) -> Connectio
 
 def find_hosted_invitation(verkey: str, invitation_id: str) -> Connection | None:
     """The inviter's row if a wallet here made the invitation, else None."""
-    key = Key.objects.filter(verkey=verkey).first()
+    if own := invitation_by_key.first(verkey):
+        return own
+    key = Key.find(verkey)
     if not key:
         return None
-    own = Connection.objects.filter(invitation_key=key).first()
-    found = own or find_invitation(key, invitation_id)
+    found = find_invitation(key, invitation_id)
     if key.retired_at or not found:
-        raise Conflict(
-            "invitation_gone", "The invitation was withdrawn. Ask for a new one."
-        )
+        raise invitation_gone_error()
     return found
 
 
@@ -210,8 +217,7 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
 @handles("didexchange/1.0/request", "1.1")
 def receive_request(connection: Connection, message: Message) -> None:
     try:
-        with transactions.atomic():
-            answer_request(connection, message)
+        answer_request(connection, message)
     except WrongState:
         refuse_request(connection, message, "The invitation was used already.")
     except QuotaExceeded:
@@ -224,15 +230,18 @@ def answer_request(invitation: Connection, message: Message) -> None:
     """Inviter: answer a request. A multi-party invitation makes a new connection.
 
     A repeated request gets a response for the same connection: the first one may have
-    been lost.
+    been lost. WrongState and QuotaExceeded come before any change.
     """
     party = read_requester(message)
-    _limit_undelivered(invitation)
+    if not pair_lock.find_locked_by_key(Connection, party.verkey):
+        _limit_undelivered(invitation)
     known = _find_answered(invitation, party)
     if known:
         assert known.my_key, "who has answered a request has a key"
         outbox.enqueue(known, _build_response(invitation, known.my_key, message))
         return
+    if invitation.state != State.INVITED:
+        raise WrongState(invitation, [State.INVITED])
     connection = invitation
     if invitation.multi_party:
         connection = _spawn_connection(invitation)
@@ -428,6 +437,12 @@ def request_refused_error(connection: Connection) -> Conflict:
         )
         return Conflict("invitation_refused", message)
     return invitation_used_error()
+
+
+def invitation_gone_error() -> Conflict:
+    return Conflict(
+        "invitation_gone", "The invitation was withdrawn. Ask for a new one."
+    )
 
 
 def invitation_used_error() -> Conflict:

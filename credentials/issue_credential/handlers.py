@@ -142,8 +142,7 @@ def _schedule_issuance(credential: Credential) -> None:
 
 def _issue_before_commit(credential: Credential) -> None:
     try:
-        with transactions.atomic():
-            issue_automatically(credential)
+        issue_automatically(credential)
     except Exception as error:  # what was received stands
         logger.info("issued after the commit: %r", error, exc_info=True)
         _issue_after_commit(credential)

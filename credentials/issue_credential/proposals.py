@@ -166,6 +166,9 @@ def find_answered_elsewhere(
     """
     if format_of(message).version != "1.0" or message.thread_id != message.id:
         return None
+    # A wallet hosted here answers in the thread of the proposal.
+    if connection.is_hosted:
+        return None
     proposed = Credential.objects.filter(
         connection=connection,
         role=Role.HOLDER,
@@ -173,9 +176,6 @@ def find_answered_elsewhere(
         wire_version="1.0",
     )
     candidates = list(proposed.order_by("pk"))
-    # A wallet hosted here answers in the thread of the proposal.
-    if not candidates or connection.is_hosted:
-        return None
     for credential in candidates:
         if proposal_messages.matches_offer(
             credential.unsealed_proposal() or {}, offer
