@@ -1,6 +1,7 @@
 """Wallets, each the agent of one party, and their keys."""
 
 from typing import Any
+from uuid import UUID
 
 from django.db import models
 from django.db.models import Q
@@ -73,7 +74,7 @@ class Wallet(Record):
         return wallet
 
     @classmethod
-    def hosted_by(cls, tenant: Tenant) -> "models.QuerySet[Wallet]":
+    def hosted_by(cls, tenant: Tenant | UUID) -> "models.QuerySet[Wallet]":
         """Return the wallets of holders, without the organization's own wallet."""
         return cls.objects.filter(tenant=tenant, is_organization=False)
 

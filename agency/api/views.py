@@ -149,12 +149,17 @@ class View(viewsets.ViewSet):
 
 def get_or_404(rows, identifier, column="pk"):
     """The row with this UUID, or 404."""
-    try:
-        identifier = uuid.UUID(str(identifier))
-    except ValueError:
-        identifier = None
+    identifier = parse_uuid(identifier)
     row = rows.filter(**{column: identifier}).first() if identifier else None
     return or_404(row, rows.model)
+
+
+def parse_uuid(text):
+    """The UUID, or None if it is none."""
+    try:
+        return uuid.UUID(str(text))
+    except ValueError:
+        return None
 
 
 def or_404(row, model):

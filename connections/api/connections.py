@@ -13,6 +13,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api import links, return_urls
+from connections.api.scopes import Scope
 from connections.api.serializers import (
     AcceptInvitationParameters,
     BasicMessageContract,
@@ -39,12 +40,17 @@ def connections_of(wallet):
     return with_keys(wallet.connections)
 
 
+def _with_id(connection_id):
+    return with_keys(Connection.objects.filter(connection_id=connection_id))
+
+
+connection_of_organization = Scope.OF_ORGANIZATION.query(_with_id, str)
+connection_of_holder = Scope.OF_HOLDER.query(_with_id, str)
+
+
 def get_connection(wallet, connection_id):
-    return first_or_404(connections_of(wallet), connection_id)
-
-
-def first_or_404(rows, connection_id):
-    return or_404(rows.filter(connection_id=connection_id).first(), Connection)
+    found = connection_of_organization.first(wallet.pk, connection_id)
+    return or_404(found, Connection)
 
 
 def create_invitation(wallet, body):
@@ -182,13 +188,12 @@ class WalletConnections(WalletView):
 
     @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
-        def find(rows):
-            return first_or_404(rows, connectionId)
+        def find():
+            found = connection_of_holder.first(*self.path_of_wallet, connectionId)
+            # Without a wallet of this id, the error names the wallet.
+            return found or get_connection(self.wallet, connectionId)
 
-        rows = with_keys(Connection.objects)
-        return self.wait_for_change(
-            ConnectionContract, partial(self.find_in_wallet, find, rows)
-        )
+        return self.wait_for_change(ConnectionContract, find)
 
     @operation("deleteWalletConnection")
     def destroy(self, request, walletId, connectionId):

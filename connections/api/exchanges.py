@@ -1,16 +1,34 @@
 """What views of credentials and of verifications share."""
 
+from functools import cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
 from agency.api.serializers import Contract
-from agency.api.views import View, get_or_404, or_404
+from agency.api.views import View, or_404, parse_uuid
+from connections.api.scopes import Scope
 from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
 from wallets.api.wallets import WalletView
 from wallets.models import Wallet
+
+SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
+
+
+@cache
+def connection_in(scope: Scope) -> Any:
+    """The query for a connection, to be locked: its parties are read after that."""
+    rows = Connection.objects.filter(connectionless=False)
+    return scope.query(lambda key: rows.filter(connection_id=key), str)
+
+
+@cache
+def exchange_in(scope: Scope, model: type[Exchange], related: tuple[str, ...]) -> Any:
+    rows = model.objects.select_related(*related)
+    return scope.query(lambda key: rows.filter(pk=key), UUID)
 
 
 class ExchangeView(View):
@@ -27,28 +45,33 @@ class ExchangeView(View):
         )
         return rows.select_related("connection")
 
-    @property
-    def connections(self) -> QuerySet[Connection]:
-        rows = Connection.objects.filter(
-            tenant=self.tenant, wallet__is_organization=True
-        )
-        return rows.select_related("wallet", "my_key")
-
     def rows_of_wallet(self, wallet: Wallet) -> QuerySet[Any]:
         return self.model.objects.filter(wallet=wallet).select_related("connection")
 
     def get_connection(self, connection_id: str) -> Connection:
         """The connection that a new exchange runs over, or 404."""
-        rows = self.connections.filter(connectionless=False)
-        return or_404(rows.filter(connection_id=connection_id).first(), Connection)
+        return or_404(self.find_connection(connection_id), Connection)
 
     def get_exchange(self, exchange_id: Any) -> Any:
         """The exchange to show, or 404."""
-        return get_or_404(self.rows, exchange_id)
+        return self._get(exchange_id, SHOWN_WITH)
 
     def get_with_parties(self, exchange_id: Any) -> Any:
         """The exchange to act on, or 404, with the rows that its functions read."""
-        return get_or_404(with_parties(self.rows), exchange_id)
+        return self._get(exchange_id, PARTIES)
+
+    def _get(self, exchange_id: Any, related: tuple[str, ...]) -> Any:
+        pk = parse_uuid(exchange_id)
+        row = self.find_exchange(pk, related) if pk else None
+        return or_404(row, self.model)
+
+    def find_connection(self, connection_id: str) -> Connection | None:
+        wallet = self.request.user.wallet
+        return connection_in(Scope.OF_ORGANIZATION).first(wallet.pk, connection_id)
+
+    def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
+        query = exchange_in(Scope.OF_ORGANIZATION, self.model, related)
+        return query.first(self.request.user.wallet.pk, pk)
 
     def exchange_response(self, exchange_id: Any) -> Response:
         """The exchange as it is now. It has moved on if its peer is hosted here."""
@@ -68,13 +91,19 @@ class WalletExchangeView(WalletView, ExchangeView):
     def rows(self) -> QuerySet[Any]:
         return self.rows_of_wallet(self.wallet)
 
-    @property
-    def connections(self) -> QuerySet[Connection]:
-        return self.wallet.connections.select_related("my_key")
+    def find_connection(self, connection_id: str) -> Connection | None:
+        found = connection_in(Scope.OF_HOLDER).first(
+            *self.path_of_wallet, connection_id
+        )
+        return found or self._no_wallet()
 
-    def get_exchange(self, exchange_id: Any) -> Any:
-        rows = self.model.objects.select_related("connection")
-        return self.find_in_wallet(lambda found: get_or_404(found, exchange_id), rows)
+    def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
+        query = exchange_in(Scope.OF_HOLDER, self.model, related)
+        return query.first(*self.path_of_wallet, pk) or self._no_wallet()
+
+    def _no_wallet(self) -> None:
+        """Raise 404 if it is the wallet that there is not."""
+        self.wallet  # noqa: B018
 
 
 def with_parties(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -110,7 +110,9 @@ class ApiKey(Record):
         digests = cls.digest_all(secrets)
         if not digests:
             return {}
-        keys = cls.live().select_related("tenant__network", "provider")
+        keys = cls.live().select_related(
+            "tenant__network", "tenant__provider", "provider"
+        )
         return {key.kind: key for key in keys.filter(digest__in=digests)}
 
     @classmethod

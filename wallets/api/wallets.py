@@ -1,5 +1,7 @@
 """The wallet API: wallets themselves, and the base of all views inside one wallet."""
 
+from uuid import UUID
+
 from django.db import IntegrityError, transaction
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
@@ -9,7 +11,8 @@ from agency.api.openapi.operation import operation
 from agency.api.pagination import NamedQuery, list_parameters
 from agency.api.serializers import Contract, IdentifierField, Parameters
 from agency.api.views import View, or_404
-from agency.core.errors import Conflict, Invalid, NotFound
+from agency.core.compiled_sql import CompiledQuery
+from agency.core.errors import Conflict, Invalid
 from wallets.models import Wallet
 
 
@@ -28,30 +31,29 @@ class WalletContract(Contract):
     ownerName = serializers.CharField(source="owner_name", required=False)
 
 
+_hosted_wallet = CompiledQuery(
+    lambda tenant, wallet_id: (
+        Wallet.hosted_by(tenant)
+        .filter(wallet_id=wallet_id)
+        .select_related("tenant__provider")
+    ),
+    UUID,
+    str,
+)
+
+
 class WalletView(View):
     """A view inside the wallet that the path names."""
 
     @property
     def wallet(self):
-        wallets = Wallet.hosted_by(self.tenant).select_related("tenant")
-        wallet = wallets.filter(wallet_id=self.kwargs["walletId"]).first()
+        wallet = _hosted_wallet.first(*self.path_of_wallet)
         return or_404(wallet, Wallet)
 
-    def find_in_wallet(self, find, rows):
-        """Return what `find(rows in the wallet)` returns, in one query if it is there.
-
-        Raises 404 for the wallet, or else that of `find`.
-        """
-        in_wallet = rows.filter(
-            wallet__tenant=self.tenant,
-            wallet__wallet_id=self.kwargs["walletId"],
-            wallet__is_organization=False,
-        )
-        try:
-            return find(in_wallet)
-        except NotFound:
-            self.wallet  # noqa: B018  (raises its own 404)
-            raise
+    @property
+    def path_of_wallet(self):
+        """What names the wallet: see Scope.OF_HOLDER."""
+        return self.tenant.pk, self.kwargs["walletId"]
 
 
 def create_wallet(tenant, body):
