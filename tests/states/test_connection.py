@@ -1,8 +1,8 @@
 """Every transition of a connection from every state it does not start from."""
 
 import pytest
-from django.db import transaction
 
+from agency.core import transactions
 from agency.core.errors import WrongState
 from connections.didcomm.message import build
 from connections.models import Connection
@@ -17,17 +17,20 @@ def walk(faber, monkeypatch):
 
 
 def request(row):
+    row.lock()
     party, _ = walks.outsider()
     handshakes.send_request(row, party)
 
 
 def receive_request(row):
+    row.lock()
     party, _ = walks.outsider()
     body = connections_1_0.request("Phone", "", party, row.message_prefix)
     handshakes.answer_request(row, walks.received(body, party.verkey))
 
 
 def receive_response(row):
+    row.lock()
     party, _ = walks.outsider()
     invitation_key = Key.objects.get(verkey=row.invitation["recipientKeys"][0])
     asked = walks.received(
@@ -35,6 +38,11 @@ def receive_response(row):
     )
     body = connections_1_0.response(party, invitation_key.unseal_seed(), asked)
     handshakes.receive_response(row, walks.received(body, party.verkey))
+
+
+def confirm(row):
+    row.lock()
+    handshakes.confirm(row)
 
 
 @pytest.mark.parametrize(
@@ -61,14 +69,14 @@ def test_a_connection_refuses_a_transition_from_elsewhere(
         (request, "invitee", "Invited", "Negotiating"),
         (receive_request, "inviter", "Invited", "Negotiating"),
         (receive_response, "invitee", "Negotiating", "Connected"),
-        (handshakes.confirm, "inviter", "Negotiating", "Connected"),
+        (confirm, "inviter", "Negotiating", "Connected"),
     ],
 )
 def test_the_same_transition_works_from_its_own_state(
     walk, transition, role, state, target
 ):
     row = walks.connection(walk, role, state)
-    with transaction.atomic():
+    with transactions.atomic():
         transition(row)
     walks.arrived(row, target)
 
@@ -79,15 +87,15 @@ def test_the_same_transition_works_from_its_own_state(
 )
 def test_confirming_anything_but_an_answered_request_does_nothing(walk, role, state):
     row = walks.connection(walk, role, state)
-    walks.ignores(lambda: handshakes.confirm(row))
+    walks.ignores(lambda: confirm(row))
 
 
 def test_confirming_twice_does_nothing_even_from_a_stale_copy(walk):
     row = walks.connection(walk, "inviter", "Negotiating")
     stale = walks.fresh(row)
-    with transaction.atomic():
-        handshakes.confirm(row)
-    walks.ignores(lambda: handshakes.confirm(stale))
+    with transactions.atomic():
+        confirm(row)
+    walks.ignores(lambda: confirm(stale))
     assert stale.state == "Connected"
 
 
@@ -111,7 +119,7 @@ def test_nothing_is_offered_before_the_connection_stands(walk, role, state):
 def test_a_multi_party_invitation_stays_invited_and_spawns(walk):
     walk.faber.invites(multiParty=True)
     row = Connection.objects.get()
-    with transaction.atomic():
+    with transactions.atomic():
         receive_request(row)
         receive_request(row)
     walks.arrived(row, "Invited")
@@ -121,6 +129,12 @@ def test_a_multi_party_invitation_stays_invited_and_spawns(walk):
 
 def test_a_deleted_connection_refuses_every_transition(walk):
     row = walks.connection(walk, "inviter", "Invited")
+    party, _ = walks.outsider()
+    body = connections_1_0.request("Phone", "", party, row.message_prefix)
+    with pytest.raises(WrongState, match="gone"), transactions.atomic():
+        assert row.lock()
+        Connection.objects.filter(pk=row.pk).delete()
+        handshakes.answer_request(row, walks.received(body, party.verkey))
     Connection.objects.filter(pk=row.pk).delete()
-    with pytest.raises(WrongState), transaction.atomic():
-        receive_request(row)
+    with transactions.atomic():
+        assert row.lock() is False, "so no handler is called"

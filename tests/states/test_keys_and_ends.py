@@ -1,8 +1,8 @@
 """Rotation, hangup and other handshakes in every state, and races between them."""
 
 import pytest
-from django.db import transaction
 
+from agency.core import transactions
 from agency.core.errors import Conflict, PeerError, WrongState
 from connections.didcomm import dids, message
 from connections.didcomm.message import Message
@@ -17,10 +17,16 @@ from wallets.models import Key, Wallet
 N = 8
 OPTIONS = out_of_band.OutOfBandOptions(("didexchange/1.1",))
 
+
+def receive_hangup(row):
+    row.lock()
+    did_rotate.receive_hangup(row, None)
+
+
 TRANSITIONS = {
     "rotate": did_rotate.rotate,
     "end": Connection.end,
-    "receive_hangup": lambda row: did_rotate.receive_hangup(row, None),
+    "receive_hangup": receive_hangup,
 }
 
 
@@ -40,6 +46,7 @@ def count_sent(kind):
 
 
 def peer_rotates(row):
+    row.lock()
     party, _ = walks.outsider()
     to_did = dids.peer_4(party.verkey, party.endpoint)
     body = message.build(did_rotate.ROTATE, to_did=to_did)
@@ -47,6 +54,7 @@ def peer_rotates(row):
 
 
 def request(row, outsider=None):
+    row.lock()
     party, seed = outsider or walks.outsider()
     parent = row.invitation["@id"]
     body = did_exchange.request(
@@ -77,7 +85,7 @@ def test_before_it_is_connected_nothing_is_rotated_or_ended(
 def test_each_transition_from_connected_happens(walk, transition, role):
     row = walks.connection(walk, role, "Connected")
     before = row.my_key_id
-    with transaction.atomic():
+    with transactions.atomic():
         TRANSITIONS[transition](row)
     row = walks.arrived(row, "Connected")
     assert (row.my_key_id != before) == (transition == "rotate")
@@ -104,7 +112,8 @@ def test_an_agreement_that_nobody_waits_for_changes_nothing(walk):
     before = walks.everything()
     for handler in (did_rotate.receive_ack, did_rotate.receive_problem):
         for thread in ("", "unknown"):
-            with transaction.atomic():
+            with transactions.atomic():
+                row.lock()
                 try:
                     handler(
                         row, Message(did_rotate.ACK, message.PREFIX, "1", thread, {})
@@ -119,7 +128,7 @@ def test_a_rotation_that_fails_half_way_leaves_no_key(walk, monkeypatch):
     before = walks.everything()
     monkeypatch.setattr(outbox, "enqueue_to_party", lambda *arguments: 1 / 0)
     for step in (lambda: did_rotate.rotate(row), lambda: peer_rotates(row)):
-        with pytest.raises(ZeroDivisionError), transaction.atomic():
+        with pytest.raises(ZeroDivisionError), transactions.atomic():
             step()
     assert walks.everything() == before
 
@@ -129,24 +138,25 @@ def test_a_request_of_did_exchange_that_fails_half_way_leaves_nothing(
 ):
     before = walks.everything()
     monkeypatch.setattr(outbox, "enqueue_to_party", lambda *arguments: 1 / 0)
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
         request(invited)
     assert walks.everything() == before
 
 
 @pytest.mark.parametrize("state", ["Negotiating", "Connected"])
 def test_a_second_requester_of_did_exchange_is_refused(invited, state):
-    with transaction.atomic():
+    with transactions.atomic():
         request(invited)
     if state == "Connected":
-        with transaction.atomic():
+        with transactions.atomic():
+            invited.lock()
             handshakes.confirm(invited)
     walks.refuses(lambda: request(walks.fresh(invited)))
 
 
 def test_of_many_requesters_at_once_one_is_answered(invited):
     def ask():
-        with transaction.atomic():
+        with transactions.atomic():
             request(Connection.objects.get(pk=invited.pk))
 
     answers = at_once(*[ask] * N)
@@ -157,7 +167,7 @@ def test_of_many_requesters_at_once_one_is_answered(invited):
 
 def test_of_many_rotations_at_once_one_is_told(walk, monkeypatch):
     row = walks.connection(walk, "inviter", "Connected")
-    monkeypatch.setattr(outbox, "deliver_committed", lambda row: None)
+    queues.crash_before_the_drain(monkeypatch)
     answers = transitions(row, *[did_rotate.rotate] * N)
     assert error_codes(answers) == ["rotation_pending"] * (N - 1)
     assert count_sent(did_rotate.ROTATE) == 1
@@ -181,11 +191,21 @@ def test_both_sides_rotate_at_once_and_still_hear_each_other(walk):
     assert (mine.rotation_id, theirs.rotation_id) == ("", "")
 
 
-def test_of_many_ends_at_once_one_counts_and_none_fails(walk):
+def test_many_rotations_at_once_are_agreed_to_one_after_the_other(walk, monkeypatch):
+    mine = walks.connection(walk, "inviter", "Connected")
+    sent = queues.record_sent(monkeypatch)
+    assert error_codes(transitions(mine, *[did_rotate.rotate] * N)) == []
+    assert sent == [did_rotate.ROTATE, did_rotate.ACK] * N
+    mine, theirs = walks.fresh(mine), Connection.objects.get(role="invitee")
+    assert theirs.their_key == mine.my_key.verkey and mine.rotation_id == ""
+
+
+def test_of_many_ends_at_once_one_counts_and_none_fails(walk, monkeypatch):
     row = walks.connection(walk, "inviter", "Connected")
+    sent = queues.record_sent(monkeypatch)
     answers = transitions(row, *["end"] * N)
     assert error_codes(answers) == []
-    assert count_sent(did_rotate.HANGUP) == 1
+    assert sent == [did_rotate.HANGUP]
     assert Connection.objects.exclude(left_at=None).count() == 2
 
 

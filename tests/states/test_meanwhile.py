@@ -6,7 +6,8 @@ from time import monotonic
 import pytest
 from django.db import connection
 
-from connections.messaging import router
+from connections.didcomm import message
+from connections.messaging import completion, router
 from connections.models import Connection, OutboundMessage
 from connections.protocols import connectionless, connections_1_0, handshakes
 from credentials.issue_credential.handlers import issue_automatically
@@ -166,7 +167,7 @@ def test_an_invitation_accepted_while_the_known_connection_is_deleted_connects_a
 
 def test_what_is_issued_while_the_connection_ends_stays_issued(walk, row, monkeypatch):
     row = walks.credential(walk, "issuer", "Requested")
-    meanwhile = Meanwhile(monkeypatch, Credential, "_save_sealed")
+    meanwhile = Meanwhile(monkeypatch, Credential, "send_message")
     assert error_codes(meanwhile.runs(row.issue, copy(row.connection).end)) == []
     assert Credential.objects.get(role="issuer").state == "Issued"
 
@@ -237,9 +238,7 @@ def test_an_answer_and_the_end_of_the_connection_leave_nothing_open(
 
 def test_a_hangup_that_comes_while_we_hang_up_is_no_error(walk, row, monkeypatch):
     theirs, api = Connection.objects.get(role="invitee"), walk.faber
-    monkeypatch.setattr(
-        "connections.messaging.outbox.deliver_committed", lambda row: None
-    )
+    queues.crash_before_the_drain(monkeypatch)
     copy(theirs).end()
     meanwhile = Meanwhile(monkeypatch, Connection, "mark_ended")
     path = f"/connections/{row.connection_id}/hangup"
@@ -304,13 +303,16 @@ def test_a_wallet_is_deleted_while_it_accepts_again(faber, monkeypatch):
     assert not Wallet.objects.filter(is_organization=False).exists()
 
 
+@pytest.mark.parametrize("by_rows", [False, True])
 def test_a_connection_is_deleted_while_its_response_arrives(
-    faber,
-    monkeypatch,
-    caplog,
+    faber, monkeypatch, caplog, by_rows
 ):
     alice, invited = faber.hosts(), faber.invites()
-    meanwhile = Meanwhile(monkeypatch, OutboundMessage, "finish", is_response)
+    if by_rows:
+        queues.deliver_by_rows(monkeypatch)
+        meanwhile = Meanwhile(monkeypatch, OutboundMessage, "finish", is_response)
+    else:
+        meanwhile = Meanwhile(monkeypatch, completion, "on_handled", holds_response)
     accepts = quietly(lambda: alice.accepts_invitation(invited["invitation"]))
     removes = quietly(lambda: Connection.objects.get(role="inviter").remove())
     assert meanwhile.runs(accepts, removes) == ["", ""]
@@ -319,3 +321,7 @@ def test_a_connection_is_deleted_while_its_response_arrives(
 
 def is_response(row):
     return row.type == connections_1_0.RESPONSE
+
+
+def holds_response(hosted):
+    return message.read(hosted.body).type == connections_1_0.RESPONSE

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from connections.models import Connection, OutboundMessage
+from connections.models import Connection
 from credentials.models import Credential
-from tests.support import walks
+from tests.support import queues, walks
 from tests.support.races import error_codes, transitions
 from verifications.models import Verification
 from verifications.present_proof import prover
@@ -20,10 +20,6 @@ def walk(faber, monkeypatch):
     walk.alice.meets(faber)
     Connection.objects.update(exchange_version="2.0")
     return walk
-
-
-def count_sent(kind):
-    return OutboundMessage.objects.filter(type=kind).count()
 
 
 @pytest.mark.parametrize(
@@ -52,10 +48,11 @@ def count_sent(kind):
         ),
     ],
 )
-def test_of_many_at_once_one_wins(walk, make, role, state, step, kind):
-    answers = transitions(make(walk, role, state), *[step] * N)
+def test_of_many_at_once_one_wins(walk, monkeypatch, make, role, state, step, kind):
+    row, sent = make(walk, role, state), queues.record_sent(monkeypatch)
+    answers = transitions(row, *[step] * N)
     assert error_codes(answers) == ["wrong_state"] * (N - 1)
-    assert count_sent(kind) == 1
+    assert sent.count(kind) == 1
 
 
 @pytest.mark.parametrize(

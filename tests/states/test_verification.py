@@ -3,8 +3,8 @@
 from functools import partial
 
 import pytest
-from django.db import transaction
 
+from agency.core import transactions
 from tests.support import walks
 from verifications.models import Verification
 from verifications.present_proof import handlers, messages, prover, verifier
@@ -23,6 +23,7 @@ def submit(row):
 
 def receive_presentation(row):
     body = messages.build_presentation(EMPTY, row.thread_id, row.message_format)
+    row.lock()
     verifier.receive_presentation(row, walks.received(body))
 
 
@@ -30,10 +31,12 @@ def receive_problem(row):
     body = messages.build_problem_report(
         "too-late", "Too late.", row.thread_id, row.message_format
     )
+    row.lock()
     handlers.receive_problem(row, walks.received(body))
 
 
 def receive_ack(row):
+    row.lock()
     prover.receive_ack(
         row, walks.received(messages.build_ack(row.thread_id, row.message_format))
     )
@@ -89,7 +92,7 @@ def test_a_report_before_the_verdict_means_not_valid(walk):
     row = walk.asks()["prover"]
     walk.stops_after(1, lambda: prover.auto_select(row))
     row = walks.arrived(row, "Accepted")
-    with transaction.atomic():
+    with transactions.atomic():
         receive_problem(row)
     assert walks.fresh(row).is_valid is False
 

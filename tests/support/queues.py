@@ -2,9 +2,11 @@
 
 from datetime import timedelta
 
+from django.db import transaction
 from django.utils import timezone
 
 from connections import tasks
+from connections.didcomm import message
 from connections.messaging import outbox
 from connections.models import InboundMessage, OutboundMessage
 
@@ -37,6 +39,23 @@ def sweep():
 def worker_catches_up():
     let_leases_run_out()
     sweep()
+
+
+def record_sent(monkeypatch):
+    """Record what is sent to wallets hosted here. Return the list of types.
+
+    A message is in the list once its transaction has committed: whoever loses a race,
+    or is rolled back, has sent nothing.
+    """
+    sent, handle = [], outbox.handle_hosted
+
+    def recorded(hosted):
+        kind = message.read(hosted.body).type
+        transaction.on_commit(lambda: sent.append(kind))
+        handle(hosted)
+
+    monkeypatch.setattr(outbox, "handle_hosted", recorded)
+    return sent
 
 
 def deliver_by_rows(monkeypatch):

@@ -5,9 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
-from django.db import connections, transaction
+from django.db import connections
 from django.db.models import Model
 
+from agency.core import transactions
 from agency.core.errors import AgencyError
 from tests.support.people import ApiError
 
@@ -35,7 +36,7 @@ def transitions(row: Model, *steps: str | Callable[[Any], Any]) -> list[Any]:
     def run(step: str | Callable[[Any], Any]) -> Any:
         copy = type(row).objects.get(pk=row.pk)
         start.wait(PATIENCE)
-        with transaction.atomic():
+        with transactions.atomic():
             return getattr(copy, step)() if isinstance(step, str) else step(copy)
 
     return threads([lambda step=step: run(step) for step in steps])
