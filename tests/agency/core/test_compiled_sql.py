@@ -1,0 +1,173 @@
+"""Compiled statements have the results of Django's own."""
+
+from functools import partial
+from uuid import UUID
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from uuid_utils.compat import uuid7
+
+from agency.core.compiled_sql import CompiledQuery, insert_row, update_rows
+from connections.api.exchanges import connection_in, exchange_in
+from connections.api.scopes import Scope
+from connections.exchange import PARTIES, compiled_thread
+from connections.messaging.pair_lock import _compiled_pair
+from connections.models import Connection
+from credentials.models import Credential
+from tenants import vault
+from tenants.models import Record
+from verifications.models import Verification
+from wallets.models import Key
+
+VALUES = {"name": "Alice", "level": "7"}
+
+
+@pytest.fixture
+def every_query(faber):
+    """All compiled queries, with values of this story for their parameters."""
+    alice, definition = faber.hosts("Alice"), faber.defines("name", "level")
+    alice.receives(faber, definition, VALUES)
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    for model in (Credential, Verification):
+        compiled_thread(model)
+        for scope in Scope:
+            exchange_in(scope, model, PARTIES)
+            exchange_in(scope, model, ("connection",))
+    _compiled_pair(Connection)
+    for scope in Scope:
+        connection_in(scope)
+    return CompiledQuery.every
+
+
+def content(row, above=()):
+    """The columns and the joined rows of an object."""
+    columns = {name: value for name, value in vars(row).items() if name != "_state"}
+    return columns, {
+        name: other and content(other, (*above, row))
+        for name, other in row._state.fields_cache.items()
+        if other not in above
+    }
+
+
+def test_each_compiled_query_has_the_sql_and_the_parameters_of_the_orm(
+    every_query, subtests
+):
+    for number, query in enumerate(every_query):
+        values = [
+            uuid7() if kind is UUID else f"value {index}"
+            for index, kind in enumerate(query.types)
+        ]
+        with subtests.test(number):
+            sql, parameters = query.build(*values).query.sql_with_params()
+            assert query._plan.sql == sql
+            assert query._plan.parameters(values) == list(parameters)
+
+
+def test_the_objects_are_those_of_the_orm(every_query, faber):
+    connection_row = Connection.objects.get(role="inviter")
+    wallet, peer = connection_row.wallet, Connection.objects.get(role="invitee")
+    credential = Credential.objects.get(role="holder")
+    holder = (faber.tenant.pk, credential.wallet.wallet_id)
+    for query, values in (
+        (_compiled_pair(Connection), (connection_row.pk, peer.pk)),
+        (compiled_thread(Credential), (peer.pk, credential.thread_id)),
+        (
+            exchange_in(Scope.OF_HOLDER, Credential, PARTIES),
+            (*holder, credential.pk),
+        ),
+        (
+            connection_in(Scope.OF_ORGANIZATION),
+            (wallet.pk, connection_row.connection_id),
+        ),
+    ):
+        rows = list(query.build(*values).order_by("pk"))
+        assert rows
+        compiled = sorted(query.all(*values), key=lambda row: row.pk)
+        assert [content(row) for row in compiled] == [content(row) for row in rows]
+
+
+def test_a_query_uses_each_of_its_parameters():
+    query = CompiledQuery(
+        lambda verkey, unused: Key.objects.filter(verkey=verkey), str, str
+    )
+    try:
+        with pytest.raises(AssertionError, match="each parameter"):
+            query.first("a", "b")
+    finally:
+        CompiledQuery.every.remove(query)
+
+
+def test_an_inserted_row_is_the_one_that_save_would_insert(faber):
+    tenant = faber.tenant
+    rows = []
+    for insert in (insert_row, partial(Record.save, force_insert=True)):
+        row = Connection(
+            tenant=tenant,
+            wallet=tenant.wallets.get(is_organization=True),
+            role="inviter",
+            invitation={"@id": "1"},
+            their_routing_keys=["a"],
+        )
+        row.connection_id = str(row.pk)
+        insert(row)
+        assert not row._state.adding
+        stored = Connection.objects.filter(pk=row.pk).values().get()
+        given = {name: getattr(row, name) for name in stored}
+        assert stored == given
+        rows.append(stored)
+    differing = {"id", "connection_id", "created_at", "updated_at"}
+    for name in rows[0].keys() - differing:
+        assert rows[0][name] == rows[1][name]
+
+
+def test_an_update_sets_what_the_orm_would_set(faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    row = Connection.objects.get(role="inviter")
+    changes = {
+        "spoken": {"issue-credential": ["2.0", "hlindy"]},
+        "their_routing_keys": ["a", "b"],
+        "left_at": timezone.now(),
+        "other_key": row.my_key,
+        "problem": "x",
+    }
+    where = {"id": row.pk, "sequence": row.sequence, "state": ["Connected", "Invited"]}
+    assert update_rows(Connection, where, changes) == 1
+    compiled = Connection.objects.filter(pk=row.pk).values().get()
+    Connection.objects.filter(pk=row.pk).update(**changes)
+    assert Connection.objects.filter(pk=row.pk).values().get() == compiled
+    assert update_rows(Connection, where | {"sequence": 99}, changes) == 0
+    assert update_rows(Connection, where | {"state": ["Invited"]}, changes) == 0
+
+
+def test_an_array_and_a_sealed_column_are_updated(faber):
+    alice, definition = faber.hosts("Alice"), faber.defines("name", "level")
+    faber.offers(alice, definition, VALUES)
+    row = Credential.objects.get(role="holder")
+    values = vault.sealed(row, "values", {"name": "Bob"})
+    changes = {"attribute_names": ["name"], "values": values}
+    update_rows(Credential, {"id": row.pk}, changes)
+    again = Credential.objects.get(pk=row.pk)
+    assert again.attribute_names == ["name"]
+    assert again.unsealed_values() == {"name": "Bob"}
+
+
+def test_a_query_builds_its_sql_once(faber, monkeypatch):
+    built = []
+
+    def build(verkey):
+        built.append(verkey)
+        return Key.objects.filter(verkey=verkey)
+
+    query = CompiledQuery(build, str)
+    try:
+        key = Key.objects.first()
+        with CaptureQueriesContext(connection) as captured:
+            assert query.first(key.verkey).pk == key.pk
+            assert query.first("unknown") is None
+        assert len(captured) == 2
+        assert len(built) == 1
+    finally:
+        CompiledQuery.every.remove(query)
