@@ -32,7 +32,13 @@ class Exchange(EventSource):
 
     OPEN: ClassVar[tuple[str, ...]]
     ABANDONED: ClassVar[str]
-    objects: ClassVar["models.Manager[Any]"]  # of the subclasses
+    # What subclasses have:
+    objects: ClassVar["models.Manager[Any]"]
+    role: Any
+    tenant: Any
+
+    def decline(self) -> None:
+        raise NotImplementedError
 
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     thread_id = models.CharField(max_length=128)
@@ -90,10 +96,17 @@ class Exchange(EventSource):
         if known:
             return known
         found = compiled_thread(cls).first(connection.pk, thread_id)
-        if found:
-            found.connection = connection
-            found._use_locked_connection()
-        return found
+        return found and cls._shared(found, connection)
+
+    @classmethod
+    def _shared(cls, row: Self, connection: Connection) -> Self:
+        """The object of this row that all code of this transaction uses."""
+        key = (cls, connection.pk, row.thread_id)
+        if known := transactions.locked_rows().get(key):
+            return known
+        row.connection = connection
+        row._use_locked_connection()
+        return row
 
     @classmethod
     def for_thread(cls, connection: Connection, message: Message, *roles: str) -> Self:
@@ -119,11 +132,9 @@ class Exchange(EventSource):
     def decline_open(cls, connection: Connection) -> None:
         """Decline the open exchanges of a connection that is about to end."""
         rows = cls.objects.filter(connection=connection, state__in=cls.OPEN)
-        for thread_id in rows.order_by("pk").values_list("thread_id", flat=True):
-            exchange = cls.find_on_connection(connection, thread_id)
+        for row in rows.order_by("pk"):
             with suppress(WrongState):  # finished in this transaction
-                if exchange:
-                    exchange.decline()
+                cls._shared(row, connection).decline()
 
     @classmethod
     def move_to_connection(cls, connection: Connection, to: Connection) -> None:
@@ -134,7 +145,7 @@ class Exchange(EventSource):
         """Save a new row. 409 `quota_exceeded` at the limit of open ones."""
         if self.connection and self.connection.is_locked:
             self._use_locked_connection()
-        quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant)  # type: ignore[attr-defined]
+        quotas.require_room(quotas.OPEN_EXCHANGES, self.tenant)
         self.save(force_insert=True)
 
     def send_message(self, message: dict[str, Any]) -> None:

@@ -71,7 +71,8 @@ class _Plan:
         fields = info["select_fields"]
         self.model, self.slice = info["model"], slice(fields[0], fields[-1] + 1)
         self.names = [column[0].target.attname for column in select[self.slice]]
-        self.related = get_related_populators(info, select, ALIAS)
+        populators: Any = get_related_populators  # the stubs are of a later Django
+        self.related = populators(info, select, ALIAS)
         self.annotations = self.compiler.annotation_col_map
         self.converters = self.compiler.get_converters(
             expression for expression, *_ in select
@@ -150,14 +151,14 @@ def _update_statement(
     where: tuple[str, ...],
     lists: frozenset[str],
 ) -> tuple[str, list[Any]]:
-    fields = [model._meta.get_field(name) for name in names]
+    fields: list[Any] = [model._meta.get_field(name) for name in names]
+    conditions: list[Any] = [model._meta.get_field(name) for name in where]
     sets = ", ".join(
         f"{_quote(field.column)} = {_placeholder(field)}" for field in fields
     )
     tests = " AND ".join(
-        f"{_quote(model._meta.get_field(name).column)} "
-        + ("= ANY(%s)" if name in lists else "= %s")
-        for name in where
+        f"{_quote(field.column)} = " + ("ANY(%s)" if field.name in lists else "%s")
+        for field in conditions
     )
     return f"UPDATE {_quote(model._meta.db_table)} SET {sets} WHERE {tests}", fields
 
@@ -169,5 +170,6 @@ def _placeholder(field: Any) -> str:
     return "%s"
 
 
-def _quote(name: str) -> str:
+def _quote(name: str | None) -> str:
+    assert name, "each of these fields has a column"
     return connection.ops.quote_name(name)

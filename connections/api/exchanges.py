@@ -95,15 +95,19 @@ class WalletExchangeView(WalletView, ExchangeView):
         found = connection_in(Scope.OF_HOLDER).first(
             *self.path_of_wallet, connection_id
         )
-        return found or self._no_wallet()
+        self._check_wallet(found)
+        return found
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
         query = exchange_in(Scope.OF_HOLDER, self.model, related)
-        return query.first(*self.path_of_wallet, pk) or self._no_wallet()
+        found = query.first(*self.path_of_wallet, pk)
+        self._check_wallet(found)
+        return found
 
-    def _no_wallet(self) -> None:
-        """Raise 404 if it is the wallet that there is not."""
-        self.wallet  # noqa: B018
+    def _check_wallet(self, found: Any) -> None:
+        """If nothing was found, raise 404 if it is the wallet that there is not."""
+        if found is None:
+            self.wallet  # noqa: B018
 
 
 def with_parties(rows: QuerySet[Any]) -> QuerySet[Any]:

@@ -25,8 +25,9 @@ def mark_sent(row: OutboundMessage, **changes: Any) -> None:
 def on_handled(sent: HostedMessage) -> None:
     """Like mark_sent(), for a message that was handled before the commit."""
     is_response = message.read(sent.body).type == connections_1_0.RESPONSE
-    if is_response and sent.connection and sent.connection.lock():
-        handshakes.confirm(sent.connection)
+    inviter: Any = sent.connection
+    if is_response and inviter and inviter.lock():
+        handshakes.confirm(inviter)
 
 
 def lock_inviter(row: OutboundMessage) -> Connection | None:

@@ -39,6 +39,7 @@ class PeerConnection(Protocol):
     """The part of `connections.models.Connection` that the outbox uses."""
 
     pk: Any
+    has_waiting_messages: bool
 
     @property
     def left_at(self) -> datetime | None: ...
@@ -51,9 +52,6 @@ class PeerConnection(Protocol):
 
     @property
     def peer(self) -> Party: ...
-
-    @property
-    def has_waiting_messages(self) -> bool: ...
 
     def lock(self) -> bool: ...
 

@@ -88,21 +88,21 @@ def lock_pairs(
         transactions.locked_rows().setdefault((model, row.pk), row)
 
 
-def _read(model: type[Any], ids: list[UUID]) -> Iterable[Any]:
+def _read(model: Any, ids: list[UUID]) -> Iterable[Any]:
     if 1 <= len(ids) <= 2:
         return _compiled_pair(model).all(ids[0], ids[-1])
     return _rows(model).filter(pk__in=ids)
 
 
 @cache
-def _compiled_pair(model: type[Any]) -> CompiledQuery[Any]:
+def _compiled_pair(model: Any) -> CompiledQuery[Any]:
     rows = _rows(model)
     return CompiledQuery(
         lambda one, other: rows.filter(pk__in=[one, other]), UUID, UUID
     )
 
 
-def _rows(model: type[Any]) -> QuerySet[Any]:
+def _rows(model: Any) -> QuerySet[Any]:
     """The rows with their parties, and whether messages of theirs wait."""
     waiting = OutboundMessage.objects.filter(
         Q(my_key=OuterRef("my_key")) | Q(my_key=OuterRef("other_key")),
