@@ -83,6 +83,8 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
     known = rows.select_related("my_key").first()
     if known and known.lock():
         return known
+    if hosted and not hosted.lock():
+        raise offer_gone_error()
     if hosted and hosted.state != State.INVITED:
         raise offer_taken_error()
     connection = Connection(
@@ -110,17 +112,15 @@ def _find_hosted_link(verkey: str) -> Connection | None:
     if not key:
         return None
     if key.retired_at:
-        raise Conflict(
-            "offer_gone", "What the link led to was withdrawn. Ask for a new one."
-        )
+        raise offer_gone_error()
     return Connection.objects.filter(my_key=key, connectionless=True).first()
 
 
 def discard_if_beaten(connection: Connection, exchange: models.Model) -> None:
     """If another wallet answered first, delete our exchange and connection. Raise 409.
 
-    Only the starter can tell, and it handles our answer after our commit. So this runs
-    after `perform()`: it undoes the effect and refuses, and so does a retry.
+    The lock of the link excludes this, unless our answer was delivered by a row. So
+    this runs after `perform()`: it undoes the effect and refuses, and so does a retry.
     """
     starter = Connection.objects.filter(my_key__verkey=connection.their_key).first()
     assert connection.my_key, "whoever answers has a key"
@@ -142,6 +142,12 @@ def bind_first_responder(connection: Connection, message: Message) -> None:
     else:
         party = Party("", message.sender or "", "", [])
     connection.bind_peer([State.INVITED], State.CONNECTED, party, message)
+
+
+def offer_gone_error() -> Conflict:
+    return Conflict(
+        "offer_gone", "What the link led to was withdrawn. Ask for a new one."
+    )
 
 
 def offer_taken_error() -> Conflict:
