@@ -41,7 +41,11 @@ CATCH_ALL = {
     "agency/ops/probes.py": {"run"},  # whatever breaks is what it reports
     # Whatever the broker does, the rows are safe.
     "agency/core/workers.py": {"notify_worker"},
+    # What the sender did stands, whatever the handler does.
+    "connections/messaging/delivery.py": {"handle_before_commit"},
     "connections/messaging/leases.py": {"run_leased"},  # the worker's loop
+    # What was received stands, and a later attempt issues.
+    "credentials/issue_credential/handlers.py": {"_issue_before_commit"},
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
     "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
@@ -49,6 +53,8 @@ CATCH_ALL = {
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners
 }
 
+# The apps whose transactions may send messages or change what a connection's lock guards.
+SENDING_APPS = {"connections", "credentials", "organizations", "verifications"}
 
 MODULES = source.read_modules()
 GRAPH = source.import_graph(MODULES)
@@ -177,6 +183,28 @@ def test_nothing_but_move_assigns_a_state():
     assert {name: functions for name, functions in found.items() if functions} == {}
 
 
+def uses_djangos_atomic(node: ast.AST) -> bool:
+    """Whether it is `transaction.atomic`, or imports `atomic` from Django."""
+    if isinstance(node, ast.ImportFrom) and node.module == "django.db.transaction":
+        return True
+    if not isinstance(node, ast.Attribute) or node.attr != "atomic":
+        return False
+    owner = node.value
+    name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+    return name == "transaction"
+
+
+def test_apps_whose_transactions_may_send_messages_use_our_atomic():
+    """In Django's, nothing can be put off until before the commit, or be locked."""
+    found = {
+        name
+        for name, module in MODULES.items()
+        if name.partition(".")[0] in SENDING_APPS
+        and any(map(uses_djangos_atomic, ast.walk(module.tree)))
+    }
+    assert found == set()
+
+
 def test_only_the_listed_functions_catch_every_exception():
     found = {
         file_of(name): functions_with(module.tree, catches_all)
@@ -198,6 +226,24 @@ def test_only_the_listed_functions_catch_every_exception():
 )
 def test_the_search_for_assignments_finds_each_kind(code):
     assert functions_with(ast.parse(code), assigns_state) == {""}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "with transaction.atomic(): pass",
+        "@transaction.atomic\ndef f(): pass",
+        "db.transaction.atomic(durable=True)",
+        "from django.db.transaction import atomic",
+    ],
+)
+def test_the_search_for_djangos_atomic_finds_each_kind(code):
+    assert any(map(uses_djangos_atomic, ast.walk(ast.parse(code))))
+
+
+def test_the_search_for_djangos_atomic_leaves_ours_alone():
+    code = "with transactions.atomic(): pass\ntransaction.on_commit(f)"
+    assert not any(map(uses_djangos_atomic, ast.walk(ast.parse(code))))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from agency.core import transactions
 from agency.core.errors import Unavailable
 from connections.didcomm import message
 from credentials.issue_credential import handlers, messages
@@ -225,7 +226,9 @@ def test_a_false_notice_of_revocation_changes_nothing(faber, badge):
     notification = messages.build_revocation(
         held.revocation_registry_id, held.revocation_index, held.message_format
     )
-    handlers.receive_revocation(held.connection, message.read(notification))
+    with transactions.atomic():
+        held.lock()
+        handlers.receive_revocation(held.connection, message.read(notification))
     assert alice.newest("credentials")["state"] == "Issued"
 
 

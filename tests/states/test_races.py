@@ -18,7 +18,6 @@ from verifications.models import Verification
 from verifications.present_proof import prover
 
 N = 8
-FOR_UPDATE = "FOR NO KEY UPDATE"
 
 
 @pytest.fixture
@@ -49,9 +48,7 @@ def move_badly_without_lock(monkeypatch, module):
     The lock would put them in order: then even such a transition has one winner.
     """
     monkeypatch.setattr(f"{module}.move", check_then_save)
-    assert pair_lock.LOCK_SQL.count(FOR_UPDATE) == 1
-    unlocked = pair_lock.LOCK_SQL.replace(FOR_UPDATE, "")
-    monkeypatch.setattr(pair_lock, "LOCK_SQL", unlocked)
+    monkeypatch.setattr(pair_lock, "FOR_CHANGES", "")
 
 
 def one_wins(answers):

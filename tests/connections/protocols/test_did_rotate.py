@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from agency.core import transactions
 from connections.didcomm import dids, message
 from connections.messaging import envelopes, outbox
 from connections.models import BasicMessage, Connection, InboundMessage
@@ -182,7 +183,9 @@ def test_a_hosted_peer_takes_keys_of_its_own_wallet_only(faber, acme):
     strange = Connection.objects.get(wallet=bob.wallet_id).my_key
     for key, is_taken in ((strange, False), (row.wallet.create_key(), True)):
         to_did = dids.peer_4(key.verkey, envelopes.didcomm_endpoint())
-        outbox.enqueue(fresh(row), message.build(did_rotate.ROTATE, to_did=to_did))
+        with transactions.atomic():
+            rotation = message.build(did_rotate.ROTATE, to_did=to_did)
+            outbox.enqueue(fresh(row), rotation)
         assert (fresh(theirs).their_key == key.verkey) is is_taken
 
 

@@ -6,9 +6,10 @@ from agency.core.errors import PeerError
 from connections.didcomm import formats as exchange
 from connections.didcomm import message
 from connections.didcomm.formats import MessageFormat
-from connections.models import Connection, InboundMessage
+from connections.models import Connection
 from credentials.issue_credential import messages as credential_protocol
 from credentials.models import Credential
+from tests.support import queues
 from tests.support.outside_exchanges import LINK_SECRET, ledger_object, offered_to
 from verifications.models import Verification
 from wallets import anoncreds
@@ -36,19 +37,23 @@ def alice(faber, form, monkeypatch):
     return alice
 
 
-def types_seen(start):
-    seen = InboundMessage.objects.filter(type__startswith=start).order_by("pk")
-    return [one.type.rpartition("/")[2] for one in seen]
+@pytest.fixture
+def types_sent(monkeypatch):
+    """What the hosted parties have sent in a protocol, in order."""
+    sent = queues.record_sent(monkeypatch)
+    return lambda start: [
+        kind.rpartition("/")[2] for kind in sent if kind.startswith(start)
+    ]
 
 
-def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form):
+def test_a_credential_is_issued_and_revoked_in_2_0(faber, alice, form, types_sent):
     badge = faber.defines("name", "degree", supportRevocation=True)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
     steps = ["offer-credential", "request-credential", "issue-credential", "ack"]
-    assert types_seen("issue-credential/2.0/") == steps
+    assert types_sent("issue-credential/2.0/") == steps
     faber.delete(f"/credentials/{offered['credentialId']}")
-    assert types_seen("revocation_notification/2.0/") == ["revoke"]
+    assert types_sent("revocation_notification/2.0/") == ["revoke"]
     assert set(Credential.objects.values_list("state", "wire_format")) == {
         ("Revoked", form)
     }
@@ -64,26 +69,26 @@ def test_a_revocation_is_told_in_the_one_format_that_all_peers_read(form):
     )
 
 
-def test_a_proof_is_given_in_2_0(faber, alice):
+def test_a_proof_is_given_in_2_0(faber, alice, types_sent):
     alice.receives(faber, faber.defines("name", "degree"), VALUES)
     asked = faber.asks(alice, **ASKED)
     alice.auto_selects()
     assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
-    assert types_seen("present-proof/2.0/") == [
+    assert types_sent("present-proof/2.0/") == [
         "request-presentation",
         "presentation",
         "ack",
     ]
 
 
-def test_a_proposal_in_2_0_is_a_whole_request(faber, alice):
+def test_a_proposal_in_2_0_is_a_whole_request(faber, alice, types_sent):
     policy = {"name": "What I can show", "version": "1.0", **ASKED}
     place = alice.get("/connections")[0]["connectionId"]
     alice.put(f"/verifications/propose/{place}", policy)
     [seen] = faber.get("/verifications")
     assert seen["state"] == "Proposed"
     assert seen["policy"]["attributes"] == ASKED["attributes"]
-    assert types_seen("present-proof/2.0/") == ["propose-presentation"]
+    assert types_sent("present-proof/2.0/") == ["propose-presentation"]
 
 
 def test_either_side_declines_in_2_0(faber, alice):
