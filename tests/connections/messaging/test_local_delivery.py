@@ -4,6 +4,7 @@ import logging
 import time
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 
 import pytest
 from django.conf import settings
@@ -13,16 +14,20 @@ from kombu import Connection as Broker
 from uuid_utils.compat import uuid7
 
 from agency.celery import app as celery_app
-from agency.core import workers
+from agency.core import transactions, workers
 from agency.core.errors import PeerError
+from agency.core.network_reads import ReadNeeded
 from connections import tasks
 from connections.messaging import delivery, envelopes, inbox, outbox
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition
 from credentials.tasks import finish_what_was_left_behind
-from tests.support import queues
+from tests.support import queues, walks
 from tests.support.races import at_once, elsewhere
+from webhooks.events.models import Event
 
+OFFER = "issue-credential/1.0/offer-credential"
+REPORT = "issue-credential/1.0/problem-report"
 VALUES = {"name": "Alice", "level": "7"}
 READ_OFFER = "credentials.issue_credential.messages.read_preview"
 
@@ -39,11 +44,36 @@ def badge(faber):
     return faber.defines("name", "level")
 
 
+@pytest.fixture
+def connection(faber, alice):
+    """Faber's."""
+    return Connection.objects.get(connection_id=alice.known_as(faber))
+
+
+def offer(connection, level="7"):
+    """Offer Faber's credential on this connection, without the API."""
+    definition = CredentialDefinition.objects.select_related("schema").get()
+    return Credential.offer(connection, definition, VALUES | {"level": level})
+
+
 def fails_with(error):
     def handler(*arguments):
         raise error
 
     return handler
+
+
+def fails_first(monkeypatch, name, error):
+    """Let the first call of this function fail."""
+    owner, _, attribute = name.rpartition(".")
+    function, errors = getattr(import_module(owner), attribute), [error]
+
+    def failing(*arguments):
+        if errors:
+            raise errors.pop()
+        return function(*arguments)
+
+    monkeypatch.setattr(name, failing)
 
 
 def issuers_state(faber, offered):
@@ -52,6 +82,11 @@ def issuers_state(faber, offered):
 
 def held_by(alice):
     return [row["state"] for row in alice.get("/credentials")]
+
+
+def levels_of(alice):
+    """The levels of her offers, in the order in which they were handled."""
+    return [row["values"]["level"] for row in alice.get("/credentials")][::-1]
 
 
 def test_a_handler_that_breaks_leaves_the_callers_answer_alone(
@@ -127,6 +162,93 @@ def test_what_the_peer_refuses_is_rejected_on_the_senders_side(
     assert not queues.pending().exists()
 
 
+def test_a_refusal_is_answered_in_the_transaction_of_the_sender(
+    faber, alice, badge, connection, monkeypatch
+):
+    """And what the handler did before it refused is undone."""
+    insert, sent, seen = (
+        Credential.insert_within_quota,
+        queues.record_sent(monkeypatch),
+        [],
+    )
+
+    def refused(row):
+        insert(row)
+        if row.role == "holder":
+            raise PeerError("bad_preview", "no attributes")
+
+    monkeypatch.setattr(Credential, "insert_within_quota", refused)
+    with transactions.atomic():
+        # The first to run after the commit: a row would be delivered after it.
+        transaction.on_commit(
+            lambda: seen.extend(Credential.objects.values_list("role", "state"))
+        )
+        offer(connection)
+    assert seen == [("issuer", "Rejected")]
+    assert sent == [OFFER, REPORT]
+    assert not OutboundMessage.objects.exists()
+    assert not InboundMessage.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("broken"), ReadNeeded("a definition", lambda: None)],
+    ids=["bug", "read"],
+)
+def test_what_follows_a_message_that_became_a_row_does_not_overtake_it(
+    faber, alice, badge, connection, monkeypatch, error
+):
+    fails_first(monkeypatch, READ_OFFER, error)
+    with transactions.atomic():
+        for level in "123":
+            offer(connection, level)
+    rows = OutboundMessage.objects.filter(is_hosted=True)
+    assert rows.filter(status="done").count() == rows.count() == 3
+    assert levels_of(alice) == ["1", "2", "3"]
+
+
+def test_a_message_that_became_a_row_holds_up_no_other_peer(
+    faber, alice, badge, connection, monkeypatch
+):
+    bob = faber.hosts("Bob")
+    bob.meets(faber)
+    with monkeypatch.context() as broken:
+        fails_first(broken, READ_OFFER, RuntimeError("broken"))
+        broken.setattr(outbox, "deliver_committed", lambda row: None)
+        with transactions.atomic():
+            offer(connection)
+            offer(Connection.objects.get(connection_id=bob.known_as(faber)))
+    assert (held_by(alice), held_by(bob)) == ([], ["Offered"])
+    assert queues.pending().get().connection == connection
+
+
+@pytest.mark.parametrize(
+    "error",
+    [RuntimeError("broken"), ReadNeeded("a registry", lambda: None)],
+    ids=["bug", "read"],
+)
+def test_a_handler_that_fails_after_its_transition_is_undone_and_done_again(
+    faber, alice, badge, monkeypatch, error
+):
+    """The objects that the transaction shares have the undone state in memory."""
+    offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
+    fails_first(monkeypatch, "credentials.issue_credential.messages.build_ack", error)
+    sent = queues.record_sent(monkeypatch)
+    with monkeypatch.context() as slow:
+        slow.setattr(outbox, "deliver_committed", lambda row: None)
+        alice.accepts_offer()
+        assert held_by(alice) == ["Requested"]
+        assert issuers_state(faber, offered) == "Issued"
+    assert queues.pending().get().type.endswith("/issue-credential")
+    queues.worker_catches_up()
+    assert held_by(alice) == ["Issued"]
+    assert [kind.rpartition("/")[2] for kind in sent] == [
+        "request-credential",
+        "issue-credential",
+        "ack",
+    ]
+
+
 def test_a_worker_leaves_a_leased_message_to_its_owner(
     faber, alice, badge, monkeypatch
 ):
@@ -163,6 +285,7 @@ def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
             elsewhere(lambda: OutboundMessage.objects.update(lease_owner=uuid7()))
 
     with monkeypatch.context() as slow:
+        queues.deliver_by_rows(slow)
         slow.setattr(Credential, "insert_within_quota", slowly)
         faber.offers(alice, badge, VALUES)
     assert held_by(alice) == []
@@ -173,6 +296,7 @@ def test_an_owner_that_lost_its_lease_meanwhile_keeps_nothing_of_its_attempt(
 def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
     faber, alice, badge, monkeypatch
 ):
+    queues.deliver_by_rows(monkeypatch)
     monkeypatch.setattr(delivery, "MAX_MESSAGES_PER_CALL", 1)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
@@ -184,40 +308,85 @@ def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
     assert held_by(alice) == ["Issued"]
 
 
-def test_more_messages_than_the_longest_drain_all_arrive(faber, alice, badge):
+def test_more_messages_than_a_transaction_handles_all_arrive_in_order(
+    faber, alice, badge, connection
+):
     count = delivery.MAX_MESSAGES_PER_CALL + 4
-    connection = Connection.objects.get(connection_id=alice.known_as(faber))
-    definition = CredentialDefinition.objects.select_related("schema").get()
-    with transaction.atomic():
-        for _ in range(count):
-            Credential.offer(connection, definition, VALUES)
+    numbers = [str(number) for number in range(count)]
+    with transactions.atomic():
+        for number in numbers:
+            offer(connection, number)
+    rows = OutboundMessage.objects.filter(is_hosted=True)
+    assert rows.filter(status="done").count() == rows.count() == 4
     assert held_by(alice) == ["Offered"] * count
-    assert not queues.pending().exists()
+    assert levels_of(alice) == numbers
 
 
-def test_messages_are_delivered_one_after_the_other(faber, alice, badge, monkeypatch):
-    deliver, running = delivery.deliver, []
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_messages_are_handled_one_after_the_other(
+    faber, alice, badge, monkeypatch, by_rows
+):
+    if by_rows:
+        queues.deliver_by_rows(monkeypatch)
+    handle, running, handled = inbox.handle, [], []
 
-    def watched(row):
-        assert not running, "a delivery inside a delivery"
-        running.append(row)
-        deliver(row)
-        running.remove(row)
+    def watched(key, received):
+        assert not running, "a handler inside of a handler"
+        running.append(received)
+        handle(key, received)
+        handled.append(running.pop())
 
-    monkeypatch.setattr(delivery, "deliver", watched)
+    monkeypatch.setattr(inbox, "handle", watched)
     alice.receives(faber, badge, VALUES)
     assert held_by(alice) == ["Issued"]
+    kinds = [one.type.rpartition("/")[2] for one in handled]
+    assert kinds == [
+        "offer-credential",
+        "request-credential",
+        "issue-credential",
+        "ack",
+    ]
 
 
-def test_a_transaction_that_is_rolled_back_sends_nothing(faber, alice, badge):
-    connection = Connection.objects.get(connection_id=alice.known_as(faber))
-    definition = CredentialDefinition.objects.select_related("schema").get()
-    before = OutboundMessage.objects.count()
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
-        Credential.offer(connection, definition, VALUES)
+def test_a_transaction_that_is_rolled_back_sends_nothing(
+    faber, alice, badge, connection, monkeypatch
+):
+    sent, before = queues.record_sent(monkeypatch), walks.everything()
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
+        offer(connection)
         raise ZeroDivisionError
-    assert OutboundMessage.objects.count() == before
-    assert held_by(alice) == []
+    assert sent == [] and walks.everything() == before
+
+
+def test_a_transaction_that_fails_after_the_peers_part_leaves_nothing_of_either(
+    faber, alice, badge, connection
+):
+    """The peer has handled the offer already, in the same transaction."""
+    before, events, seen = walks.everything(), Event.objects.count(), []
+
+    def fail():
+        seen.append(Credential.objects.get(role="holder").state)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), transactions.atomic():
+        offer(connection)
+        transactions.before_commit(fail)
+    assert seen == ["Offered"]
+    assert walks.everything() == before and Event.objects.count() == events
+
+
+def test_what_a_savepoint_sent_is_dropped_with_it(
+    faber, alice, badge, connection, monkeypatch
+):
+    sent = queues.record_sent(monkeypatch)
+    with transactions.atomic():
+        offer(connection, "1")
+        with pytest.raises(ZeroDivisionError), transactions.atomic():
+            offer(connection, "2")
+            raise ZeroDivisionError
+        offer(connection, "3")
+    assert sent == [OFFER] * 2
+    assert levels_of(alice) == ["1", "3"]
 
 
 def test_a_message_that_comes_twice_is_handled_once(faber, alice, badge, monkeypatch):
@@ -308,7 +477,12 @@ def test_a_whole_story_survives_a_crash_after_every_commit(faber, monkeypatch):
     assert alice.newest("verifications")["isValid"] is True
 
 
-def test_offers_to_one_peer_at_once_all_arrive_without_a_worker(faber, alice, badge):
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_offers_to_one_peer_at_once_all_arrive_without_a_worker(
+    faber, alice, badge, monkeypatch, by_rows
+):
+    if by_rows:
+        queues.deliver_by_rows(monkeypatch)
     offers = at_once(*[lambda: faber.offers(alice, badge, VALUES)] * 8)
     assert [one["state"] for one in offers] == ["Offered"] * 8
     assert held_by(alice) == ["Offered"] * 8
