@@ -14,13 +14,12 @@ def remove_credential(credential: Credential) -> None:
     publish_before_deletion(Credential.objects.filter(pk=credential.pk))
     connection = credential.connection
     with transactions.atomic():
-        is_alone = connection and connection.connectionless and connection.lock()
-        if credential.state in Credential.OPEN:
+        if connection and connection.connectionless and connection.lock():
+            # It exists for this exchange only, and declines it while it exists.
+            connection.remove()
+        elif credential.state in Credential.OPEN:
             credential.decline()
         credential.delete()
-        # A connectionless connection exists for this exchange only.
-        if connection and is_alone:
-            connection.remove()
 
 
 def purge_credentials(wallet: Wallet, definition_id: str) -> None:
@@ -37,9 +36,10 @@ def purge_credentials(wallet: Wallet, definition_id: str) -> None:
         ~Q(state=Credential.State.REVOKED) | Q(pk__in=listed)
     )
     with transactions.atomic():
-        connections = Connection.objects.filter(
-            connectionless=True, credential__in=credentials
+        connections = list(
+            Connection.objects.filter(connectionless=True, credential__in=credentials)
         )
+        Connection.lock_all(connections)
         for connection in connections:
             connection.remove()
         credentials.delete()

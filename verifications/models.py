@@ -289,12 +289,11 @@ class Verification(Exchange):
         The connection of a connectionless exchange is removed with it.
         """
         connection = self.connection
-        is_alone = connection and connection.connectionless and connection.lock()
-        if self.state in self.OPEN:
+        if connection and connection.connectionless and connection.lock():
+            connection.remove()  # declines it while the connection exists
+        elif self.state in self.OPEN:
             self.decline()
         self.delete()
-        if connection and is_alone:
-            connection.remove()
 
 
 def _check_for_api(

@@ -145,6 +145,25 @@ def test_a_request_that_was_on_its_way_when_its_wallet_went_ends_as_rejected(
     assert not queues.pending().exists()
 
 
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_an_offer_by_link_that_is_deleted_in_use_ends_at_the_holder(
+    faber, alice, monkeypatch, is_broken
+):
+    """Also if the message could not be handled while the connection existed."""
+    definition = faber.defines("name", "level")["definitionId"]
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    offered = faber.post("/credentials", body)
+    alice.put_form("/credentials/fromData", credentialData=offered["offerData"])
+    with monkeypatch.context() as broken:
+        if is_broken:
+            broken.setattr(Credential, "receive_problem", lambda *given: 1 / 0)
+        remove_credential(Credential.objects.get(pk=offered["credentialId"]))
+    queues.worker_catches_up()
+    assert alice.newest("credentials")["state"] == "Rejected"
+    assert faber.get("/credentials") == []
+    assert not Connection.objects.filter(connectionless=True, role="inviter").exists()
+
+
 def test_a_party_that_left_a_tombstone_cannot_be_written_to(faber, alice):
     connection = Connection.objects.get(connection_id=alice.known_as(faber))
     Key.objects.get(verkey=connection.their_key).retire()
