@@ -5,6 +5,7 @@ the X25519 keys to which both are converted (RFC 0019).
 """
 
 import os
+from functools import lru_cache
 
 import base58
 from nacl import bindings
@@ -27,6 +28,8 @@ def verkey_of(seed: bytes) -> str:
     return encode_key(bytes(SigningKey(seed).verify_key))
 
 
+# Public keys only are remembered, and only those that could be read.
+@lru_cache(maxsize=10_000)
 def did_of(verkey: str) -> str:
     """Return the unqualified Indy DID: base58 of the first 16 bytes of the verkey."""
     return encode_key(decode_key(verkey)[:16])
@@ -59,6 +62,7 @@ def decode_key(verkey: str) -> bytes:
     return data
 
 
+@lru_cache(maxsize=10_000)
 def normalise_verkey(verkey: str) -> str:
     """Return a verkey in base58, from any form that decode_key() accepts."""
     return encode_key(decode_key(verkey))
