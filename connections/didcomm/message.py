@@ -5,8 +5,10 @@ import binascii
 import json
 import re
 import uuid
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 from agency.core import bounded_json
 from agency.core.errors import PeerError
@@ -32,7 +34,8 @@ NOT_IN_BOTH_ALPHABETS = {
 }
 
 
-class Message(NamedTuple):
+@dataclass(frozen=True)
+class Message:
     """A received message.
 
     type: without the prefix, as in `connections/1.0/request`. sender: the verkey that
@@ -46,25 +49,28 @@ class Message(NamedTuple):
     body: dict[str, Any]
     sender: str | None = None
 
-    @property
+    def with_sender(self, sender: str | None) -> "Message":
+        return replace(self, sender=sender)
+
+    @cached_property
     def family(self) -> str:
         """The key of handlers: the type without minor version, `-` in place of `_`."""
         protocol, version, name = self.type.split("/")
         return f"{protocol}/{version.partition('.')[0]}/{name.replace('_', '-')}"
 
-    @property
+    @cached_property
     def protocol(self) -> tuple[str, str]:
         """Name and version, as in ("connections", "1.0")."""
         name, version, _ = self.type.split("/")
         return name, version
 
-    @property
+    @cached_property
     def parent_id(self) -> str:
         """The id of the invitation that began the thread (`pthid`), or ""."""
         parent = _member(self.body, "~thread").get("pthid")
         return parent if isinstance(parent, str) and len(parent) <= MAX_ID else ""
 
-    @property
+    @cached_property
     def return_route(self) -> tuple[str, str]:
         """Which replies the sender accepts in the response to its call (RFC 0092).
 
@@ -90,7 +96,7 @@ class Message(NamedTuple):
         except (ValueError, OverflowError):
             return False
 
-    @property
+    @cached_property
     def is_problem_report(self) -> bool:
         return self.family.endswith("/problem-report")
 

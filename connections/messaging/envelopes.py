@@ -74,4 +74,4 @@ def open_for(key: Key, data: bytes) -> Message:
 
 def _open(data: bytes, find_seed: envelope.SeedFinder) -> Message:
     opened = envelope.unpack(data, find_seed)
-    return message.parse(opened.body)._replace(sender=opened.sender)
+    return message.parse(opened.body).with_sender(opened.sender)

@@ -70,7 +70,7 @@ def accept_reply(data: bytes, sent: OutboundMessage, is_private: bool = False) -
     key, received = _open_for_live_key(data)
     is_answer = (key.pk, received.thread_id) == (sent.my_key_id, sent.thread_id)
     if received.sender is None and is_answer and is_private and may_be_anonymous(sent):
-        received = received._replace(sender=sent.recipient_key)
+        received = received.with_sender(sent.recipient_key)
     _store_for_worker(key, received)
 
 
@@ -122,7 +122,7 @@ def process(row: InboundMessage) -> None:
 def _process(row: InboundMessage) -> None:
     key = Key.objects.get(verkey=row.recipient_key)
     received = message.read(vault.unseal(row, "body"))
-    received = received._replace(sender=row.sender_key or None)
+    received = received.with_sender(row.sender_key or None)
     try:
         _handle_and_finish(row, key, received)
     except (PeerError, Conflict) as error:

@@ -286,7 +286,7 @@ def receive_attached(connection: Connection) -> None:
     request = vault.unseal(connection, "shared")
     if request is None:
         return
-    received = message.read(request)._replace(sender=connection.their_key)
+    received = message.read(request).with_sender(connection.their_key)
     connection.shared = None
     connection.invitation |= attachment_thread(received)
     connection.save(update_fields=["shared", "invitation"])

@@ -63,7 +63,7 @@ class Agent:
 
     def receives(self, data):
         opened = envelope.unpack(data, lambda kids: (self.verkey, self.seed))
-        self.inbox.append(message.parse(opened.body)._replace(sender=opened.sender))
+        self.inbox.append(message.parse(opened.body).with_sender(opened.sender))
 
     def newest(self, kind):
         """Return the last message, which must be of this type."""

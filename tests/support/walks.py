@@ -141,7 +141,7 @@ def arrived(row, state):
 
 
 def received(body, sender=None):
-    return message.read(body)._replace(sender=sender)
+    return message.read(body).with_sender(sender)
 
 
 def outsider():

@@ -9,6 +9,7 @@ from django.db import models
 
 from connections.models import Connection, SeenMessage
 from tests.agency.admin.conftest import OURS
+from tests.support import queues
 from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
@@ -63,10 +64,12 @@ def test_an_admin_names_its_columns_and_no_sealed_one(model, site):
 
 
 @pytest.fixture
-def secrets(faber):
+def secrets(faber, monkeypatch):
     """Create rows of all kinds. Return the secrets that nobody may see of them."""
     alice = faber.hosts("Alice")
-    alice.receives(faber, faber.defines(*VALUES), VALUES)
+    with monkeypatch.context() as by_rows:  # else messages between them are no rows
+        queues.deliver_by_rows(by_rows)
+        alice.receives(faber, faber.defines(*VALUES), VALUES)
     asked = {"attributes": [{"policyName": "Name", "attributeNames": ["name"]}]}
     faber.asks(alice, **asked)
     alice.auto_selects()

@@ -12,7 +12,7 @@ from django.conf import settings as configured
 from django.db import IntegrityError, connection
 from django.test import Client
 
-from connections.api import links
+from agency.holder_pages import links
 from connections.models import Connection
 from tenants import vault
 from tests.support.pages import pages

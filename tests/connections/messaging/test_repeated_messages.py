@@ -1,5 +1,7 @@
 """Messages repeated under a new id, as phones do after a lost response, do no harm."""
 
+from dataclasses import replace
+
 import pytest
 
 from agency.core import transactions
@@ -208,7 +210,7 @@ def dispatch_again(connection, message):
     with transactions.atomic():
         found = Connection.objects.get(pk=connection.pk)
         assert found.lock()
-        router.dispatch(found, message._replace(id="another-id"))
+        router.dispatch(found, replace(message, id="another-id"))
 
 
 def states():
