@@ -18,11 +18,14 @@ def read_return_url(tenant, body):
     return url
 
 
-@network_reads.atomic_with_reads
 def create_link(create, return_url):
     """Call `create`, which makes an invitation or an exchange with a link."""
+    return _create_with(create, return_url) if return_url else create()
+
+
+@network_reads.atomic_with_reads
+def _create_with(create, return_url):
     made = create()
-    if return_url:
-        connection = made if isinstance(made, Connection) else made.connection
-        connection.update_columns(return_url=return_url)
+    connection = made if isinstance(made, Connection) else made.connection
+    connection.update_columns(return_url=return_url)
     return made
