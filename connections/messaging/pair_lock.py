@@ -18,12 +18,16 @@ from connections.messaging.models import OutboundMessage
 from wallets.models import Key
 
 # The ids are found first and locked in one order, alone: a join would be evaluated
-# before the wait, and a row whose key was rotated meanwhile would be missing.
+# before the wait, and a row whose key was rotated meanwhile would be missing. The
+# peer's key is read here: that of the caller's copy of the row may be retired by now.
 LOCK_SQL = """
 SELECT id FROM connections_connection
 WHERE id = ANY(ARRAY(
     WITH peer_key AS MATERIALIZED (
-        SELECT id FROM wallets_key WHERE verkey = ANY(%(peer_keys)s)
+        SELECT peer.id FROM connections_connection AS mine
+        JOIN wallets_key AS peer
+        ON peer.verkey = COALESCE(NULLIF(mine.their_key, ''), mine.inviter_key)
+        WHERE mine.id = ANY(%(ids)s::uuid[])
     )
     SELECT unnest(%(ids)s::uuid[])
     UNION
@@ -78,10 +82,9 @@ def lock_pairs(
     """
     if not transactions.is_active():
         raise RuntimeError("a lock needs agency.core.transactions.atomic()")
-    peer_keys = {row.their_key or row.inviter_key for row in connections} - {""}
     ids = [row.pk for row in connections]
     with database.cursor() as cursor:
-        cursor.execute(LOCK_SQL + mode, {"ids": ids, "peer_keys": list(peer_keys)})
+        cursor.execute(LOCK_SQL + mode, {"ids": ids})
         locked = [row[0] for row in cursor.fetchall()]
     # A statement of its own: it sees what was committed during the wait.
     for row in _read(model, locked):

@@ -4,7 +4,6 @@ from threading import Event
 from time import monotonic
 
 import pytest
-from django.db import connection
 
 from connections.didcomm import message
 from connections.messaging import completion, router
@@ -16,23 +15,13 @@ from organizations.provisioning import remove_organization
 from tenants.models import Tenant
 from tests.support import outside_agent, queues, walks
 from tests.support.people import ApiError
-from tests.support.races import at_once, error_codes
+from tests.support.races import at_once, error_codes, is_waited_for
 from verifications.models import Verification
 from wallets.models import Wallet
 
 SECONDS = (
     0.7  # for the other to do what it can meanwhile, if it waits for no lock of ours
 )
-IS_WAITED_FOR = (  # whether another transaction waits for a lock of this one
-    "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
-    "AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
-)
-
-
-def is_waited_for():
-    with connection.cursor() as cursor:
-        cursor.execute(IS_WAITED_FOR)
-        return cursor.fetchone()[0]
 
 
 class Meanwhile:

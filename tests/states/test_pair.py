@@ -201,7 +201,7 @@ def test_without_the_lock_of_the_pair_they_do_not_agree(pair, monkeypatch):
     """Each side locks its own row only: the tests above can fail."""
     monkeypatch.setattr(
         "connections.messaging.pair_lock.LOCK_SQL",
-        "SELECT unnest(%(ids)s::uuid[]) AS id WHERE %(peer_keys)s::text[] IS NOT NULL ",
+        "SELECT unnest(%(ids)s::uuid[]) AS id ",
     )
     monkeypatch.setattr("connections.messaging.pair_lock.FOR_CHANGES", "")
     failures = 0

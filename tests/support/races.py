@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from time import monotonic, sleep
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
 from django.db.models import Model
 
 from agency.core import transactions
@@ -13,6 +14,10 @@ from agency.core.errors import AgencyError
 from tests.support.people import ApiError
 
 PATIENCE = 20  # seconds until all threads must have reached the barrier
+IS_WAITED_FOR = (  # whether another transaction waits for a lock of this one
+    "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
+    "AND pg_backend_pid() = ANY (pg_blocking_pids(pid)))"
+)
 
 
 def at_once(*calls: Callable[[], Any]) -> list[Any]:
@@ -61,6 +66,20 @@ def in_thread(call: Callable[[], Any]) -> Any:
         return error
     finally:
         connections.close_all()
+
+
+def is_waited_for() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(IS_WAITED_FOR)
+        return bool(cursor.fetchone()[0])
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Return once the condition holds. It must, within PATIENCE."""
+    end = monotonic() + PATIENCE
+    while not condition():
+        assert monotonic() < end, "it does not come to that"
+        sleep(0.01)
 
 
 def error_codes(answers: list[Any]) -> list[str]:

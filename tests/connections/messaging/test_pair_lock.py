@@ -1,0 +1,337 @@
+"""The lock of a connection: both rows, in one order, before anything changes."""
+
+from threading import Event as Signal
+
+import pytest
+from django.db import OperationalError
+from django.db import connection as database
+
+from agency.core import transactions
+from agency.core.states import move
+from connections.messaging import pair_lock
+from connections.models import Connection
+from connections.protocols import did_rotate, handshakes
+from credentials.models import Credential
+from tests.agency.core.test_plans import explain, nodes
+from tests.support import queues
+from tests.support.races import (
+    PATIENCE,
+    at_once,
+    elsewhere,
+    is_waited_for,
+    wait_until,
+)
+from wallets.models import Wallet
+
+ROLES = ("inviter", "invitee")
+VALUES = {"name": "Alice", "level": "7"}
+either_side = pytest.mark.parametrize("role", ROLES)
+WITHOUT_TABLE_SCANS = "SET LOCAL enable_seqscan = off"
+
+
+@pytest.fixture
+def alice(faber):
+    alice = faber.hosts("Alice")
+    alice.meets(faber)
+    return alice
+
+
+def read(role):
+    return Connection.objects.get(role=role)
+
+
+def other(role):
+    return ROLES[1 - ROLES.index(role)]
+
+
+def is_free(pk, **lock):
+    """Whether another transaction could lock this row now."""
+
+    def lock_it():
+        with transactions.atomic():
+            rows = Connection.objects.select_for_update(nowait=True, **lock)
+            try:
+                rows.get(pk=pk)
+            except OperationalError:
+                return False
+        return True
+
+    return elsewhere(lock_it)
+
+
+def while_locked(holds, waits, then=lambda: None):
+    """Run one function in a transaction, and another that waits for its locks.
+
+    then: the rest of the first, once the second waits. Returns the second's result.
+    """
+    locked = Signal()
+
+    def first():
+        with transactions.atomic():
+            holds()
+            locked.set()
+            wait_until(is_waited_for)
+            then()
+
+    def second():
+        assert locked.wait(PATIENCE)
+        return waits()
+
+    return at_once(first, second)[1]
+
+
+@either_side
+def test_both_rows_are_locked_from_either_side(alice, role):
+    rows = [read(one).pk for one in ROLES]
+    with transactions.atomic():
+        assert read(role).lock()
+        assert [is_free(pk) for pk in rows] == [False, False]
+        assert all(pair_lock.is_locked(Connection, pk) for pk in rows)
+    assert [is_free(pk) for pk in rows] == [True, True]
+
+
+@either_side
+def test_the_rows_of_others_stay_free(faber, alice, role):
+    pair = {read(one).pk for one in ROLES}
+    faber.hosts("Bob").meets(faber)
+    alice.meets(faber)
+    others = Connection.objects.exclude(pk__in=pair)
+    with transactions.atomic():
+        assert Connection.objects.get(role=role, pk__in=pair).lock()
+        assert [is_free(row.pk) for row in others] == [True] * 4
+
+
+@either_side
+@pytest.mark.parametrize("held", [0, 1], ids=["lower", "higher"])
+def test_the_lower_row_is_locked_first(alice, role, held):
+    """Who waits for the lower one has not locked the higher one yet."""
+    rows = sorted(read(one).pk for one in ROLES)
+    row, found = read(role), []
+
+    def hold():
+        Connection.objects.select_for_update(no_key=True).get(pk=rows[held])
+
+    def wait():
+        with transactions.atomic():
+            return row.lock()
+
+    assert while_locked(hold, wait, lambda: found.append(is_free(rows[1 - held])))
+    assert found == [held == 0]
+
+
+def test_several_pairs_are_locked_in_one_order_too(faber, alice):
+    for _ in range(3):
+        alice.meets(faber)
+    rows = list(Connection.objects.order_by("?"))
+    with transactions.atomic():
+        Connection.lock_all(rows)
+        locked = [pk for _, pk in transactions.locked_rows()]
+    assert sorted(locked) == sorted(row.pk for row in rows)
+    with database.cursor() as cursor:
+        given = {"ids": [row.pk for row in rows]}
+        cursor.execute(pair_lock.LOCK_SQL + pair_lock.FOR_CHANGES, given)
+        assert [pk for [pk] in cursor.fetchall()] == sorted(locked)
+        cursor.execute("EXPLAIN " + pair_lock.LOCK_SQL + pair_lock.FOR_CHANGES, given)
+        [top] = cursor.fetchone()
+    assert top.startswith("LockRows"), "the rows are sorted before they are locked"
+
+
+def test_an_invitation_is_locked_with_whoever_accepts_it(faber, monkeypatch):
+    """Until the response, only the invitation's key connects the two rows."""
+    alice = faber.hosts("Alice")
+    queues.crash_before_the_drain(monkeypatch)
+    alice.meets(faber)
+    assert read("inviter").their_key == read("invitee").their_key == ""
+    with transactions.atomic():
+        assert read("invitee").lock()
+        assert [is_free(read(one).pk) for one in ROLES] == [False, False]
+
+
+def test_a_connection_with_another_agent_is_one_row(faber, phone):
+    row = phone.connects(faber)
+    faber.hosts("Alice").meets(faber)
+    with transactions.atomic():
+        assert row.lock()
+        assert list(transactions.locked_rows()) == [(Connection, row.pk)]
+
+
+def test_a_multi_party_invitation_is_kept_from_deletion_only(faber):
+    faber.invites(multiParty=True)
+    row = read("inviter")
+    with transactions.atomic():
+        assert row.lock(is_shared=True)
+        assert is_free(row.pk, no_key=True), "many wallets accept it at once"
+        assert not is_free(row.pk), "as DELETE locks it"
+
+
+def test_nothing_moves_without_the_lock(faber, alice):
+    faber.offers(alice, faber.defines("name", "level"), VALUES)
+    row, credential = read("inviter"), Credential.objects.get(role="issuer")
+    connected, offered = row.State.CONNECTED, credential.State.OFFERED
+    for obj, state in ((row, connected), (credential, offered)):
+        with transactions.atomic():
+            with pytest.raises(RuntimeError, match="lock"):
+                move(obj, [state], state)
+            obj.lock()
+            move(obj, [state], state)
+        with transactions.atomic(), pytest.raises(RuntimeError, match="lock"):
+            move(obj, [state], state)  # the lock of an earlier transaction
+
+
+def test_nothing_moves_with_a_lock_that_a_savepoint_released(alice):
+    row = read("inviter")
+    connected = row.State.CONNECTED
+    with transactions.atomic():
+        with pytest.raises(ZeroDivisionError), transactions.atomic():
+            row.lock()
+            raise ZeroDivisionError
+        assert is_free(row.pk)
+        with pytest.raises(RuntimeError, match="lock"):
+            move(row, [connected], connected)
+
+
+def test_a_lock_needs_a_transaction(alice):
+    with pytest.raises(RuntimeError, match="atomic"):
+        read("inviter").lock()
+
+
+def test_a_row_that_this_transaction_made_counts_as_locked(faber):
+    wallet = Wallet.objects.get(is_organization=True)
+    with transactions.atomic():
+        made = handshakes.invite(wallet)
+        assert made.is_locked and made.lock()
+        assert pair_lock.find_locked(Connection, made.pk) is made
+
+
+def test_all_objects_of_a_locked_row_share_their_attributes(faber, alice):
+    one, same, peer = read("inviter"), read("inviter"), read("invitee")
+    offered = faber.offers(alice, faber.defines("name", "level"), VALUES)
+    credential = Credential.objects.get(pk=offered["credentialId"])
+    with transactions.atomic():
+        for row in (one, same, peer):
+            assert row.lock()
+        credential.lock()
+        one.name = "changed by one"
+        assert same.name == credential.connection.name == "changed by one"
+        assert peer.name != "changed by one"
+        same.their_key = "changed by the other"
+        assert one.their_key == "changed by the other"
+        found, key = pair_lock.find_locked_by_key(Connection, peer.my_key.verkey)
+        found.name = "of the peer"
+        assert (peer.name, key) == ("of the peer", peer.my_key)
+
+
+def test_all_code_of_a_transaction_uses_one_object_of_a_thread(faber, alice):
+    faber.offers(alice, faber.defines("name", "level"), VALUES)
+    first = Credential.objects.get(role="issuer")
+    with transactions.atomic():
+        first.lock()
+        connection = read("inviter")
+        assert connection.lock()
+        found = Credential.find_on_connection(connection, first.thread_id)
+        assert found is first
+        found.receive_problem("no")
+    assert first.state == "Rejected"
+
+
+@either_side
+def test_what_was_committed_before_the_lock_is_read(alice, role):
+    stale = read(role)
+    Connection.objects.filter(pk=stale.pk).update(name="changed meanwhile")
+    with transactions.atomic():
+        assert stale.lock()
+        assert stale.name == "changed meanwhile"
+
+
+@either_side
+def test_what_is_committed_during_the_wait_is_read(alice, role):
+    stale = read(role)
+
+    def rename():
+        row = read(other(role))
+        row.lock()
+        Connection.objects.filter(pk=stale.pk).update(name="changed meanwhile")
+
+    def wait():
+        with transactions.atomic():
+            assert stale.lock()
+        return stale.name
+
+    assert while_locked(rename, wait) == "changed meanwhile"
+
+
+@either_side
+@pytest.mark.parametrize("rotates", ROLES)
+def test_keys_that_are_rotated_during_the_wait_are_found(alice, role, rotates):
+    """A join would look for the former keys, and miss the rows that it waited for."""
+    stale, rows = read(role), {read(one).pk for one in ROLES}
+    former = read(rotates).my_key
+
+    def wait():
+        with transactions.atomic():
+            assert stale.lock()
+            return {pk for _, pk in transactions.locked_rows()}
+
+    # Twice: then the peer's row has none of the keys that were read.
+    def rotate():
+        for _ in range(2):
+            with transactions.run_at_end():
+                did_rotate.rotate(read(rotates))
+
+    assert while_locked(rotate, wait) == rows
+    former.refresh_from_db()
+    assert former.retired_at
+    fresh = read(role)
+    assert (stale.my_key, stale.their_key) == (fresh.my_key, fresh.their_key)
+
+
+@either_side
+def test_keys_that_were_rotated_since_the_row_was_read_are_found(alice, role):
+    """After two rotations the peer's row has none of the keys that were read."""
+    stale, rows = read(role), {read(one).pk for one in ROLES}
+    for _ in range(2):
+        did_rotate.rotate(read(other(role)))
+    with transactions.atomic():
+        assert stale.lock()
+        assert {pk for _, pk in transactions.locked_rows()} == rows
+        assert [is_free(pk) for pk in rows] == [False, False]
+
+
+@either_side
+def test_a_row_that_is_deleted_during_the_wait_is_not_locked(alice, role):
+    stale = read(role)
+
+    def wait():
+        with transactions.atomic():
+            return stale.lock(), list(transactions.locked_rows())
+
+    assert while_locked(lambda: read(role).remove(), wait)[0] is False
+
+
+def test_the_rows_of_a_pair_are_found_by_indexes(alice):
+    row = read("inviter")
+    given = {"ids": [row.pk]}
+    with transactions.atomic(), database.cursor() as cursor:
+        cursor.execute(WITHOUT_TABLE_SCANS)
+        for mode in (pair_lock.FOR_CHANGES, pair_lock.FOR_READING):
+            found = explain("COSTS", pair_lock.LOCK_SQL + mode, given)
+            reads = [node for node in nodes(found) if "Relation Name" in node]
+            kinds = {node["Node Type"] for node in reads}
+            assert {node["Relation Name"] for node in reads} == {
+                "connections_connection",
+                "wallets_key",
+            }
+            assert "Seq Scan" not in kinds, found
+            conditions = [
+                condition
+                for node in nodes(found)
+                if (condition := node.get("Index Cond"))
+            ]
+            for column in (
+                "(id = ANY",
+                "(my_key_id = ANY",
+                "(other_key_id = ANY",
+                "(invitation_key_id = ANY",
+                "((verkey)::text = ",
+            ):
+                assert any(column in one for one in conditions), (column, found)
