@@ -12,6 +12,7 @@ from threading import Thread
 from django.db import connection, transaction
 from uuid_utils.compat import uuid7
 
+from agency.core import transactions
 from agency.core.states import move
 from bench.deliveries import forget, percentile, register
 from connections.models import Connection
@@ -117,7 +118,8 @@ def transitions(row, is_over):
     found, end = [], time.monotonic() + SECONDS
     while time.monotonic() < end and not is_over():
         started = time.perf_counter()
-        with transaction.atomic():
+        with transactions.atomic():
+            row.lock()
             move(row, ["Invited"], "Invited")
         found.append((time.perf_counter() - started) * 1000)
         time.sleep(EVERY)

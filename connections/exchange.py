@@ -62,7 +62,8 @@ class Exchange(EventSource):
     def lock(self) -> None:
         """Lock the connection and the peer's, before this exchange changes.
 
-        The row itself is not read again: move() notices if it has changed.
+        `connection` is None afterwards if it was deleted. This row is not read again:
+        move() notices if it has changed.
         """
         if self.connection is None:
             return
@@ -74,7 +75,7 @@ class Exchange(EventSource):
     @property
     def is_locked(self) -> bool:
         if self.connection is None:
-            return True
+            return True  # nothing to lock: the sequence alone decides
         return self.connection.is_locked
 
     def _use_locked_connection(self) -> None:

@@ -21,16 +21,19 @@ MAX_CALLERS = 1000
 # PostgreSQL writes every change of a row as a new tuple: at another place (ctid), by
 # another transaction (xmin). So there is no column that a change could fail to set.
 READ_VERSIONS = """
-SELECT key.ctid, key.xmin, tenant.ctid, tenant.xmin,
+WITH key AS MATERIALIZED (
+    SELECT id, tenant_id, ctid AS place, xmin AS writer
+    FROM tenants_apikey WHERE digest = ANY(%s)
+)
+SELECT key.place, key.writer, tenant.ctid, tenant.xmin,
     network.ctid, network.xmin, wallet.ctid, wallet.xmin,
     provider.ctid, provider.xmin
-FROM tenants_apikey AS key
+FROM key
 JOIN tenants_tenant AS tenant ON tenant.id = key.tenant_id
 JOIN tenants_network AS network ON network.id = tenant.network_id
 LEFT JOIN tenants_provider AS provider ON provider.id = tenant.provider_id
 LEFT JOIN wallets_wallet AS wallet
     ON wallet.tenant_id = tenant.id AND wallet.is_organization
-WHERE key.digest = ANY(%s)
 ORDER BY key.id
 """
 Versions = list[tuple[str, ...]]

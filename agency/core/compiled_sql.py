@@ -19,7 +19,7 @@ ALIAS = "default"
 
 
 class CompiledQuery(Generic[Row]):
-    """A queryset with parameters, such as
+    """A queryset with parameters, without prefetch_related(), such as
 
     `CompiledQuery(lambda pk: Key.objects.filter(pk=pk), UUID)`
 
@@ -42,6 +42,7 @@ class CompiledQuery(Generic[Row]):
         return [plan.to_object(row) for row in plan.convert(rows)]
 
     def first(self, *values: Any) -> Row | None:
+        """The first row that the database returns: for queries that match one."""
         return next(iter(self.all(*values)), None)
 
     @cached_property

@@ -10,6 +10,9 @@ from agency.core.errors import WrongState
 def move(obj, sources, target, **changes):
     """Move the object from one of `sources` to `target`, by one guarded UPDATE.
 
+    obj: an EventSource with a state. The lock excludes the peer; the guard notices that
+    the object was read before the lock and has changed since.
+
     Must be called inside atomic(), after the lock of the connection (`obj.is_locked`).
     `changes` are other fields to set. `sequence`
     counts the transitions, and the object emits an event for each. Raises WrongState

@@ -48,7 +48,10 @@ class _Transaction:
 
 @contextmanager
 def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
-    """A transaction or, inside of one, a savepoint. Also a decorator: `@atomic()`.
+    """A transaction or, inside of another call, a savepoint. Also a decorator.
+
+    Below Django's own atomic() it counts as an outermost one. As a decorator it is
+    written `@atomic()`.
 
     Before the outermost one commits, the functions given to before_commit() run, and
     those that they add. savepoint, durable: as Django's.
@@ -102,9 +105,10 @@ def count_done() -> int:
 
 
 def locked_rows() -> dict[Hashable, Any]:
-    """The rows that this transaction has locked or created, by what finds them.
+    """The one object of each row that this transaction uses, by what finds it.
 
-    Empty outside of atomic(). A rollback to a savepoint empties it.
+    Connections in it are locked, or were created here; exchanges are guarded by the
+    lock of their connection. Empty outside of atomic(). A rollback to a savepoint empties it.
     """
     current = _current()
     return current.locked_rows if current else {}

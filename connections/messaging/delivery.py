@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from agency.core import addresses, faults, http, network_reads, transactions
 from agency.core.errors import Conflict, PeerError, Unavailable
+from agency.core.network_reads import ReadNeeded
 from connections.didcomm.message import Message
 from connections.messaging import completion, inbox, outbox, router
 from connections.messaging.envelopes import (
@@ -29,7 +30,8 @@ from connections.models import Connection
 from wallets.models import Key
 
 logger = logging.getLogger(__name__)
-MAX_MESSAGES_PER_CALL = 16
+MAX_DEFERRED = 16  # functions before the commit of one transaction
+MAX_ROWS_PER_CALL = 16  # after the commit
 FIRST_TIMEOUT_SECONDS = 3.0  # for an endpoint that has never answered
 _queue = threading.local()
 
@@ -38,27 +40,26 @@ def handle_before_commit(sent: HostedMessage) -> None:
     """Handle a message to a wallet hosted here, in the transaction of the sender.
 
     Nobody else can have this message, so nothing is stored to recognise a repetition.
-    If the handler fails, or needs a ledger first, the message becomes a row, which is
-    delivered after the commit. So does what follows it on the connection, and what
-    comes after MAX_MESSAGES_PER_CALL messages.
+    A refusal (PeerError, Conflict) is answered by a problem report here. After any
+    other exception, such as a ledger that must be read first, the message becomes a
+    row that is delivered after the commit. So does what follows it on the connection,
+    and what comes after MAX_DEFERRED functions.
     """
-    if _must_wait(sent):
+    connection = sent.connection
+    if connection:
+        connection.lock()
+    is_behind = connection and connection.has_waiting_messages
+    if is_behind or transactions.count_done() > MAX_DEFERRED:
         outbox.enqueue_leased(sent)
         return
     try:
         _handle_or_refuse(sent)
     except Exception as error:  # what the sender did stands, whatever the handler does
-        logger.info("handled after the commit: %r", error, exc_info=True)
-        if sent.connection:
-            sent.connection.lock()
+        level = logging.INFO if isinstance(error, ReadNeeded) else logging.WARNING
+        logger.log(level, "not handled before the commit: %r", error, exc_info=True)
+        if connection:
+            connection.lock()  # again: the rollback has forgotten it
         outbox.enqueue_leased(sent)
-
-
-def _must_wait(sent: HostedMessage) -> bool:
-    if transactions.count_done() > MAX_MESSAGES_PER_CALL:
-        return True
-    connection = sent.connection
-    return bool(connection and connection.lock() and connection.has_waiting_messages)
 
 
 def _handle_or_refuse(sent: HostedMessage) -> None:
@@ -80,7 +81,7 @@ def deliver_queued(row: OutboundMessage) -> None:
     """Deliver a leased row, then the messages that its handlers send, one by one.
 
     The outermost commit runs the loop, one per thread; nested commits only add rows to
-    it. A worker delivers what is left after MAX_MESSAGES_PER_CALL messages.
+    it. A worker delivers what is left after MAX_ROWS_PER_CALL messages.
     """
     waiting = getattr(_queue, "rows", None)
     if waiting is not None:
@@ -88,7 +89,7 @@ def deliver_queued(row: OutboundMessage) -> None:
         return
     _queue.rows = waiting = deque([row])
     try:
-        for _ in range(MAX_MESSAGES_PER_CALL):
+        for _ in range(MAX_ROWS_PER_CALL):
             if waiting:
                 row = waiting.popleft()
                 deliver(row)

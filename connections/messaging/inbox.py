@@ -177,6 +177,9 @@ def store(
 def handle(key: Key, received: Message) -> None:
     """Lock the connection of the recipient's key, check the sender, call the handler.
 
+    In the caller's transaction, once per message. The caller reports a PeerError or
+    Conflict by refuse().
+
     A message also changes the connection: an inviter becomes Connected, a new key of
     the peer or of ours is confirmed, and the first responder to a link becomes its
     peer.

@@ -56,10 +56,11 @@ Row = TypeVar("Row", bound=Any)  # a Connection, whose module imports this one
 def lock_pair(connection: Any, is_shared: bool = False) -> bool:
     """Lock and reload both rows of a connection. Return False if it was deleted.
 
-    is_shared: only keep it from being deleted.
+    is_shared: only keep it from being deleted. This transaction cannot lock it fully
+    later.
 
-    Until the transaction ends, nobody else can change, end or delete either. All
-    objects of a locked row share their attributes.
+    Until the transaction ends or the savepoint is rolled back, nobody else can change,
+    end or delete either. Objects on which this was called share one `__dict__`.
     """
     model = type(connection)
     row = find_locked(model, connection.pk)

@@ -110,8 +110,10 @@ def accept_shared_offer(wallet: Wallet, message: Message) -> Credential:
 
 @handles_exchange(Credential, ISSUE_CREDENTIAL, "request-credential", Role.ISSUER)
 def receive_request(credential: Credential, message: Message) -> None:
-    """Issuer: the holder has accepted. Issue at once if the offer is automatic.
+    """Issuer: the holder has accepted. If the offer is automatic, it is issued next.
 
+    That is at the end of this transaction or, for a revocable credential or if it
+    fails there, after it. tasks.finish_what_was_left_behind() goes on after a crash.
     The same request again changes nothing.
     """
     request = attachment_of(message, formats.REQUEST)
@@ -133,7 +135,7 @@ def receive_request(credential: Credential, message: Message) -> None:
 
 
 def _schedule_issuance(credential: Credential) -> None:
-    """Issue in this transaction or, where a registry or ledger is needed, after it."""
+    """Issue in this transaction. A slot in a registry is reserved outside of it."""
     if credential.definition.supports_revocation:
         _issue_after_commit(credential)
     else:
@@ -144,7 +146,7 @@ def _issue_before_commit(credential: Credential) -> None:
     try:
         issue_automatically(credential)
     except Exception as error:  # what was received stands
-        logger.info("issued after the commit: %r", error, exc_info=True)
+        logger.warning("not issued before the commit: %r", error, exc_info=True)
         _issue_after_commit(credential)
 
 

@@ -74,7 +74,7 @@ class Walk:
         That many are handled in the transaction; the rest are rows, never delivered.
         """
         with self.monkeypatch.context() as stopped:
-            stopped.setattr(delivery, "MAX_MESSAGES_PER_CALL", messages)
+            stopped.setattr(delivery, "MAX_DEFERRED", messages)
             stopped.setattr(outbox, "deliver_committed", lambda row: None)
             step()
         OutboundMessage.objects.filter(status="pending").delete()

@@ -173,9 +173,10 @@ def _send_presentation(
     selections: Sequence[Selection],
     candidates: Sequence[Candidate],
 ) -> None:
-    """Create the presentation, then send it together with the transition.
+    """Create the presentation, then lock, move and send it.
 
-    Creating it may read ledgers, so it comes before the transaction.
+    Within a caller's transaction, a ledger that must be read raises ReadNeeded, and the
+    whole is run again (agency/core/network_reads.py).
     """
     if verification.state != State.REQUESTED:
         raise WrongState(verification, [State.REQUESTED])

@@ -56,7 +56,8 @@ def statements_of(function: Callable[[], object]) -> list[tuple[str, Any]]:
 
     with connection.execute_wrapper(record):
         function()
-    return [(sql, params) for sql, params in found if re.match(r"\s*SELECT\b", sql)]
+    reads = re.compile(r"\s*(SELECT|WITH)\b")
+    return [one for one in found if reads.match(one[0]) and "UPDATE " not in one[0]]
 
 
 def generic_plan(sql: str, params: Any) -> Plan:

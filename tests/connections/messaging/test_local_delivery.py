@@ -297,7 +297,7 @@ def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
     faber, alice, badge, monkeypatch
 ):
     queues.deliver_by_rows(monkeypatch)
-    monkeypatch.setattr(delivery, "MAX_MESSAGES_PER_CALL", 1)
+    monkeypatch.setattr(delivery, "MAX_ROWS_PER_CALL", 1)
     offered = faber.offers(alice, badge, VALUES, automaticIssuance=True)
     alice.accepts_offer()
     assert issuers_state(faber, offered) == "Issued"
@@ -311,7 +311,7 @@ def test_what_is_left_after_the_longest_drain_goes_to_the_worker(
 def test_more_messages_than_a_transaction_handles_all_arrive_in_order(
     faber, alice, badge, connection
 ):
-    count = delivery.MAX_MESSAGES_PER_CALL + 4
+    count = delivery.MAX_DEFERRED + 4
     numbers = [str(number) for number in range(count)]
     with transactions.atomic():
         for number in numbers:

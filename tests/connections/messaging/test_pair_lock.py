@@ -12,7 +12,7 @@ from connections.messaging import pair_lock
 from connections.models import Connection
 from connections.protocols import did_rotate, handshakes
 from credentials.models import Credential
-from tests.agency.core.test_plans import explain, nodes
+from tests.agency.core.test_plans import NEW_ID, explain, multiply, nodes
 from tests.support import queues
 from tests.support.races import (
     PATIENCE,
@@ -21,7 +21,7 @@ from tests.support.races import (
     is_waited_for,
     wait_until,
 )
-from wallets.models import Wallet
+from wallets.models import Key, Wallet
 
 ROLES = ("inviter", "invitee")
 VALUES = {"name": "Alice", "level": "7"}
@@ -310,6 +310,9 @@ def test_a_row_that_is_deleted_during_the_wait_is_not_locked(alice, role):
 
 def test_the_rows_of_a_pair_are_found_by_indexes(alice):
     row = read("inviter")
+    keys = dict.fromkeys(("my_key_id", "other_key_id", "invitation_key_id"), NEW_ID)
+    multiply(Connection, connection_id=f"{NEW_ID}::text", token="n::text", **keys)
+    multiply(Key, verkey="n::text")
     given = {"ids": [row.pk]}
     with transactions.atomic(), database.cursor() as cursor:
         cursor.execute(WITHOUT_TABLE_SCANS)
