@@ -42,6 +42,7 @@ def multiply(model: type[models.Model], **different: str) -> None:
             f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} "
             f"FROM (SELECT * FROM {table} LIMIT 1) AS copied, generate_series(1, {ROWS}) AS n"
         )
+        assert cursor.rowcount == ROWS, "there was a row to copy"
         cursor.execute("RESET session_replication_role")
         cursor.execute(f"ANALYZE {table}")
 
