@@ -75,10 +75,14 @@ class QueuedJob(models.Model):
         return cls.objects.filter(free, status=cls.Status.PENDING, due_at__lte=now)
 
     @classmethod
-    def claim(cls, limit=10, duration=LEASE, **filters):
+    def claim(cls, limit=10, *conditions, duration=LEASE, **filters):
         """Lease up to `limit` due rows, oldest first, and return them."""
         with transaction.atomic():
-            due = cls.due().filter(**filters).select_for_update(skip_locked=True)
+            due = (
+                cls.due()
+                .filter(*conditions, **filters)
+                .select_for_update(skip_locked=True)
+            )
             rows = list(due.order_by("pk")[:limit])
             for row in rows:
                 row.lease(duration)

@@ -144,13 +144,22 @@ class OutboundMessage(Record, QueuedJob):
         )
 
     def earlier_pending(self) -> "models.QuerySet[OutboundMessage]":
-        """Messages between the same two keys that must be sent before this one."""
-        return OutboundMessage.objects.filter(
-            recipient_key=self.recipient_key,
-            my_key=self.my_key_id,
-            status=self.Status.PENDING,
-            pk__lt=self.pk,
-        )
+        """Messages that must be sent before this one."""
+        pending = OutboundMessage.objects.filter(status=self.Status.PENDING)
+        return pending.filter(self._in_line, pk__lt=self.pk)
+
+    @property
+    def _in_line(self) -> Q:
+        """The messages among which order is kept: those of a connection to one key.
+
+        By the connection, not by our key: after a rotation, a message that is packed
+        with our new key would end the time in which the peer accepts the former one.
+        """
+        if self.connection_id:
+            sender = Q(connection=self.connection_id)
+        else:
+            sender = Q(connection=None, my_key=self.my_key_id)
+        return sender & Q(recipient_key=self.recipient_key)
 
     def wait_for_turn(self, timeout: float = 2.0) -> bool:
         """Wait for earlier messages. Return whether this message is next.
@@ -170,24 +179,25 @@ class OutboundMessage(Record, QueuedJob):
         return True
 
     def claim_following(self) -> "list[OutboundMessage]":
-        """Claim the next message between the same two keys.
+        """Claim the next message that had to wait for this one.
 
         Another call may have queued it in the meantime and left it to this call.
         """
-        pair = {
-            "recipient_key": self.recipient_key,
-            "my_key": self.my_key_id,
-            "is_hosted": True,
-        }
-        waiting = OutboundMessage.objects.filter(**pair, status=self.Status.PENDING)
-        return OutboundMessage.claim(limit=1, **pair) if waiting.exists() else []
+        following = self._in_line & Q(is_hosted=True)
+        pending = OutboundMessage.objects.filter(status=self.Status.PENDING)
+        if not pending.filter(following).exists():
+            return []
+        return OutboundMessage.claim(1, following)
 
     @classmethod
     def due(cls):
-        # Messages between the same two keys are sent in order: only the first is due.
+        # Order is kept (see _in_line): only the first is due.
+        is_in_line = Q(connection=models.OuterRef("connection")) | Q(
+            connection=None, my_key=models.OuterRef("my_key")
+        )
         earlier = cls.objects.filter(
+            is_in_line,
             recipient_key=models.OuterRef("recipient_key"),
-            my_key=models.OuterRef("my_key"),
             status=cls.Status.PENDING,
             pk__lt=models.OuterRef("pk"),
         )

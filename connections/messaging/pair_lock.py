@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import connection as database
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from agency.core import transactions
 from agency.core.compiled_sql import CompiledQuery
@@ -109,7 +109,8 @@ def _compiled_pair(model: Any) -> CompiledQuery[Any]:
 def _rows(model: Any) -> QuerySet[Any]:
     """The rows with their parties, and whether messages of theirs wait."""
     waiting = OutboundMessage.objects.filter(
-        Q(my_key=OuterRef("my_key")) | Q(my_key=OuterRef("other_key")),
+        connection=OuterRef("pk"),
+        recipient_key=OuterRef("their_key"),
         status=OutboundMessage.Status.PENDING,
         is_hosted=True,
     )

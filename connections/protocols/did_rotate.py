@@ -10,7 +10,7 @@ from agency.core.errors import Conflict, PeerError
 from connections.didcomm import dids
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, text
-from connections.messaging import outbox, router
+from connections.messaging import outbox, pair_lock, router
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.router import handles
 from connections.models import HANGUP, Connection
@@ -27,7 +27,8 @@ def rotate(connection: Connection) -> None:
     """Send the peer a new DID and key of ours. We use them once the peer agrees.
 
     409 `rotation_unknown` if the peer has not said that it supports did-rotate/1.0,
-    409 `rotation_pending` while the last rotation is not answered.
+    409 `rotation_pending` while the last rotation is not answered, or messages to the
+    key before the last one may be on their way.
     """
     connection.require_connected()
     if not (connection.supports_rotation or connection.is_hosted):
@@ -39,6 +40,12 @@ def rotate(connection: Connection) -> None:
             "rotation_pending", "The peer has not agreed to the last rotation yet."
         )
     if former.other_key:
+        peer = pair_lock.find_locked_by_key(Connection, connection.their_key)
+        if peer and peer[0].has_waiting_messages:
+            # They may be addressed to the key that would be erased now.
+            raise Conflict(
+                "rotation_pending", "Messages of the peer are on their way: try again."
+            )
         outbox.pack_pending([former.other_key])
         former.other_key.retire()
     key = connection.wallet.create_key()

@@ -200,4 +200,4 @@ class OldVerifications(Verifications):
             return self.send_request(
                 body["connectionId"], policy.unsealed_body(), policy.pk
             )
-        return self.share_request(policy.unsealed_body(), policy.pk)
+        return self.share_request({}, policy.unsealed_body(), policy.pk)
