@@ -116,9 +116,11 @@ def test_behind_a_mediator_it_is_nobodys(faber, phone, row):
     mediated = phone.receives
     faber.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
     sent = BasicMessage.objects.get()
+    # Not in reply(): the server's thread would keep a connection of the pool.
+    thread = thread_of(row)
 
     def reply(data):
-        body = phone.build(basic_message.MESSAGE, thread_of(row), content="reply")
+        body = phone.build(basic_message.MESSAGE, thread, content="reply")
         phone.answers = phone.pack(body, anonymous=True)
 
     phone.receives = reply
