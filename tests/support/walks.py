@@ -10,6 +10,7 @@ from connections.models import Connection, InboundMessage, OutboundMessage
 from connections.protocols import connections_1_0
 from credentials import revocation
 from credentials.models import Credential
+from tests.support import queues
 from verifications.models import Verification
 from verifications.present_proof import prover
 from wallets import keys
@@ -34,10 +35,13 @@ def refuses(transition):
 
 
 def ignores(transition):
+    """Assert that the transition changes no row and sends nothing."""
     before = everything()
-    with transactions.atomic():
-        transition()
-    assert everything() == before
+    with pytest.MonkeyPatch.context() as patch:
+        sent = queues.record_sent(patch)
+        with transactions.atomic():
+            transition()
+    assert everything() == before and sent == []
 
 
 class Walk:
