@@ -487,3 +487,19 @@ def test_offers_to_one_peer_at_once_all_arrive_without_a_worker(
     assert [one["state"] for one in offers] == ["Offered"] * 8
     assert held_by(alice) == ["Offered"] * 8
     assert not queues.pending().exists()
+
+
+def test_a_message_waits_for_one_that_our_former_key_sends(
+    faber, alice, badge, monkeypatch
+):
+    """The peer accepts the former key only until it sees the new one."""
+    with monkeypatch.context() as crashed:
+        queues.crash_before_the_drain(crashed)
+        for level in ("1", "2"):
+            faber.offers(alice, badge, VALUES | {"level": level})
+    queues.let_leases_run_out()
+    first, second = queues.pending()
+    first.my_key = first.my_key.wallet.create_key()
+    first.save()
+    assert list(OutboundMessage.due()) == [first]
+    assert list(second.earlier_pending()) == [first]
