@@ -13,7 +13,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api import links, return_urls
-from connections.api.scopes import Scope
+from connections.api.scopes import find_connection
 from connections.api.serializers import (
     AcceptInvitationParameters,
     BasicMessageContract,
@@ -40,16 +40,9 @@ def connections_of(wallet):
     return with_keys(wallet.connections)
 
 
-def _with_id(connection_id):
-    return with_keys(Connection.objects.filter(connection_id=connection_id))
-
-
-connection_of_organization = Scope.OF_ORGANIZATION.query(_with_id, str)
-connection_of_holder = Scope.OF_HOLDER.query(_with_id, str)
-
-
 def get_connection(wallet, connection_id):
-    found = connection_of_organization.first(wallet.pk, connection_id)
+    hosted_id = None if wallet.is_organization else wallet.wallet_id
+    found = find_connection(wallet.tenant_id, connection_id, hosted_id)
     return or_404(found, Connection)
 
 
@@ -189,7 +182,7 @@ class WalletConnections(WalletView):
     @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
         def find():
-            found = connection_of_holder.first(*self.path_of_wallet, connectionId)
+            found = find_connection(self.tenant.pk, connectionId, walletId)
             # Without a wallet of this id, the error names the wallet.
             return found or get_connection(self.wallet, connectionId)
 

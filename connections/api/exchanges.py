@@ -9,20 +9,13 @@ from rest_framework.response import Response
 
 from agency.api.serializers import Contract
 from agency.api.views import View, or_404, parse_uuid
-from connections.api.scopes import Scope
+from connections.api.scopes import Scope, find_connection
 from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
 from wallets.api.wallets import WalletView
 from wallets.models import Wallet
 
 SHOWN_WITH = ("connection",)  # what a contract reads besides the exchange
-
-
-@cache
-def connection_in(scope: Scope) -> Any:
-    """The query for a connection, to be locked: its parties are read after that."""
-    rows = Connection.objects.filter(connectionless=False)
-    return scope.query(lambda key: rows.filter(connection_id=key), str)
 
 
 @cache
@@ -66,8 +59,7 @@ class ExchangeView(View):
         return or_404(row, self.model)
 
     def find_connection(self, connection_id: str) -> Connection | None:
-        wallet = self.request.user.wallet
-        return connection_in(Scope.OF_ORGANIZATION).first(wallet.pk, connection_id)
+        return find_connection(self.tenant.pk, connection_id)
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
         query = exchange_in(Scope.OF_ORGANIZATION, self.model, related)
@@ -92,9 +84,7 @@ class WalletExchangeView(WalletView, ExchangeView):
         return self.rows_of_wallet(self.wallet)
 
     def find_connection(self, connection_id: str) -> Connection | None:
-        found = connection_in(Scope.OF_HOLDER).first(
-            *self.path_of_wallet, connection_id
-        )
+        found = find_connection(self.tenant.pk, connection_id, self.kwargs["walletId"])
         self._check_wallet(found)
         return found
 

@@ -8,6 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from agency.core.compiled_sql import CompiledQuery
+from connections.models import Connection
 
 
 class Scope(Enum):
@@ -32,3 +33,30 @@ class Scope(Enum):
             str,
             kind,
         )
+
+
+# By the id, which is unique in the organization, and not by the wallet: PostgreSQL
+# plans a prepared statement for the usual wallet, which has few connections, and would
+# read all connections of one that has many.
+_connection_by_id = CompiledQuery(
+    lambda tenant, connection_id: Connection.objects.filter(
+        tenant=tenant, connection_id=connection_id, connectionless=False
+    ).select_related("wallet", "my_key", "invitation_key"),
+    UUID,
+    str,
+)
+
+
+def find_connection(
+    tenant_id: UUID, connection_id: str, wallet_id: str | None = None
+) -> Connection | None:
+    """A connection of the organization's own wallet or of a hosted one.
+
+    wallet_id: of the hosted wallet.
+    """
+    found = _connection_by_id.first(tenant_id, connection_id)
+    if not found:
+        return None
+    is_hosted = not found.wallet.is_organization
+    hosted_id = found.wallet.wallet_id if is_hosted else None
+    return found if hosted_id == wallet_id else None

@@ -10,8 +10,8 @@ from django.utils import timezone
 from uuid_utils.compat import uuid7
 
 from agency.core.compiled_sql import CompiledQuery, insert_row, update_rows
-from connections.api.exchanges import connection_in, exchange_in
-from connections.api.scopes import Scope
+from connections.api.exchanges import exchange_in
+from connections.api.scopes import Scope, _connection_by_id
 from connections.exchange import PARTIES, compiled_thread
 from connections.messaging.pair_lock import _compiled_pair
 from connections.models import Connection
@@ -36,8 +36,6 @@ def every_query(faber):
             exchange_in(scope, model, PARTIES)
             exchange_in(scope, model, ("connection",))
     _compiled_pair(Connection)
-    for scope in Scope:
-        connection_in(scope)
     return CompiledQuery.every
 
 
@@ -67,7 +65,7 @@ def test_each_compiled_query_has_the_sql_and_the_parameters_of_the_orm(
 
 def test_the_objects_are_those_of_the_orm(every_query, faber):
     connection_row = Connection.objects.get(role="inviter")
-    wallet, peer = connection_row.wallet, Connection.objects.get(role="invitee")
+    peer = Connection.objects.get(role="invitee")
     credential = Credential.objects.get(role="holder")
     holder = (faber.tenant.pk, credential.wallet.wallet_id)
     for query, values in (
@@ -77,10 +75,7 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
             exchange_in(Scope.OF_HOLDER, Credential, PARTIES),
             (*holder, credential.pk),
         ),
-        (
-            connection_in(Scope.OF_ORGANIZATION),
-            (wallet.pk, connection_row.connection_id),
-        ),
+        (_connection_by_id, (faber.tenant.pk, connection_row.connection_id)),
     ):
         rows = list(query.build(*values).order_by("pk"))
         assert rows
