@@ -1,28 +1,45 @@
 """Measurements, each as a ratio of things measured side by side in one run.
 
     python -m bench [NAME ...]      all of BENCHES, or those named
+    python -m bench fill            many rows: needs room on the disk, and half an hour
+    python -m bench soak MINUTES
 
 Needs nothing running; servers are thrown away afterwards. docs/performance.md holds
-the last figures.
+the last figures. DURABLE=1: PostgreSQL waits for its disk, which it does not by
+default.
 """
 
 import os
 import sys
+from contextlib import ExitStack, contextmanager
 
-from agency.devtools.embedded import temporary_servers
+from agency.devtools.embedded import postgres, temporary_home, temporary_servers
 from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
-    "inbound", "neighbours", "reads", "profile",
+    "inbound", "neighbours", "reads", "profile", "feed_lag",
 )  # fmt: skip
+LONG = ("fill", "soak")
+
+
+@contextmanager
+def servers():
+    """The environment for empty servers, while the block runs."""
+    with ExitStack() as stack:
+        if os.environ.get("DURABLE") == "1":
+            home = stack.enter_context(temporary_home())
+            os.environ["DATABASE_URL"] = postgres.start(home / "postgres")
+        yield stack.enter_context(temporary_servers())
 
 
 def main(names):
-    unknown = set(names) - set(BENCHES)
+    given = [name for name in names if name.isdecimal()]
+    names = [name.lstrip("-") for name in names if name not in given]
+    unknown = set(names) - {*BENCHES, *LONG}
     if unknown:
-        sys.exit(f"Choose from {', '.join(BENCHES)}.")
-    with temporary_servers() as environment:
+        sys.exit(f"Choose from {', '.join((*BENCHES, *LONG))}.")
+    with servers() as environment:
         quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
         quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
         os.environ |= (
@@ -35,7 +52,7 @@ def main(names):
         call_command("migrate", verbosity=0)
         for name in names or BENCHES:
             module = __import__(f"bench.{name}", fromlist=["run"])
-            module.run()
+            module.run(*map(int, given))
 
 
 if __name__ == "__main__":

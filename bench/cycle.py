@@ -1,115 +1,249 @@
-"""Whole cycles (offer → verified) per second, compared to the cryptography alone.
+"""Whole cycles per second beside the cryptography alone and ACA-Py, and their costs.
 
-Two rows: with one range proof, and with a second one for the bound of an attribute
-that no definition declares as an integer (docs/verification.md). Both sides of a row
-use two threads on the same definition key, in turns, so that load of the machine
-affects both.
+A cycle is: connect, issue five attributes, verify three of them and one predicate. The
+clients of Agency belong to one organization, each with a wallet of its own. The
+processes are those of the Procfile with the settings of production; client, servers and
+PostgreSQL share the processors. All that is compared is measured in turns, in rounds.
+
+ACAPY=/path/to/python: a virtual environment with acapy-agent 1.7.0, to be measured too.
+ROUNDS, SECONDS: the number of rounds, and the length of each measurement.
+DURABLE=1: PostgreSQL waits for its disk, as `make run` lets it.
 """
 
-import time
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+import contextlib
+import os
+import statistics
+from collections import defaultdict
 
-from bench.product import running
-from bench.story import BOUNDED, POLICY, VALUES, Caller
-from credentials.ledgers import ledger_of
-from credentials.models import CredentialDefinition
-from tenants import vault
-from verifications.proofs import proof_policy, selection
-from verifications.proofs.checks import judge_presentation
-from verifications.proofs.request_building import build_request
-from wallets import anoncreds
+from django.db import connection
 
-THREADS, CYCLES, ROUNDS = 2, 10, 3
-ROWS = {"one range": POLICY, "with the bound": BOUNDED}
+from agency.core.processors import count_processors
+from bench import acapy, cryptography, load, product, queries
+from bench.calls import BOUNDED, POLICY
+from bench.story import Caller
+
+ROUNDS = int(os.environ.get("ROUNDS", "5"))
+SECONDS = float(os.environ.get("SECONDS", "20"))
+SECONDS_OF_READS = min(SECONDS, 5)
+CLIENTS = (1, 4, 16)
+BARE, ACAPY, AGENCY = COLUMNS = "bare library", "ACA-Py 1.7.0", "Agency"
+READS = "GET of one connection per second, 16 clients"
+CPU_OF_READ = "CPU of such a GET, ms"
+MEDIAN = "one client, time of a cycle (p50), ms"
+BOUND = "cycles per second, 4 clients, with the bound"
+CPU = "CPU of a cycle, 4 clients, ms"
+FAMILIES = ("web", "workers", "postgres", "broker", "client")
+
+
+def per_second(clients):
+    """The name of a row."""
+    return f"cycles per second, {clients} clients"
 
 
 def run():
-    with running("web") as url:
-        callers = [Caller(url).prepare()]
-        callers += [Caller.like(callers[0]) for _ in range(THREADS - 1)]
-        for name, body in ROWS.items():
-            over_http = [partial(caller.cycle, body) for caller in callers]
-            compare(name, over_http, [direct(callers[0], body)] * THREADS)
+    with contextlib.ExitStack() as stack:
+        names = ("web", *product.WORKERS)
+        url, processes = stack.enter_context(product.supervised(*names))
+        agency = Agency(url, product.families(processes))
+        agents = None
+        if python := os.environ.get("ACAPY"):
+            agents = Acapy(stack.enter_context(acapy.running(python)))
+        print_conditions()
+        table = Table()
+        for measured in filter(None, (agents, agency)):
+            measured.warm_up()
+        for number in range(ROUNDS):
+            measure_bare(table, agency)
+            for measured in filter(None, (agents, agency)):
+                measured.add_round(table)
+            print(f"round {number + 1} of {ROUNDS} is done", flush=True)
+    table.show()
+    show_counts()
 
 
-def compare(name, over_http, alone):
-    rate(over_http, 1)
-    rates = [(rate(over_http, CYCLES), rate(alone, CYCLES)) for _ in range(ROUNDS)]
-    http, crypto = (sorted(column)[ROUNDS // 2] for column in zip(*rates, strict=True))
-    ratio = sorted(one / other for one, other in rates)[ROUNDS // 2]
-    print(name)
-    print(f"cycles over HTTP       {http:6.2f} per second")
-    print(f"the cryptography alone {crypto:6.2f} per second")
-    print(
-        f"ratio                  {ratio:6.2f}   (median of {ROUNDS} rounds, "
-        f"{THREADS} threads)"
-    )
+ROWS = (
+    *(per_second(4), per_second(16), BOUND, MEDIAN, CPU),
+    *(f"    {name}" for name in FAMILIES),
+    *(READS, CPU_OF_READ),
+)
 
 
-def rate(functions, cycles):
-    """Cycles per second if each function runs `cycles` times in its own thread."""
-    started = time.perf_counter()
-    with ThreadPoolExecutor(len(functions)) as pool:
-        done = [
-            pool.submit(lambda f=function: [f() for _ in range(cycles)])
-            for function in functions
+class Table:
+    """The values of all rounds, by row and column."""
+
+    def __init__(self):
+        self.rows = defaultdict(lambda: defaultdict(list))
+
+    def add(self, row, column, value):
+        self.rows[row][column].append(value)
+
+    def show(self):
+        print(f"\n{'median (lowest–highest)':46}", *(f"{one:>22}" for one in COLUMNS))
+        for row in ROWS:
+            values = (shown(self.rows[row][column]) for column in COLUMNS)
+            print(f"{row:46}", *(f"{one:>22}" for one in values))
+        print("\nratio to the bare library in the same round")
+        for row in (per_second(4), per_second(16), BOUND, MEDIAN):
+            for column in (ACAPY, AGENCY):
+                if ratios := self.ratios(row, column):
+                    print(f"{row:46} {column:14} {load.spread(ratios)}")
+        for column in (ACAPY, AGENCY):
+            if self.rows[CPU][column]:
+                self.show_share(column)
+
+    def ratios(self, row, column):
+        bare = self.rows[row][BARE] or self.rows[per_second(4)][BARE]
+        return [
+            one / other
+            for one, other in zip(self.rows[row][column], bare, strict=False)
         ]
-        for future in done:
-            future.result()
-    return len(functions) * cycles / (time.perf_counter() - started)
 
-
-def direct(caller, body):
-    """The cryptographic calls of one cycle, with nothing around them."""
-    row = CredentialDefinition.objects.select_related("schema", "tenant__network").get(
-        definition_id=caller.definition
-    )
-    registry = ledger_of(row.tenant.network)
-    public, schema = (
-        registry.definition(row.definition_id),
-        registry.schema(row.schema.schema_id),
-    )
-    private, proof = vault.unseal(row, "private_key"), vault.unseal(row, "key_proof")
-    secret = anoncreds.create_link_secret()
-    known = Known({row.schema.schema_id: schema}, {row.definition_id: public})
-    wanted = proof_policy.normalise(body)
-
-    def cycle():
-        offer = anoncreds.create_offer(row.schema.schema_id, row.definition_id, proof)
-        asked, metadata = anoncreds.create_request(
-            offer, public, secret, public["issuerId"]
+    def show_share(self, column):
+        """How much of the servers' processor time is cryptography."""
+        bare, whole = self.rows[CPU][BARE], self.rows[CPU][column]
+        share = statistics.median(
+            one / other for one, other in zip(bare, whole, strict=True)
         )
-        signed = anoncreds.create_credential(public, private, offer, asked, VALUES)
-        stored = anoncreds.process_credential(signed, metadata, secret, public)
-        proof_request = build_request(wanted, anoncreds.generate_nonce())
-        held = held_as_candidate(row, public, schema, stored)
-        chosen = selection.auto_select(proof_request, [held])
-        answer = selection.create_presentation(
-            proof_request, chosen, [held], secret, known
+        other = [two - one for one, two in zip(bare, whole, strict=True)]
+        print(
+            f"{column}: cryptography {share:.0%} of the CPU of a cycle without the "
+            f"client; all else, PostgreSQL included, {load.spread(other, '.0f')} ms"
         )
-        if not judge_presentation(proof_request, answer, known).is_valid:
-            raise RuntimeError("not valid")
-
-    return cycle
 
 
-def held_as_candidate(row, public, schema, stored):
-    return selection.Candidate(
-        credential_id="held",
-        definition_id=row.definition_id,
-        schema_id=row.schema.schema_id,
-        issuer_did=public["issuerId"],
-        schema_issuer_did=schema["issuerId"],
-        schema_name=schema["name"],
-        schema_version=schema["version"],
-        values=VALUES,
-        credential=stored,
+def shown(values):
+    if not values:
+        return "–"
+    middle = statistics.median(values)
+    return load.spread(values, f".{(middle < 10) + (middle < 100)}f")
+
+
+class Measured:
+    """A product under load. Subclasses give its clients."""
+
+    def add_round(self, table):
+        for count in CLIENTS:
+            found = self.measure(count, SECONDS)
+            if count == 1:
+                table.add(MEDIAN, self.column, found.median_ms)
+                continue
+            table.add(per_second(count), self.column, found.rate)
+            if count == 4:
+                self.add_cpu(table, found)
+        reads = load.measure(
+            "read", [self.reader()] * 16, SECONDS_OF_READS, self.families
+        )
+        table.add(READS, self.column, reads.rate)
+        table.add(CPU_OF_READ, self.column, servers_cpu(reads))
+
+    def add_cpu(self, table, found):
+        table.add(CPU, self.column, servers_cpu(found))
+        for name in FAMILIES:
+            if name in found.cpu:
+                table.add(f"    {name}", self.column, found.cpu[name])
+
+    def warm_up(self):
+        """All processes do the story once."""
+        self.measure(max(CLIENTS), 3)
+
+
+def servers_cpu(found):
+    return sum(used for name, used in found.cpu.items() if name != "client")
+
+
+class Agency(Measured):
+    column = AGENCY
+
+    def __init__(self, url, families):
+        self.families = families
+        first = Caller(url).prepare()
+        others = (Caller.like(first) for _ in range(max(CLIENTS) - 1))
+        self.callers = [first, *others]
+        self.definition = first.definition
+
+    def measure(self, count, seconds, policy=POLICY):
+        clients = self.clients(count, policy)
+        return load.measure("cycle", clients, seconds, self.families)
+
+    def clients(self, count, policy=POLICY):
+        """The parameters of as many clients of the story `cycle`."""
+        return [parameters(caller, policy) for caller in self.callers[:count]]
+
+    def add_round(self, table):
+        super().add_round(table)
+        table.add(BOUND, AGENCY, self.measure(4, SECONDS, BOUNDED).rate)
+
+    def reader(self):
+        caller = self.callers[0]
+        path = f"/connections/{caller.connection}"
+        return {"url": caller.url, "headers": authentication(caller), "path": path}
+
+
+class Acapy(Measured):
+    column = ACAPY
+
+    def __init__(self, agents):
+        self.agents, self.families = agents, agents.families
+
+    def measure(self, count, seconds):
+        # At least two cycles of each client, as it is slow.
+        seconds = max(seconds, count * 1.5)
+        clients = [self.agents.client] * count
+        return load.measure("acapy_cycle", clients, seconds, self.families)
+
+    def reader(self):
+        path = self.agents.connection_path()
+        return {"url": self.agents.issuer, "headers": {}, "path": path}
+
+
+def parameters(caller, policy=POLICY):
+    return {
+        "url": caller.url,
+        "headers": authentication(caller),
+        "wallet": caller.wallet,
+        "definition": caller.definition,
+        "policy": policy,
+    }
+
+
+def authentication(caller):
+    names = ("Authorization", "X-Streetcred-Subscription-Key")
+    return {name: caller.session.headers[name] for name in names}
+
+
+def measure_bare(table, agency):
+    """Measure the library alone, with a thread for each processor."""
+    threads = count_processors()
+    bare = cryptography.build_cycle(agency.definition, POLICY)
+    found = cryptography.measure(bare, threads, SECONDS)
+    for row in (per_second(4), per_second(16)):
+        table.add(row, BARE, found.rate)
+    table.add(CPU, BARE, found.cpu)
+    table.add(MEDIAN, BARE, cryptography.measure(bare, 1, SECONDS / 2).median_ms)
+    bounded = cryptography.build_cycle(agency.definition, BOUNDED)
+    table.add(BOUND, BARE, cryptography.measure(bounded, threads, SECONDS).rate)
+
+
+def print_conditions():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT current_setting('server_version'), current_setting('fsync'), "
+            "current_setting('synchronous_commit')"
+        )
+        version, fsync, synchronous = cursor.fetchone()
+    print(
+        f"{count_processors()} processors and web processes, load "
+        f"{os.getloadavg()[0]:.1f} now, PostgreSQL {version} with fsync {fsync} and "
+        f"synchronous_commit {synchronous}, {ROUNDS} rounds of {SECONDS:.0f} s",
+        flush=True,
     )
 
 
-class Known:
-    """A registry of what is given."""
-
-    def __init__(self, schemas, definitions):
-        self.schema, self.definition = schemas.get, definitions.get
+def show_counts():
+    whole = sum(
+        (counts for _, counts in queries.count_calls()), start=queries.Counts()
+    )
+    print(
+        f"{AGENCY}: a cycle with connecting has {whole.statements} statements, "
+        f"{whole.savepoints} savepoints, {whole.commits} commits"
+    )

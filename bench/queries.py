@@ -1,13 +1,29 @@
-"""The number of SQL queries of each call of a cycle, in this process."""
+"""The number of SQL statements of each call of a cycle, in this process."""
 
+import itertools
 from contextlib import contextmanager
+from typing import NamedTuple
 from unittest import mock
 
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from bench.calls import Pair
 from bench.story import Caller
+
+CONTROL = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE SAVEPOINT")
+
+
+class Counts(NamedTuple):
+    """statements: without BEGIN, COMMIT and those of savepoints."""
+
+    statements: int = 0
+    savepoints: int = 0
+    commits: int = 0
+
+    def __add__(self, other):
+        return Counts(*map(sum, zip(self, other, strict=True)))
 
 
 class InProcess(Caller):
@@ -18,6 +34,14 @@ class InProcess(Caller):
         self.client = Client(
             headers=dict(self.session.headers), SERVER_NAME="127.0.0.1"
         )
+
+    @classmethod
+    def resume(cls, headers, wallet, definition):
+        """A caller that another process has prepared."""
+        caller = cls.__new__(cls)
+        caller.client = Client(headers=headers, SERVER_NAME="127.0.0.1")
+        caller.pair = Pair(wallet, definition)
+        return caller
 
     def call(self, method, path, json=None, data=None):
         given = (
@@ -41,14 +65,31 @@ def in_process():
 
 
 def run():
+    row = "{:20} {:>10} {:>10} {:>10}"
+    print(row.format("", *Counts._fields))
+    total = Counts()
+    for name, counts in count_calls():
+        total += counts
+        print(row.format(name, *counts))
+    print(row.format("a whole cycle", *total))
+
+
+def count_calls():
+    """Yield (name, Counts) of each call of a cycle, with connecting."""
     with in_process() as caller:
         caller.cycle()
-        steps, total = caller.steps(), 0
+        steps = itertools.chain(caller.connection_steps(), caller.steps())
         while True:
             with CaptureQueriesContext(connection) as captured:
                 step = next(steps, None)
             if step is None:
-                break
-            total += len(captured)
-            print(f"{step[0]:20} {len(captured):4} queries")
-        print(f"{'a whole cycle':20} {total:4} queries")
+                return
+            yield step[0], count([query["sql"] for query in captured])
+
+
+def count(executed):
+    return Counts(
+        statements=sum(not sql.strip().startswith(CONTROL) for sql in executed),
+        savepoints=sum(sql.startswith("SAVEPOINT") for sql in executed),
+        commits=executed.count("COMMIT"),
+    )

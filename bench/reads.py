@@ -1,10 +1,7 @@
 """Reads of one connection per second, by 1 and 16 clients, from 1 and 2 processes."""
 
-import json
-import subprocess
-import sys
-from urllib.parse import urlsplit
-
+from bench import load
+from bench.cycle import authentication
 from bench.product import running
 from bench.story import Caller
 
@@ -16,37 +13,12 @@ def run():
     for processes in PROCESSES:
         with running("web", WEB_PROCESSES=str(processes)) as url:
             caller = Caller(url).prepare()
+            path = f"/connections/{caller.connection}"
+            client = {"url": url, "headers": authentication(caller), "path": path}
             for clients in CLIENTS:
-                rate = reads_per_second(caller, clients)
+                found = load.measure("read", [client] * clients, SECONDS, {})
                 print(
                     f"{processes} process(es), {clients:2} client(s): "
-                    f"{rate:6.0f} reads per second",
+                    f"{found.rate:6.0f} reads per second",
                     flush=True,
                 )
-
-
-def reads_per_second(caller, clients):
-    """Measure `GET /connections/…` by as many clients of this organization."""
-    parts = urlsplit(caller.url)
-    headers = {"Host": parts.netloc} | {
-        name: value
-        for name, value in caller.session.headers.items()
-        if name not in ("Accept-Encoding", "Connection")
-    }
-    lines = [f"GET /connections/{caller.connection} HTTP/1.1"]
-    lines += [f"{name}: {value}" for name, value in headers.items()]
-    given = {
-        "host": parts.hostname,
-        "port": parts.port,
-        "request": "\r\n".join(lines) + "\r\n\r\n",
-        "clients": clients,
-        "seconds": SECONDS,
-    }
-    printed = subprocess.run(
-        [sys.executable, "-m", "bench.read_clients"],
-        input=json.dumps(given),
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return float(printed)

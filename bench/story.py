@@ -4,19 +4,11 @@ import os
 
 import requests
 
+from bench.calls import BOUNDED, POLICY, VALUES, Pair
 from organizations.provisioning import create_organization
 from wallets import key_pool
 
-VALUES = {"name": "Alice", "degree": "Maths", "age": "28"}
-ADULT = {"attributeName": "age", "predicateType": ">=", "predicateValue": 18}
-BOUNDED = {
-    "name": "Bench",
-    "version": "1.0",
-    "attributes": [{"policyName": "name"}],
-    "predicates": [ADULT],
-}
-# One proof of a range, as where the definition declares an integer.
-POLICY = BOUNDED | {"predicates": [ADULT | {"allowText": True}]}
+__all__ = ["BOUNDED", "POLICY", "VALUES", "Caller"]
 
 
 class Caller:
@@ -41,9 +33,7 @@ class Caller:
         return response.json() if response.content else None
 
     def prepare(self, definition=None):
-        self.wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
-        for _ in self.connection_steps():
-            pass
+        wallet = f"/api/{self.call('post', '/api/wallets')['walletId']}"
         body = {
             "name": os.urandom(8).hex(),
             "version": "1.0",
@@ -52,7 +42,9 @@ class Caller:
         if not definition:
             key_pool.make_key(len(VALUES))
         made = definition or self.call("post", "/definitions/credentials", json=body)
-        self.definition = made["definitionId"]
+        self.pair = Pair(wallet, made["definitionId"])
+        for _ in self.connection_steps():
+            pass
         return self
 
     @classmethod
@@ -63,16 +55,21 @@ class Caller:
         caller.session.headers.update(other.session.headers)
         return caller.prepare({"definitionId": other.definition})
 
+    @property
+    def wallet(self):
+        return self.pair.wallet
+
+    @property
+    def connection(self):
+        return self.pair.connection
+
+    @property
+    def definition(self):
+        return self.pair.definition
+
     def connection_steps(self):
         """The calls of a new connection, one by one: (name, answer)."""
-        invited = self.call("post", "/connections")
-        yield "invite", invited
-        form = {"invitation": invited["invitation"]}
-        self.mine = self.call(
-            "post", f"{self.wallet}/connections/invitation", data=form
-        )
-        self.connection = invited["connectionId"]
-        yield "connect", self.mine
+        yield from self.make(self.pair.connect())
 
     def cycle(self, policy=POLICY):
         """Offer, accept, issue, request, present and read the verified proof."""
@@ -81,29 +78,18 @@ class Caller:
 
     def steps(self, policy=POLICY):
         """The calls of a cycle, one by one: (name, answer)."""
-        offer = {
-            "definitionId": self.definition,
-            "connectionId": self.connection,
-            "credentialValues": VALUES,
-            "automaticIssuance": True,
-        }
-        yield "offer", self.call("post", "/credentials", json=offer)
-        mine = f"{self.wallet}/credentials"
-        listed = self.call("get", f"{mine}?state=Offered")
-        yield "list offers", listed
-        yield (
-            "accept and issue",
-            self.call("post", f"{mine}/{listed[0]['credentialId']}"),
-        )
-        path = f"/verifications/policy/connections/{self.connection}"
-        asked = self.call("post", path, json=policy)
-        yield "ask", asked
-        mine = f"{self.wallet}/verifications"
-        seen = self.call("get", f"{mine}/connection/{self.mine['connectionId']}")[0]
-        yield "list requests", seen
-        answer = f"{mine}/{seen['verificationId']}/autoSelect"
-        yield "answer and verify", self.call("put", answer)
-        result = self.call("get", f"/verifications/{asked['verificationId']}")
-        if result["isValid"] is not True:
-            raise RuntimeError(f"not valid: {result}")
-        yield "read the result", result
+        yield from self.make(self.pair.exchange(policy))
+
+    def make(self, calls):
+        """Make these calls: yield (name, answer) of each."""
+        call = next(calls, None)
+        while call:
+            body = {"json": call.json} if call.json else {}
+            if call.form:
+                body = {"data": call.form}
+            answer = self.call(call.method.lower(), call.path, **body)
+            yield call.name, answer
+            try:
+                call = calls.send(answer)
+            except StopIteration:
+                return

@@ -1,0 +1,135 @@
+"""A process of bench/fill.py with a database of its own: `python -m bench.fill_process`.
+
+    fill ROWS ORGANIZATIONS   makes the rows, prints their bytes and a caller as JSON
+    calls CALLER              like a web process: measures the calls of a cycle
+    workers                   like a worker: measures what workers run every few seconds
+
+`calls` and `workers` print `[[name, milliseconds, milliseconds of SQL], ...]` for each
+line that they read.
+"""
+
+import gc
+import itertools
+import json
+import sys
+import time
+from contextlib import contextmanager
+
+import django
+from django.conf import settings
+from django.core.management import call_command
+from django.db import connection, transaction
+
+
+def fill(rows, organizations):
+    call_command("migrate", verbosity=0)
+    from bench import deliveries, many_rows
+    from bench.queries import in_process
+    from tenants.models import Tenant
+
+    with in_process() as caller:
+        connected = {"connections__connection_id": caller.connection}
+        tenant = Tenant.objects.get(
+            **{f"wallets__{k}": v for k, v in connected.items()}
+        )
+        deliveries.register(tenant, "https://office.example")
+        caller.cycle()
+        before = database_bytes()
+        many_rows.fill(caller, int(rows), int(organizations))
+        made = {
+            "headers": dict(caller.session.headers),
+            "wallet": caller.wallet,
+            "definition": caller.definition,
+        }
+        print(json.dumps({"bytes": database_bytes() - before, "caller": made}))
+
+
+def database_bytes():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_database_size(current_database())")
+        return cursor.fetchone()[0]
+
+
+def calls(given):
+    from unittest import mock
+
+    from bench.queries import InProcess
+
+    with mock.patch("django.conf.settings.ALLOWED_HOSTS", ["*"]):
+        caller = InProcess.resume(**json.loads(given))
+        answer_lines(lambda: timed_calls(caller))
+
+
+def timed_calls(caller):
+    steps = itertools.chain(
+        caller.connection_steps(),
+        caller.steps(),
+        reads(caller),
+    )
+    while True:
+        with timed() as spent:
+            step = next(steps, None)
+        if step is None:
+            return
+        yield step[0], *spent
+
+
+def reads(caller):
+    """Calls that are not part of a cycle."""
+    path = f"/connections/{caller.connection}"
+    yield "read a connection", caller.call("get", path)
+    # Those of other objects show sealed columns, which cannot be opened in copies.
+    yield "list 100 connections", caller.call("get", "/connections?limit=100")
+
+
+def workers():
+    from bench.worker_statements import WORK
+
+    def measure():
+        for name, work in WORK.items():
+            with timed() as spent, transaction.atomic():
+                work()
+                transaction.set_rollback(True)
+            yield name, *spent
+
+    answer_lines(measure)
+
+
+def answer_lines(measure):
+    list(measure())  # warms up
+    # Collected between the rounds: else it always takes place in the same call.
+    gc.disable()
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        gc.collect()
+        print(json.dumps(list(measure())), flush=True)
+
+
+@contextmanager
+def timed():
+    """Yield a list that becomes [milliseconds, milliseconds of SQL]."""
+    spent, sql = [], []
+
+    def time_statement(execute, *given):
+        started = time.perf_counter()
+        try:
+            return execute(*given)
+        finally:
+            sql.append(time.perf_counter() - started)
+
+    started = time.perf_counter()
+    with connection.execute_wrapper(time_statement):
+        yield spent
+    spent += [1000 * (time.perf_counter() - started), 1000 * sum(sql)]
+
+
+if __name__ == "__main__":
+    django.setup()
+    command, *arguments = sys.argv[1:]
+    if command == "calls":
+        from agency.core.database.prepared import prepare_statements
+
+        prepare_statements()
+    # A statement may take long without an index: that is what is measured.
+    settings.DATABASES["default"]["OPTIONS"]["options"] += " -c statement_timeout=0"
+    {"fill": fill, "calls": calls, "workers": workers}[command](*arguments)

@@ -1,0 +1,55 @@
+"""What workers run every few seconds or minutes, by name, for bench/fill.py.
+
+Nothing is left to do but to find that, except in the four queues, which have due rows.
+"""
+
+import agency.holder_pages.closed_links
+import connections.retention
+import tenants.idempotency
+import tenants.retention
+import webhooks.retention
+from agency.ops import queues
+from connections.messaging import posting, return_route
+from connections.messaging.models import InboundMessage, OutboundMessage
+from credentials.models import CredentialDefinition, Publication
+from credentials.tasks import finish_what_was_left_behind
+from tenants.models import Tenant
+from webhooks.delivery import claim, notices, recovery
+from webhooks.events.feed import FROM_NOW, events_of, parse_cursor, read_page
+
+
+def read_feed():
+    """A page of the feed at its end, as the stream reads it."""
+    tenant = Tenant.objects.order_by("pk").first()
+    read_page(events_of(tenant), parse_cursor(FROM_NOW), 100)
+
+
+WORK = {
+    "claim messages to wallets here": lambda: claimed(
+        OutboundMessage.claim(10, is_hosted=True)
+    ),
+    "claim messages to other agents": lambda: claimed(posting.claim_due(16, [])),
+    "claim received messages": lambda: claimed(InboundMessage.claim(10)),
+    "claim webhook calls": lambda: claimed(claim.claim_due(16, 4)),
+    "maintain webhooks": recovery.run_maintenance,
+    "send notices": notices.send_due_notices,
+    "read the end of the feed": read_feed,
+    "figures of the queues": queues.read_queues,
+    "finish what was left behind": finish_what_was_left_behind,
+    "definitions that need a registry": lambda: list(
+        CredentialDefinition.nearly_full()
+    ),
+    "claim publications": lambda: Publication.claim(1),
+    "delete old events": webhooks.retention.delete_old_events,
+    "delete old messages": connections.retention.forget_messages,
+    "delete old replies": return_route.forget_old,
+    "delete old idempotency keys": tenants.idempotency.delete_old_keys,
+    "delete old sessions": tenants.retention.delete_expired_sessions,
+    "delete pictures without an owner": tenants.retention.delete_ownerless_pictures,
+    "delete old links": agency.holder_pages.closed_links.forget_closed_links,
+}
+
+
+def claimed(rows):
+    if not rows:
+        raise RuntimeError("no row is due: the measurement would say nothing")
