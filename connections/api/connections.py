@@ -13,7 +13,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
 from agency.core.errors import Conflict
 from connections.api import links, return_urls
-from connections.api.scopes import find_connection
+from connections.api.scopes import find_in_scope
 from connections.api.serializers import (
     AcceptInvitationParameters,
     BasicMessageContract,
@@ -42,7 +42,7 @@ def connections_of(wallet):
 
 def get_connection(wallet, connection_id):
     hosted_id = None if wallet.is_organization else wallet.wallet_id
-    found = find_connection(wallet.tenant_id, connection_id, hosted_id)
+    found = find_in_scope(wallet.tenant_id, connection_id, hosted_id)
     return or_404(found, Connection)
 
 
@@ -182,7 +182,7 @@ class WalletConnections(WalletView):
     @operation("getWalletConnection", response=ConnectionContract, parameters=[PREFER])
     def retrieve(self, request, walletId, connectionId):
         def find():
-            found = find_connection(self.tenant.pk, connectionId, walletId)
+            found = find_in_scope(self.tenant.pk, connectionId, walletId)
             # Without a wallet of this id, the error names the wallet.
             return found or get_connection(self.wallet, connectionId)
 

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from agency.api.serializers import Contract
 from agency.api.views import View, or_404, parse_uuid
-from connections.api.scopes import Scope, find_connection
+from connections.api.scopes import Scope, find_in_scope
 from connections.exchange import PARTIES, Exchange
 from connections.models import Connection
 from wallets.api.wallets import WalletView
@@ -59,7 +59,7 @@ class ExchangeView(View):
         return or_404(row, self.model)
 
     def find_connection(self, connection_id: str) -> Connection | None:
-        return find_connection(self.tenant.pk, connection_id)
+        return find_in_scope(self.tenant.pk, connection_id)
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
         query = exchange_in(Scope.OF_ORGANIZATION, self.model, related)
@@ -84,7 +84,7 @@ class WalletExchangeView(WalletView, ExchangeView):
         return self.rows_of_wallet(self.wallet)
 
     def find_connection(self, connection_id: str) -> Connection | None:
-        found = find_connection(self.tenant.pk, connection_id, self.kwargs["walletId"])
+        found = find_in_scope(self.tenant.pk, connection_id, self.kwargs["walletId"])
         self._check_wallet(found)
         return found
 

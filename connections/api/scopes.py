@@ -47,7 +47,7 @@ _connection_by_id = CompiledQuery(
 )
 
 
-def find_connection(
+def find_in_scope(
     tenant_id: UUID, connection_id: str, wallet_id: str | None = None
 ) -> Connection | None:
     """A connection of the organization's own wallet or of a hosted one.

@@ -70,6 +70,7 @@ def _handle_or_refuse(sent: HostedMessage) -> None:
     try:
         with transactions.atomic():
             inbox.handle(sent.recipient_key, received)
+            faults.fault_point("inside_handling")
             completion.on_handled(sent)
     except (PeerError, Conflict) as error:
         with transactions.atomic():

@@ -11,7 +11,6 @@ from django.db import connection
 from agency.devtools.embedded import temporary_home, valkey
 from connections.models import Connection
 from tests.support.processes import eventually, processes, same_server
-from tests.support.queues import let_leases_run_out
 from tests.support.webhook_receiver import time_passes
 from webhooks.delivery.examples import send_example
 from webhooks.events.types import Type
@@ -66,26 +65,33 @@ def test_killed_between_commit_and_ringing_the_event_is_found_by_the_sweep(
     assert [call.body["object_id"] for call in receiver.calls] == ["office"]
 
 
-def test_killed_in_the_middle_of_an_exchange_it_goes_on_and_all_of_it_is_told(
+def test_killed_in_the_middle_of_an_exchange_nothing_of_it_is_left(
+    faber, registers, product
+):
+    """Both parties are hosted here: what they do in one call is one transaction."""
+    registers(messageTypes=[str(kind) for kind in Type])
+    alice, invited = faber.hosts(), faber.invites(connectionId="office")
+    product.start_web(FAULT_POINT="inside_handling")
+    with pytest.raises(requests.ConnectionError):
+        form = {"invitation": (None, invited["invitation"])}
+        post(product, faber, f"{alice.prefix}/connections/invitation", files=form)
+    assert [row.state for row in Connection.objects.all()] == ["Invited"]
+    assert Event.objects.count() == Delivery.objects.count() == 1
+    alice.accepts_invitation(invited["invitation"])
+    assert {row.state for row in Connection.objects.all()} == {"Connected"}
+
+
+def test_killed_after_an_exchange_all_of_it_is_told(
     faber, receiver, registers, product
 ):
-    """Accepting an invitation is killed after its first commit.
-
-    The worker does the rest.
-    """
+    """Accepting an invitation is killed after its commit."""
     registers(messageTypes=[str(kind) for kind in Type])
     alice, invited = faber.hosts(), faber.invites(connectionId="office")
     product.start_web(FAULT_POINT="after_commit_before_wake")
     with pytest.raises(requests.ConnectionError):
         form = {"invitation": (None, invited["invitation"])}
         post(product, faber, f"{alice.prefix}/connections/invitation", files=form)
-    assert [row.state for row in Connection.objects.order_by("pk")] == [
-        "Invited",
-        "Negotiating",
-    ]
-    let_leases_run_out()
-    assert product.manage("deliver") == 0
-    assert {row.state for row in Connection.objects.all()} == {"Connected"}
+    assert [row.state for row in Connection.objects.all()] == ["Connected"] * 2
     assert product.manage("deliver") == 0
     assert told_by_object(receiver) == [[1, 2, 3], [1, 2, 3]]
     assert len(receiver.calls) == Event.objects.count() == 6
