@@ -12,11 +12,14 @@ from pathlib import Path
 from agency.ops.database_schema import APPS
 from tests.support.paths import ROOT
 
+# Apps that no released version has, and where they are.
+UNRELEASED = {"holderpages": ROOT / "agency" / "holder_pages"}
+RELEASED_APPS = [app for app in APPS if app not in UNRELEASED]
 RELEASES = ROOT / "tests" / "fixtures" / "releases"
 
 
-def hashes(root: Path = ROOT, apps: Sequence[str] = APPS) -> dict[str, str]:
-    """SHA-256 of each migration, by its path below `root`."""
+def hashes(root: Path = ROOT, apps: Sequence[str] = RELEASED_APPS) -> dict[str, str]:
+    """SHA-256 of each migration of a released app, by its path below `root`."""
     files = [
         path for app in apps for path in (root / app / "migrations").glob("[0-9]*.py")
     ]
