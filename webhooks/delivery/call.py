@@ -32,6 +32,7 @@ def call_webhook(delivery: Delivery) -> Outcome:
     try:
         outcome = post_event(delivery)
     except Exception:  # a bug must stop neither the worker nor the delivery
+        connection.close()
         logger.exception("delivery %s was not made", delivery.pk)
         return Outcome(Result.NOT_MADE, timezone.now(), 0.0, "internal_error")
     faults.fault_point("after_post_before_mark")

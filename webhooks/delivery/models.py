@@ -1,7 +1,7 @@
 """Deliveries, one row per event and webhook, and attempts, one row per call."""
 
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -18,10 +18,13 @@ from webhooks.events.models import Event
 BLOCKING_TIME = timedelta(minutes=5)  # a failed call blocks later ones of its object
 MAX_SHOWN_ATTEMPTS = 100
 BLOCKED_LOOKAHEAD = 64  # blocked rows that one claim skips per webhook
+MAX_POSTPONEMENTS = 10  # of blocked rows in one claim, before due ones are found
+POSTPONE_STEP = timedelta(microseconds=1)
 
 
 # For each webhook the due deliveries that nothing blocks, and the blocked ones that
-# must be postponed. The index `deliveries_due` stops at the first that is not due.
+# must be postponed: those before their blocker in the order of this query, unless its
+# call runs. The index `deliveries_due` stops at the first that is not due.
 DUE_SQL = """
 SELECT due.* FROM
     unnest(%(webhooks)s::uuid[], %(numbers)s::int[])
@@ -41,27 +44,44 @@ SELECT due.* FROM
                         AND (earlier.blocks_until IS NULL
                             OR earlier.blocks_until > %(now)s)
                 ) AS is_blocked,
-                (
-                    SELECT failed.blocks_until FROM webhooks_delivery AS failed
-                    WHERE failed.status = 'pending'
-                        AND failed.webhook_id = delivery.webhook_id
-                        AND failed.object_key = delivery.object_key
-                        AND failed.sequence < delivery.sequence
-                        AND failed.lease_owner IS NULL
-                        AND failed.due_at > %(now)s
-                        AND (failed.blocks_until IS NULL
-                            OR failed.blocks_until > %(now)s)
-                    ORDER BY failed.sequence LIMIT 1
-                ) AS blocked_until
+                blocker.sequence AS blocker_sequence, blocker.postponed_to
             FROM webhooks_delivery AS delivery
+                LEFT JOIN LATERAL (
+                    SELECT first.sequence, CASE
+                        WHEN first.due_at <= %(now)s THEN first.due_at + %(step)s
+                        ELSE COALESCE(first.blocks_until, first.due_at + %(step)s)
+                    END AS postponed_to
+                    FROM webhooks_delivery AS first
+                    WHERE first.status = 'pending'
+                        AND first.webhook_id = delivery.webhook_id
+                        AND first.object_key = delivery.object_key
+                        AND first.sequence < delivery.sequence
+                        AND (first.lease_owner IS NULL OR first.due_at <= %(now)s)
+                        AND (first.due_at, first.id) > (delivery.due_at, delivery.id)
+                        AND (first.blocks_until IS NULL
+                            OR first.blocks_until > %(now)s)
+                    ORDER BY first.sequence LIMIT 1
+                ) AS blocker ON true
             WHERE delivery.status = 'pending' AND delivery.webhook_id = wanted.id
                 AND delivery.due_at <= %(now)s
             ORDER BY delivery.due_at, delivery.id
             LIMIT wanted.number + %(lookahead)s
         ) AS found
     ) AS due
-WHERE (NOT is_blocked AND place <= wanted.number) OR blocked_until IS NOT NULL
+WHERE (NOT is_blocked AND place <= wanted.number) OR postponed_to IS NOT NULL
 ORDER BY turn, due.due_at, due.id
+"""
+# The later deliveries of an object come after the one that blocks them.
+POSTPONE_SQL = """
+UPDATE webhooks_delivery AS delivery SET due_at = blocker.postponed_to
+FROM unnest(
+    %(webhooks)s::uuid[], %(objects)s::uuid[], %(sequences)s::int[],
+    %(times)s::timestamptz[]
+) AS blocker(webhook_id, object_key, sequence, postponed_to)
+WHERE delivery.status = 'pending' AND delivery.webhook_id = blocker.webhook_id
+    AND delivery.object_key = blocker.object_key
+    AND delivery.sequence > blocker.sequence
+    AND delivery.due_at <= %(now)s AND delivery.due_at < blocker.postponed_to
 """
 LEASE_SQL = """
 WITH leased AS (
@@ -191,18 +211,42 @@ class Delivery(Record, QueuedJob):
             "webhooks": list(webhooks),
             "numbers": [number for _, number in wanted],
             "lookahead": BLOCKED_LOOKAHEAD,
+            "step": POSTPONE_STEP,
             "now": timezone.now(),
         }
-        found: list[Any] = list(cls.objects.raw(DUE_SQL, parameters))
-        # Postpone blocked rows: else each claim would read them again.
-        postponed = [row for row in found if row.blocked_until]
-        for row in postponed:
-            row.due_at = row.blocked_until
-        cls.pending().bulk_update(postponed, ["due_at"])
-        due = [row for row in found if not row.is_blocked]
+        for _ in range(MAX_POSTPONEMENTS):
+            found: list[Any] = list(cls.objects.raw(DUE_SQL, parameters))
+            cls.postpone([row for row in found if row.postponed_to], parameters["now"])
+            due = [row for row in found if not row.is_blocked]
+            # Blocked rows may have hidden due ones, their blockers among them.
+            if due or not found:
+                break
         for row in due:
             row.webhook = webhooks[row.webhook_id]
         return due
+
+    @classmethod
+    def postpone(cls, blocked: Sequence[Any], now: datetime) -> None:
+        """Postpone rows of DUE_SQL and all of their objects that are due before them.
+
+        Else each claim would read them again, and where there are many, never reach
+        what blocks them.
+        """
+        blockers = {(row.webhook_id, row.object_key): row for row in blocked}
+        rows = blockers.values()
+        if not rows:
+            return
+        with connection.cursor() as cursor:
+            cursor.execute(
+                POSTPONE_SQL,
+                {
+                    "webhooks": [row.webhook_id for row in rows],
+                    "objects": [row.object_key for row in rows],
+                    "sequences": [row.blocker_sequence for row in rows],
+                    "times": [row.postponed_to for row in rows],
+                    "now": now,
+                },
+            )
 
     @classmethod
     def lease_all(cls, rows: Sequence["Delivery"]) -> list["Delivery"]:

@@ -4,9 +4,11 @@ A failed one blocks later ones for five minutes.
 """
 
 import pytest
+from uuid_utils.compat import uuid7
 
 from tests.support.webhook_receiver import time_passes, waits, worker_calls
 from webhooks.delivery import call, claim
+from webhooks.delivery.models import BLOCKED_LOOKAHEAD
 from webhooks.events.types import Type
 from webhooks.models import Delivery
 
@@ -48,6 +50,28 @@ def test_the_head_alone_is_claimed(chain):
     assert head.sequence == 1
     assert claim.claim_due(10, 10) == []
     assert chain[1].due_at < head.due_at, "it is due as soon as the head is done"
+
+
+def test_many_rows_of_an_object_do_not_hide_the_head_of_a_killed_worker(chain):
+    """The lease of the head ends after the others have become due."""
+    add_events(chain, 3 * BLOCKED_LOOKAHEAD)
+    [head] = claim.claim_due(10, 10)
+    time_passes(seconds=61)
+    assert chain.exclude(pk=head.pk).filter(due_at__lt=chain[0].due_at).count() > 2 * (
+        BLOCKED_LOOKAHEAD
+    )
+    worker_calls()
+    assert set(statuses(chain)) == {"done"}
+
+
+def add_events(chain, count):
+    """More events of the object, due now."""
+    last = chain.last()
+    for sequence in range(1_000, 1_000 + count):
+        event = last.event
+        event.pk, event.sequence = uuid7(), sequence
+        event.save(force_insert=True)
+        Delivery.create_for(event, [last.webhook_id])
 
 
 def test_a_failing_head_holds_the_next_back(receiver, chain):
