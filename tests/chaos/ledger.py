@@ -44,6 +44,19 @@ class Ledger:
         count = "SELECT count(*) FROM {} WHERE status = 'pending'"
         return {name: self.rows(count.format(name))[0][0] for name in QUEUES}
 
+    def describe_pending(self) -> str:
+        """The rows that wait, a line each; what is sealed or large is left out."""
+        dropped = "'{envelope,body,payload,message,document}'"
+        query = (
+            f"SELECT to_jsonb(waiting) - {dropped}::text[] FROM {{}} AS waiting "
+            "WHERE status = 'pending' LIMIT 20"
+        )
+        return "\n".join(
+            f"{name}: {row}"[:1500]
+            for name in QUEUES
+            for [row] in self.rows(query.format(name))
+        )
+
     def let_time_pass(self, lease: float) -> None:
         """What waits is due now. Leases of `lease` seconds and more are over."""
         over = f"lease_until < now() + make_interval(secs => {60 - lease})"

@@ -141,7 +141,10 @@ def settle(ledger):
         ledger.let_time_pass(lease=18)
         return not any(ledger.pending().values())
 
-    eventually(is_settled, TO_SETTLE)
+    try:
+        eventually(is_settled, TO_SETTLE)
+    except AssertionError:
+        pytest.fail(f"This waits for ever:\n{ledger.describe_pending()}")
 
 
 def untold(world, ledger):
