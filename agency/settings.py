@@ -137,6 +137,8 @@ EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 # Days for which finished messages between agents are kept. A digest of each received
 # message remains, to recognise duplicates.
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
+# Days for which the log of who changed what is kept; 0 for ever.
+AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", default=400)
 # Quotas of organizations that were created by sign-up in the studio; 0 for no limit.
 # Organizations created by staff, by the command or by a provider have none. Wallets:
 QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)
@@ -421,6 +423,11 @@ CELERY_BEAT_SCHEDULE = {
     },
     "delete-old-sessions-and-pictures": {
         "task": "tenants.tasks.delete_old_sessions_and_pictures",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
+    "delete-old-audit-entries": {
+        "task": "tenants.tasks.delete_old_audit_entries",
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },

@@ -8,7 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.decorators import method_decorator
@@ -26,6 +26,7 @@ from tenants.models import (
     AgreementAcceptance,
     ApiKey,
     Asset,
+    AuditEntry,
     DataKey,
     IdempotencyKey,
     Membership,
@@ -338,3 +339,34 @@ class DataKeyAdmin(ReadOnlyAdmin):
     list_select_related = ["tenant"]
     search_fields = ["tenant__name", "master_key_id"]
     fields = ["id", "tenant", "master_key_id", "created_at"]
+
+
+@admin.register(AuditEntry)
+class AuditEntryAdmin(ReadOnlyAdmin):
+    """Who changed what, of all organizations."""
+
+    list_display = ["created_at", "action", "actor_name", "tenant", "target", "reason"]
+    list_filter = ["actor_kind"]
+    list_select_related = ["tenant"]
+    search_fields = ["object_id", "actor_name", "action"]
+    fields = [
+        "created_at", "action", "actor_kind", "actor_id", "actor_name", "origin",
+        "tenant", "object_type", "object_id", "facts", "reason", "request_id",
+    ]  # fmt: skip
+
+    @admin.display(description="object")
+    def target(self, entry: AuditEntry) -> str:
+        return f"{entry.object_type} {entry.object_id}"
+
+    @admin.display(description="details")
+    def facts(self, entry: AuditEntry) -> str:
+        return ", ".join(f"{name}: {value}" for name, value in entry.details.items())
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet, search_term: str
+    ) -> tuple[QuerySet, bool]:
+        """Find exact values, by the indexes of the columns."""
+        if not search_term:
+            return queryset, False
+        found = Q(object_id=search_term) | Q(actor_name=search_term)
+        return queryset.filter(found | Q(action=search_term)), False

@@ -1,8 +1,8 @@
-"""Tasks that delete old keys, sessions and pictures."""
+"""Tasks that delete old keys, sessions, pictures and audit entries."""
 
 from celery import shared_task
 
-from tenants import idempotency, retention
+from tenants import audit, idempotency, retention
 
 
 @shared_task
@@ -15,3 +15,8 @@ def delete_old_sessions_and_pictures() -> None:
     retention.delete_expired_sessions()
     retention.delete_ownerless_pictures()
     retention.delete_orphaned_files()
+
+
+@shared_task
+def delete_old_audit_entries() -> None:
+    audit.delete_old_entries()

@@ -1,5 +1,6 @@
 """The tables of this app."""
 
+from tenants.models.audit import AuditEntry
 from tenants.models.idempotency import IdempotencyKey
 from tenants.models.keys import ApiKey, DataKey
 from tenants.models.networks import AgreementAcceptance, Network
@@ -11,6 +12,7 @@ __all__ = [
     "AgreementAcceptance",
     "ApiKey",
     "Asset",
+    "AuditEntry",
     "DataKey",
     "IdempotencyKey",
     "Membership",

@@ -13,7 +13,7 @@ from tests.support import queues
 from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
-    "AgreementAcceptance", "Asset", "Attempt", "BasicMessage", "Delivery",
+    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Delivery",
     "Membership", "Publication", "RevocationRegistry", "SpareKey", "StatusList",
     "Webhook",
 }  # fmt: skip

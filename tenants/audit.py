@@ -1,0 +1,211 @@
+"""The log of who changed what, why and from where.
+
+Call record() in the transaction of the change: it inserts one row, which is committed
+or rolled back with the change. Nobody changes or deletes a row before its time
+(AUDIT_RETENTION_DAYS); a trigger of the database enforces that.
+"""
+
+import socket
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, models
+
+from agency.core import logs, transactions
+from agency.core.callers import client_address
+from agency.core.retention import BatchBudget, days_ago, delete_in_batches
+from tenants.models import ApiKey, AuditEntry, Tenant
+
+# The stable codes of actions, and what people read. docs/team.md lists them.
+ACTIONS = {
+    "organization.created": "Organization created",
+    "organization.changed": "Settings changed",
+    "organization.deleted": "Organization deleted",
+    "key.created": "Key created",
+    "key.rotated": "Key rotated",
+    "key.revoked": "Key revoked",
+    "webhook.created": "Webhook created",
+    "webhook.changed": "Webhook changed",
+    "webhook.enabled": "Webhook enabled",
+    "webhook.disabled": "Webhook disabled",
+    "webhook.deleted": "Webhook deleted",
+    "webhook.secret_rotated": "Signing secret rotated",
+    "webhook.recovered": "Failed deliveries sent again",
+    "delivery.resent": "Delivery sent again",
+    "message.resent": "Message sent again",
+    "publication.retried": "Publication tried again",
+    "exchange.cancelled": "Exchange cancelled",
+    "values.revealed": "Values revealed",
+    "record.viewed": "Record viewed",
+    "member.invited": "Member invited",
+    "member.joined": "Member joined",
+    "member.added": "Member added",
+    "member.role_changed": "Role changed",
+    "member.left": "Member left",
+    "member.removed": "Member removed",
+    "invitation.resent": "Invitation sent again",
+    "invitation.withdrawn": "Invitation withdrawn",
+    "agreement.accepted": "Ledger agreement accepted",
+    "network.added": "Network added",
+    "network.changed": "Network changed",
+    "account.quotas_changed": "Quotas of an account changed",
+    "person.signed_up": "Signed up",
+    "person.signed_in": "Signed in",
+    "person.signed_out": "Signed out",
+    "person.sessions_ended": "Sessions ended",
+    "person.password_changed": "Password changed",
+    "person.email_added": "Mail address added",
+    "person.email_confirmed": "Mail address confirmed",
+    "person.email_changed": "Mail address changed",
+    "person.email_removed": "Mail address removed",
+    "person.second_factor_added": "Second factor added",
+    "person.second_factor_removed": "Second factor removed",
+    "person.recovery_codes_made": "Recovery codes generated",
+    "person.disabled": "Person disabled",
+    "person.enabled": "Person enabled",
+}
+MAX_REASON = 500
+ADMIN_PATH = "/admin/"
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class Actor(NamedTuple):
+    """Who acts, from where."""
+
+    kind: AuditEntry.ActorKind
+    id: str = ""
+    name: str = ""
+    origin: str = ""
+
+
+SYSTEM = Actor(AuditEntry.ActorKind.SYSTEM)
+
+
+def record(
+    action: str,
+    target: models.Model,
+    *,
+    by: Any,
+    tenant: Tenant | UUID | None = None,
+    reason: str = "",
+    **details: Any,
+) -> None:
+    """Insert the row of one action, in the transaction of the caller.
+
+    action: a code of ACTIONS. target: the object that was changed. by: the request
+    (Django's or REST framework's), or an Actor. tenant: whose log shows it; by default
+    the organization of the object, if it has one. details: a few facts as JSON values,
+    never secrets, credential values or names of holders.
+    """
+    if action not in ACTIONS:
+        raise ValueError(f"{action} is not in ACTIONS.")
+    actor = by if isinstance(by, Actor) else actor_of(by)
+    request_id = logs.request_id.get()
+    AuditEntry.objects.create(
+        action=action,
+        tenant_id=tenant_id_of(target) if tenant is None else pk_of(tenant),
+        actor_kind=actor.kind,
+        actor_id=actor.id,
+        actor_name=actor.name[:254],
+        origin=actor.origin[:64],
+        object_type=target._meta.model_name,
+        object_id=str(target.pk),
+        reason=reason[:MAX_REASON],
+        request_id="" if request_id == "-" else request_id,
+        details=details,
+    )
+
+
+def recorded(
+    function: Callable[Parameters, Result],
+    action: str,
+    target: models.Model | None = None,
+    **options: Any,
+) -> Callable[Parameters, Result]:
+    """Return a function that runs the given one and records it, in one transaction.
+
+    target: the object; by default what the function returns. options: of record().
+    """
+
+    @wraps(function)
+    @transactions.atomic()
+    def run_and_record(
+        *arguments: Parameters.args, **named: Parameters.kwargs
+    ) -> Result:
+        # A deleted object has no id any more.
+        key = target.pk if target else None
+        result = function(*arguments, **named)
+        changed: Any = target or result
+        if target and target.pk is None:
+            changed.pk = key
+        record(action, changed, **options)
+        return result
+
+    return run_and_record
+
+
+def actor_of(request: Any) -> Actor:
+    """Return who sent this request: a person, staff in the admin, or an API key."""
+    origin = client_address(request.META)
+    key = getattr(request, "auth", None)
+    if isinstance(key, ApiKey):
+        return Actor(AuditEntry.ActorKind.KEY, str(key.pk), f"{key.hint}…", origin)
+    user = getattr(request, "user", None)
+    if user is not None and user.is_authenticated:
+        return actor_of_person(user, request)
+    return SYSTEM._replace(origin=origin)
+
+
+def actor_of_person(user: Any, request: Any) -> Actor:
+    """Return this person as the actor. request: None if there is none."""
+    Kind = AuditEntry.ActorKind
+    in_admin = request is not None and request.path.startswith(ADMIN_PATH)
+    return Actor(
+        Kind.STAFF if in_admin else Kind.PERSON,
+        str(user.pk),
+        user.email or user.get_username(),
+        client_address(request.META) if request is not None else "",
+    )
+
+
+def actor_of_command(name: str) -> Actor:
+    """Return a command of manage.py as the actor, on this host."""
+    return Actor(AuditEntry.ActorKind.COMMAND, name, name, socket.gethostname())
+
+
+def tenant_id_of(target: models.Model) -> UUID | None:
+    return (
+        target.pk
+        if isinstance(target, Tenant)
+        else pk_of(getattr(target, "tenant_id", None))
+    )
+
+
+def pk_of(tenant: Tenant | UUID | None) -> UUID | None:
+    return tenant.pk if isinstance(tenant, Tenant) else tenant
+
+
+def delete_old_entries() -> int:
+    """Delete entries older than AUDIT_RETENTION_DAYS; 0 keeps all."""
+    if not settings.AUDIT_RETENTION_DAYS:
+        return 0
+    old = AuditEntry.objects.filter(
+        created_at__lt=days_ago(settings.AUDIT_RETENTION_DAYS)
+    )
+    return delete_in_batches(
+        old.only("pk", "created_at"),
+        BatchBudget(),
+        by="created_at",
+        before_delete=allow_deletion,
+    )
+
+
+def allow_deletion(batch: list[AuditEntry]) -> None:
+    """Let the trigger accept deletions until this transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL agency.audit_retention = 'on'")

@@ -1,0 +1,142 @@
+"""The audit log: one row per action, in its transaction, never changed."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from agency.core import logs
+from organizations.provisioning import create_organization, remove_organization
+from tenants import audit
+from tenants.models import ApiKey, AuditEntry
+
+pytestmark = pytest.mark.django_db
+COMMAND = audit.actor_of_command("create_organization")
+
+
+@pytest.fixture
+def college():
+    return create_organization("Faber College").tenant
+
+
+@pytest.fixture
+def request_of_fay(rf):
+    request = rf.post("/studio/x", REMOTE_ADDR="192.0.2.7")
+    request.user = User.objects.create(username="fay", email="fay@faber.example")
+    return request
+
+
+def test_an_entry_tells_who_what_which_whose_where_why_and_when(
+    college, request_of_fay
+):
+    key = college.keys.first()
+    token = logs.request_id.set("request-of-fay")
+    audit.record(
+        "key.revoked", key, by=request_of_fay, reason="It leaked.", hint=key.hint
+    )
+    logs.request_id.reset(token)
+    entry = AuditEntry.objects.get()
+    assert entry.action == "key.revoked"
+    assert entry.tenant == college
+    assert entry.actor_kind == "person"
+    assert entry.actor_id == str(request_of_fay.user.pk)
+    assert entry.actor_name == "fay@faber.example"
+    assert (entry.object_type, entry.object_id) == ("apikey", str(key.pk))
+    assert entry.origin == "192.0.2.7"
+    assert entry.reason == "It leaked."
+    assert entry.request_id == "request-of-fay"
+    assert entry.details == {"hint": key.hint}
+    assert timezone.now() - entry.created_at < timedelta(minutes=1)
+
+
+def test_the_address_is_that_of_the_outermost_trusted_proxy(
+    college, request_of_fay, settings
+):
+    request_of_fay.META["HTTP_X_FORWARDED_FOR"] = "10.0.0.1, 198.51.100.4"
+    audit.record("organization.changed", college, by=request_of_fay)
+    settings.TRUSTED_PROXIES = 1
+    audit.record("organization.changed", college, by=request_of_fay)
+    origins = AuditEntry.objects.order_by("pk").values_list("origin", flat=True)
+    assert list(origins) == ["192.0.2.7", "198.51.100.4"]
+
+
+def test_staff_in_the_admin_a_key_and_a_command_are_told_apart(
+    college, request_of_fay
+):
+    request_of_fay.path = "/admin/tenants/tenant/"
+    audit.record("organization.changed", college, by=request_of_fay)
+    key, secret = ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, college, "Server")
+    request_of_fay.auth = key
+    audit.record("organization.changed", college, by=request_of_fay)
+    audit.record("organization.changed", college, by=COMMAND)
+    rows = AuditEntry.objects.order_by("pk").values_list("actor_kind", "actor_name")
+    assert list(rows) == [
+        ("staff", "fay@faber.example"),
+        ("key", f"{key.hint}…"),
+        ("command", "create_organization"),
+    ]
+    assert len(key.hint) < len(secret) / 2
+
+
+def test_an_unknown_action_is_refused(college):
+    with pytest.raises(ValueError, match=r"key\.borrowed"):
+        audit.record("key.borrowed", college, by=COMMAND)
+
+
+def test_a_change_that_fails_leaves_no_entry(college):
+    def fail():
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        audit.recorded(fail, "organization.changed", college, by=COMMAND)()
+    assert not AuditEntry.objects.exists()
+
+
+def test_a_change_is_undone_if_its_entry_cannot_be_inserted(college):
+    key = college.keys.first()
+    with pytest.raises(TypeError):
+        audit.recorded(key.revoke, "key.revoked", key, by=COMMAND, secret=b"1")()
+    key.refresh_from_db()
+    assert key.is_live
+
+
+@pytest.mark.parametrize("act", ["update", "delete"])
+def test_the_database_refuses_to_change_or_delete_an_entry(college, act):
+    audit.record("organization.changed", college, by=COMMAND)
+    changes = {"reason": "Nothing happened."} if act == "update" else {}
+    with (
+        pytest.raises(DatabaseError, match="never changed or deleted"),
+        transaction.atomic(),
+    ):
+        getattr(AuditEntry.objects.all(), act)(**changes)
+    assert AuditEntry.objects.get().reason == ""
+
+
+def test_entries_outlive_their_organization(college):
+    audit.recorded(remove_organization, "organization.deleted", college, by=COMMAND)(
+        college
+    )
+    entry = AuditEntry.objects.select_related("tenant").get()
+    assert entry.tenant is None
+    assert entry.object_id == str(entry.tenant_id)
+
+
+def test_old_entries_are_deleted_and_newer_ones_stay(college, settings):
+    settings.AUDIT_RETENTION_DAYS = 30
+    old = timezone.now() - timedelta(days=31)
+    key = college.keys.first()
+    AuditEntry.objects.create(
+        action="key.revoked", object_id=key.pk, tenant=college, created_at=old
+    )
+    audit.record("organization.changed", college, by=COMMAND)
+    assert audit.delete_old_entries() == 1
+    assert AuditEntry.objects.get().action == "organization.changed"
+
+
+def test_retention_can_be_turned_off(college, settings):
+    settings.AUDIT_RETENTION_DAYS = 0
+    old = timezone.now() - timedelta(days=9999)
+    AuditEntry.objects.create(action="key.revoked", tenant=college, created_at=old)
+    assert audit.delete_old_entries() == 0
