@@ -35,7 +35,6 @@ def show_events(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     has_more = len(rows) > PAGE_SIZE
     context = {
         "tenant": tenant,
-        "tab": "events",
         "form": form,
         "is_filtered": form.is_valid() and bool(form.lookups()),
         "rows": with_deliveries_of_events(tenant, shown),
@@ -79,7 +78,6 @@ def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpRes
     found = get_object_or_404(Event.objects.filter(tenant=tenant), pk=event_id)
     context = {
         "tenant": tenant,
-        "tab": "events",
         "event": found,
         "body": json.dumps(json.loads(found.body), indent=2),
         "deliveries": [

@@ -33,7 +33,6 @@ def render_webhooks(
     context = {
         "membership": membership,
         "tenant": membership.tenant,
-        "tab": "webhooks",
         "webhooks": Webhook.for_tenant(membership.tenant).order_by("-pk"),
         "form": form or WebhookForm(),
     }
@@ -94,7 +93,6 @@ def show_webhook(
     context = {
         "membership": membership,
         "tenant": membership.tenant,
-        "tab": "webhooks",
         "webhook": found,
         "deliveries": [add_badge(row) for row in shown[:PAGE_SIZE]],
         "older": shown[PAGE_SIZE - 1].pk if len(shown) > PAGE_SIZE else "",
@@ -201,7 +199,6 @@ def show_delivery(
     context = {
         "membership": membership,
         "tenant": membership.tenant,
-        "tab": "webhooks",
         "webhook": found.webhook,
         "delivery": add_badge(found),
         "event": found.event,

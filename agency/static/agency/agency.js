@@ -11,7 +11,7 @@ function select(element) {
   selection.addRange(range);
 }
 
-// The accessible name is the label and what follows it, hidden or in `aria-label`.
+// The accessible name is the label, which the first <span> shows, and what follows it.
 async function copy(button) {
   const source = document.getElementById(button.dataset.copy);
   const shown = button.querySelector("span") || button;
@@ -45,3 +45,8 @@ for (const time of document.querySelectorAll("time[datetime]")) {
   const form = "day" in time.dataset ? day : "second" in time.dataset ? second : minute;
   time.textContent = form.format(new Date(time.dateTime));
 }
+
+// Escape closes the drawer of the menu, as its link does.
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && location.hash === "#menu") location.hash = "#main";
+});

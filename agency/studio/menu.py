@@ -1,0 +1,108 @@
+"""The menu at the left of each page, and the organizations to switch between."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import SimpleLazyObject, cached_property
+
+from agency.studio.pages import list_memberships
+from tenants.models import Membership, Tenant
+
+MAX_SWITCHER = 20  # organizations in the menu; the page of all has the rest
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A page of an organization in the menu.
+
+    name: of its URL in the studio, which takes the organization's id. within: the
+    names of the pages that belong to this one.
+    """
+
+    label: str
+    name: str
+    within: tuple[str, ...] = ()
+
+
+# Groups in their order. A new page of an organization is one line here, or one name in
+# the `within` of its list.
+MENU: list[tuple[str, list[Entry]]] = [
+    (
+        "",
+        [
+            Entry(
+                "Overview",
+                "organization",
+                ("settings", "new_key", "rotate_key", "revoke_key"),
+            ),
+        ],
+    ),
+    (
+        "Developers",
+        [
+            Entry("Events", "events", ("event",)),
+            Entry(
+                "Webhooks",
+                "webhooks",
+                (
+                    "webhook", "new_webhook", "rotate_secret", "enable_webhook",
+                    "disable_webhook", "send_example", "recover_webhook",
+                    "remove_webhook", "delivery", "resend_delivery",
+                ),
+            ),
+        ],
+    ),
+]  # fmt: skip
+
+
+class Menu:
+    """What the base template shows of the organization in the address of a page."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self.request = request
+        match = request.resolver_match
+        self.page = match.url_name if match else None
+        self.tenant_id = match.kwargs.get("tenant_id") if match else None
+
+    @cached_property
+    def memberships(self) -> list[Membership]:
+        """The person's organizations by name, with the one of this page."""
+        rows = list_memberships(self.request).order_by("tenant__name", "pk")
+        shown = list(rows[:MAX_SWITCHER])
+        if self.tenant_id and all(row.tenant_id != self.tenant_id for row in shown):
+            shown += rows.filter(tenant=self.tenant_id)
+        return shown
+
+    @cached_property
+    def membership(self) -> Membership | None:
+        """Of this page's organization. None on other pages, and for strangers."""
+        found = (row for row in self.memberships if row.tenant_id == self.tenant_id)
+        return next(found, None)
+
+    @property
+    def tenant(self) -> Tenant | None:
+        return self.membership.tenant if self.membership else None
+
+    @property
+    def others(self) -> list[Membership]:
+        return [row for row in self.memberships if row != self.membership]
+
+    @property
+    def groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
+        return [
+            (title, [self.link(entry) for entry in entries]) for title, entries in MENU
+        ]
+
+    def link(self, entry: Entry) -> dict[str, Any]:
+        """current: the value of `aria-current`, empty for all but one link."""
+        is_within = self.page in entry.within
+        current = "page" if self.page == entry.name else "true" if is_within else ""
+        url = reverse(f"studio:{entry.name}", args=[self.tenant_id])
+        return {"label": entry.label, "url": url, "current": current}
+
+
+def menu(request: HttpRequest) -> dict[str, Any]:
+    """Context processor. Pages that show no menu execute no query for it."""
+    return {"menu": SimpleLazyObject(lambda: Menu(request))}

@@ -1,0 +1,73 @@
+"""The menu of each page: the organization's pages, and the others to switch to."""
+
+import re
+
+import pytest
+
+from agency.studio.menu import MAX_SWITCHER, MENU
+from organizations.provisioning import create_organization
+from tenants.models import Membership, Tenant
+
+LINK = re.compile(r'<a href="([^"]*)"(?: aria-current="(\w+)")?>(?:<bdi>)?([^<]*)<')
+
+
+def menu_of(response):
+    """`{label: (address, aria-current)}` of the menu on a page."""
+    page = response.content.decode()
+    menu = page.partition('<nav class="menu"')[2].partition("</nav>")[0]
+    return {label: (url, current) for url, current, label in LINK.findall(menu)}
+
+
+def current(response):
+    found = menu_of(response).items()
+    return [(label, how) for label, (_, how) in found if how]
+
+
+def test_every_page_of_the_menu_opens_and_is_marked(browser, url):
+    menu = menu_of(browser.get(url))
+    entries = [entry for _, entries in MENU for entry in entries]
+    assert entries
+    for entry in entries:
+        response = browser.get(menu[entry.label][0])
+        assert response.status_code == 200
+        assert current(response) == [(entry.label, "page")]
+
+
+def test_a_page_within_another_marks_that_one(browser, url, college):
+    key = college.tenant.keys.first()
+    assert current(browser.get(f"{url}/keys/{key.pk}/revoke")) == [
+        ("Overview", "true")
+    ]
+
+
+def test_pages_without_an_organization_have_no_links_of_one(browser, college):
+    labels = menu_of(browser.get("/studio/"))
+    assert "Faber College" in labels and "Webhooks" not in labels
+
+
+def test_the_switcher_has_the_other_organizations_by_name(browser, fay, url):
+    for name in ("Beta", "Acme"):
+        create_organization(name, owner=fay)
+    labels = list(menu_of(browser.get(url)))
+    assert labels[:4] == ["Acme", "Beta", "All organizations", "New organization"]
+
+
+def test_the_switcher_is_bounded_and_has_this_organization(browser, fay, url, college):
+    shared = {"network": college.tenant.network, "provider": college.tenant.provider}
+    for number in range(MAX_SWITCHER + 2):
+        other = Tenant.objects.create(name=f"A{number}", **shared)
+        Membership.objects.create(tenant=other, user=fay)
+    page = browser.get(url).content.decode()
+    assert "<bdi>Faber College</bdi></span></summary>" in page
+    assert len(re.findall("<bdi>A[0-9]+</bdi></a>", page)) == MAX_SWITCHER
+
+
+def test_strangers_do_not_see_the_name_of_an_organization(stranger, url):
+    response = stranger.get(url, headers={"Accept": "text/html"})
+    assert response.status_code == 404
+    assert "Faber College" not in response.content.decode()
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/"])
+def test_without_an_account_there_is_no_menu(client, db, path):
+    assert menu_of(client.get(path)) == {}
