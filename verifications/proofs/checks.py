@@ -57,6 +57,8 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from verifications.proofs import failures
+from verifications.proofs.failures import Failure
 from verifications.proofs.presentation_reading import (
     SINGLE_VALUE,
     Answer,
@@ -103,25 +105,6 @@ class Outcome(NamedTuple):
     proof: dict[str, dict]
 
 
-class Failure(NamedTuple):
-    code: str
-    message: str
-
-
-NON_REVOCATION_MISSING = Failure(
-    "non_revocation_missing",
-    "It is not shown that the credential has not been revoked.",
-)
-NOT_YET_VALID = Failure(
-    "not_yet_valid", "At that time nothing was known about the credential."
-)
-UNKNOWN_TIMESTAMP = Failure(
-    "unknown_timestamp",
-    "No list of revocations that counts here has the time of the answer.",
-)
-STALE = Failure("stale", "The answer uses a list of revocations that is too old.")
-
-
 def judge_presentation(
     request: dict,
     presentation: Any,
@@ -145,12 +128,9 @@ def judge_presentation(
     try:
         sent = read_presentation(presentation)
     except MalformedPresentation:
-        failure = Failure(
-            "malformed", "The answer does not have the shape of a presentation."
-        )
         return Outcome(
             is_valid=False,
-            checks=[_check_of(None, "malformed", failure)],
+            checks=[_check_of(None, "malformed", failures.MALFORMED)],
             proof={item.policy_name: _proof_entry(item, [], False) for item in items},
         )
     judgement = Judgement(request, items, sent, ledger, judged_at)
@@ -312,8 +292,7 @@ def check_identifiers(judgement: Judgement) -> Failure | None:
         index < count for index in _answered_sub_proofs(judgement)
     ):
         return None
-    message = "The proofs and the credentials they name do not correspond."
-    return Failure("identifiers_mismatch", message)
+    return failures.IDENTIFIERS_MISMATCH
 
 
 def check_nothing_more(judgement: Judgement) -> Failure | None:
@@ -325,8 +304,7 @@ def check_nothing_more(judgement: Judgement) -> Failure | None:
         and _answered_sub_proofs(judgement) == set(range(len(sent.sub_proofs)))
     ):
         return None
-    message = "The answer contains something that was not asked for."
-    return Failure("unrequested", message)
+    return failures.UNREQUESTED
 
 
 def check_exponents(judgement: Judgement) -> Failure | None:
@@ -338,8 +316,7 @@ def check_exponents(judgement: Judgement) -> Failure | None:
         responses = [*sub_proof.responses.values(), *sub_proof.roots]
         is_small = all(0 <= number < 2**RESPONSE_BITS for number in responses)
         if not is_small or not 0 <= sub_proof.exponent < 2**EXPONENT_BITS:
-            message = "A number in the proof is larger than an honest one can be."
-            return Failure("proof_out_of_range", message)
+            return failures.PROOF_OUT_OF_RANGE
     return None
 
 
@@ -355,9 +332,7 @@ def check_challenge(judgement: Judgement) -> Failure | None:
     }
     if committed <= judgement.sent.hashed:
         return None
-    return Failure(
-        "challenge_incomplete", "The proof is not bound to its own challenge."
-    )
+    return failures.CHALLENGE_INCOMPLETE
 
 
 def check_answered(judgement: Judgement, item: Item) -> Failure | None:
@@ -366,24 +341,20 @@ def check_answered(judgement: Judgement, item: Item) -> Failure | None:
     if len(answers) > len(item.referents) or any(
         len(companion) > 1 for companion in companions
     ):
-        return Failure("answered_twice", "The item is answered more than once.")
+        return failures.ANSWERED_TWICE
     if len({answer.index for answer in answers}) > 1:
-        return Failure("split_answer", "One credential must answer all of this item.")
+        return failures.SPLIT_ANSWER
     if len(answers) < len(item.referents):
-        return Failure("unanswered", "The holder did not answer this item.")
+        return failures.UNANSWERED
     if not all(_has_asked_form(judgement, item, answer) for answer in answers):
-        return Failure(
-            "wrong_form", "The item is not answered in the form it was asked in."
-        )
+        return failures.WRONG_FORM
     return None
 
 
 def check_self_attested(judgement: Judgement, item: Item) -> Failure | None:
     if all(answer.index is not None for answer, _ in judgement.all_answers(item)):
         return None
-    return Failure(
-        "self_attested", "The holder only claims this; no credential proves it."
-    )
+    return failures.SELF_ATTESTED
 
 
 def check_definition(judgement: Judgement, item: Item) -> Failure | None:
@@ -391,9 +362,7 @@ def check_definition(judgement: Judgement, item: Item) -> Failure | None:
         judgement.resolved_definitions[index] for index in judgement.sub_proofs(item)
     ):
         return None
-    return Failure(
-        "unknown_definition", "The ledger does not know the credential's definition."
-    )
+    return failures.UNKNOWN_DEFINITION
 
 
 def check_schema(judgement: Judgement, item: Item) -> Failure | None:
@@ -403,8 +372,7 @@ def check_schema(judgement: Judgement, item: Item) -> Failure | None:
             continue
         definition, _ = known
         if definition["schemaId"] != judgement.sent.identifiers[index].schema_id:
-            message = "The credential is of another schema than it says."
-            return Failure("schema_mismatch", message)
+            return failures.SCHEMA_MISMATCH
     return None
 
 
@@ -416,8 +384,7 @@ def check_attributes(judgement: Judgement, item: Item) -> Failure | None:
             else judgement.resolved_definitions[answer.index]
         )
         if known and not set(map(normalise_name, names)) <= _schema_labels(known[1]):
-            message = "The credential has no attribute of this name."
-            return Failure("attribute_not_in_schema", message)
+            return failures.ATTRIBUTE_NOT_IN_SCHEMA
     return None
 
 
@@ -431,11 +398,7 @@ def check_responses(judgement: Judgement, item: Item) -> Failure | None:
         known = judgement.resolved_definitions[index]
         signed = _schema_labels(known[1]) | {LINK_SECRET_LABEL} if known else set()
         if sub_proof.responses.keys() != signed - sub_proof.revealed.keys():
-            message = (
-                "The proof must contain one response for each hidden attribute, and "
-                "no other."
-            )
-            return Failure("malformed", message)
+            return failures.WRONG_RESPONSES
     return None
 
 
@@ -443,8 +406,7 @@ def check_revealed(judgement: Judgement, item: Item) -> Failure | None:
     for index, sub_proof in judgement.sub_proofs(item).items():
         proven = {label: {value} for label, value in sub_proof.revealed.items()}
         if judgement.shown_values[index] != proven:
-            message = "What the answer shows is not what the proof shows."
-            return Failure("revealed_mismatch", message)
+            return failures.REVEALED_MISMATCH
     return None
 
 
@@ -463,10 +425,7 @@ def check_predicates(judgement: Judgement, item: Item) -> Failure | None:
             if sub_proof.responses.get(predicate.label) == predicate.response
         }
         if len(proven) < len(sub_proof.predicates) or proven != claimed:
-            message = (
-                "The comparison that is proven is not the one that was asked for."
-            )
-            return Failure("predicate_mismatch", message)
+            return failures.PREDICATE_MISMATCH
     return None
 
 
@@ -476,8 +435,7 @@ def check_encoding(judgement: Judgement, item: Item) -> Failure | None:
             continue
         for value in answer.values.values():
             if not anoncreds.is_encoding_of(value.raw, value.encoded):
-                message = "The value shown is not the one that the issuer signed."
-                return Failure("encoding", message)
+                return failures.ENCODING
     return None
 
 
@@ -487,7 +445,7 @@ def check_restrictions(judgement: Judgement, item: Item) -> Failure | None:
         for index in _own_sub_proofs(judgement, item)
     ):
         return None
-    return Failure("restriction", "The credential does not meet the restrictions.")
+    return failures.RESTRICTION
 
 
 def check_values(judgement: Judgement, item: Item) -> Failure | None:
@@ -497,8 +455,7 @@ def check_values(judgement: Judgement, item: Item) -> Failure | None:
             _shows_required_value(judgement, item, index, restriction)
             for restriction in met
         ):
-            message = "The credential does not show the required value."
-            return Failure("value_restriction", message)
+            return failures.VALUE_RESTRICTION
     return None
 
 
@@ -524,8 +481,8 @@ def check_non_revocation(judgement: Judgement, item: Item) -> Failure | None:
             judgement.registry_fits_definition(index)
             and judgement.status_list(index, time) is None
         ):
-            return NOT_YET_VALID
-        return NON_REVOCATION_MISSING
+            return failures.NOT_YET_VALID
+        return failures.NON_REVOCATION_MISSING
     return None
 
 
@@ -539,11 +496,7 @@ def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | Non
         for index in judgement.non_revocation_proofs(item)
     ):
         return None
-    return Failure(
-        "registry_mismatch",
-        "The registry of revocations is not one of the credential's issuer and "
-        "definition.",
-    )
+    return failures.REGISTRY_MISMATCH
 
 
 def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
@@ -557,13 +510,14 @@ def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
         named = judgement.status_list(index, timestamp)
         newest = named if time is None else judgement.status_list(index, time)
         if time is not None and newest is None:
-            return NOT_YET_VALID
+            return failures.NOT_YET_VALID
         if named is None or named["timestamp"] != timestamp:
-            return UNKNOWN_TIMESTAMP
+            return failures.UNKNOWN_TIMESTAMP
         if newest and newest["timestamp"] > timestamp:
-            return STALE
+            return failures.STALE
         if newest and newest["timestamp"] < timestamp:
-            return UNKNOWN_TIMESTAMP  # the list is later than the requested time
+            # The list is later than the requested time.
+            return failures.UNKNOWN_TIMESTAMP
     return None
 
 
@@ -594,12 +548,8 @@ def check_signature(judgement: Judgement) -> Failure | None:
         and judgement.non_revocation_proofs(item)
         for item in judgement.items
     ):
-        return Failure(
-            "revoked_or_invalid",
-            "The proof does not verify: a credential is revoked, or something was "
-            "forged.",
-        )
-    return Failure("signature", "The proof does not verify.")
+        return failures.REVOKED_OR_INVALID
+    return failures.SIGNATURE
 
 
 # The rules by their name in the API (docs/verification.md), in order.

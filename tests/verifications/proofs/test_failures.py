@@ -1,0 +1,38 @@
+"""Every way in which a check fails has a sentence and an advice, in one place."""
+
+import ast
+import inspect
+import re
+
+import pytest
+
+from verifications.proofs import checks, failures
+
+DEFINED = [
+    found for found in vars(failures).values() if isinstance(found, failures.Failure)
+]
+
+
+@pytest.mark.parametrize("failure", DEFINED, ids=lambda failure: failure.code)
+def test_each_failure_says_what_is_wrong_and_what_to_do(failure):
+    for sentence in (failure.message, failure.advice):
+        assert re.fullmatch(r"[A-Z].{20,}[.]", sentence)
+    assert failures.FAILURES[failure.code].advice == failure.advice
+
+
+def test_the_checklist_fails_only_with_these():
+    """A new check cannot make a Failure of its own, without advice."""
+    tree = ast.parse(inspect.getsource(checks))
+    called = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    assert "Failure" not in {getattr(one, "id", "") for one in called}
+    assert "Failure" not in {getattr(one, "attr", "") for one in called}
+
+
+def test_each_rule_has_words():
+    rules = ["malformed", *checks.GENERAL_RULES, *checks.ITEM_RULES, "signature"]
+    assert list(failures.RULES) == rules
+
+
+def test_a_check_of_an_older_release_keeps_its_message():
+    check = {"rule": "gone", "status": "fail", "code": "gone", "message": "It is so."}
+    assert failures.in_words(check) == ("", "gone", "gone", "It is so.", "")

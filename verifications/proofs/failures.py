@@ -1,0 +1,257 @@
+"""Why a presentation is not valid: each code with its sentence and what to do.
+
+The one place of both, for the API (`checks`), the studio and the admin. Codes are
+stable; docs/verification.md has the table for programs.
+"""
+
+from typing import Any, NamedTuple
+
+
+class Failure(NamedTuple):
+    """code: stable. message: what is wrong. advice: what the verifier can do."""
+
+    code: str
+    message: str
+    advice: str
+
+
+class CheckInWords(NamedTuple):
+    """A check of the checklist for people.
+
+    policy_name: of the item; "" for the whole presentation. code, advice: of a failure.
+    """
+
+    policy_name: str
+    rule: str
+    code: str
+    message: str
+    advice: str
+
+
+OTHER_WALLET = (
+    "The holder's wallet answers wrongly. Ask again; if it happens again, the holder "
+    "should use another wallet or update this one."
+)
+FORGED = (
+    "Do not trust this proof: the wallet has an error, or somebody tried to deceive. "
+    "Ask again, and if it happens again, see the holder in person."
+)
+
+MALFORMED = Failure(
+    "malformed",
+    "The answer does not have the shape of a presentation.",
+    OTHER_WALLET,
+)
+WRONG_RESPONSES = Failure(
+    "malformed",
+    "The proof must contain one response for each hidden attribute, and no other.",
+    OTHER_WALLET,
+)
+IDENTIFIERS_MISMATCH = Failure(
+    "identifiers_mismatch",
+    "The proofs and the credentials they name do not correspond.",
+    OTHER_WALLET,
+)
+UNREQUESTED = Failure(
+    "unrequested",
+    "The answer contains something that was not asked for.",
+    OTHER_WALLET,
+)
+PROOF_OUT_OF_RANGE = Failure(
+    "proof_out_of_range",
+    "A number in the proof is larger than an honest one can be.",
+    FORGED,
+)
+CHALLENGE_INCOMPLETE = Failure(
+    "challenge_incomplete",
+    "The proof is not bound to its own challenge.",
+    FORGED,
+)
+ANSWERED_TWICE = Failure(
+    "answered_twice",
+    "The item is answered more than once.",
+    OTHER_WALLET,
+)
+SPLIT_ANSWER = Failure(
+    "split_answer",
+    "One credential must answer all of this item.",
+    "Ask again. The holder needs one credential that has everything in this item. "
+    "If no credential has, change the policy so that each attribute is an item of "
+    "its own.",
+)
+UNANSWERED = Failure(
+    "unanswered",
+    "The holder did not answer this item.",
+    "Ask again, and tell the holder which credential is meant. A wallet without a "
+    "credential that fits cannot answer the item: offer that credential first, or "
+    "widen the restrictions of the policy.",
+)
+WRONG_FORM = Failure(
+    "wrong_form",
+    "The item is not answered in the form it was asked in.",
+    OTHER_WALLET,
+)
+SELF_ATTESTED = Failure(
+    "self_attested",
+    "The holder only claims this; no credential proves it.",
+    "Ask again. The holder has to answer with a credential. Offer one first if the "
+    "holder has none.",
+)
+UNKNOWN_DEFINITION = Failure(
+    "unknown_definition",
+    "The ledger does not know the credential's definition.",
+    "The credential is of another network than yours. The holder needs one whose "
+    "definition is on your network.",
+)
+SCHEMA_MISMATCH = Failure(
+    "schema_mismatch",
+    "The credential is of another schema than it says.",
+    FORGED,
+)
+ATTRIBUTE_NOT_IN_SCHEMA = Failure(
+    "attribute_not_in_schema",
+    "The credential has no attribute of this name.",
+    "Compare the names in the policy with those of the schema, letter by letter. "
+    "Correct the policy, then ask again.",
+)
+REVEALED_MISMATCH = Failure(
+    "revealed_mismatch",
+    "What the answer shows is not what the proof shows.",
+    FORGED,
+)
+PREDICATE_MISMATCH = Failure(
+    "predicate_mismatch",
+    "The comparison that is proven is not the one that was asked for.",
+    FORGED,
+)
+ENCODING = Failure(
+    "encoding",
+    "The value shown is not the one that the issuer signed.",
+    FORGED,
+)
+RESTRICTION = Failure(
+    "restriction",
+    "The credential does not meet the restrictions.",
+    "Compare the issuer, schema and definition in the policy with those of the "
+    "credentials that holders have; spelling counts. Correct the policy, or ask for "
+    "the right credential.",
+)
+VALUE_RESTRICTION = Failure(
+    "value_restriction",
+    "The credential does not show the required value.",
+    "The holder's credential has another value, or the holder hid it. If the value "
+    "has changed since, issue a new credential and ask again.",
+)
+NON_REVOCATION_MISSING = Failure(
+    "non_revocation_missing",
+    "It is not shown that the credential has not been revoked.",
+    "Ask again. A wallet that still leaves this out does not support revocation, or "
+    "its credential is revoked: the issuer can say.",
+)
+REGISTRY_MISMATCH = Failure(
+    "registry_mismatch",
+    "The registry of revocations is not one of the credential's issuer and definition.",
+    FORGED,
+)
+UNKNOWN_TIMESTAMP = Failure(
+    "unknown_timestamp",
+    "No list of revocations that counts here has the time of the answer.",
+    "Ask again, so that the wallet reads the current list. If it fails again, check "
+    "that both sides use the same network.",
+)
+STALE = Failure(
+    "stale",
+    "The answer uses a list of revocations that is too old.",
+    "Ask again, so that the wallet reads the current list. If it fails again, the "
+    "credential may be revoked: the issuer can say.",
+)
+NOT_YET_VALID = Failure(
+    "not_yet_valid",
+    "At that time nothing was known about the credential.",
+    "The policy asks for a time before the credential was issued. Use a later "
+    "validAt, or validNow, and ask again.",
+)
+REVOKED_OR_INVALID = Failure(
+    "revoked_or_invalid",
+    "The proof does not verify: a credential is revoked, or something was forged.",
+    "Ask the issuer whether the credential is revoked. If it is, the holder needs a "
+    "new one. If it is not, ask again; do not trust this proof.",
+)
+SIGNATURE = Failure(
+    "signature",
+    "The proof does not verify.",
+    FORGED,
+)
+
+# By code. The first sentence of a code stands for it.
+FAILURES: dict[str, Failure] = {}
+for _failure in (
+    MALFORMED,
+    WRONG_RESPONSES,
+    IDENTIFIERS_MISMATCH,
+    UNREQUESTED,
+    PROOF_OUT_OF_RANGE,
+    CHALLENGE_INCOMPLETE,
+    ANSWERED_TWICE,
+    SPLIT_ANSWER,
+    UNANSWERED,
+    WRONG_FORM,
+    SELF_ATTESTED,
+    UNKNOWN_DEFINITION,
+    SCHEMA_MISMATCH,
+    ATTRIBUTE_NOT_IN_SCHEMA,
+    REVEALED_MISMATCH,
+    PREDICATE_MISMATCH,
+    ENCODING,
+    RESTRICTION,
+    VALUE_RESTRICTION,
+    NON_REVOCATION_MISSING,
+    REGISTRY_MISMATCH,
+    UNKNOWN_TIMESTAMP,
+    STALE,
+    NOT_YET_VALID,
+    REVOKED_OR_INVALID,
+    SIGNATURE,
+):
+    FAILURES.setdefault(_failure.code, _failure)
+
+# What each rule of the checklist checks (checks.py), in the order of the rules.
+RULES = {
+    "malformed": "The answer has the shape of a presentation",
+    "identifiers": "Each part of the answer belongs to a credential",
+    "nothing_more": "Nothing is answered that was not asked for",
+    "exponents": "The numbers of the proof are of honest size",
+    "challenge": "The proof is bound to its own challenge",
+    "answered": "The item is answered once, in the form asked for",
+    "self_attested": "A credential proves it, and not the holder's word",
+    "definition": "The ledger knows the definition of the credential",
+    "schema": "The schema is the one that the credential names",
+    "attributes": "The credential has these attributes",
+    "responses": "Each hidden attribute is proven",
+    "revealed": "What is shown is what is proven",
+    "predicates": "The comparison is the one that was asked for",
+    "encoding": "The shown text is the one that was signed",
+    "restrictions": "The credential meets the restrictions",
+    "values": "The credential shows the required value",
+    "non_revocation": "It is proven that the credential is not revoked",
+    "revocation_registry": "The registry of revocations is the issuer's",
+    "status_list": "The list of revocations is the newest one",
+    "signature": "The signatures of the issuers are genuine",
+}
+
+
+def in_words(check: dict[str, Any]) -> CheckInWords:
+    """A check as `Verification.unsealed_checks()` returns it.
+
+    Its message stays as it was when the proof was judged.
+    """
+    code = check.get("code", "")
+    failure = FAILURES.get(code)
+    rule = check["rule"]
+    return CheckInWords(
+        policy_name=check.get("policyName", ""),
+        rule=RULES.get(rule, rule),
+        code=code,
+        message=check.get("message", ""),
+        advice=failure.advice if failure else "",
+    )
