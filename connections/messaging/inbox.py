@@ -156,6 +156,7 @@ def store(
         sender_key=received.sender or "",
         message_id=received.id,
         type=received.type,
+        thread_id=received.thread_id,
         status=status,
     )
     if status == Status.PENDING:

@@ -25,6 +25,8 @@ class InboundMessage(Record, QueuedJob):
     sender_key = models.CharField(max_length=44, blank=True)
     message_id = models.CharField(max_length=128)
     type = models.CharField(max_length=100)
+    # For the page of the exchange. Empty in rows of older releases.
+    thread_id = models.CharField(max_length=128, blank=True, default="", db_default="")
     body = models.BinaryField(null=True)
 
     class Meta:
@@ -142,6 +144,12 @@ class OutboundMessage(Record, QueuedJob):
         return bool(
             self.connection and self.connection.answering_endpoint == self.endpoint
         )
+
+    @property
+    def can_be_resent(self) -> bool:
+        """Whether it waits for another attempt or was given up, and is still whole."""
+        is_whole = self.body is not None or self.envelope is not None
+        return is_whole and bool(self.endpoint) and self.status != self.Status.DONE
 
     def earlier_pending(self) -> "models.QuerySet[OutboundMessage]":
         """Messages that must be sent before this one."""

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from agency.core import transactions
@@ -174,6 +175,33 @@ def _find_hosted_key(verkey: str, connection: PeerConnection | None) -> Key | No
 def connection_gone() -> Conflict:
     message = "This connection was ended or deleted, here or by the other side."
     return Conflict("connection_gone", message)
+
+
+def resend(row: OutboundMessage) -> None:
+    """Make a message to another agent due now, and restart its schedule.
+
+    409 `message_not_resendable` if it was sent, or if its content was erased. A message
+    that is being posted now stays as it is.
+    """
+    if not row.can_be_resent:
+        raise Conflict(
+            "message_not_resendable",
+            "This message was sent already, or its content was erased. Start a new "
+            "exchange instead.",
+        )
+    now = timezone.now()
+    free = Q(lease_owner=None) | Q(lease_until__lt=now)
+    rows = OutboundMessage.objects.filter(free, pk=row.pk, status=row.status)
+    with transactions.atomic():
+        rows.update(
+            status=OutboundMessage.Status.PENDING,
+            attempts=0,
+            due_at=now,
+            lease_owner=None,
+            lease_until=None,
+            updated_at=now,
+        )
+        transaction.on_commit(notify_sender)
 
 
 def readdress(connection: PeerConnection, party: Party) -> None:
