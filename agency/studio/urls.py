@@ -1,17 +1,37 @@
 """Routes of the studio's pages."""
 
 from allauth.account import views as account
-from django.urls import path
+from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
 from agency.studio import events, keys, organizations, webhooks
 from agency.studio.accounts.mail_required import require_mail
+from agency.studio.exchange import views as exchange
 
 app_name = "studio"
 organization = "studio/organizations/<uuid:tenant_id>"
 key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
+
+
+def exchange_routes(kind: str) -> list[URLPattern]:
+    """The routes of the exchange page of one kind of object."""
+    page = f"{organization}/{kind}s/<uuid:object_id>"
+    extra = {"kind": kind}
+    return [
+        path(page, exchange.show_exchange, extra, name=kind),
+        path(f"{page}/live", exchange.show_live, extra, name=f"{kind}_live"),
+        path(f"{page}/cancel", exchange.cancel_exchange, extra, name=f"{kind}_cancel"),
+        path(
+            f"{page}/messages/<uuid:message_id>/resend",
+            exchange.resend_message,
+            extra,
+            name=f"{kind}_resend",
+        ),
+    ]
+
+
 urlpatterns = [
     # Before the routes of allauth, whose names they have.
     path(
@@ -46,4 +66,12 @@ urlpatterns = [
     path(f"{webhook}/remove", webhooks.remove_webhook, name="remove_webhook"),
     path(delivery, webhooks.show_delivery, name="delivery"),
     path(f"{delivery}/resend", webhooks.resend_delivery, name="resend_delivery"),
+    path(
+        f"{organization}/connections/<uuid:object_id>/remove",
+        exchange.remove_connection,
+        name="remove_connection",
+    ),
+    *exchange_routes("connection"),
+    *exchange_routes("credential"),
+    *exchange_routes("verification"),
 ]

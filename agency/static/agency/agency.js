@@ -41,10 +41,15 @@ prepareCopyButtons();
 const day = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const minute = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const second = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
-for (const time of document.querySelectorAll("time[datetime]")) {
-  const form = "day" in time.dataset ? day : "second" in time.dataset ? second : minute;
-  time.textContent = form.format(new Date(time.dateTime));
+
+function showTimes() {
+  for (const time of document.querySelectorAll("time[datetime]")) {
+    const form = "day" in time.dataset ? day : "second" in time.dataset ? second : minute;
+    time.textContent = form.format(new Date(time.dateTime));
+  }
 }
+
+showTimes();
 
 // Escape closes the drawer of the menu, as its link does.
 document.addEventListener("keydown", (event) => {

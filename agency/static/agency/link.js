@@ -1,30 +1,8 @@
 "use strict";
 
-// The page of a link. Its state is read again until it ends: every 2 s while the page is
-// visible, every 10 s while it is hidden, and at once when somebody comes back to it.
-const VISIBLE_MS = 2000;
-const HIDDEN_MS = 10000;
+// The page of a link. Its state is read again until it ends (poll.js).
 const WALLET_MS = 2500;
 const seenKey = `state of ${location.pathname}`;
-let timer = 0;
-
-function watched() {
-  return document.querySelector("#state[data-watched]");
-}
-
-function look() {
-  if (watched()) htmx.trigger(watched(), "look");
-  schedule();
-}
-
-function schedule() {
-  clearTimeout(timer);
-  if (watched()) timer = setTimeout(look, document.hidden ? HIDDEN_MS : VISIBLE_MS);
-}
-
-document.addEventListener("visibilitychange", () => { if (document.hidden) schedule(); else look(); });
-// Phones restore a page from memory when somebody comes back from the wallet app.
-window.addEventListener("pageshow", (event) => { if (event.persisted) look(); else schedule(); });
 
 // A phone may also drop a page while the wallet app is open and load it anew. The new
 // page must still say that it is done, not that somebody has used the link.
@@ -68,10 +46,7 @@ document.addEventListener("htmx:afterSwap", () => {
   prepareCopyButtons();
   prepare();
   remember();
-  schedule();
 });
-// The state is polled: a failed request is followed by the next one.
-document.addEventListener("htmx:sendError", (event) => event.preventDefault());
 
 prepare();
 remember();

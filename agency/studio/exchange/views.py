@@ -1,0 +1,158 @@
+"""The exchange page: one object, what became of it, and what can be done about it."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from agency.core import transactions
+from agency.core.errors import AgencyError
+from agency.studio.exchange.api_answer import curl_command, masked_json
+from agency.studio.exchange.kinds import KINDS, Kind
+from agency.studio.exchange.page import exchange_context
+from agency.studio.exchange.timeline import sent_rows
+from agency.studio.form_tokens import SENT_BEFORE, OnceForm, claim_form_token
+from agency.studio.pages import get_manager, get_membership, studio_page
+from connections.messaging import outbox
+from tenants import audit
+from tenants.models import Membership, Tenant
+
+TEMPLATE = "studio/exchange.html"
+CANCEL_LABELS = {
+    ("credential", "issuer"): "Cancel the offer",
+    ("credential", "holder"): "Decline for the holder",
+    ("verification", "verifier"): "Cancel the request",
+    ("verification", "prover"): "Decline for the holder",
+}
+
+
+@studio_page("GET", "HEAD")
+def show_exchange(
+    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id)
+    row = get_object(membership.tenant, KINDS[kind], object_id)
+    return render_exchange(request, membership, row)
+
+
+@studio_page("GET", "HEAD")
+def show_live(
+    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
+) -> HttpResponse:
+    """The part of the page that changes. 204 while it is what the page shows."""
+    membership = get_membership(request, tenant_id)
+    row = get_object(membership.tenant, KINDS[kind], object_id)
+    context = page_context(request, membership, row)
+    if request.GET.get("seen") == context["version"]:
+        return HttpResponse(status=204)
+    return render(request, f"{TEMPLATE}#live", context)
+
+
+def get_object(tenant: Tenant, kind: Kind, object_id: UUID) -> Any:
+    """An object of the organization. 404 for connections that the API does not list."""
+    row = kind.get_or_404(tenant, object_id)
+    if getattr(row, "connectionless", False):
+        raise Http404
+    return row
+
+
+def render_exchange(
+    request: HttpRequest, membership: Membership, row: Any, **more: Any
+) -> HttpResponse:
+    context = page_context(request, membership, row) | more
+    return render(request, TEMPLATE, context)
+
+
+def page_context(
+    request: HttpRequest, membership: Membership, row: Any
+) -> dict[str, Any]:
+    name = f"studio:{row.OBJECT_TYPE}"
+    return exchange_context(row) | {
+        "membership": membership,
+        "tenant": membership.tenant,
+        "tab": f"{row.OBJECT_TYPE}s",
+        "may_act": may_act(membership),
+        "can_cancel": can_cancel(row),
+        "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
+        "form": OnceForm(),
+        "live_url": f"{name}_live",
+        "cancel_url": f"{name}_cancel",
+        "resend_url": f"{name}_resend",
+        "json": masked_json(request, row),
+        "curl": curl_command(row),
+    }
+
+
+def may_act(membership: Membership) -> bool:
+    return membership.may_manage_keys
+
+
+def can_cancel(row: Any) -> bool:
+    """Whether it can be declined. A connection is deleted instead."""
+    return row.OBJECT_TYPE != "connection" and row.state in row.OPEN
+
+
+def object_page(row: Any) -> HttpResponse:
+    name = f"studio:{row.OBJECT_TYPE}"
+    return redirect(name, tenant_id=row.tenant_id, object_id=row.pk)
+
+
+@studio_page("POST")
+def cancel_exchange(
+    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
+) -> HttpResponse:
+    """Decline an open exchange, which tells the other side, as the API does."""
+    row = get_object(get_manager(request, tenant_id).tenant, KINDS[kind], object_id)
+    if not claim_form_token(request):
+        messages.warning(request, SENT_BEFORE)
+        return object_page(row)
+    try:
+        audit.recorded(row.decline, "exchange.cancelled", row, by=request)()
+        messages.success(request, "It is cancelled, and the other side is told.")
+    except AgencyError as error:
+        messages.error(request, error.message)
+    return object_page(row)
+
+
+@studio_page("POST")
+def resend_message(
+    request: HttpRequest,
+    tenant_id: UUID,
+    kind: str,
+    object_id: UUID,
+    message_id: UUID,
+) -> HttpResponse:
+    row = get_object(get_manager(request, tenant_id).tenant, KINDS[kind], object_id)
+    sent = get_object_or_404(sent_rows(row), pk=message_id)
+    if not claim_form_token(request):
+        messages.warning(request, SENT_BEFORE)
+        return object_page(row)
+    try:
+        with transactions.atomic():
+            outbox.resend(sent)
+            audit.record("message.resent", sent, by=request)
+        messages.success(request, "The message is sent again now.")
+    except AgencyError as error:
+        messages.error(request, error.message)
+    return object_page(row)
+
+
+@studio_page("GET", "HEAD", "POST")
+def remove_connection(
+    request: HttpRequest, tenant_id: UUID, object_id: UUID
+) -> HttpResponse:
+    """Delete a connection after a question, as the API does."""
+    membership = get_manager(request, tenant_id)
+    row = get_object(membership.tenant, KINDS["connection"], object_id)
+    if request.method != "POST":
+        context = {
+            "membership": membership,
+            "tenant": membership.tenant,
+            "connection": row,
+        }
+        return render(request, "studio/remove_connection.html", context)
+    audit.recorded(row.remove, "exchange.cancelled", row, by=request)()
+    messages.success(request, "The connection is deleted.")
+    return redirect("studio:organization", tenant_id=tenant_id)

@@ -1,0 +1,202 @@
+"""What the exchange page says: states, steps, messages and transport errors in words."""
+
+from typing import Any
+
+from connections.models import Connection
+from credentials.models import Credential
+from verifications.models import Verification
+
+# By protocol and name of the message, for all versions of a protocol.
+MESSAGES = {
+    "basicmessage/message": "Text message",
+    "connections/ack": "Confirmation of the connection",
+    "connections/problem-report": "Problem report about the connection",
+    "connections/request": "Request to connect",
+    "connections/response": "Answer to the request to connect",
+    "did-rotate/ack": "Confirmation of the new keys",
+    "did-rotate/hangup": "End of the connection",
+    "did-rotate/problem-report": "Problem report about the new keys",
+    "did-rotate/rotate": "New keys",
+    "didexchange/abandon": "The handshake was abandoned",
+    "didexchange/complete": "Confirmation of the connection",
+    "didexchange/problem-report": "Problem report about the connection",
+    "didexchange/reject": "The handshake was rejected",
+    "didexchange/request": "Request to connect",
+    "didexchange/response": "Answer to the request to connect",
+    "discover-features/disclose": "List of supported protocols",
+    "discover-features/disclosures": "List of supported protocols",
+    "discover-features/queries": "Question for supported protocols",
+    "discover-features/query": "Question for supported protocols",
+    "issue-credential/ack": "Confirmation of the credential",
+    "issue-credential/issue-credential": "Credential",
+    "issue-credential/offer-credential": "Offer of a credential",
+    "issue-credential/problem-report": "Problem report about the credential",
+    "issue-credential/propose-credential": "Proposal of a credential",
+    "issue-credential/request-credential": "Request for the offered credential",
+    "notification/ack": "Confirmation",
+    "notification/problem-report": "Problem report",
+    "out-of-band/handshake-reuse": "Request to go on over a known connection",
+    "out-of-band/handshake-reuse-accepted": "Going on over a known connection",
+    "out-of-band/invitation": "Invitation",
+    "out-of-band/problem-report": "Problem report about the invitation",
+    "present-proof/ack": "Verdict of the verifier",
+    "present-proof/presentation": "Presentation of the proof",
+    "present-proof/problem-report": "Problem report about the proof",
+    "present-proof/propose-presentation": "Proposal of a proof",
+    "present-proof/request-presentation": "Request for a proof",
+    "report-problem/problem-report": "Problem report",
+    "revocation-notification/ack": "Confirmation of the revocation",
+    "revocation-notification/revoke": "Notice that the credential is revoked",
+    "trust-ping/ping": "Ping",
+    "trust-ping/ping-response": "Answer to a ping",
+}
+# By the code in `last_error` of a message or delivery.
+TRANSPORT_ERRORS = {
+    "address_refused": "The address is not public, so it is never called.",
+    "connection_gone": "The other side has deleted its key.",
+    "endpoint_bad_answer": "What answered there is not a web server.",
+    "endpoint_refused": "The address answered with an error status.",
+    "endpoint_unconfirmed": "It was sent, and no answer came in time.",
+    "endpoint_unreachable": "The address could not be reached.",
+    "internal_error": "It failed here. The log of the server says why.",
+    "not_fetched": "The other agent has no address and did not come to fetch it.",
+}
+
+
+def message_in_words(message_type: str) -> str:
+    """A message type such as `connections/1.0/request`; an unknown one as it is."""
+    protocol, _, name = message_type.replace("_", "-").split("/")
+    return MESSAGES.get(f"{protocol}/{name}", message_type)
+
+
+C, D, V = Connection.State, Credential.State, Verification.State
+ROLES = {
+    "inviter": "This side invited",
+    "invitee": "This side accepted an invitation",
+    "issuer": "This side issues",
+    "holder": "This side holds",
+    "verifier": "This side verifies",
+    "prover": "This side proves",
+}
+# What happens next, by kind, role and state.
+NEXT_STEPS = {
+    ("connection", "inviter", C.INVITED): (
+        "Nobody has accepted the invitation yet. Send its link again if it was lost."
+    ),
+    ("connection", "inviter", C.NEGOTIATING): (
+        "The other side has accepted, and the two agents exchange keys. If this takes "
+        "longer than a minute, look at the last message below."
+    ),
+    ("connection", "inviter", C.CONNECTED): (
+        "Both sides can offer credentials, ask for proofs and send messages."
+    ),
+    ("connection", "invitee", C.INVITED): (
+        "The invitation is being answered. If this takes longer than a minute, look "
+        "at the last message below."
+    ),
+    ("connection", "invitee", C.NEGOTIATING): (
+        "The inviter has not answered yet. Look at the last message below; if it was "
+        "sent, ask the inviter."
+    ),
+    ("connection", "invitee", C.CONNECTED): (
+        "Both sides can offer credentials, ask for proofs and send messages."
+    ),
+    ("credential", "issuer", D.PROPOSED): (
+        "The holder proposes what to issue. Answer with an offer through the API, or "
+        "cancel."
+    ),
+    ("credential", "issuer", D.OFFERED): (
+        "The holder has not accepted yet. Send the link again, or remind the holder "
+        "to look into the wallet."
+    ),
+    ("credential", "issuer", D.REQUESTED): (
+        "The holder has accepted. Issue it through the API, unless it is issued "
+        "automatically."
+    ),
+    ("credential", "issuer", D.ISSUED): "The holder has the credential.",
+    ("credential", "issuer", D.REJECTED): (
+        "It was ended before it was issued. Make a new offer if it is still wanted."
+    ),
+    ("credential", "issuer", D.REVOKED): (
+        "The credential is revoked. Issue a new one if the holder needs one."
+    ),
+    ("credential", "holder", D.PROPOSED): "The issuer has to answer with an offer.",
+    ("credential", "holder", D.OFFERED): (
+        "The owner of this wallet has to accept the offer or decline it."
+    ),
+    ("credential", "holder", D.REQUESTED): "The issuer has to issue it.",
+    ("credential", "holder", D.ISSUED): "The credential is in this wallet.",
+    ("credential", "holder", D.REJECTED): (
+        "It was ended before it was issued. Ask the issuer for a new offer."
+    ),
+    ("credential", "holder", D.REVOKED): (
+        "The issuer has revoked the credential. Ask the issuer for a new one."
+    ),
+    ("verification", "verifier", V.PROPOSED): (
+        "The holder proposes what to show. Answer with a request through the API, or "
+        "cancel."
+    ),
+    ("verification", "verifier", V.REQUESTED): (
+        "The holder has not answered yet. Send the link again, or remind the holder "
+        "to look into the wallet."
+    ),
+    ("verification", "verifier", V.ACCEPTED): "The holder has answered.",
+    ("verification", "verifier", V.REJECTED): (
+        "It was ended before a proof came. Ask again if it is still needed."
+    ),
+    ("verification", "prover", V.PROPOSED): (
+        "The verifier has to answer with a request."
+    ),
+    ("verification", "prover", V.REQUESTED): (
+        "The owner of this wallet has to choose credentials or decline."
+    ),
+    ("verification", "prover", V.ACCEPTED): (
+        "The proof was sent. The verifier has not said yet whether it is valid."
+    ),
+    ("verification", "prover", V.REJECTED): (
+        "It was ended before a proof was sent. Ask the verifier for a new request."
+    ),
+}
+MULTI_PARTY = (
+    "The invitation stays open for everybody who has its link. Each one who accepts "
+    "becomes a connection of its own."
+)
+VALID = "The proof is valid: it shows what was asked for."
+NOT_VALID = "The proof is not valid. The failed checks below say why and what to do."
+PROVER_VALID = "The verifier has found the proof valid."
+PROVER_NOT_VALID = (
+    "The verifier has found the proof not valid. Only the verifier knows why."
+)
+
+
+def next_step(row: Any) -> str:
+    """What happened last, and what has to happen next."""
+    if row.OBJECT_TYPE == "connection":
+        return next_step_of_connection(row)
+    if row.OBJECT_TYPE == "verification" and row.is_valid is not None:
+        if row.role == Verification.Role.VERIFIER:
+            return VALID if row.is_valid else NOT_VALID
+        return PROVER_VALID if row.is_valid else PROVER_NOT_VALID
+    return NEXT_STEPS[row.OBJECT_TYPE, row.role, row.state]
+
+
+def next_step_of_connection(row: Connection) -> str:
+    if row.left_at:
+        return "One side has ended the connection: nothing more goes over it."
+    if row.problem:
+        return (
+            f"The other agent refused the handshake ({row.problem}). Make a new "
+            "invitation."
+        )
+    if row.multi_party:
+        return MULTI_PARTY
+    return NEXT_STEPS["connection", row.role, row.state]
+
+
+def problem_in_words(row: Any) -> str:
+    """How an exchange was ended before it was done, or ""."""
+    if not row.problem:
+        return ""
+    if row.problem == "declined":
+        return "This side cancelled or declined it."
+    return f"The other side ended it. Its reason, as a code: {row.problem}"

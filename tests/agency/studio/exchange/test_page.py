@@ -1,0 +1,66 @@
+"""The exchange page in each state of each kind of object."""
+
+import re
+
+import pytest
+
+from agency.studio.exchange import words
+from connections.messaging import router
+from connections.models import Connection
+from credentials.models import Credential
+from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support import walks
+from verifications.models import Verification
+
+STATES = [
+    (walk, role, state)
+    for walk, model in (
+        (walks.connection, Connection),
+        (walks.credential, Credential),
+        (walks.verification, Verification),
+    )
+    for role, state in model.EVENTS
+]
+
+
+@pytest.mark.parametrize("reach, role, state", STATES)
+def test_each_state_is_shown_with_its_step_and_what_happens_next(
+    browser, walk, reach, role, state
+):
+    row = reach(walk, role, state)
+    page = text(browser.get(url_of(row)))
+    # Alice answers without a credential.
+    shown = "Not valid" if state == "Accepted" else state
+    assert re.search(rf'aria-current="step">{shown}</li>', page)
+    assert words.next_step(row) in page
+    assert str(row.public_id) in page
+
+
+@pytest.mark.parametrize("kind, role, state", sorted(words.NEXT_STEPS))
+def test_every_state_of_every_role_has_a_next_step(kind, role, state):
+    models = {"connection": Connection, "credential": Credential}
+    model = models.get(kind, Verification)
+    assert {one for one in words.NEXT_STEPS if one[0] == kind} == {
+        (kind, role, state) for role, state in model.EVENTS
+    }
+
+
+def test_every_message_that_is_handled_has_words():
+    families = [family.split("/") for family in router.handled_types()]
+    assert {
+        f"{family[0]}/{family[2]}".replace("_", "-") for family in families
+    } <= set(words.MESSAGES)
+
+
+def test_an_ended_connection_says_so(browser, walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    row.end()
+    page = text(browser.get(url_of(row)))
+    assert 'aria-current="step">Ended</li>' in page
+    assert "One side has ended the connection" in page
+
+
+def test_the_states_passed_before_the_end_are_shown(browser, walk):
+    row = walks.credential(walk, "issuer", "Rejected")
+    page = text(browser.get(url_of(row)))
+    assert re.findall(r"<li[^>]*>(\w+)</li>", page)[:2] == ["Offered", "Rejected"]
