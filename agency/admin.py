@@ -91,7 +91,9 @@ class ShownOnceAdmin(ReadOnlyAdmin):
             kwargs["form"] = ModelForm
         return super().get_form(request, obj, change, **kwargs)
 
-    def create_row(self, form: ModelForm) -> tuple[Model, dict[str, str]]:
+    def create_row(
+        self, request: HttpRequest, form: ModelForm
+    ) -> tuple[Model, dict[str, str]]:
         """Create a row. Return it and its secrets by label."""
         raise NotImplementedError
 
@@ -113,7 +115,7 @@ class ShownOnceAdmin(ReadOnlyAdmin):
         )
 
     def save_form(self, request: HttpRequest, form: ModelForm, change: bool) -> Model:
-        row, secrets = self.create_row(form)
+        row, secrets = self.create_row(request, form)
         row.secrets = secrets
         return row
 

@@ -30,7 +30,9 @@ class AgencyConfig(AppConfig):
     def ready(self) -> None:
         from agency.ops import deployment_checks, startup
         from agency.server.static_files import check_static_files
+        from agency.studio.accounts import audit_trail
 
+        audit_trail.connect()
         checks.register(check_static_files)
         checks.register(deployment_checks.check_mail, deploy=True)
         checks.register(deployment_checks.check_tls_proxy, deploy=True)

@@ -22,6 +22,7 @@ from agency.studio.forms import OrganizationForm
 from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
 from organizations.networks import fetch_genesis
 from organizations.provisioning import create_organization
+from tenants import audit
 from tenants.models import (
     AgreementAcceptance,
     ApiKey,
@@ -88,11 +89,14 @@ class TenantAdmin(ShownOnceAdmin):
     def did(self, tenant: Tenant) -> str:
         return tenant.wallets.get(is_organization=True).did
 
-    def create_row(self, form: OrganizationForm) -> tuple[Tenant, dict[str, str]]:
+    def create_row(
+        self, request: HttpRequest, form: OrganizationForm
+    ) -> tuple[Tenant, dict[str, str]]:
         given = form.cleaned_data
         made = create_organization(
             given["name"], image_url=given["image_url"], network_id=given["network_id"]
         )
+        audit.record("organization.created", made.tenant, by=request)
         Kind = ApiKey.Kind
         return made.tenant, {
             Kind.ACCESS_TOKEN.label: made.access_token,
@@ -160,10 +164,13 @@ class ApiKeyAdmin(ShownOnceAdmin):
             return "live, ends soon" if key.expires_at else "live"
         return "revoked" if key.revoked_at else "ended"
 
-    def create_row(self, form: IssueKeyForm) -> tuple[ApiKey, dict[str, str]]:
+    def create_row(
+        self, request: HttpRequest, form: IssueKeyForm
+    ) -> tuple[ApiKey, dict[str, str]]:
         given = form.cleaned_data
         owner = given["tenant"] or given["provider"]
         key, secret = ApiKey.issue(given["kind"], owner, given["name"])
+        audit.record("key.created", key, by=request)
         return key, {key.get_kind_display(): secret}
 
     @admin.action(description="Revoke selected keys", permissions=["revoke"])
@@ -178,7 +185,7 @@ class ApiKeyAdmin(ShownOnceAdmin):
             context |= {"title": "Revoke keys", "keys": live, "opts": self.opts}
             return TemplateResponse(request, "admin/revoke_keys.html", context)
         for key in live:
-            key.revoke()
+            audit.recorded(key.revoke, "key.revoked", key, by=request)()
             self.log_change(request, key, f"Revoked, of {key.owner}.")
         number = len(live)
         self.message_user(request, f"{number} keys revoked.", messages.SUCCESS)
@@ -197,6 +204,16 @@ class ProviderAdmin(ReadOnlyAdmin):
     fields = ["id", "name", "has_quotas", "person", "created_at", "updated_at"]
     readonly_fields = ["id", "name", "person", "created_at", "updated_at"]
     inlines = [Keys]
+
+    def save_model(self, request: HttpRequest, obj: Provider, *others: Any) -> None:
+        super().save_model(request, obj, *others)
+        audit.record(
+            "account.quotas_changed",
+            obj,
+            by=request,
+            name=obj.name,
+            has_quotas=obj.has_quotas,
+        )
 
     def has_change_permission(
         self, request: HttpRequest, obj: Provider | None = None
@@ -267,8 +284,12 @@ class NetworkAdmin(ReadOnlyAdmin):
         return self._changeform_view(*args, **kwargs)
 
     @transactions.atomic()
-    def save_model(self, *args: Any) -> None:
-        super().save_model(*args)
+    def save_model(
+        self, request: HttpRequest, obj: Network, form: Any, change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        action = "network.changed" if change else "network.added"
+        audit.record(action, obj, by=request, name=obj.name)
 
     def get_fields(
         self, request: HttpRequest, obj: Network | None = None

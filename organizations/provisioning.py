@@ -4,13 +4,14 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db import IntegrityError
+from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid
 from connections.models import Connection
 from credentials import publishing
 from credentials.ledgers import ledger_of
-from tenants import quotas, vault
+from tenants import audit, quotas, vault
 from tenants.models import ApiKey, Membership, Network, Provider, Tenant
 from wallets import keys
 from wallets.models import Key, Wallet
@@ -111,8 +112,10 @@ def create_tenant(
 
 
 @transactions.atomic()
-def remove_organization(tenant: Tenant) -> None:
+def remove_organization(tenant: Tenant, by: Any) -> None:
     """Delete an organization and all its objects. A second call does nothing.
+
+    by: the request or the actor, for the audit log.
 
     Its published objects stay, and so do its keys as tombstones: peers that send to
     them get the problem report `connection_gone`.
@@ -120,6 +123,7 @@ def remove_organization(tenant: Tenant) -> None:
     row = Tenant.objects.filter(pk=tenant.pk)
     if not row.select_for_update(of=["self"], no_key=True).first():
         return
+    audit.record("organization.deleted", tenant, by=by)
     # All wallets, then all connections: others lock in this order too.
     wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
     locked = list(wallets.select_for_update(no_key=True))
@@ -130,6 +134,20 @@ def remove_organization(tenant: Tenant) -> None:
     # processes may insert rows for it that refer to the organization.
     row.select_for_update(of=["self"]).get()
     tenant.delete()
+
+
+@transactions.atomic()
+def change_organization(tenant: Tenant, changes: dict[str, Any], by: Any) -> None:
+    """Set columns of an organization, and record what they were.
+
+    by: the request or the actor, for the audit log.
+    """
+    row = Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
+    if not row:  # deleted meanwhile
+        return
+    details = audit.describe_changes(row, changes)
+    Tenant.objects.filter(pk=row.pk).update(**changes, updated_at=timezone.now())
+    audit.record("organization.changed", row, by=by, **details)
 
 
 def create_organization_wallet(tenant: Tenant, seed: bytes | None = None) -> None:

@@ -8,7 +8,7 @@ or rolled back with the change. Nobody changes or deletes a row before its time
 import socket
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, NamedTuple, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
 from uuid import UUID
 
 from django.conf import settings
@@ -68,6 +68,7 @@ ACTIONS = {
     "person.enabled": "Person enabled",
 }
 MAX_REASON = 500
+MAX_VALUE = 200  # characters of a value in the details
 ADMIN_PATH = "/admin/"
 
 Parameters = ParamSpec("Parameters")
@@ -100,7 +101,8 @@ def record(
     action: a code of ACTIONS. target: the object that was changed. by: the request
     (Django's or REST framework's), or an Actor. tenant: whose log shows it; by default
     the organization of the object, if it has one. details: a few facts as JSON values,
-    never secrets, credential values or names of holders.
+    never secrets, credential values or names of holders; `audit_facts` of the object
+    are added.
     """
     if action not in ACTIONS:
         raise ValueError(f"{action} is not in ACTIONS.")
@@ -113,11 +115,11 @@ def record(
         actor_id=actor.id,
         actor_name=actor.name[:254],
         origin=actor.origin[:64],
-        object_type=target._meta.model_name,
+        object_type=str(target._meta.model_name),
         object_id=str(target.pk),
         reason=reason[:MAX_REASON],
         request_id="" if request_id == "-" else request_id,
-        details=details,
+        details=getattr(target, "audit_facts", {}) | details,
     )
 
 
@@ -137,13 +139,11 @@ def recorded(
     def run_and_record(
         *arguments: Parameters.args, **named: Parameters.kwargs
     ) -> Result:
-        # A deleted object has no id any more.
-        key = target.pk if target else None
+        if target:  # first, because a deleted object has no id any more
+            record(action, target, **options)
         result = function(*arguments, **named)
-        changed: Any = target or result
-        if target and target.pk is None:
-            changed.pk = key
-        record(action, changed, **options)
+        if not target:
+            record(action, cast(models.Model, result), **options)
         return result
 
     return run_and_record
@@ -188,6 +188,19 @@ def tenant_id_of(target: models.Model) -> UUID | None:
 
 def pk_of(tenant: Tenant | UUID | None) -> UUID | None:
     return tenant.pk if isinstance(tenant, Tenant) else tenant
+
+
+def describe_changes(row: models.Model, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns that the changes give another value, each with both values."""
+    return {
+        name: [text_of(getattr(row, name)), text_of(value)]
+        for name, value in changes.items()
+        if getattr(row, name) != value
+    }
+
+
+def text_of(value: Any) -> str:
+    return "" if value is None else str(value)[:MAX_VALUE]
 
 
 def delete_old_entries() -> int:

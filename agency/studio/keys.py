@@ -17,6 +17,7 @@ from agency.studio.organization_page import (
     render_organization,
 )
 from agency.studio.pages import get_manager, studio_page
+from tenants import audit
 from tenants.models import ApiKey, Tenant
 
 ROTATION_OVERLAP = timedelta(hours=24)  # a rotated key still works for this time
@@ -39,6 +40,7 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     kind = form.cleaned_data["kind"]
     owner = tenant.provider if kind == ApiKey.Kind.PROVIDER_KEY else tenant
     key, secret = ApiKey.issue(kind, owner, form.cleaned_data["name"])
+    audit.record("key.created", key, by=request, tenant=tenant)
     return render_new_key(request, tenant, key, secret)
 
 
@@ -55,6 +57,7 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
         messages.warning(request, f"{key} has ended or was rotated before.")
         return redirect("studio:organization", tenant_id=tenant_id)
     if request.method == "POST":
+        audit.record("key.rotated", key, by=request, tenant=tenant)
         successor, secret = key.rotate(ROTATION_OVERLAP)
         return render_new_key(request, tenant, successor, secret, replaced=key)
     context = {
@@ -75,7 +78,7 @@ def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
             request, "studio/revoke_key.html", {"tenant": tenant, "key": key}
         )
     if key.is_live:
-        key.revoke()
+        audit.recorded(key.revoke, "key.revoked", key, by=request, tenant=tenant)()
         messages.success(
             request, f"{key} is revoked. Calls that use it are refused from now on."
         )

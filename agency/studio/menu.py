@@ -18,12 +18,13 @@ class Entry:
     """A page of an organization in the menu.
 
     name: of its URL in the studio, which takes the organization's id. within: the
-    names of the pages that belong to this one.
+    names of the pages that belong to this one. owners_only: others may not open it.
     """
 
     label: str
     name: str
     within: tuple[str, ...] = ()
+    owners_only: bool = False
 
 
 # Groups in their order. A new page of an organization is one line here, or one name in
@@ -52,6 +53,12 @@ MENU: list[tuple[str, list[Entry]]] = [
                     "remove_webhook", "delivery", "resend_delivery",
                 ),
             ),
+        ],
+    ),
+    (
+        "Organization",
+        [
+            Entry("Log", "log", owners_only=True),
         ],
     ),
 ]  # fmt: skip
@@ -91,9 +98,16 @@ class Menu:
 
     @property
     def groups(self) -> list[tuple[str, list[dict[str, Any]]]]:
-        return [
-            (title, [self.link(entry) for entry in entries]) for title, entries in MENU
-        ]
+        found = []
+        for title, entries in MENU:
+            links = [self.link(entry) for entry in entries if self.may_open(entry)]
+            if links:
+                found.append((title, links))
+        return found
+
+    def may_open(self, entry: Entry) -> bool:
+        is_owner = bool(self.membership) and self.membership.role == "owner"
+        return is_owner or not entry.owners_only
 
     def link(self, entry: Entry) -> dict[str, Any]:
         """current: the value of `aria-current`, empty for all but one link."""

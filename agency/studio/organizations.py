@@ -8,10 +8,10 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from agency.core import transactions
 from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import OrganizationForm, SettingsForm
 from agency.studio.keys import secret_context
@@ -22,8 +22,9 @@ from agency.studio.pages import (
     list_memberships,
     studio_page,
 )
-from organizations.provisioning import create_organization
-from tenants.models import ApiKey, Tenant
+from organizations.provisioning import change_organization, create_organization
+from tenants import audit
+from tenants.models import ApiKey
 from tenants.quotas import QuotaExceeded
 
 
@@ -53,12 +54,14 @@ def new_organization(request: HttpRequest) -> HttpResponse:
         return render(request, "studio/new_organization.html", {"form": form})
     given = form.cleaned_data
     try:
-        made = create_organization(
-            given["name"],
-            owner=request.user,
-            image_url=given["image_url"],
-            network_id=given["network_id"],
-        )
+        with transactions.atomic():
+            made = create_organization(
+                given["name"],
+                owner=request.user,
+                image_url=given["image_url"],
+                network_id=given["network_id"],
+            )
+            audit.record("organization.created", made.tenant, by=request)
     except QuotaExceeded as error:
         form.add_error(None, error.message)
         return render(
@@ -92,8 +95,7 @@ def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     form = SettingsForm(request.POST, instance=tenant)
     if not form.is_valid():
         return render_organization(request, membership, settings_form=form)
-    changes = form.cleaned_data | {"updated_at": timezone.now()}
-    Tenant.objects.filter(pk=tenant.pk).update(**changes)
+    change_organization(tenant, form.cleaned_data, by=request)
     messages.success(request, "The settings are saved.")
     return redirect("studio:organization", tenant_id=tenant_id)
 

@@ -35,6 +35,14 @@ def get_membership(request: HttpRequest, tenant_id: UUID) -> Membership:
     return get_object_or_404(list_memberships(request), tenant_id=tenant_id)
 
 
+def get_owner(request: HttpRequest, tenant_id: UUID) -> Membership:
+    """Return the person's membership. Raises 404, and 403 unless the role is owner."""
+    membership = get_membership(request, tenant_id)
+    if membership.role != Membership.Role.OWNER:
+        raise PermissionDenied
+    return membership
+
+
 def get_manager(request: HttpRequest, tenant_id: UUID) -> Membership:
     """Return the person's membership. Raises 404, and 403 if it allows no changes."""
     membership = get_membership(request, tenant_id)

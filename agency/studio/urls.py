@@ -4,7 +4,7 @@ from allauth.account import views as account
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from agency.studio import events, keys, organizations, webhooks
+from agency.studio import audit_log, events, keys, organizations, webhooks
 from agency.studio.accounts.mail_required import require_mail
 from agency.studio.exchange import views as exchange
 
@@ -55,6 +55,8 @@ urlpatterns = [
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
     path(f"{organization}/events", events.show_events, name="events"),
     path(f"{organization}/events/<uuid:event_id>", events.show_event, name="event"),
+    path(f"{organization}/log", audit_log.show_log, name="log"),
+    path(f"{organization}/log.csv", audit_log.download_log, name="log_csv"),
     path(f"{organization}/webhooks", webhooks.show_webhooks, name="webhooks"),
     path(f"{organization}/webhooks/new", webhooks.new_webhook, name="new_webhook"),
     path(webhook, webhooks.show_webhook, name="webhook"),

@@ -14,7 +14,7 @@ from agency.studio.events import PAGE_SIZE, add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_manager, get_membership, studio_page
 from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
-from tenants import vault
+from tenants import audit, vault
 from tenants.models import Membership, Tenant
 from webhooks.delivery import examples
 from webhooks.models import Attempt, Delivery, Webhook
@@ -49,8 +49,9 @@ def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     options = {
         name: form.cleaned_data[name] for name in form.fields if name != "form_token"
     }
+    register = audit.recorded(Webhook.register, "webhook.created", by=request)
     try:
-        webhook = Webhook.register(
+        webhook = register(
             membership.tenant,
             type=Webhook.Type.NOTIFICATION,
             dialect=Webhook.Dialect.CLIENT,
@@ -116,16 +117,22 @@ def rotate_secret(
 ) -> HttpResponse:
     found = get_webhook(get_manager(request, tenant_id), webhook_id)
     if request.method == "POST":
-        secret, until = found.rotate_secret()
+        rotate = audit.recorded(
+            found.rotate_secret, "webhook.secret_rotated", found, by=request
+        )
+        secret, until = rotate()
         return render_secret(request, found, secret, until)
     context = {"tenant": found.tenant, "webhook": found, "form": OnceForm()}
     return render(request, "studio/rotate_secret.html", context)
 
 
-def webhook_action(done: str, form_class: Any = OnceForm) -> Callable[..., Any]:
+def webhook_action(
+    done: str, action: str, form_class: Any = OnceForm
+) -> Callable[..., Any]:
     """Decorator: a button on the page of a webhook, which runs the action.
 
-    The page then shows the message `done`, or the error.
+    The page then shows the message `done`, or the error. action: for the audit log;
+    "" if the button changes nothing.
     """
 
     def decorate(act: Callable[..., Any]) -> Callable[..., HttpResponse]:
@@ -138,7 +145,10 @@ def webhook_action(done: str, form_class: Any = OnceForm) -> Callable[..., Any]:
             form = form_class(request.POST)
             try:
                 if form.is_valid():
-                    act(found, form)
+                    run = act
+                    if action:
+                        run = audit.recorded(act, action, found, by=request)
+                    run(found, form)
                     messages.success(request, done)
             except AgencyError as error:
                 messages.error(request, error.message)
@@ -151,22 +161,26 @@ def webhook_action(done: str, form_class: Any = OnceForm) -> Callable[..., Any]:
     return decorate
 
 
-@webhook_action("Webhook enabled.")
+@webhook_action("Webhook enabled.", "webhook.enabled")
 def enable_webhook(found: Webhook, form: OnceForm) -> None:
     found.enable()
 
 
-@webhook_action("Webhook disabled.")
+@webhook_action("Webhook disabled.", "webhook.disabled")
 def disable_webhook(found: Webhook, form: OnceForm) -> None:
     found.disable()
 
 
-@webhook_action("The example will be sent now.", ExampleForm)
+@webhook_action("The example will be sent now.", "", ExampleForm)
 def send_example(found: Webhook, form: ExampleForm) -> None:
     examples.send_example(found, form.cleaned_data["type"])
 
 
-@webhook_action("Failed deliveries are being sent again, oldest first.", RecoveryForm)
+@webhook_action(
+    "Failed deliveries are being sent again, oldest first.",
+    "webhook.recovered",
+    RecoveryForm,
+)
 def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
     found.start_recovery(**form.recovery_options())
 
@@ -179,7 +193,7 @@ def remove_webhook(
     if request.method != "POST":
         context = {"tenant": found.tenant, "webhook": found}
         return render(request, "studio/remove_webhook.html", context)
-    found.delete()
+    audit.recorded(found.delete, "webhook.deleted", found, by=request)()
     messages.success(request, "The webhook is deleted.")
     return redirect("studio:webhooks", tenant_id=tenant_id)
 
@@ -224,11 +238,13 @@ def attempt_context(attempt: Attempt) -> dict[str, Any]:
 def resend_delivery(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
-    found = get_delivery(
-        get_manager(request, tenant_id).tenant, webhook_id, delivery_id
+    tenant = get_manager(request, tenant_id).tenant
+    found = get_delivery(tenant, webhook_id, delivery_id)
+    resend = audit.recorded(
+        found.resend, "delivery.resent", found, by=request, tenant=tenant
     )
     try:
-        found.resend()
+        resend()
         messages.success(
             request, "It is sent again, with the same webhook-id and body."
         )

@@ -31,7 +31,7 @@ from organizations.provisioning import (
     require_network,
     resolve_network,
 )
-from tenants import assets
+from tenants import assets, audit
 from tenants.models import Network, Provider, Tenant
 from wallets.models import Key, Wallet
 
@@ -92,7 +92,9 @@ class Tenants(View):
     @operation("createTenant", request=TenantParameters, response=TenantContract)
     def create(self, request: Request) -> Response:
         made = self.perform(
-            create_tenant, self.tenant.provider, self.parse_body(TenantParameters)
+            audit.recorded(create_tenant, "organization.created", by=request),
+            self.tenant.provider,
+            self.parse_body(TenantParameters),
         )
         return self.to_response(
             TenantContract, with_issuer(Tenant.objects.filter(pk=made.pk)).get()
@@ -106,7 +108,8 @@ class Tenants(View):
 
     @operation("deleteTenant")
     def destroy(self, request: Request, tenantId: str) -> Response:
-        remove_organization(get_or_404(self.rows, tenantId, "public_id"))
+        tenant = get_or_404(self.rows, tenantId, "public_id")
+        remove_organization(tenant, by=request)
         return Response()
 
     @operation("getIssuerStatus", response=IssuerStatusContract)
@@ -141,7 +144,10 @@ class Networks(View):
                 "not_found", "That is neither your organization nor its network."
             )
         in_force = ledger_of(tenant.network).agreement
-        self.perform(accept_agreement, tenant.network, tenant, prepare=in_force)
+        accept = audit.recorded(
+            accept_agreement, "agreement.accepted", tenant, by=request
+        )
+        self.perform(accept, tenant.network, tenant, prepare=in_force)
         return Response()
 
 

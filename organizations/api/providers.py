@@ -31,8 +31,12 @@ from organizations.api.serializers import (
     TenantUpdateParameters,
     UsageContract,
 )
-from organizations.provisioning import TENANT_KINDS, remove_organization
-from tenants import assets, vault
+from organizations.provisioning import (
+    TENANT_KINDS,
+    change_organization,
+    remove_organization,
+)
+from tenants import assets, audit, vault
 from tenants.models import ApiKey, Provider, Tenant
 
 KEY_MEMBERS = {
@@ -73,14 +77,16 @@ class ProviderTenants(ProviderView):
     )
     def create(self, request: Request) -> Response:
         made = self.perform(
-            create_tenant, self.provider, self.parse_body(TenantParameters)
+            audit.recorded(create_tenant, "organization.created", by=request),
+            self.provider,
+            self.parse_body(TenantParameters),
         )
         return self.to_response(TenantContract, self.rows.get(pk=made.pk))
 
     @operation("deleteAllProviderTenants")
     def destroy_all(self, request: Request) -> Response:
         for tenant in self.rows:
-            remove_organization(tenant)
+            remove_organization(tenant, by=request)
         return Response()
 
     @operation("getProviderTenant", response=TenantContract)
@@ -101,13 +107,12 @@ class ProviderTenants(ProviderView):
         changes = {
             column: body[name] for name, column in names.items() if name in body
         }
-        rows, now = Tenant.objects.filter(pk=tenant.pk), timezone.now()
-        self.perform(partial(rows.update, **changes, updated_at=now))
+        self.perform(partial(change_organization, tenant, changes, by=request))
         return Response()
 
     @operation("deleteProviderTenant")
     def destroy(self, request: Request, tenantId: str) -> Response:
-        remove_organization(self.get_tenant(tenantId))
+        remove_organization(self.get_tenant(tenantId), by=request)
         return Response()
 
     @operation("getProviderTenantKeys", response=TenantKeysContract)
@@ -118,7 +123,9 @@ class ProviderTenants(ProviderView):
 
     @operation("changeProviderTenantKeys", response=TenantKeysContract)
     def change_keys(self, request: Request, tenantId: str) -> Response:
-        made = self.perform(new_keys, self.get_tenant(tenantId), shown_once=True)
+        tenant = self.get_tenant(tenantId)
+        rotate = audit.recorded(new_keys, "key.rotated", tenant, by=request)
+        made = self.perform(rotate, tenant, shown_once=True)
         return self.to_response(TenantKeysContract, made)
 
     def get_tenant(self, tenant_id: str) -> Tenant:

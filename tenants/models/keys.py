@@ -138,6 +138,10 @@ class ApiKey(Record):
         assert owner  # by the constraint
         return owner
 
+    @property
+    def audit_facts(self) -> dict[str, str]:
+        return {"kind": self.kind, "name": self.name, "begins_with": self.hint}
+
     def record_use(self) -> None:
         """Store the time of this use, at most once a minute."""
         now = timezone.now()

@@ -72,6 +72,10 @@ class Tenant(Record):
     def __str__(self) -> str:
         return self.name
 
+    @property
+    def audit_facts(self) -> dict[str, str]:
+        return {"name": self.name}
+
 
 class Asset(Record):
     """A picture that is served publicly, under a random name."""

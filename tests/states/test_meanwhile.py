@@ -12,6 +12,7 @@ from connections.protocols import connectionless, connections_1_0, handshakes
 from credentials.issue_credential.handlers import issue_automatically
 from credentials.models import Credential
 from organizations.provisioning import remove_organization
+from tenants import audit
 from tenants.models import Tenant
 from tests.support import outside_agent, queues, walks
 from tests.support.people import ApiError
@@ -272,7 +273,7 @@ def quietly(call):
 
 def test_an_organization_is_deleted_while_it_offers(walk, row, begins, monkeypatch):
     meanwhile = Meanwhile(monkeypatch, Connection, "require_connected")
-    removed = quietly(lambda: remove_organization(row.tenant))
+    removed = quietly(lambda: remove_organization(row.tenant, by=audit.SYSTEM))
     offered, removed = meanwhile.runs(quietly(begins["offer"]), removed)
     assert offered in ("", "not_found") and removed == "", (
         "it may be gone when it is read again"

@@ -1,5 +1,6 @@
 """The audit log: one row per action, in its transaction, never changed."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ from agency.core import logs
 from organizations.provisioning import create_organization, remove_organization
 from tenants import audit
 from tenants.models import ApiKey, AuditEntry
+from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.django_db
 COMMAND = audit.actor_of_command("create_organization")
@@ -33,9 +35,7 @@ def test_an_entry_tells_who_what_which_whose_where_why_and_when(
 ):
     key = college.keys.first()
     token = logs.request_id.set("request-of-fay")
-    audit.record(
-        "key.revoked", key, by=request_of_fay, reason="It leaked.", hint=key.hint
-    )
+    audit.record("key.revoked", key, by=request_of_fay, reason="It leaked.", days=3)
     logs.request_id.reset(token)
     entry = AuditEntry.objects.get()
     assert entry.action == "key.revoked"
@@ -47,7 +47,7 @@ def test_an_entry_tells_who_what_which_whose_where_why_and_when(
     assert entry.origin == "192.0.2.7"
     assert entry.reason == "It leaked."
     assert entry.request_id == "request-of-fay"
-    assert entry.details == {"hint": key.hint}
+    assert entry.details == key.audit_facts | {"days": 3}
     assert timezone.now() - entry.created_at < timedelta(minutes=1)
 
 
@@ -85,6 +85,12 @@ def test_an_unknown_action_is_refused(college):
         audit.record("key.borrowed", college, by=COMMAND)
 
 
+def test_the_documentation_lists_every_action():
+    text = (ROOT / "docs" / "team.md").read_text()
+    rows = re.findall(r"^\| `([a-z_]+\.[a-z_]+)` \| (.+) \|$", text, re.MULTILINE)
+    assert dict(rows) == audit.ACTIONS
+
+
 def test_a_change_that_fails_leaves_no_entry(college):
     def fail():
         raise RuntimeError
@@ -115,9 +121,8 @@ def test_the_database_refuses_to_change_or_delete_an_entry(college, act):
 
 
 def test_entries_outlive_their_organization(college):
-    audit.recorded(remove_organization, "organization.deleted", college, by=COMMAND)(
-        college
-    )
+    remove_organization(college, by=COMMAND)
+    remove_organization(college, by=COMMAND)  # does nothing
     entry = AuditEntry.objects.select_related("tenant").get()
     assert entry.tenant is None
     assert entry.object_id == str(entry.tenant_id)

@@ -10,7 +10,7 @@ from connections.models import Connection, InboundMessage
 from connections.protocols import connections_1_0, handshakes
 from credentials.models import Credential
 from organizations.provisioning import create_organization, remove_organization
-from tenants import quotas
+from tenants import audit, quotas
 from tenants.models import Asset, Provider, Tenant
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
@@ -249,7 +249,7 @@ def test_another_person_has_organizations_of_their_own(club, settings):
 def test_deleting_the_first_organization_leaves_no_way_round(club, fay, settings):
     settings.QUOTA_ORGANIZATIONS = 2
     ProviderApi(club).makes()
-    remove_organization(club.tenant)
+    remove_organization(club.tenant, by=audit.SYSTEM)
     create_organization("Second club", owner=fay)
     assert "QUOTA_ORGANIZATIONS" in refusal(ProviderApi(club).makes)
 

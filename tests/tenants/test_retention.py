@@ -12,7 +12,7 @@ from django.utils import timezone
 from agency.core import retention as batches
 from agency.core.metrics import registry
 from organizations.provisioning import remove_organization
-from tenants import retention, tasks
+from tenants import audit, retention, tasks
 from tenants.assets import storage_path
 from tenants.models import ApiKey, Asset, Provider
 from tests.support.people import Organization
@@ -82,7 +82,7 @@ def test_a_picture_of_an_organization_stays(asset):
 
 
 def test_a_picture_of_an_account_that_can_still_be_used_stays(faber, asset):
-    remove_organization(faber.tenant)
+    remove_organization(faber.tenant, by=audit.SYSTEM)
     age_files(400)
     tasks.delete_old_sessions_and_pictures()
     assert Asset.objects.get() == asset and files() == {asset.name}
@@ -91,7 +91,7 @@ def test_a_picture_of_an_account_that_can_still_be_used_stays(faber, asset):
 def test_a_picture_goes_when_nobody_can_use_its_account(faber, asset):
     other = Organization("Other")
     uploads(other, picture())
-    remove_organization(faber.tenant)
+    remove_organization(faber.tenant, by=audit.SYSTEM)
     for key in faber.tenant.provider.keys.all():
         key.revoke()
     age_files(2)
@@ -101,7 +101,7 @@ def test_a_picture_goes_when_nobody_can_use_its_account(faber, asset):
 
 
 def test_what_was_just_uploaded_stays(faber, asset):
-    remove_organization(faber.tenant)
+    remove_organization(faber.tenant, by=audit.SYSTEM)
     ApiKey.objects.all().delete()
     stray()
     age_files(0.9)

@@ -8,6 +8,7 @@ from agency.api import dialects
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404
+from tenants import audit
 from webhooks.api.serializers import (
     DeliveryContract,
     DeliveryQuery,
@@ -30,15 +31,20 @@ class Webhooks(View):
     def rows(self):
         return Webhook.for_tenant(self.tenant)
 
+    def recorded(self, function, action, webhook):
+        """The function, which also records the action in the audit log."""
+        return audit.recorded(function, action, webhook, by=self.request)
+
     @operation("createWebhook", request=WebhookParameters, response=NewWebhookContract)
     def create(self, request):
         body = self.parse_body(WebhookParameters)
         Dialect = Webhook.Dialect
         dialect = Dialect.LITERAL if dialects.is_literal(request) else Dialect.CLIENT
         register = partial(Webhook.register, self.tenant, dialect=dialect, **body)
-        return self.to_response(
-            NewWebhookContract, self.perform(register, shown_once=True)
+        made = self.perform(
+            audit.recorded(register, "webhook.created", by=request), shown_once=True
         )
+        return self.to_response(NewWebhookContract, made)
 
     @operation(
         "listWebhooks",
@@ -55,31 +61,35 @@ class Webhooks(View):
     @operation("updateWebhook", request=WebhookOptions, response=WebhookContract)
     def update(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        self.perform(
-            partial(webhook.change_settings, **self.parse_body(WebhookOptions))
-        )
+        change = partial(webhook.change_settings, **self.parse_body(WebhookOptions))
+        self.perform(self.recorded(change, "webhook.changed", webhook))
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
     @operation("removeWebhook")
     def destroy(self, request, webhookId):
-        get_or_404(self.rows, webhookId).delete()
+        webhook = get_or_404(self.rows, webhookId)
+        self.recorded(webhook.delete, "webhook.deleted", webhook)()
         return Response()
 
     @operation("enableWebhook")
     def enable(self, request, webhookId):
-        self.perform(get_or_404(self.rows, webhookId).enable)
+        webhook = get_or_404(self.rows, webhookId)
+        self.perform(self.recorded(webhook.enable, "webhook.enabled", webhook))
         return Response()
 
     @operation("disableWebhook")
     def disable(self, request, webhookId):
-        self.perform(get_or_404(self.rows, webhookId).disable)
+        webhook = get_or_404(self.rows, webhookId)
+        self.perform(self.recorded(webhook.disable, "webhook.disabled", webhook))
         return Response()
 
     @operation("rotateWebhookSecret", response=WebhookSecretContract)
     def rotate_secret(self, request, webhookId):
-        rotated = self.perform(
-            get_or_404(self.rows, webhookId).rotate_secret, shown_once=True
+        webhook = get_or_404(self.rows, webhookId)
+        rotate = self.recorded(
+            webhook.rotate_secret, "webhook.secret_rotated", webhook
         )
+        rotated = self.perform(rotate, shown_once=True)
         return self.to_response(WebhookSecretContract, rotated)
 
     @operation(
@@ -95,9 +105,9 @@ class Webhooks(View):
     @operation("recoverWebhook", request=RecoveryParameters, response=WebhookContract)
     def recover(self, request, webhookId):
         webhook = get_or_404(self.rows, webhookId)
-        self.perform(
-            partial(webhook.start_recovery, **self.parse_body(RecoveryParameters))
-        )
+        options = self.parse_body(RecoveryParameters)
+        recover = partial(webhook.start_recovery, **options)
+        self.perform(self.recorded(recover, "webhook.recovered", webhook))
         return self.to_response(WebhookContract, get_or_404(self.rows, webhookId))
 
 
@@ -125,5 +135,12 @@ class Deliveries(View):
     @operation("resendWebhookDelivery", response=DeliveryContract)
     def resend(self, request, webhookId, deliveryId):
         delivery = get_or_404(self.rows.select_related("webhook"), deliveryId)
-        self.perform(delivery.resend)
+        resend = audit.recorded(
+            delivery.resend,
+            "delivery.resent",
+            delivery,
+            by=request,
+            tenant=self.tenant,
+        )
+        self.perform(resend)
         return self.to_response(DeliveryContract, get_or_404(self.rows, deliveryId))

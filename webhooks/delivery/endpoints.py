@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models, transaction
@@ -197,6 +198,11 @@ class Webhook(Record):
         self._update(
             recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None
         )
+
+    @property
+    def audit_facts(self) -> dict[str, str]:
+        # The rest of the address may hold a token.
+        return {"type": self.type, "host": urlsplit(self.url).hostname or ""}
 
     def signing_secrets(self) -> list[str]:
         """The secrets that calls are signed with now, the newest first."""

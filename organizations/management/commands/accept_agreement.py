@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from agency.core.errors import AgencyError
 from credentials.ledgers import ledger_of
 from organizations.networks import accept_agreement
+from tenants import audit
 from tenants.models import Network
 
 
@@ -36,5 +37,8 @@ class Command(BaseCommand):
         self.stdout.write(f"{agreement.text}\n\nVersion {agreement.version}")
         if not yes and input("Accept it for the agency? [yes/no] ") != "yes":
             raise CommandError("Not accepted.")
-        accept_agreement(found, None, agreement)
+        actor = audit.actor_of_command("accept_agreement")
+        audit.recorded(accept_agreement, "agreement.accepted", found, by=actor)(
+            found, None, agreement
+        )
         self.stdout.write("Accepted.")

@@ -12,6 +12,7 @@ from agency.core.errors import AgencyError
 from credentials.ledgers import ledger_of
 from organizations.api.serializers import SeedField
 from organizations.networks import add_network, fetch_genesis
+from tenants import audit
 from tenants.models import Network
 
 SEED_VARIABLE = "ENDORSER_SEED"
@@ -36,7 +37,12 @@ class Command(BaseCommand):
         try:
             genesis = read_genesis(given["genesis"]) if given["genesis"] else None
             seed = read_endorser_seed() if given["endorser"] else None
-            network = add_network(given["id"], given["name"], genesis, seed)
+            network = audit.recorded(
+                add_network,
+                "network.changed",
+                by=audit.actor_of_command("add_network"),
+                endorser_set=seed is not None,
+            )(given["id"], given["name"], genesis, seed)
         except AgencyError as error:
             raise CommandError(error.message) from None
         endorser = network.endorser_did

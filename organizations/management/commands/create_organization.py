@@ -5,8 +5,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from agency.core import transactions
 from agency.core.errors import AgencyError
 from organizations.provisioning import create_organization
+from tenants import audit
 
 
 class Command(BaseCommand):
@@ -26,9 +28,12 @@ class Command(BaseCommand):
         if not name.strip() or len(name) > 200:
             raise CommandError("The name needs 1 to 200 characters.")
         try:
-            organization = create_organization(
-                name.strip(), image_url=image_url, network_id=network
-            )
+            with transactions.atomic():
+                organization = create_organization(
+                    name.strip(), image_url=image_url, network_id=network
+                )
+                actor = audit.actor_of_command("create_organization")
+                audit.record("organization.created", organization.tenant, by=actor)
         except AgencyError as error:
             raise CommandError(error.message) from None
         values = {

@@ -1,0 +1,50 @@
+"""What people do with their accounts, in the audit log.
+
+Django and allauth announce it by signals, after they have stored it.
+"""
+
+from typing import Any
+
+from allauth.account import signals as account
+from django.contrib.auth.signals import user_logged_in, user_logged_out
+from django.dispatch import Signal
+
+from tenants import audit
+
+ACTIONS: dict[Signal, str] = {
+    account.user_signed_up: "person.signed_up",
+    user_logged_in: "person.signed_in",
+    user_logged_out: "person.signed_out",
+    account.password_set: "person.password_changed",
+    account.password_changed: "person.password_changed",
+    account.password_reset: "person.password_changed",
+    account.email_added: "person.email_added",
+    account.email_changed: "person.email_changed",
+    account.email_removed: "person.email_removed",
+}
+
+
+def connect() -> None:
+    """Record each of these signals. Called once, when the process starts."""
+    for signal, action in ACTIONS.items():
+        signal.connect(recorder_of(action), weak=False, dispatch_uid=action)
+    account.email_confirmed.connect(record_confirmed_address, weak=False)
+
+
+def recorder_of(action: str) -> Any:
+    def record(
+        sender: Any, request: Any = None, user: Any = None, **given: Any
+    ) -> None:
+        if user is not None:  # nobody was signed in
+            actor = audit.actor_of_person(user, request)
+            audit.record(action, user, by=actor)
+
+    return record
+
+
+def record_confirmed_address(
+    sender: Any, request: Any, email_address: Any, **given: Any
+) -> None:
+    user = email_address.user
+    actor = audit.actor_of_person(user, request)
+    audit.record("person.email_confirmed", user, by=actor, address=email_address.email)

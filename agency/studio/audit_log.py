@@ -1,0 +1,192 @@
+"""The studio's page of an organization's audit log, and its download as CSV."""
+
+import csv
+import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db import close_old_connections
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import render
+
+from agency.studio.pages import get_owner, studio_page
+from tenants import audit
+from tenants.models import AuditEntry, Tenant
+
+PAGE_SIZE = 50
+CSV_CHUNK_ROWS = 500
+MAX_CSV_ROWS = 10_000
+# Spreadsheets run cells that begin with these as formulas.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+COLUMNS = (
+    "created_at", "action", "actor_kind", "actor_id", "actor_name", "object_type",
+    "object_id", "origin", "reason", "request_id", "details",
+)  # fmt: skip
+
+
+class LogFilter(forms.Form):
+    """What to show: all fields are exact, and each has an index."""
+
+    action = forms.ChoiceField(
+        label="Action", choices=[("", "All actions"), *audit.ACTIONS.items()],
+        required=False,
+    )  # fmt: skip
+    who = forms.CharField(label="Who (mail address)", max_length=254, required=False)
+    since = forms.DateField(
+        label="From (day)",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+    until = forms.DateField(
+        label="To (day)",
+        required=False,
+        widget=forms.DateInput(attrs={"type": "date"}),
+    )
+    before = forms.UUIDField(widget=forms.HiddenInput, required=False)
+    after = forms.UUIDField(widget=forms.HiddenInput, required=False)
+
+    def lookups(self) -> dict[str, Any]:
+        """Return the queryset lookups of the filters that are set."""
+        given = self.cleaned_data
+        until = given["until"] and given["until"] + timedelta(days=1)
+        found = {
+            "action": given["action"],
+            "actor_name": given["who"],
+            "pk__gte": given["since"] and first_id_of(given["since"]),
+            "pk__lt": until and first_id_of(until),
+        }
+        return {lookup: value for lookup, value in found.items() if value}
+
+
+def first_id_of(day: date) -> UUID:
+    """Return the lowest UUIDv7 of this day (RFC 9562, section 5.7)."""
+    start = datetime.combine(day, time.min, tzinfo=UTC)
+    milliseconds = max(0, int(start.timestamp() * 1000))
+    return UUID(int=milliseconds << 80)
+
+
+def filter_entries(tenant: Tenant, form: LogFilter) -> QuerySet[AuditEntry]:
+    found = AuditEntry.objects.filter(tenant=tenant)
+    return found.filter(**form.lookups()) if form.is_valid() else found.none()
+
+
+@studio_page("GET", "HEAD")
+def show_log(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_owner(request, tenant_id)
+    tenant = membership.tenant
+    form = LogFilter(request.GET)
+    found = filter_entries(tenant, form)
+    cursors = form.cleaned_data if form.is_valid() else {}
+    newer_of = cursors.get("after")
+    if newer_of:
+        rows = list(found.filter(pk__gt=newer_of).order_by("pk")[: PAGE_SIZE + 1])
+        shown = rows[:PAGE_SIZE][::-1]
+    else:
+        if before := cursors.get("before"):
+            found = found.filter(pk__lt=before)
+        rows = list(found.order_by("-pk")[: PAGE_SIZE + 1])
+        shown = rows[:PAGE_SIZE]
+    has_more = len(rows) > PAGE_SIZE
+    has_newer = has_more if newer_of else bool(cursors.get("before"))
+    has_older = bool(newer_of) or has_more
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "tab": "log",
+        "form": form,
+        "is_filtered": form.is_valid() and bool(form.lookups()),
+        "rows": [row_context(row) for row in shown],
+        "newer": query_with(request, "after", shown[0]) if shown and has_newer else "",
+        "older": query_with(request, "before", shown[-1])
+        if shown and has_older
+        else "",
+        "download": query_with(request),
+        "max_csv_rows": MAX_CSV_ROWS,
+    }
+    return render(request, "studio/log.html", context)
+
+
+def query_with(
+    request: HttpRequest, cursor: str = "", entry: AuditEntry | None = None
+) -> str:
+    """Return the query string of the filter, with one cursor or none."""
+    query = request.GET.copy()
+    for name in ("before", "after"):
+        query.pop(name, None)
+    if entry:
+        query[cursor] = str(entry.pk)
+    return query.urlencode()
+
+
+def row_context(entry: AuditEntry) -> dict[str, Any]:
+    return {
+        "entry": entry,
+        "what": audit.ACTIONS.get(entry.action, entry.action),
+        "facts": [
+            (name.replace("_", " "), write_fact(value))
+            for name, value in entry.details.items()
+        ],
+    }
+
+
+def write_fact(value: Any) -> str:
+    """Write a value; of a change, which has two, the old and the new one."""
+    if isinstance(value, list) and len(value) == 2:
+        return f"{value[0] or '(none)'} → {value[1] or '(none)'}"
+    return str(value)
+
+
+@studio_page("GET", "HEAD")
+def download_log(request: HttpRequest, tenant_id: UUID) -> HttpResponseBase:
+    """The newest MAX_CSV_ROWS entries of the filter."""
+    tenant = get_owner(request, tenant_id).tenant
+    lines = csv_lines(filter_entries(tenant, LogFilter(request.GET)))
+    name = f"log-{tenant.public_id}.csv"
+    return StreamingHttpResponse(
+        lines,
+        content_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{name}"'},
+    )
+
+
+class Line:
+    """What csv.writer writes to: it gives back each line."""
+
+    def write(self, text: str) -> str:
+        return text
+
+
+def csv_lines(entries: QuerySet[AuditEntry]) -> Iterator[str]:
+    """Yield the header and the rows, newest first.
+
+    Each chunk has a query of its own, so a slow reader occupies no connection.
+    """
+    writer = csv.writer(Line())
+    yield writer.writerow(COLUMNS)
+    left = MAX_CSV_ROWS
+    rows = entries.order_by("-pk")
+    while left > 0:
+        chunk = list(rows[: min(CSV_CHUNK_ROWS, left)])
+        close_old_connections()
+        yield "".join(writer.writerow(csv_cells(row)) for row in chunk)
+        if len(chunk) < CSV_CHUNK_ROWS:
+            return
+        left -= len(chunk)
+        rows = entries.filter(pk__lt=chunk[-1].pk).order_by("-pk")
+
+
+def csv_cells(entry: AuditEntry) -> list[str]:
+    values = {name: getattr(entry, name) for name in COLUMNS}
+    values["created_at"] = entry.created_at.isoformat()
+    values["details"] = json.dumps(entry.details, ensure_ascii=False)
+    return [safe_cell(str(value)) for value in values.values()]
+
+
+def safe_cell(text: str) -> str:
+    """Return the text so that no spreadsheet takes it for a formula."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text

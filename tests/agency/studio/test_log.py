@@ -1,0 +1,317 @@
+"""The page of the audit log, its download, and what is written to the log."""
+
+import csv
+import io
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.management import call_command
+from django.utils import timezone
+
+from agency.studio import audit_log
+from organizations.provisioning import create_organization
+from tenants import audit
+from tenants.models import AuditEntry, Tenant
+from tests.agency.studio.conftest import browser_of, person
+from tests.support.pages import Browser, secrets_on
+from webhooks.models import Webhook
+
+HOOK = "https://hooks.example/path-with-a-token"
+
+
+def actions(**lookups):
+    found = AuditEntry.objects.filter(**lookups).order_by("pk")
+    return list(found.values_list("action", flat=True))
+
+
+def rows_of(response):
+    text = b"".join(response.streaming_content).decode()
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_keys_made_rotated_and_revoked_in_the_studio_are_logged(
+    browser, college, fay, url
+):
+    made = browser.send(f"{url}/keys", kind="access_token", name="Server")
+    key = college.tenant.keys.get(name="Server")
+    browser.send(f"{url}/keys/{key.pk}/rotate")
+    browser.send(f"{url}/keys/{key.pk}/revoke")
+    browser.send(f"{url}/keys/{key.pk}/revoke")  # a second time changes nothing
+    entries = AuditEntry.objects.filter(tenant=college.tenant).order_by("pk")
+    assert [entry.action for entry in entries] == [
+        "key.created",
+        "key.rotated",
+        "key.revoked",
+    ]
+    for entry in entries:
+        assert (entry.actor_kind, entry.actor_name) == ("person", fay.email)
+        assert entry.object_id == str(key.pk)
+        assert entry.details["begins_with"] == key.hint
+        assert entry.request_id and entry.origin == "127.0.0.1"
+    [secret] = secrets_on(made)
+    assert secret not in str(list(entries.values()))
+
+
+def test_a_provider_key_is_in_the_log_of_the_organization_of_the_page(
+    browser, college, url
+):
+    browser.send(f"{url}/keys", kind="provider_key", name="Another")
+    assert actions(tenant=college.tenant) == ["key.created"]
+
+
+def test_changed_settings_are_logged_with_both_values(browser, college, url):
+    browser.send(f"{url}/settings", primary_color="#112233")
+    browser.send(f"{url}/settings", primary_color="#445566")
+    last = AuditEntry.objects.filter(action="organization.changed").last()
+    assert last.details["primary_color"] == ["#112233", "#445566"]
+    assert "secondary_color" not in last.details
+    page = browser.get(f"{url}/log").content.decode()
+    assert "#112233 → #445566" in page
+
+
+def test_an_organization_made_in_the_studio_is_logged(browser, fay):
+    browser.send("/studio/organizations/new", name="Faber", network_id="local")
+    tenant = Tenant.objects.get()
+    assert actions(tenant=tenant, actor_id=str(fay.pk)) == ["organization.created"]
+
+
+def test_webhooks_are_logged_by_their_host_only(browser, college, url):
+    browser.send(f"{url}/webhooks/new", url=HOOK)
+    webhook = Webhook.objects.get()
+    path = f"{url}/webhooks/{webhook.pk}"
+    for act in ("secret", "disable", "enable", "recover", "remove"):
+        browser.send(f"{path}/{act}", since="failing")
+    entries = AuditEntry.objects.filter(tenant=college.tenant).order_by("pk")
+    assert [entry.action for entry in entries] == [
+        "webhook.created",
+        "webhook.secret_rotated",
+        "webhook.disabled",
+        "webhook.enabled",
+        "webhook.recovered",
+        "webhook.deleted",
+    ]
+    assert {entry.object_id for entry in entries} == {str(webhook.pk)}
+    assert {entry.details["host"] for entry in entries} == {"hooks.example"}
+    assert "token" not in str(list(entries.values()))
+
+
+def test_what_is_refused_is_not_logged(browser, viewer, college, url):
+    key = college.tenant.keys.get(kind="access_token")
+    viewer.send(f"{url}/keys/{key.pk}/revoke")
+    browser.send(f"{url}/keys", kind="access_token", name="")
+    assert actions(tenant=college.tenant) == []
+
+
+def test_writes_of_the_api_are_logged_with_their_key(faber):
+    hook = faber.post("/webhooks", {"url": HOOK, "type": "Notification"})
+    path = f"/webhooks/{hook['id']}"
+    faber.call("patch", path, {"url": HOOK})
+    faber.call("put", f"{path}/disable")
+    faber.call("put", f"{path}/enable")
+    faber.call("delete", path)
+    token = faber.tenant.keys.get(kind="access_token")
+    entries = AuditEntry.objects.filter(tenant=faber.tenant, actor_kind="key")
+    assert {entry.actor_id for entry in entries} == {str(token.pk)}
+    assert [entry.action for entry in entries.order_by("pk")] == [
+        "webhook.created",
+        "webhook.changed",
+        "webhook.disabled",
+        "webhook.enabled",
+        "webhook.deleted",
+    ]
+
+
+def test_writes_of_a_provider_are_logged_in_the_organization(provider):
+    made = provider.post("/tenants", {"name": "Branch"})
+    path = f"/tenants/{made['tenantId']}"
+    tenant = Tenant.objects.get(public_id=made["tenantId"])
+    provider.call("put", path, {"name": "Other branch"})
+    provider.call("patch", f"{path}/keys")
+    provider.call("delete", path)
+    entries = AuditEntry.objects.filter(tenant_id=tenant.pk).order_by("pk")
+    assert [entry.action for entry in entries] == [
+        "organization.created",
+        "organization.changed",
+        "key.rotated",
+        "organization.deleted",
+    ]
+    assert entries[1].details["name"] == ["Branch", "Other branch"]
+    assert {entry.actor_kind for entry in entries} == {"key"}
+
+
+def test_commands_are_logged(db):
+    call_command("create_organization", "Faber", "--json")
+    entry = AuditEntry.objects.get(action="organization.created")
+    assert (entry.actor_kind, entry.actor_id) == ("command", "create_organization")
+    assert entry.tenant == Tenant.objects.get()
+
+
+def test_staff_in_the_admin_are_logged_as_staff(college):
+    sue = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
+    sue.user_permissions.add(*Permission.objects.filter(content_type__model="apikey"))
+    key = college.tenant.keys.get(kind="access_token")
+    form = {"action": "revoke", "_selected_action": key.pk, "confirmed": "yes"}
+    browser_of(sue).post("/admin/tenants/apikey/", form)
+    entry = AuditEntry.objects.get(action="key.revoked")
+    assert (entry.actor_kind, entry.actor_name) == ("staff", sue.email)
+    assert entry.tenant == college.tenant
+
+
+def test_what_people_do_with_their_account_is_logged(db):
+    person("kim")
+    browser = Browser()
+    browser.post(
+        "/accounts/login/",
+        {"login": "kim@faber.example", "password": "correct horse battery"},
+    )
+    browser.post(
+        "/accounts/password/change/",
+        {
+            "oldpassword": "correct horse battery",
+            "password1": "another long battery",
+            "password2": "another long battery",
+        },
+    )
+    browser.post("/accounts/logout/")
+    kim = User.objects.get(username="kim")
+    assert actions(object_id=str(kim.pk), object_type="user") == [
+        "person.signed_in",
+        "person.password_changed",
+        "person.signed_out",
+    ]
+    assert {entry.actor_name for entry in AuditEntry.objects.all()} == {kim.email}
+
+
+def test_only_owners_see_the_log(browser, developer, viewer, stranger, url):
+    for path in (f"{url}/log", f"{url}/log.csv"):
+        assert browser.get(path).status_code == 200
+        assert developer.get(path).status_code == 403
+        assert viewer.get(path).status_code == 403
+        assert stranger.get(path).status_code == 404
+    assert f"{url}/log" in browser.get(url).content.decode()
+    assert f"{url}/log" not in viewer.get(url).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_entries_of_other_organizations_are_in_neither_page_nor_file(
+    browser, college, url
+):
+    other = create_organization("Acme Corp").tenant
+    audit.record("organization.changed", other, by=audit.SYSTEM, city="Springfield")
+    audit.record("organization.changed", college.tenant, by=audit.SYSTEM, city="Ulm")
+    page = browser.get(f"{url}/log").content.decode()
+    assert "Ulm" in page and "Springfield" not in page
+    rows = rows_of(browser.get(f"{url}/log.csv"))
+    assert [json.loads(row["details"])["city"] for row in rows] == ["Ulm"]
+
+
+@pytest.fixture
+def history(college):
+    """Three entries: of two people, of two actions, of two days."""
+    tenant = college.tenant
+    fay = audit.Actor(AuditEntry.ActorKind.PERSON, "1", "fay@faber.example")
+    dev = audit.Actor(AuditEntry.ActorKind.PERSON, "2", "dev@faber.example")
+    audit.record("key.created", tenant, by=fay, number="one")
+    audit.record("key.revoked", tenant, by=dev, number="two")
+    yesterday = timezone.now() - timedelta(days=1)
+    AuditEntry.objects.create(
+        id=audit_log.first_id_of(yesterday.date()),
+        created_at=yesterday,
+        action="key.created",
+        tenant=tenant,
+        actor_name="dev@faber.example",
+        details={"number": "three"},
+    )
+
+
+def numbers_on(page):
+    return [word for word in ("one", "two", "three") if f"<bdi>{word}</bdi>" in page]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("", ["one", "two", "three"]),
+        ("action=key.created", ["one", "three"]),
+        ("who=dev@faber.example", ["two", "three"]),
+        ("action=key.created&who=dev@faber.example", ["three"]),
+        ("since={today}", ["one", "two"]),
+        ("until={yesterday}", ["three"]),
+        ("since={yesterday}&until={today}", ["one", "two", "three"]),
+        ("who=nobody@faber.example", []),
+        ("action=no.such", []),
+        ("since=never", []),
+    ],
+)
+def test_the_log_is_filtered_on_the_page_and_in_the_file(
+    browser, history, url, query, found
+):
+    today = timezone.now().date()
+    query = query.format(today=today, yesterday=today - timedelta(days=1))
+    assert numbers_on(browser.get(f"{url}/log?{query}").content.decode()) == found
+    rows = rows_of(browser.get(f"{url}/log.csv?{query}"))
+    assert len(rows) == len(found)
+
+
+def test_the_log_is_paged_in_both_directions(browser, college, url, monkeypatch):
+    monkeypatch.setattr(audit_log, "PAGE_SIZE", 2)
+    for number in range(5):
+        audit.record(
+            "key.created", college.tenant, by=audit.SYSTEM, number=f"no{number}"
+        )
+
+    def look(page, follow):
+        text = page.content.decode()
+        shown = [n for n in range(5) if f"<bdi>no{n}</bdi>" in text]
+        link = f'rel="{follow}" href="'
+        target = text.split(link)[1].split('"')[0] if link in text else None
+        return shown, target
+
+    shown, older = look(browser.get(f"{url}/log?action=key.created"), "next")
+    assert shown == [3, 4] and "action=key.created" in older
+    path = f"{url}/log"
+    shown, older = look(browser.get(path + older.replace("&amp;", "&")), "next")
+    assert shown == [1, 2]
+    last = browser.get(path + older.replace("&amp;", "&"))
+    assert look(last, "next") == ([0], None)
+    shown, newer = look(last, "prev")
+    middle = browser.get(path + newer.replace("&amp;", "&"))
+    assert look(middle, "next")[0] == [1, 2]
+    _, newer = look(middle, "prev")
+    first = browser.get(path + newer.replace("&amp;", "&"))
+    assert look(first, "prev") == ([3, 4], None)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_file_holds_all_chunks_up_to_its_limit(browser, college, url, monkeypatch):
+    monkeypatch.setattr(audit_log, "CSV_CHUNK_ROWS", 2)
+    for number in range(6):
+        audit.record("key.created", college.tenant, by=audit.SYSTEM, number=number)
+    rows = rows_of(browser.get(f"{url}/log.csv"))
+    ids = AuditEntry.objects.filter(tenant=college.tenant).order_by("-pk")
+    assert [row["created_at"] for row in rows] == [
+        row.created_at.isoformat() for row in ids
+    ]
+    monkeypatch.setattr(audit_log, "MAX_CSV_ROWS", 5)
+    assert len(rows_of(browser.get(f"{url}/log.csv"))) == 5
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+def test_no_cell_of_the_file_is_a_formula(browser, college, url, start):
+    actor = audit.Actor(AuditEntry.ActorKind.PERSON, "1", f"{start}cmd|' /C calc'!A0")
+    audit.record("key.created", college.tenant, by=actor)
+    [row] = rows_of(browser.get(f"{url}/log.csv"))
+    assert row["actor_name"] == "'" + actor.name
+
+
+def test_the_page_costs_the_same_whatever_its_rows(
+    browser, college, url, django_assert_max_num_queries
+):
+    for number in range(30):
+        audit.record("key.created", college.tenant, by=audit.SYSTEM, number=number)
+    with django_assert_max_num_queries(12):
+        browser.get(f"{url}/log")
