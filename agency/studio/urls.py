@@ -22,6 +22,7 @@ def exchange_routes(kind: str) -> list[URLPattern]:
     return [
         path(page, exchange.show_exchange, extra, name=kind),
         path(f"{page}/live", exchange.show_live, extra, name=f"{kind}_live"),
+        path(f"{page}/reveal", exchange.reveal_values, extra, name=f"{kind}_reveal"),
         path(f"{page}/cancel", exchange.cancel_exchange, extra, name=f"{kind}_cancel"),
         path(
             f"{page}/messages/<uuid:message_id>/resend",

@@ -17,13 +17,21 @@ CONTRACTS: dict[str, Any] = {
     "credential": CredentialContract,
     "verification": VerificationContract,
 }
-# Members that are a value, or a text of the other side.
-VALUES = ("attributeValue", "comment", "value")
-# Members that are objects of values by name. Arrays of these names hold no values.
-VALUES_BY_NAME = ("attributes", "values")
-# A message in base64 that contains values.
-MESSAGES = ("offerData", "verificationRequestData")
-# The same of an invitation, if a message is attached to it.
+# The members whose texts are shown. All others are masked: a new member is no leak.
+READABLE = {
+    "IssuedAtUtc", "acceptedAtUtc", "allowText", "attributeName", "attributeNames",
+    "code", "connectionId", "createdAtUtc", "credentialDefinitionId", "credentialId",
+    "definitionId", "did", "endedAtUtc", "imageUrl", "invitation", "invitationUrl",
+    "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid", "myKey", "name",
+    "offerUrl", "policyName", "predicate", "predicateType", "referent", "rule",
+    "schemaId", "schemaIssuerDid", "schemaName", "schemaVersion", "state", "status",
+    "theirDid", "theirKey", "updatedAtUtc", "uri", "validAt", "verificationId",
+    "verificationRequestUrl", "verificationUrl", "verifiedAtUtc", "verkey", "version",
+}  # fmt: skip
+# The members that are objects with members of their own. Others map names to values.
+OBJECTS = {"endpoint", "policy", "proposal", "revocationRequirement", "value"}
+BY_ITEM = "proof"  # an object for each item of the policy
+# These contain a whole message if one is attached to the invitation.
 INVITATIONS = ("invitation", "invitationUrl")
 HEADERS = (
     '-H "Authorization: Bearer $ACCESS_TOKEN"',
@@ -45,21 +53,28 @@ def carries_message(connection: Any) -> bool:
     return is_attached or "requests~attach" in connection.invitation
 
 
-def mask(data: Any) -> Any:
+def mask(members: dict[str, Any]) -> dict[str, Any]:
     """The same structure with masks in place of values."""
-    if isinstance(data, list):
-        return [mask(one) for one in data]
-    if not isinstance(data, dict):
-        return data
-    return {name: mask_member(name, value) for name, value in data.items()}
+    return {name: mask_member(name, value) for name, value in members.items()}
 
 
 def mask_member(name: str, value: Any) -> Any:
-    if name in VALUES_BY_NAME and isinstance(value, dict):
-        return dict.fromkeys(value, MASK)
-    if name in (*VALUES, *MESSAGES) and isinstance(value, str) and value:
-        return MASK
-    return mask(value)
+    if isinstance(value, list):
+        return [mask_listed(name, one) for one in value]
+    if not isinstance(value, dict):
+        return mask_text(name, value)
+    if name == BY_ITEM:
+        return {item: mask(entry) for item, entry in value.items()}
+    return mask(value) if name in OBJECTS else dict.fromkeys(value, MASK)
+
+
+def mask_listed(name: str, value: Any) -> Any:
+    return mask(value) if isinstance(value, dict) else mask_text(name, value)
+
+
+def mask_text(name: str, value: Any) -> Any:
+    """Numbers are thresholds of comparisons, which the holder's page shows too."""
+    return MASK if isinstance(value, str) and name not in READABLE else value
 
 
 def curl_command(row: Any) -> str:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agency.studio.exchange import steps, words
 from agency.studio.exchange.kinds import connection_of
 from agency.studio.exchange.timeline import Entry, timeline_of
+from agency.studio.exchange.values import masked_values
 from connections.api.serializers import was_started_by_link
 from verifications.proofs import failures
 
@@ -30,6 +31,7 @@ def exchange_context(row: Any) -> dict[str, Any]:
         "connection": connection_of(row),
         "link": link_of(row),
         "checks": checks_of(row),
+        "values": masked_values(row),
         "timeline": entries,
         "has_messages": any(entry.way != "event" for entry in entries),
         "is_watched": is_watched(row),

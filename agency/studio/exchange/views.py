@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,12 +14,14 @@ from agency.studio.exchange.api_answer import curl_command, masked_json
 from agency.studio.exchange.kinds import KINDS, Kind
 from agency.studio.exchange.page import exchange_context
 from agency.studio.exchange.timeline import sent_rows
+from agency.studio.exchange.values import revealed_values
 from agency.studio.form_tokens import SENT_BEFORE, OnceForm, claim_form_token
 from agency.studio.pages import get_manager, get_membership, studio_page
 from connections.messaging import outbox
 from tenants import audit
 from tenants.models import Membership, Tenant
 
+NO_VALUES = "There are no values yet."
 TEMPLATE = "studio/exchange.html"
 CANCEL_LABELS = {
     ("credential", "issuer"): "Cancel the offer",
@@ -26,6 +29,15 @@ CANCEL_LABELS = {
     ("verification", "verifier"): "Cancel the request",
     ("verification", "prover"): "Decline for the holder",
 }
+
+
+class RevealForm(OnceForm):
+    reason = forms.CharField(
+        label="Reason",
+        min_length=5,
+        max_length=audit.MAX_REASON,
+        help_text="It is written to the log, with your name. Give no values here.",
+    )
 
 
 @studio_page("GET", "HEAD")
@@ -77,6 +89,8 @@ def page_context(
         "can_cancel": can_cancel(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),
         "form": OnceForm(),
+        "reveal_form": RevealForm(),
+        "reveal_url": f"{name}_reveal",
         "live_url": f"{name}_live",
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",
@@ -114,6 +128,29 @@ def cancel_exchange(
     except AgencyError as error:
         messages.error(request, error.message)
     return object_page(row)
+
+
+@studio_page("POST")
+def reveal_values(
+    request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
+) -> HttpResponse:
+    """Show the values in this one answer, after the reason is in the log."""
+    membership = get_manager(request, tenant_id)
+    row = get_object(membership.tenant, KINDS[kind], object_id)
+    form = RevealForm(request.POST)
+    if not form.is_valid():
+        return render_exchange(request, membership, row, reveal_form=form)
+    if not claim_form_token(request):
+        messages.warning(request, SENT_BEFORE)
+        return object_page(row)
+    values = [value for value in revealed_values(row) if value.text]
+    if not values:
+        messages.info(request, NO_VALUES)
+        return object_page(row)
+    audit.record(
+        "values.revealed", row, by=request, reason=form.cleaned_data["reason"]
+    )
+    return render_exchange(request, membership, row, revealed=values)
 
 
 @studio_page("POST")

@@ -5,6 +5,7 @@ from django.contrib.auth.models import User
 
 from organizations.provisioning import create_organization
 from tests.agency.studio.conftest import browser, fay, pages, stranger
+from tests.support import queues
 from tests.support.people import Organization
 from tests.support.walks import Walk
 
@@ -35,3 +36,17 @@ def url_of(row):
 def text(response):
     assert response.status_code == 200, response.status_code
     return response.content.decode()
+
+
+@pytest.fixture
+def received(phone, faber):
+    """Make a connection to an outside agent, which has many messages."""
+
+    def fill(count=1):
+        row = phone.connects(faber)
+        for _ in range(count):
+            phone.says(phone.build("trust_ping/1.0/ping"))
+        queues.sweep()
+        return row
+
+    return fill

@@ -1,0 +1,66 @@
+"""The verifier's checks in words: failed ones first, each with what to do."""
+
+import re
+from html import unescape
+
+import pytest
+
+from tenants import vault
+from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support import walks
+from verifications.models import Verification
+from verifications.proofs import failures
+
+
+@pytest.fixture
+def judged(walk):
+    """A verification whose proof was found not valid."""
+    return walks.verification(walk, "verifier", "Accepted")
+
+
+def store_checks(row, *checks):
+    keys = ("policy_name", "rule", "status", "code", "message")
+    listed = [dict(zip(keys, check, strict=True)) for check in checks]
+    Verification.objects.filter(pk=row.pk).update(
+        checks=vault.sealed(row, "checks", listed)
+    )
+
+
+def test_a_proof_without_a_credential_says_what_to_do(browser, judged):
+    page = unescape(text(browser.get(url_of(judged))))
+    assert "The holder did not answer this item." in page
+    assert failures.UNANSWERED.advice in page
+    assert "Item <bdi>name</bdi>" in page
+
+
+@pytest.mark.parametrize("code", failures.FAILURES)
+def test_a_failure_of_every_code_is_shown(browser, judged, code):
+    failure = failures.FAILURES[code]
+    store_checks(
+        judged,
+        (None, "identifiers", "pass", None, ""),
+        ("name", "answered", "fail", code, failure.message),
+        ("name", "definition", "skipped", None, "Not checked."),
+    )
+    page = unescape(text(browser.get(url_of(judged))))
+    positions = [
+        page.index(one)
+        for one in (failure.message, failure.advice, "Not checked: 1", "Passed: 1")
+    ]
+    assert positions == sorted(positions)
+    assert f"<code>{code}</code>" in page
+
+
+def test_a_valid_proof_shows_that_all_checks_passed(browser, walk):
+    walks.credential(walk, "holder", "Issued")
+    row = walks.verification(walk, "verifier", "Accepted")
+    page = text(browser.get(url_of(row)))
+    assert "The proof is valid" in page
+    assert "Failed" not in page and re.search(r"Passed: \d+", page)
+
+
+def test_the_prover_is_told_that_only_the_verifier_knows(browser, judged):
+    row = Verification.objects.get(role="prover")
+    page = text(browser.get(url_of(row)))
+    assert "Only the verifier knows why" in page
+    assert 'id="checks"' not in page

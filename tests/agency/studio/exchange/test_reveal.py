@@ -1,0 +1,181 @@
+"""No value of a credential is on a page before somebody says why he has to see it."""
+
+import base64
+import re
+
+import pytest
+
+from agency.studio.exchange.api_answer import mask
+from connections.didcomm.message import encode_url
+from connections.models import Connection
+from credentials.models import Credential
+from tenants.models import AuditEntry
+from tests.agency.studio.exchange.conftest import text, url_of
+from tests.agency.studio.exchange.test_actions import viewer
+from verifications.models import Verification
+
+__all__ = ["viewer"]
+NAME, YEAR, REQUIRED = "Balthazar-4711", "-19990417", "Melchior-0815"
+VALUES = {"Full Name": NAME, "year": YEAR}
+REASON = "The holder called about a typing error."
+POLICY = {
+    "name": "Policy",
+    "version": "1.0",
+    "attributes": [
+        {"policyName": "who", "attributeNames": ["Full Name"]},
+        {
+            "policyName": "required",
+            "attributeNames": ["year"],
+            "restrictions": [
+                {"value": {"attributeName": "Full Name", "attributeValue": REQUIRED}}
+            ],
+        },
+    ],
+    "predicates": [
+        {
+            "policyName": "old",
+            "attributeName": "year",
+            "predicateType": "<",
+            "predicateValue": 2023,
+        }
+    ],
+}
+
+
+def holds_value(page):
+    """Whether a value is in the page, or in base64 on it."""
+    coded = re.findall(r"[A-Za-z0-9+/_-]{40,}", page)
+    opened = b"".join(
+        base64.b64decode(one[: len(one) // 4 * 4], b"-_") for one in coded
+    )
+    texts = page + opened.decode(errors="replace")
+    return any(value in texts for value in (NAME, YEAR, REQUIRED))
+
+
+@pytest.fixture
+def rows(faber):
+    """Both sides of an issuance and of a proof, by link and by connection."""
+    alice = faber.hosts("Alice")
+    definition = faber.defines(*VALUES)["definitionId"]
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    faber.post("/credentials", body)
+    connecting = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    faber.post("/credentials", body | connecting)
+    alice.receives(faber, {"definitionId": definition}, VALUES)
+    faber.post("/verifications/policy", POLICY)
+    faber.asks(alice, **POLICY)
+    alice.auto_selects()
+    proposal = {
+        "definitionId": definition,
+        "credentialValues": VALUES,
+        "comment": NAME,
+    }
+    alice.put(f"/credentials/propose/{alice.known[faber][1]}", proposal)
+    models = (Connection, Credential, Verification)
+    return [
+        row
+        for model in models
+        for row in model.objects.all()
+        if not getattr(row, "connectionless", False)
+    ]
+
+
+def test_no_page_holds_a_value(browser, rows, faber):
+    assert holds_value(encode_url(VALUES)) and holds_value(f"<b>{NAME}</b>")
+    assert len(rows) >= 9
+    for row in rows:
+        for path in (url_of(row), f"{url_of(row)}/live"):
+            assert not holds_value(text(browser.get(path))), (
+                row.OBJECT_TYPE,
+                row.role,
+            )
+
+
+@pytest.fixture
+def credential(rows):
+    return Credential.objects.get(role="issuer", state="Issued")
+
+
+@pytest.fixture
+def proof(rows):
+    return Verification.objects.get(role="verifier", state="Accepted")
+
+
+def test_the_values_of_a_credential_are_revealed_once_with_a_reason(
+    browser, credential
+):
+    path = f"{url_of(credential)}/reveal"
+    page = browser.post(path, {"form_token": "1", "reason": REASON})
+    assert f"<bdi>{NAME}</bdi>" in text(page) and f"<bdi>{YEAR}</bdi>" in text(page)
+    assert "no-store" in page["Cache-Control"]
+    entry = AuditEntry.objects.get(action="values.revealed")
+    assert (entry.object_id, entry.reason) == (str(credential.pk), REASON)
+    assert entry.actor_name == "fay@faber.example"
+    assert NAME not in str(entry.details)
+    again = browser.post(path, {"form_token": "1", "reason": REASON}, follow=True)
+    assert not holds_value(text(again))
+
+
+def test_the_values_of_a_proof_are_revealed(browser, proof):
+    page = text(browser.send(f"{url_of(proof)}/reveal", reason=REASON))
+    assert f"<bdi>{NAME}</bdi>" in page
+    assert AuditEntry.objects.get(action="values.revealed").reason == REASON
+
+
+@pytest.mark.parametrize("reason", ["", "    ", "abc", "x" * 501])
+def test_without_a_reason_nothing_is_revealed(browser, credential, reason):
+    page = text(browser.send(f"{url_of(credential)}/reveal", reason=reason))
+    assert 'id="id_reason_error"' in page and not holds_value(page)
+    assert not AuditEntry.objects.filter(action="values.revealed").exists()
+
+
+def test_if_the_log_cannot_be_written_nothing_is_revealed(
+    browser, credential, monkeypatch
+):
+    def fail(*_, **__):
+        raise RuntimeError("the log is full")
+
+    monkeypatch.setattr(AuditEntry.objects, "create", fail)
+    browser.raise_request_exception = False
+    answer = browser.send(f"{url_of(credential)}/reveal", reason=REASON)
+    assert answer.status_code == 500 and not holds_value(answer.content.decode())
+
+
+def test_what_has_no_values_yet_says_so(browser, faber):
+    faber.post("/verifications/policy", POLICY)
+    row = Verification.objects.get()
+    answer = browser.post(
+        f"{url_of(row)}/reveal", {"form_token": "1", "reason": REASON}, follow=True
+    )
+    assert "There are no values yet" in text(answer)
+    assert not AuditEntry.objects.filter(action="values.revealed").exists()
+
+
+def test_a_viewer_and_a_stranger_reveal_nothing(viewer, stranger, credential):
+    path = f"{url_of(credential)}/reveal"
+    assert "Reveal" not in text(viewer.get(url_of(credential)))
+    assert viewer.send(path, reason=REASON).status_code == 403
+    assert stranger.send(path, reason=REASON).status_code == 404
+    assert viewer.get(path).status_code == 405
+    assert not AuditEntry.objects.filter(action="values.revealed").exists()
+
+
+def test_comparisons_show_their_condition_and_no_value(browser, proof):
+    page = text(browser.get(url_of(proof)))
+    assert "<code>&lt; 2023</code>" in page and "compared, never shown" in page
+
+
+def test_a_member_that_is_not_known_is_masked():
+    attributes = {"state": NAME, "name": NAME}
+    answer = {
+        "state": "Issued",
+        "novelty": NAME,
+        "values": attributes,
+        "proof": {"name": {"name": "Full Name", "attributes": attributes}},
+        "policy": {"attributes": [{"policyName": "who", "values": attributes}]},
+        "texts": [NAME],
+    }
+    masked = mask(answer)
+    assert NAME not in str(masked)
+    assert masked["state"] == "Issued"
+    assert masked["proof"]["name"]["name"] == "Full Name"

@@ -1,0 +1,120 @@
+"""The timeline: messages in and out, events and the calls of webhooks."""
+
+import re
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from connections.models import Connection, InboundMessage, OutboundMessage
+from credentials.models import Credential
+from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support.outside_exchanges import offered_to, takes_offer
+from webhooks.delivery import recording
+from webhooks.delivery.outcomes import Outcome, Result
+from webhooks.models import Delivery, Webhook
+
+MAX_QUERIES = 12
+
+
+def words_of(page):
+    return re.findall(r'<p class="line"><strong>([^<]+)</strong>', page)
+
+
+@pytest.fixture
+def issued(phone, faber, client):
+    """A credential issued to an outside agent, and its API path."""
+    definition, path = offered_to(phone, faber, automaticIssuance=True)
+    takes_offer(phone, client, definition["definitionId"])
+    return Credential.objects.get(role="issuer")
+
+
+def test_messages_of_the_thread_are_named_in_words_newest_first(browser, issued):
+    page = text(browser.get(url_of(issued)))
+    found = words_of(page)
+    order = [
+        "Confirmation of the credential",
+        "Credential",
+        "Request for the offered credential",
+        "Offer of a credential",
+    ]
+    assert [one for one in found if one in order] == order
+    assert "Request to connect" not in found
+    assert "trust_ping" not in page
+
+
+def test_events_stand_between_the_messages(browser, issued):
+    found = words_of(text(browser.get(url_of(issued))))
+    assert {"Credential offered", "Credential issued"} <= set(found)
+
+
+def test_the_messages_of_the_handshake_are_the_connections(browser, phone, faber):
+    row = phone.connects(faber)
+    found = words_of(text(browser.get(url_of(row))))
+    assert {"Request to connect", "Answer to the request to connect"} <= set(found)
+
+
+def test_a_transport_error_is_said_with_its_code_and_attempts(browser, phone, faber):
+    row = phone.connects(faber)
+    faber.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
+    sent = OutboundMessage.objects.filter(type="basicmessage/1.0/message")
+    later = timezone.now() + timedelta(hours=1)
+    sent.update(attempts=2, last_error="endpoint_unreachable", due_at=later)
+    page = text(browser.get(url_of(row)))
+    assert "The address could not be reached. <code>endpoint_unreachable" in page
+    assert "2 failed attempts" in page and "next <time" in page
+    sent.update(status="exhausted")
+    assert "3 failed attempts" in text(browser.get(url_of(row)))
+    assert "Given up" in text(browser.get(url_of(row)))
+
+
+def test_the_calls_of_webhooks_stand_below_their_event(browser, faber, settings, walk):
+    settings.OUTGOING_ALLOW_LOOPBACK, settings.WEBHOOK_REQUIRE_HTTPS = True, False
+    kinds = {"type": "Notification", "dialect": "client"}
+    Webhook.register(
+        faber.tenant,
+        "http://127.0.0.1:3000/office",
+        message_types=["connection_invited"],
+        **kinds,
+    )
+    row = Connection.objects.get(connection_id=faber.invites()["connectionId"])
+    delivery = Delivery.objects.select_related("webhook", "event").get()
+    Delivery.lease_all([delivery])
+    outcome = Outcome(
+        Result.FAILED, timezone.now(), 0.25, "endpoint_refused", 503, b"Sorry"
+    )
+    recording.record_outcomes([(delivery, outcome)])
+    page = text(browser.get(url_of(row)))
+    assert "http://127.0.0.1:3000/office" in page
+    assert "The address answered with an error status." in page
+    assert re.search(r"Call 1 · <time.*?</time>\s+· 250 ms · .*503", page)
+    assert "Sorry" not in page
+
+
+def queries(browser, path):
+    browser.get(path)
+    with CaptureQueriesContext(connection) as captured:
+        assert browser.get(path).status_code == 200
+    return len(captured)
+
+
+def test_a_connection_takes_few_queries_with_any_number_of_messages(browser, received):
+    row = received(1)
+    few = queries(browser, url_of(row))
+    template = InboundMessage.objects.filter(type="trust_ping/1.0/ping").get()
+    for number in range(50):
+        template.pk, template.message_id = None, f"ping {number}"
+        template._state.adding = True
+        template.id = InboundMessage().id
+        template.save(force_insert=True)
+    assert words_of(text(browser.get(url_of(row)))).count("Ping") == 50
+    assert queries(browser, url_of(row)) == few <= MAX_QUERIES
+    assert queries(browser, f"{url_of(row)}/live") <= MAX_QUERIES
+
+
+def test_exchanges_take_few_queries(browser, issued, walk):
+    verifier = walk.asks()["verifier"]
+    assert queries(browser, url_of(issued)) <= MAX_QUERIES
+    assert queries(browser, url_of(verifier)) <= MAX_QUERIES
