@@ -9,11 +9,10 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Q, QuerySet
-from django.utils.text import capfirst
 
 from agency.studio.events import add_badge, list_deliveries
 from agency.studio.exchange.kinds import KEYS, connection_of
-from agency.studio.exchange.words import TRANSPORT_ERRORS, message_in_words
+from agency.studio.exchange.words import EVENTS, TRANSPORT_ERRORS, message_in_words
 from connections.models import Connection, InboundMessage, OutboundMessage
 from webhooks.models import Attempt, Delivery, Event
 
@@ -130,7 +129,7 @@ def event_entries(row: Any) -> list[Entry]:
         Entry(
             way="event",
             time=event.created_at,
-            title=capfirst(event.get_type_display().lower()),
+            title=EVENTS.get(event.type, event.type),
             row=event,
             deliveries=found[event.pk],
         )

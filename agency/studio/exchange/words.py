@@ -5,6 +5,7 @@ from typing import Any
 from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
+from webhooks.events.types import Type
 
 # By protocol and name of the message, for all versions of a protocol.
 MESSAGES = {
@@ -50,11 +51,35 @@ MESSAGES = {
     "trust-ping/ping": "Ping",
     "trust-ping/ping-response": "Answer to a ping",
 }
+# By the type of an event.
+EVENTS = {
+    Type.NEW_CONNECTION: "Connected",
+    Type.CREDENTIAL_REQUEST: "The holder has accepted the offer",
+    Type.VERIFICATION: "The holder has answered, and the proof was judged",
+    Type.CREDENTIAL_OFFER: "An offer has arrived",
+    Type.VERIFICATION_REQUEST: "A request for a proof has arrived",
+    Type.CONNECTION_INVITED: "Invited",
+    Type.CONNECTION_NEGOTIATING: "The invitation was accepted",
+    Type.CONNECTION_CONNECTED: "Connected",
+    Type.CONNECTION_ENDED: "The connection was ended",
+    Type.CREDENTIAL_PROPOSED: "A credential was proposed",
+    Type.CREDENTIAL_OFFERED: "The credential was offered",
+    Type.CREDENTIAL_REQUESTED: "The holder has accepted the offer",
+    Type.CREDENTIAL_ISSUED: "The credential was issued",
+    Type.CREDENTIAL_REJECTED: "It was declined or cancelled",
+    Type.CREDENTIAL_REVOKED: "The credential was revoked",
+    Type.VERIFICATION_PROPOSED: "A proof was proposed",
+    Type.VERIFICATION_REQUESTED: "The proof was requested",
+    Type.VERIFICATION_ACCEPTED: "The proof was sent",
+    Type.VERIFICATION_JUDGED: "The verdict has arrived",
+    Type.VERIFICATION_REJECTED: "It was declined or cancelled",
+}
 # By the code in `last_error` of a message or delivery.
 TRANSPORT_ERRORS = {
     "address_refused": "The address is not public, so it is never called.",
     "connection_gone": "The other side has deleted its key.",
     "endpoint_bad_answer": "What answered there is not a web server.",
+    "endpoint_gone": "The address answered that it is gone for good (410).",
     "endpoint_refused": "The address answered with an error status.",
     "endpoint_unconfirmed": "It was sent, and no answer came in time.",
     "endpoint_unreachable": "The address could not be reached.",

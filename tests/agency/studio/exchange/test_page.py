@@ -11,7 +11,13 @@ from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
 from tests.support import walks
 from verifications.models import Verification
+from webhooks.events.types import Type, type_in_wallet
 
+TYPES = {
+    event_type
+    for model in (Connection, Credential, Verification)
+    for event_type in model.EVENTS.values()
+}
 STATES = [
     (walk, role, state)
     for walk, model in (
@@ -50,6 +56,14 @@ def test_every_message_that_is_handled_has_words():
     assert {
         f"{family[0]}/{family[2]}".replace("_", "-") for family in families
     } <= set(words.MESSAGES)
+
+
+def test_every_event_of_these_objects_has_words():
+    types = {type_in_wallet(one, own) for one in TYPES for own in (True, False)}
+    assert set(words.EVENTS) == types | {
+        Type.CONNECTION_ENDED,
+        Type.VERIFICATION_JUDGED,
+    }
 
 
 def test_an_ended_connection_says_so(browser, walk):

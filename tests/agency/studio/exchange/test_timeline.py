@@ -47,7 +47,7 @@ def test_messages_of_the_thread_are_named_in_words_newest_first(browser, issued)
 
 def test_events_stand_between_the_messages(browser, issued):
     found = words_of(text(browser.get(url_of(issued))))
-    assert {"Credential offered", "Credential issued"} <= set(found)
+    assert {"The credential was offered", "The credential was issued"} <= set(found)
 
 
 def test_the_messages_of_the_handshake_are_the_connections(browser, phone, faber):
