@@ -30,6 +30,7 @@ from tenants.models import (
     AuditEntry,
     DataKey,
     IdempotencyKey,
+    Invitation,
     Membership,
     Network,
     Provider,
@@ -228,6 +229,24 @@ class MembershipAdmin(ReadOnlyAdmin):
     list_select_related = ["user", "tenant"]
     search_fields = ["user__email", "tenant__name"]
     fields = ["id", "tenant", "user", "role", "created_at"]
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    """Open invitations to organizations, without their tokens."""
+
+    list_display = ["email", "tenant", "role", "invited_by", "expires_at"]
+    list_select_related = ["tenant", "invited_by"]
+    search_fields = ["email", "tenant__name"]
+    fields = [
+        "id",
+        "tenant",
+        "email",
+        "role",
+        "invited_by",
+        "created_at",
+        "expires_at",
+    ]
 
 
 class NetworkForm(forms.ModelForm):

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from tenants import audit, idempotency, retention
+from tenants import audit, idempotency, members, retention
 
 
 @shared_task
@@ -15,6 +15,7 @@ def delete_old_sessions_and_pictures() -> None:
     retention.delete_expired_sessions()
     retention.delete_ownerless_pictures()
     retention.delete_orphaned_files()
+    members.delete_expired_invitations()
 
 
 @shared_task

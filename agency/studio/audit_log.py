@@ -14,9 +14,9 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
 
-from agency.studio.pages import get_owner, studio_page
+from agency.studio.pages import get_membership, studio_page
 from tenants import audit
-from tenants.models import AuditEntry, Tenant
+from tenants.models import AuditEntry, Permission, Tenant
 
 PAGE_SIZE = 50
 CSV_CHUNK_ROWS = 500
@@ -77,7 +77,7 @@ def filter_entries(tenant: Tenant, form: LogFilter) -> QuerySet[AuditEntry]:
 
 @studio_page("GET", "HEAD")
 def show_log(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_owner(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.LOG)
     tenant = membership.tenant
     form = LogFilter(request.GET)
     found = filter_entries(tenant, form)
@@ -144,7 +144,7 @@ def write_fact(value: Any) -> str:
 @studio_page("GET", "HEAD")
 def download_log(request: HttpRequest, tenant_id: UUID) -> HttpResponseBase:
     """The newest MAX_CSV_ROWS entries of the filter."""
-    tenant = get_owner(request, tenant_id).tenant
+    tenant = get_membership(request, tenant_id, Permission.LOG).tenant
     lines = csv_lines(filter_entries(tenant, LogFilter(request.GET)))
     name = f"log-{tenant.public_id}.csv"
     return StreamingHttpResponse(

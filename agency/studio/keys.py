@@ -16,9 +16,9 @@ from agency.studio.organization_page import (
     list_keys,
     render_organization,
 )
-from agency.studio.pages import get_manager, studio_page
+from agency.studio.pages import get_membership, studio_page
 from tenants import audit
-from tenants.models import ApiKey, Tenant
+from tenants.models import ApiKey, Permission, Tenant
 
 ROTATION_OVERLAP = timedelta(hours=24)  # a rotated key still works for this time
 HEADERS = {
@@ -32,7 +32,7 @@ HEADERS = {
 @once_per_form(back="studio:organization")
 @transaction.atomic
 def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_manager(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = lock_tenant(membership.tenant)
     form = key_form(membership, request.POST)
     if not form.is_valid():
@@ -48,7 +48,7 @@ def new_key(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 @once_per_form(back="studio:organization")
 @transaction.atomic
 def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpResponse:
-    membership = get_manager(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.DEVELOP)
     tenant = lock_tenant(membership.tenant)
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if not membership.may_issue(key.kind):
@@ -71,7 +71,7 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
 @studio_page("GET", "HEAD", "POST")
 def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpResponse:
-    tenant = get_manager(request, tenant_id).tenant
+    tenant = get_membership(request, tenant_id, Permission.DEVELOP).tenant
     key = get_object_or_404(list_keys(tenant), pk=key_id)
     if key.is_live and request.method != "POST":
         return render(

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils.functional import SimpleLazyObject, cached_property
 
 from agency.studio.pages import list_memberships
-from tenants.models import Membership, Tenant
+from tenants.models import Membership, Permission, Tenant
 
 MAX_SWITCHER = 20  # organizations in the menu; the page of all has the rest
 
@@ -18,15 +18,19 @@ class Entry:
     """A page of an organization in the menu.
 
     name: of its URL in the studio, which takes the organization's id. within: the
-    names of the pages that belong to this one. owners_only: others may not open it.
+    names of the pages that belong to this one. permission: what it takes to open it.
     """
 
     label: str
     name: str
     within: tuple[str, ...] = ()
-    owners_only: bool = False
+    permission: Permission = Permission.READ
 
 
+MEMBER_PAGES = (
+    "invite", "resend_invitation", "withdraw_invitation", "change_role",
+    "remove_member", "leave",
+)  # fmt: skip
 # Groups in their order. A new page of an organization is one line here, or one name in
 # the `within` of its list.
 MENU: list[tuple[str, list[Entry]]] = [
@@ -58,7 +62,8 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "Organization",
         [
-            Entry("Log", "log", owners_only=True),
+            Entry("Members", "members", MEMBER_PAGES),
+            Entry("Log", "log", permission=Permission.LOG),
         ],
     ),
 ]  # fmt: skip
@@ -106,8 +111,7 @@ class Menu:
         return found
 
     def may_open(self, entry: Entry) -> bool:
-        is_owner = bool(self.membership) and self.membership.role == "owner"
-        return is_owner or not entry.owners_only
+        return self.membership is not None and self.membership.may(entry.permission)
 
     def link(self, entry: Entry) -> dict[str, Any]:
         """current: the value of `aria-current`, empty for all but one link."""

@@ -24,12 +24,10 @@ def render_organization(
 ) -> HttpResponse:
     tenant = membership.tenant
     keys = list(list_keys(tenant))
-    members = tenant.memberships.select_related("user").order_by("pk")
     context = {
         "membership": membership,
         "tenant": tenant,
         "did": tenant.wallets.get(is_organization=True).did,
-        "members": members,
         "live": [key for key in keys if key.is_live],
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],

@@ -14,17 +14,17 @@ from django.views.decorators.http import require_safe
 from agency.core import transactions
 from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import OrganizationForm, SettingsForm
+from agency.studio.invitations import invitation_of
 from agency.studio.keys import secret_context
 from agency.studio.organization_page import render_organization
 from agency.studio.pages import (
-    get_manager,
     get_membership,
     list_memberships,
     studio_page,
 )
 from organizations.provisioning import change_organization, create_organization
 from tenants import audit
-from tenants.models import ApiKey
+from tenants.models import ApiKey, Permission
 from tenants.quotas import QuotaExceeded
 
 
@@ -42,7 +42,10 @@ def show_home(request: HttpRequest) -> HttpResponse:
 def show_organizations(request: HttpRequest) -> HttpResponse:
     memberships = list_memberships(request).order_by("tenant__name", "pk")
     if not memberships:
-        return redirect("studio:new_organization")
+        has_invitation = invitation_of(request) is not None
+        return redirect(
+            "studio:invitation" if has_invitation else "studio:new_organization"
+        )
     return render(request, "studio/organizations.html", {"memberships": memberships})
 
 
@@ -90,7 +93,7 @@ def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 
 @studio_page("POST")
 def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_manager(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.CONFIGURE)
     tenant = membership.tenant
     form = SettingsForm(request.POST, instance=tenant)
     if not form.is_valid():

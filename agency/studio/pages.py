@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
-from tenants.models import Membership
+from tenants.models import Membership, Permission
 
 View = Callable[..., HttpResponse]
 
@@ -30,22 +30,14 @@ def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
     return found.select_related("tenant__network", "tenant__provider")
 
 
-def get_membership(request: HttpRequest, tenant_id: UUID) -> Membership:
-    """Return the person's membership in the organization. Raises 404."""
-    return get_object_or_404(list_memberships(request), tenant_id=tenant_id)
+def get_membership(
+    request: HttpRequest, tenant_id: UUID, permission: Permission = Permission.READ
+) -> Membership:
+    """Return the person's membership in the organization.
 
-
-def get_owner(request: HttpRequest, tenant_id: UUID) -> Membership:
-    """Return the person's membership. Raises 404, and 403 unless the role is owner."""
-    membership = get_membership(request, tenant_id)
-    if membership.role != Membership.Role.OWNER:
-        raise PermissionDenied
-    return membership
-
-
-def get_manager(request: HttpRequest, tenant_id: UUID) -> Membership:
-    """Return the person's membership. Raises 404, and 403 if it allows no changes."""
-    membership = get_membership(request, tenant_id)
-    if not membership.may_manage_keys:
+    Raises 404 for strangers, and 403 if the role lacks the permission.
+    """
+    membership = get_object_or_404(list_memberships(request), tenant_id=tenant_id)
+    if not membership.may(permission):
         raise PermissionDenied
     return membership

@@ -4,12 +4,22 @@ from allauth.account import views as account
 from django.urls import URLPattern, path
 from django.views.generic import RedirectView
 
-from agency.studio import audit_log, events, keys, organizations, webhooks
+from agency.studio import (
+    audit_log,
+    events,
+    invitations,
+    keys,
+    members,
+    organizations,
+    webhooks,
+)
 from agency.studio.accounts.mail_required import require_mail
 from agency.studio.exchange import views as exchange
 
 app_name = "studio"
 organization = "studio/organizations/<uuid:tenant_id>"
+member = f"{organization}/members/<uuid:member_id>"
+invitation = f"{organization}/invitations/<uuid:invitation_id>"
 key = f"{organization}/keys/<uuid:key_id>"
 webhook = f"{organization}/webhooks/<uuid:webhook_id>"
 delivery = f"{webhook}/deliveries/<uuid:delivery_id>"
@@ -56,6 +66,21 @@ urlpatterns = [
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
     path(f"{organization}/events", events.show_events, name="events"),
     path(f"{organization}/events/<uuid:event_id>", events.show_event, name="event"),
+    path(
+        "invitations/<str:token>", invitations.open_invitation, name="open_invitation"
+    ),
+    path("studio/invitation", invitations.show_invitation, name="invitation"),
+    path(f"{organization}/members", members.show_members, name="members"),
+    path(f"{organization}/members/invite", members.invite, name="invite"),
+    path(f"{organization}/leave", members.leave, name="leave"),
+    path(f"{member}/role", members.change_role, name="change_role"),
+    path(f"{member}/remove", members.remove_member, name="remove_member"),
+    path(f"{invitation}/resend", members.resend_invitation, name="resend_invitation"),
+    path(
+        f"{invitation}/withdraw",
+        members.withdraw_invitation,
+        name="withdraw_invitation",
+    ),
     path(f"{organization}/log", audit_log.show_log, name="log"),
     path(f"{organization}/log.csv", audit_log.download_log, name="log_csv"),
     path(f"{organization}/webhooks", webhooks.show_webhooks, name="webhooks"),

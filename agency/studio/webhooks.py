@@ -12,10 +12,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from agency.core.errors import AgencyError
 from agency.studio.events import PAGE_SIZE, add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
-from agency.studio.pages import get_manager, get_membership, studio_page
+from agency.studio.pages import get_membership, studio_page
 from agency.studio.webhook_forms import ExampleForm, RecoveryForm, WebhookForm
 from tenants import audit, vault
-from tenants.models import Membership, Tenant
+from tenants.models import Membership, Permission, Tenant
 from webhooks.delivery import examples
 from webhooks.models import Attempt, Delivery, Webhook
 
@@ -42,7 +42,7 @@ def render_webhooks(
 @studio_page("POST")
 @once_per_form(back="studio:webhooks")
 def new_webhook(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_manager(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.DEVELOP)
     form = WebhookForm(request.POST)
     if not form.is_valid():
         return render_webhooks(request, membership, form)
@@ -115,7 +115,9 @@ def parse_uuid(text: str) -> UUID | None:
 def rotate_secret(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID
 ) -> HttpResponse:
-    found = get_webhook(get_manager(request, tenant_id), webhook_id)
+    found = get_webhook(
+        get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
+    )
     if request.method == "POST":
         rotate = audit.recorded(
             found.rotate_secret, "webhook.secret_rotated", found, by=request
@@ -141,7 +143,9 @@ def webhook_action(
         def button(
             request: HttpRequest, tenant_id: UUID, webhook_id: UUID
         ) -> HttpResponse:
-            found = get_webhook(get_manager(request, tenant_id), webhook_id)
+            found = get_webhook(
+                get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
+            )
             form = form_class(request.POST)
             try:
                 if form.is_valid():
@@ -189,7 +193,9 @@ def recover_webhook(found: Webhook, form: RecoveryForm) -> None:
 def remove_webhook(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID
 ) -> HttpResponse:
-    found = get_webhook(get_manager(request, tenant_id), webhook_id)
+    found = get_webhook(
+        get_membership(request, tenant_id, Permission.DEVELOP), webhook_id
+    )
     if request.method != "POST":
         context = {"tenant": found.tenant, "webhook": found}
         return render(request, "studio/remove_webhook.html", context)
@@ -238,7 +244,7 @@ def attempt_context(attempt: Attempt) -> dict[str, Any]:
 def resend_delivery(
     request: HttpRequest, tenant_id: UUID, webhook_id: UUID, delivery_id: UUID
 ) -> HttpResponse:
-    tenant = get_manager(request, tenant_id).tenant
+    tenant = get_membership(request, tenant_id, Permission.DEVELOP).tenant
     found = get_delivery(tenant, webhook_id, delivery_id)
     resend = audit.recorded(
         found.resend, "delivery.resent", found, by=request, tenant=tenant

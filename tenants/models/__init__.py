@@ -5,7 +5,7 @@ from tenants.models.idempotency import IdempotencyKey
 from tenants.models.keys import ApiKey, DataKey
 from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.organizations import Asset, Provider, Tenant
-from tenants.models.people import Membership
+from tenants.models.people import Invitation, Membership, Permission, Role
 from tenants.models.record import Record
 
 __all__ = [
@@ -15,9 +15,12 @@ __all__ = [
     "AuditEntry",
     "DataKey",
     "IdempotencyKey",
+    "Invitation",
     "Membership",
     "Network",
+    "Permission",
     "Provider",
     "Record",
+    "Role",
     "Tenant",
 ]

@@ -1,20 +1,56 @@
-"""Members of organizations, and their permissions."""
+"""Members of organizations, their permissions, and invitations."""
+
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
+from django.utils import timezone
 
 from tenants.models.keys import ApiKey
 from tenants.models.organizations import Tenant
 from tenants.models.record import Record
 
+INVITATION_LIFETIME = timedelta(hours=72)
+
+
+class Role(models.TextChoices):
+    OWNER = "owner", "Owner"
+    OPERATOR = "operator", "Operator"
+    DEVELOPER = "developer", "Developer"
+    VIEWER = "viewer", "Viewer"
+
+
+class Permission(models.TextChoices):
+    """What members may do in the studio."""
+
+    READ = "read", "See the organization, its exchanges, events and webhooks"
+    OPERATE = "operate", "Issue and verify, cancel and send again, reveal values"
+    DEVELOP = "develop", "Create, rotate and revoke keys; change webhooks"
+    CONFIGURE = "configure", "Change the settings"
+    PROVIDER_KEYS = "provider_keys", "Create and rotate provider keys"
+    PEOPLE = "people", "Invite, change and remove members"
+    LOG = "log", "See and download the log"
+    DELETE = "delete", "Delete the organization"
+
+
+# The one table of who may do what. The page of members shows it.
+ROLES_WITH = {
+    Permission.READ: frozenset(Role),
+    Permission.OPERATE: frozenset({Role.OWNER, Role.OPERATOR}),
+    Permission.DEVELOP: frozenset({Role.OWNER, Role.DEVELOPER}),
+    Permission.CONFIGURE: frozenset({Role.OWNER, Role.DEVELOPER}),
+    # A provider key can delete every organization of its account.
+    Permission.PROVIDER_KEYS: frozenset({Role.OWNER}),
+    Permission.PEOPLE: frozenset({Role.OWNER}),
+    Permission.LOG: frozenset({Role.OWNER}),
+    Permission.DELETE: frozenset({Role.OWNER}),
+}
+
 
 class Membership(Record):
     """A person in an organization."""
 
-    class Role(models.TextChoices):
-        OWNER = "owner", "Owner: everything, people included"
-        DEVELOPER = "developer", "Developer: keys"
-        VIEWER = "viewer", "Viewer: reads"
+    Role = Role
 
     tenant = models.ForeignKey(
         Tenant, on_delete=models.CASCADE, related_name="memberships"
@@ -31,12 +67,56 @@ class Membership(Record):
         return f"{self.user} in {self.tenant}"
 
     @property
-    def may_manage_keys(self) -> bool:
-        return self.role in (self.Role.OWNER, self.Role.DEVELOPER)
+    def permissions(self) -> set[str]:
+        return {str(name) for name, roles in ROLES_WITH.items() if self.role in roles}
+
+    def may(self, permission: Permission) -> bool:
+        return self.role in ROLES_WITH[permission]
 
     def may_issue(self, kind: str) -> bool:
         """Return whether the person may issue a key of this kind."""
         if kind == ApiKey.Kind.PROVIDER_KEY:
-            # A provider key can delete every organization of its account.
-            return self.role == self.Role.OWNER
-        return self.may_manage_keys
+            return self.may(Permission.PROVIDER_KEYS)
+        return self.may(Permission.DEVELOP)
+
+    @property
+    def audit_facts(self) -> dict[str, str]:
+        name = self.user.email or self.user.get_username()
+        return {"person": name, "role": self.role}
+
+
+class Invitation(Record):
+    """An open invitation to an organization. It is deleted when it is accepted."""
+
+    tenant = models.ForeignKey(
+        Tenant, on_delete=models.CASCADE, related_name="invitations"
+    )
+    email = models.EmailField(help_text="In lower case.")
+    role = models.CharField(max_length=16, choices=Role.choices)
+    # Of the token in the link, which only the mail holds.
+    digest = models.BinaryField(unique=True)
+    invited_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+    )
+    expires_at = models.DateTimeField(db_index=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "email"], name="one_invitation_each"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email} to {self.tenant}"
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires_at <= timezone.now()
+
+    @property
+    def audit_facts(self) -> dict[str, str]:
+        return {"person": self.email, "role": self.role}

@@ -49,6 +49,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "connections_seenmessage": "it is newer than 0.1.0",
     "holderpages_closedlink": "it is newer than 0.1.0",
     "tenants_auditentry": "it is newer than 0.1.0",
+    "tenants_invitation": "it is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",
 }
 PASSING = {  # states that a hosted party leaves within the call
@@ -63,6 +64,7 @@ NOT_SEALED = {  # binary columns, and what is in them instead
         "a data key wrapped by the master key, see vault.unwrap_data_key()"
     ),
     "tenants_idempotencykey.fingerprint": "a keyed digest",
+    "tenants_invitation.digest": "a keyed digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",
 }

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 
 from agency.core.callers import client_address
 from agency.studio.accounts.rate_limits import rate_limit_response
+from agency.studio.invitations import invitation_of
 
 SITE = SimpleNamespace(name="Agency", domain=settings.PUBLIC_URL)
 
@@ -42,7 +43,7 @@ class AccountAdapter(DefaultAccountAdapter):
             raise ImmediateHttpResponse(answer) from None
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        return settings.STUDIO_SIGN_UP
+        return settings.STUDIO_SIGN_UP or invitation_of(request) is not None
 
     def format_email_subject(self, subject: str) -> str:
         return f"{SITE.name}: {subject}"

@@ -16,10 +16,10 @@ from agency.studio.exchange.page import exchange_context
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import revealed_values
 from agency.studio.form_tokens import SENT_BEFORE, OnceForm, claim_form_token
-from agency.studio.pages import get_manager, get_membership, studio_page
+from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
 from tenants import audit
-from tenants.models import Membership, Tenant
+from tenants.models import Membership, Permission, Tenant
 
 NO_VALUES = "There are no values yet."
 TEMPLATE = "studio/exchange.html"
@@ -100,7 +100,7 @@ def page_context(
 
 
 def may_act(membership: Membership) -> bool:
-    return membership.may_manage_keys
+    return membership.may(Permission.OPERATE)
 
 
 def can_cancel(row: Any) -> bool:
@@ -118,7 +118,8 @@ def cancel_exchange(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
     """Decline an open exchange, which tells the other side, as the API does."""
-    row = get_object(get_manager(request, tenant_id).tenant, KINDS[kind], object_id)
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    row = get_object(tenant, KINDS[kind], object_id)
     if not claim_form_token(request):
         messages.warning(request, SENT_BEFORE)
         return object_page(row)
@@ -135,7 +136,7 @@ def reveal_values(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
     """Show the values in this one answer, after the reason is in the log."""
-    membership = get_manager(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS[kind], object_id)
     form = RevealForm(request.POST)
     if not form.is_valid():
@@ -161,7 +162,8 @@ def resend_message(
     object_id: UUID,
     message_id: UUID,
 ) -> HttpResponse:
-    row = get_object(get_manager(request, tenant_id).tenant, KINDS[kind], object_id)
+    tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
+    row = get_object(tenant, KINDS[kind], object_id)
     sent = get_object_or_404(sent_rows(row), pk=message_id)
     if not claim_form_token(request):
         messages.warning(request, SENT_BEFORE)
@@ -181,7 +183,7 @@ def remove_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
     """Delete a connection after a question, as the API does."""
-    membership = get_manager(request, tenant_id)
+    membership = get_membership(request, tenant_id, Permission.OPERATE)
     row = get_object(membership.tenant, KINDS["connection"], object_id)
     if request.method != "POST":
         context = {

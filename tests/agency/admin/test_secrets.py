@@ -14,7 +14,7 @@ from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
     "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Delivery",
-    "Membership", "Publication", "RevocationRegistry", "SpareKey", "StatusList",
+    "Invitation", "Membership", "Publication", "RevocationRegistry", "SpareKey", "StatusList",
     "Webhook",
 }  # fmt: skip
 VALUES = {

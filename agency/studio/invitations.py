@@ -1,0 +1,125 @@
+"""Invitations to organizations: the mail, and the pages of its link.
+
+The link holds a token. Opening it stores the token's digest in the session and leads to
+an address without it, so the token is in no link of a page and in no referrer.
+"""
+
+import logging
+from smtplib import SMTPException
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django.conf import settings
+from django.contrib import messages
+from django.core.mail import EmailMultiAlternatives
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from agency.core.errors import AgencyError
+from tenants import members
+from tenants.models import Invitation
+
+logger = logging.getLogger(__name__)
+DIGEST = "invitation"  # in the session, in hexadecimal digits
+
+
+def deliver_invitation(
+    request: HttpRequest, invitation: Invitation, token: str
+) -> HttpResponse:
+    """Mail the link. Without a mail server, show it once, for the person to pass on."""
+    link = settings.PUBLIC_URL + reverse("studio:open_invitation", args=[token])
+    if not settings.EMAIL_URL:
+        context = {"tenant": invitation.tenant, "invitation": invitation, "link": link}
+        return render(request, "studio/invitation_link.html", context)
+    try:
+        mail_invitation(invitation, link)
+    except (OSError, SMTPException) as error:
+        logger.warning("an invitation could not be mailed: %s", type(error).__name__)
+        messages.error(
+            request,
+            "The invitation is stored, but the mail could not be sent. Try “Send again” "
+            "in a moment.",
+        )
+    else:
+        messages.success(request, f"The invitation is sent to {invitation.email}.")
+    return redirect("studio:members", tenant_id=invitation.tenant_id)
+
+
+def mail_invitation(invitation: Invitation, link: str) -> None:
+    inviter = invitation.invited_by
+    context = {
+        "invitation": invitation,
+        "tenant": invitation.tenant,
+        "inviter": inviter.email if inviter else "",
+        "link": link,
+        "home": settings.PUBLIC_URL,
+    }
+    name = " ".join(invitation.tenant.name.split())  # a header has one line
+    message = EmailMultiAlternatives(
+        subject=f"Agency: invitation to {name}",
+        body=render_to_string("studio/mail/invitation.txt", context),
+        to=[invitation.email],
+    )
+    message.attach_alternative(
+        render_to_string("studio/mail/invitation.html", context), "text/html"
+    )
+    message.send()
+
+
+@require_safe
+@never_cache
+def open_invitation(request: HttpRequest, token: str) -> HttpResponse:
+    request.session[DIGEST] = members.digest_of(token).hex()
+    return redirect("studio:invitation")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def show_invitation(request: HttpRequest) -> HttpResponse:
+    """The page of the invitation in the session, which accepts it."""
+    invitation = invitation_of(request)
+    if request.method == "POST" and request.user.is_authenticated:
+        return accept_invitation(request)
+    emails = emails_of(request.user) if request.user.is_authenticated else set()
+    context = {
+        "invitation": invitation,
+        "is_for_user": invitation is not None and invitation.email in emails,
+    }
+    status = 200 if invitation else 404
+    return render(request, "studio/invitation.html", context, status=status)
+
+
+def accept_invitation(request: HttpRequest) -> HttpResponse:
+    digest = bytes.fromhex(request.session.get(DIGEST, ""))
+    try:
+        tenant = members.accept_invitation(
+            digest, request.user, emails=emails_of(request.user), by=request
+        )
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return redirect("studio:invitation")
+    del request.session[DIGEST]
+    messages.success(request, f"You are a member of {tenant} now.")
+    return redirect("studio:organization", tenant_id=tenant.pk)
+
+
+def emails_of(user: Any) -> set[str]:
+    """Return the person's own addresses, in lower case.
+
+    If people must confirm their address (STUDIO_VERIFY_EMAIL), only confirmed ones.
+    """
+    rows = EmailAddress.objects.filter(user=user)
+    if settings.STUDIO_VERIFY_EMAIL:
+        rows = rows.filter(verified=True)
+    found = {email.lower() for email in rows.values_list("email", flat=True)}
+    return found if settings.STUDIO_VERIFY_EMAIL else found | {user.email.lower()}
+
+
+def invitation_of(request: HttpRequest) -> Invitation | None:
+    """Return the live invitation in the session. It also allows to sign up."""
+    digest = request.session.get(DIGEST)
+    return members.find_invitation(bytes.fromhex(digest)) if digest else None

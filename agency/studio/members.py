@@ -1,0 +1,194 @@
+"""The studio's pages of members: roles, invitations, leaving."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.contrib import messages
+from django.db.models import Case, IntegerField, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from agency.core import rate_limits
+from agency.core.errors import AgencyError
+from agency.studio.form_tokens import OnceForm, once_per_form
+from agency.studio.invitations import deliver_invitation
+from agency.studio.pages import get_membership, studio_page
+from tenants import members
+from tenants.models import Invitation, Membership, Permission, Role
+from tenants.models.people import ROLES_WITH
+
+# Of one organization: each of them is a mail to an address that somebody typed.
+INVITATIONS_PER_MINUTE = 10
+
+
+class InviteForm(OnceForm):
+    email = forms.EmailField(label="Mail address", max_length=254)
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.VIEWER)
+
+
+class RoleForm(forms.Form):
+    role = forms.ChoiceField(choices=Role.choices)
+
+
+@studio_page("GET", "HEAD")
+def show_members(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_members(request, get_membership(request, tenant_id))
+
+
+def render_members(
+    request: HttpRequest, membership: Membership, form: InviteForm | None = None
+) -> HttpResponse:
+    tenant = membership.tenant
+    rank = Case(
+        *(When(role=role, then=Value(place)) for place, role in enumerate(Role)),
+        output_field=IntegerField(),
+    )
+    may_change = membership.may(Permission.PEOPLE)
+    invitations = tenant.invitations.select_related("invited_by").order_by("email")
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "members": tenant.memberships.select_related("user").order_by(rank, "pk"),
+        "invitations": invitations if may_change else [],
+        "may_change": may_change,
+        "form": form or InviteForm(),
+        "roles": Role.choices,
+        "table": [
+            (
+                permission.label,
+                [(role.label, role in ROLES_WITH[permission]) for role in Role],
+            )
+            for permission in Permission
+        ],
+    }
+    return render(request, "studio/members.html", context)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:members")
+def invite(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.PEOPLE)
+    form = InviteForm(request.POST)
+    if not form.is_valid():
+        return render_members(request, membership, form)
+    given = form.cleaned_data
+    try:
+        rate_limits.take_token("invitations", str(tenant_id), INVITATIONS_PER_MINUTE)
+        invitation, token = members.invite(
+            membership.tenant, given["email"], given["role"], by=request
+        )
+    except AgencyError as error:
+        form.add_error("email", error.message)
+        return render_members(request, membership, form)
+    return deliver_invitation(request, invitation, token)
+
+
+def get_invitation(membership: Membership, invitation_id: UUID) -> Invitation:
+    rows = membership.tenant.invitations.select_related("tenant", "invited_by")
+    return get_object_or_404(rows, pk=invitation_id)
+
+
+@studio_page("POST")
+@once_per_form(back="studio:members")
+def resend_invitation(
+    request: HttpRequest, tenant_id: UUID, invitation_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.PEOPLE)
+    invitation = get_invitation(membership, invitation_id)
+    try:
+        rate_limits.take_token("invitations", str(tenant_id), INVITATIONS_PER_MINUTE)
+        token = members.resend_invitation(invitation, by=request)
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return redirect("studio:members", tenant_id=tenant_id)
+    return deliver_invitation(request, invitation, token)
+
+
+def change_and_return(
+    request: HttpRequest, tenant_id: UUID, change: Callable[[], Any], done: str
+) -> HttpResponse:
+    """Run a change. Show the message `done`, or the error, on the page of members."""
+    try:
+        change()
+        messages.success(request, done)
+    except AgencyError as error:
+        messages.error(request, error.message)
+    return redirect("studio:members", tenant_id=tenant_id)
+
+
+@studio_page("POST")
+def withdraw_invitation(
+    request: HttpRequest, tenant_id: UUID, invitation_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.PEOPLE)
+    invitation = get_invitation(membership, invitation_id)
+    return change_and_return(
+        request,
+        tenant_id,
+        lambda: members.withdraw_invitation(invitation, by=request),
+        f"The invitation of {invitation.email} is withdrawn.",
+    )
+
+
+def get_member(membership: Membership, member_id: UUID) -> Membership:
+    rows = membership.tenant.memberships.select_related("user", "tenant")
+    return get_object_or_404(rows, pk=member_id)
+
+
+@studio_page("POST")
+def change_role(
+    request: HttpRequest, tenant_id: UUID, member_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.PEOPLE)
+    member = get_member(membership, member_id)
+    form = RoleForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "Choose one of the roles.")
+        return redirect("studio:members", tenant_id=tenant_id)
+    role = Role(form.cleaned_data["role"])
+    return change_and_return(
+        request,
+        tenant_id,
+        lambda: members.change_role(member, role, by=request),
+        f"{name_of(member)} has the role {role.label} now.",
+    )
+
+
+@studio_page("GET", "HEAD", "POST")
+def remove_member(
+    request: HttpRequest, tenant_id: UUID, member_id: UUID
+) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.PEOPLE)
+    member = get_member(membership, member_id)
+    if request.method != "POST":
+        context = {"membership": membership, "tenant": membership.tenant}
+        return render(
+            request, "studio/remove_member.html", context | {"member": member}
+        )
+    return change_and_return(
+        request,
+        tenant_id,
+        lambda: members.remove_member(member, by=request),
+        f"{name_of(member)} is no longer a member.",
+    )
+
+
+@studio_page("GET", "HEAD", "POST")
+def leave(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id)
+    if request.method != "POST":
+        context = {"membership": membership, "tenant": membership.tenant}
+        return render(request, "studio/leave.html", context)
+    try:
+        members.remove_member(membership, by=request)
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return redirect("studio:members", tenant_id=tenant_id)
+    messages.success(request, f"You left {membership.tenant}.")
+    return redirect("studio:organizations")
+
+
+def name_of(member: Membership) -> str:
+    return member.user.email or member.user.get_username()

@@ -1,0 +1,224 @@
+"""Invite people to an organization, change their roles, and remove them.
+
+Each function locks the organization's row, so that two at once leave an owner.
+"""
+
+import secrets
+from typing import Any
+
+from django.utils import timezone
+
+from agency.core import transactions
+from agency.core.errors import Conflict, Invalid, NotFound
+from agency.core.retention import BatchBudget, days_ago, delete_in_batches
+from tenants import audit, vault
+from tenants.models import Invitation, Membership, Role, Tenant
+from tenants.models.people import INVITATION_LIFETIME
+
+MAX_MEMBERS = 200
+MAX_INVITATIONS = 50
+EXPIRED_DAYS = 30  # for which an expired invitation can be sent again
+
+
+@transactions.atomic()
+def invite(
+    tenant: Tenant, email: str, role: str, *, by: Any
+) -> tuple[Invitation, str]:
+    """Create an invitation. Return it and the token of its link.
+
+    by: the request of the person who invites. Raises Conflict `already_member`,
+    `already_invited`, `member_limit`.
+    """
+    lock_tenant(tenant)
+    email = email.strip().lower()
+    if tenant.memberships.filter(user__email__iexact=email).exists():
+        raise Conflict("already_member", f"{email} is a member already.")
+    if tenant.invitations.filter(email=email).exists():
+        raise Conflict(
+            "already_invited",
+            f"{email} is invited already. Send that invitation again.",
+        )
+    if tenant.invitations.count() >= MAX_INVITATIONS:
+        raise Conflict(
+            "member_limit",
+            f"{MAX_INVITATIONS} invitations are open, which is the most. Withdraw one.",
+        )
+    require_room_for_member(tenant)
+    invitation = Invitation(tenant=tenant, email=email, role=role, invited_by=by.user)
+    token = renew_token(invitation)
+    invitation.save(force_insert=True)
+    audit.record("member.invited", invitation, by=by)
+    return invitation, token
+
+
+@transactions.atomic()
+def resend_invitation(invitation: Invitation, *, by: Any) -> str:
+    """Give the invitation a new token, which is returned, and another 72 hours."""
+    lock_tenant(invitation.tenant)
+    row = lock_invitation(invitation)
+    token = renew_token(row)
+    row.save(update_fields=["digest", "expires_at", "updated_at"])
+    audit.record("invitation.resent", row, by=by)
+    return token
+
+
+@transactions.atomic()
+def withdraw_invitation(invitation: Invitation, *, by: Any) -> None:
+    lock_tenant(invitation.tenant)
+    row = lock_invitation(invitation)
+    audit.record("invitation.withdrawn", row, by=by)
+    row.delete()
+
+
+def digest_of(token: str) -> bytes:
+    """Return what is stored of the token of an invitation."""
+    return vault.keyed_digest(token)
+
+
+def find_invitation(digest: bytes) -> Invitation | None:
+    """Return the invitation whose token has this digest, if it has not expired."""
+    found = Invitation.objects.select_related("tenant", "invited_by")
+    return found.filter(digest=digest, expires_at__gt=timezone.now()).first()
+
+
+@transactions.atomic()
+def accept_invitation(
+    digest: bytes, user: Any, *, emails: set[str], by: Any
+) -> Tenant:
+    """Make the person a member, and use the invitation up. Return the organization.
+
+    emails: the mail addresses that are the person's own, in lower case. Raises NotFound
+    `invitation_ended`, Invalid `wrong_address`, Conflict `member_limit`.
+    """
+    found = find_invitation(digest)
+    if found:
+        lock_tenant(found.tenant)
+        # Another request may have used it while this one waited for the lock.
+        found = find_invitation(digest)
+    if not found:
+        raise NotFound(
+            "invitation_ended",
+            "This invitation has ended: it was used or withdrawn, or it expired. Ask "
+            "for another one.",
+        )
+    if found.email not in emails:
+        raise Invalid(
+            "wrong_address",
+            f"This invitation is for {found.email}. Sign in with that address.",
+        )
+    if not found.tenant.memberships.filter(user=user).exists():
+        require_room_for_member(found.tenant)
+        member = Membership.objects.create(
+            tenant=found.tenant, user=user, role=found.role
+        )
+        audit.record("member.joined", member, by=by)
+    found.delete()
+    return found.tenant
+
+
+@transactions.atomic()
+def add_member(
+    tenant: Tenant, user: Any, role: str, *, by: Any, reason: str = ""
+) -> Membership:
+    """Make a person a member without an invitation. For staff.
+
+    Raises Conflict `already_member`, `member_limit`.
+    """
+    lock_tenant(tenant)
+    if tenant.memberships.filter(user=user).exists():
+        raise Conflict("already_member", f"{user} is a member already.")
+    require_room_for_member(tenant)
+    member = Membership.objects.create(tenant=tenant, user=user, role=role)
+    audit.record("member.added", member, by=by, reason=reason)
+    return member
+
+
+@transactions.atomic()
+def change_role(
+    membership: Membership, role: str, *, by: Any, reason: str = ""
+) -> None:
+    """Raises Conflict `last_owner` if nobody would own the organization any more."""
+    lock_tenant(membership.tenant)
+    row = lock_membership(membership)
+    if row.role == role:
+        return
+    if role != Role.OWNER:
+        require_other_owner(row)
+    former = row.role
+    Membership.objects.filter(pk=row.pk).update(role=role, updated_at=timezone.now())
+    audit.record("member.role_changed", row, by=by, reason=reason, role=[former, role])
+
+
+@transactions.atomic()
+def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
+    """Remove a person, who may be the one who asks for it.
+
+    Raises Conflict `last_owner`.
+    """
+    lock_tenant(membership.tenant)
+    row = lock_membership(membership)
+    require_other_owner(row)
+    user = getattr(by, "user", None)
+    action = "member.left" if row.user == user else "member.removed"
+    audit.record(action, row, by=by, reason=reason)
+    row.delete()
+
+
+def lock_tenant(tenant: Tenant) -> None:
+    Tenant.objects.select_for_update(no_key=True).filter(pk=tenant.pk).first()
+
+
+def lock_membership(membership: Membership) -> Membership:
+    rows = Membership.objects.select_related("user", "tenant")
+    row = rows.select_for_update(of=["self"]).filter(pk=membership.pk).first()
+    if not row:
+        raise NotFound("not_found", "This person is not a member any more.")
+    return row
+
+
+def lock_invitation(invitation: Invitation) -> Invitation:
+    rows = Invitation.objects.select_related("tenant")
+    row = rows.select_for_update(of=["self"]).filter(pk=invitation.pk).first()
+    if not row:
+        raise NotFound(
+            "invitation_ended", "This invitation was used or withdrawn meanwhile."
+        )
+    return row
+
+
+def require_other_owner(membership: Membership) -> None:
+    """Raise Conflict `last_owner` if this is the only person who owns it."""
+    if membership.role != Role.OWNER:
+        return
+    owners = membership.tenant.memberships.filter(
+        role=Role.OWNER, user__is_active=True
+    )
+    if not owners.exclude(pk=membership.pk).exists():
+        raise Conflict(
+            "last_owner",
+            "An organization needs an owner. Make somebody else an owner first.",
+        )
+
+
+def require_room_for_member(tenant: Tenant) -> None:
+    if tenant.memberships.count() >= MAX_MEMBERS:
+        raise Conflict(
+            "member_limit",
+            f"The organization has {MAX_MEMBERS} members, which is the most.",
+        )
+
+
+def renew_token(invitation: Invitation) -> str:
+    """Set a new token and the time until which it works. Return the token."""
+    token = secrets.token_urlsafe(32)
+    now = timezone.now()
+    invitation.digest = digest_of(token)
+    invitation.expires_at = now + INVITATION_LIFETIME
+    invitation.updated_at = now
+    return token
+
+
+def delete_expired_invitations() -> int:
+    old = Invitation.objects.filter(expires_at__lt=days_ago(EXPIRED_DAYS))
+    rows = old.only("pk", "expires_at")
+    return delete_in_batches(rows, BatchBudget(), by="expires_at")

@@ -1,0 +1,414 @@
+"""Members of an organization: roles, invitations, leaving."""
+
+import re
+from datetime import timedelta
+from smtplib import SMTPServerDisconnected
+
+import pytest
+from allauth.account.models import EmailAddress
+from django.core import mail
+from django.core.mail.backends.locmem import EmailBackend
+from django.utils import timezone
+
+from agency.core.errors import Conflict
+from agency.studio import members as pages_of_members
+from organizations.provisioning import create_organization
+from tenants import audit, members
+from tenants.models import AuditEntry, Invitation, Membership, Role
+from tests.agency.studio.conftest import browser_of, person
+from tests.support.pages import Browser
+from tests.support.races import at_once
+
+LINK = re.compile(r"http\S+/invitations/([\w-]+)")
+
+
+@pytest.fixture(autouse=True)
+def mail_server(settings):
+    settings.EMAIL_URL = "smtp://mail.example"
+
+
+@pytest.fixture
+def invite(browser, url):
+    """Invites an address by the form. Returns the path of the link in the mail."""
+
+    def send(email="ada@faber.example", role="developer"):
+        assert browser.send(f"{url}/members/invite", email=email, role=role)
+        return link_in(mail.outbox[-1])
+
+    return send
+
+
+def link_in(message):
+    return f"/invitations/{LINK.search(message.body)[1]}"
+
+
+def text(response):
+    return response.content.decode()
+
+
+def roles_in(tenant):
+    rows = tenant.memberships.values_list("user__username", "role")
+    return dict(rows.order_by("pk"))
+
+
+def join(browser, link):
+    browser.get(link)
+    return browser.post("/studio/invitation")
+
+
+def test_somebody_with_an_account_joins_by_the_mail(browser, college, invite):
+    ada = browser_of(person("ada"))
+    link = invite()
+    opened = ada.get(link)
+    assert opened["Location"] == "/studio/invitation"
+    page = text(ada.get("/studio/invitation"))
+    assert "Faber College" in page and "Developer" in page and "Join" in page
+    assert Membership.objects.count() == 1  # a look changes nothing
+    joined = ada.post("/studio/invitation", follow=True)
+    assert "You are a member of Faber College now." in text(joined)
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "developer"}
+    assert not Invitation.objects.exists()
+
+
+def test_the_mail_is_text_and_html_in_our_words(college, invite, settings):
+    link = invite()
+    [message] = mail.outbox
+    [(html, kind)] = message.alternatives
+    assert message.to == ["ada@faber.example"]
+    assert message.subject == "Agency: invitation to Faber College"
+    assert kind == "text/html"
+    for part in (message.body, html):
+        assert f"{settings.PUBLIC_URL}{link}" in part
+        assert "fay@faber.example" in part
+        assert "72 hours" in part
+
+
+def test_names_cannot_change_the_mail(college, invite):
+    college.tenant.name = "Faber\r\nBcc: all@x.example <b>College</b>"
+    college.tenant.save()
+    invite()
+    [message] = mail.outbox
+    assert "\n" not in message.subject
+    assert message.recipients() == ["ada@faber.example"]
+    assert "<b>" not in message.alternatives[0][0]
+
+
+def test_somebody_new_signs_up_with_the_invitation(college, invite, settings):
+    settings.STUDIO_SIGN_UP = False
+    link = invite()
+    ada = Browser()
+    assert "Sign up is closed" in text(ada.get("/accounts/signup/"))
+    ada.get(link)
+    page = text(ada.get("/studio/invitation"))
+    assert "/accounts/signup/?next=/studio/invitation" in page
+    form = {
+        "email": "ada@faber.example",
+        "password1": "a long battery 1",
+        "password2": "a long battery 1",
+        "next": "/studio/invitation",
+    }
+    signed_up = ada.post("/accounts/signup/", form)
+    assert signed_up["Location"] == "/studio/invitation"
+    ada.post("/studio/invitation")
+    assert set(roles_in(college.tenant).values()) == {"owner", "developer"}
+
+
+def test_an_address_that_must_be_confirmed_counts_only_when_it_is(
+    college, invite, settings
+):
+    settings.STUDIO_VERIFY_EMAIL = True
+    ada = person("ada")
+    browser, link = browser_of(ada), invite()
+    join(browser, link)
+    assert roles_in(college.tenant) == {"fay": "owner"}
+    EmailAddress.objects.create(user=ada, email=ada.email, verified=True)
+    join(browser, link)
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "developer"}
+
+
+def test_an_invitation_is_for_its_address_only(college, invite):
+    eve, link = browser_of(person("eve")), invite()
+    answer = join(eve, link)
+    page = text(eve.get(answer["Location"]))
+    assert "This invitation is for ada@faber.example" in page
+    assert "Join</button>" not in page
+    assert roles_in(college.tenant) == {"fay": "owner"}
+
+
+def test_an_invitation_works_once(college, invite):
+    ada, link = browser_of(person("ada")), invite()
+    join(ada, link)
+    Membership.objects.get(user__username="ada").delete()
+    join(ada, link)
+    assert roles_in(college.tenant) == {"fay": "owner"}
+    assert ada.get("/studio/invitation").status_code == 404
+
+
+def test_an_invitation_ends_after_72_hours(college, invite):
+    ada, link = browser_of(person("ada")), invite()
+    row = Invitation.objects.get()
+    assert abs(row.expires_at - timezone.now() - timedelta(hours=72)) < timedelta(
+        minutes=1
+    )
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    join(ada, link)
+    assert "has ended" in text(ada.get("/studio/invitation"))
+    assert roles_in(college.tenant) == {"fay": "owner"}
+
+
+def test_a_withdrawn_invitation_has_ended(browser, college, invite, url):
+    ada, link = browser_of(person("ada")), invite()
+    row = Invitation.objects.get()
+    browser.post(f"{url}/invitations/{row.pk}/withdraw")
+    join(ada, link)
+    assert roles_in(college.tenant) == {"fay": "owner"}
+
+
+def test_sent_again_the_old_link_has_ended_and_the_new_one_works(
+    browser, college, invite, url
+):
+    ada, old = browser_of(person("ada")), invite()
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(days=1))
+    row = Invitation.objects.get()
+    browser.send(f"{url}/invitations/{row.pk}/resend")
+    new = link_in(mail.outbox[-1])
+    assert new != old and len(mail.outbox) == 2
+    join(ada, old)
+    assert roles_in(college.tenant) == {"fay": "owner"}
+    join(ada, new)
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "developer"}
+
+
+def test_the_token_is_stored_nowhere(college, invite, django_user_model):
+    ada, link = browser_of(person("ada")), invite()
+    token = link.rpartition("/")[2]
+    ada.get(link)
+    stored = [*Invitation.objects.values(), *AuditEntry.objects.values()]
+    assert token not in str(stored) + str(dict(ada.session))
+    assert token not in text(ada.get("/studio/invitation"))
+
+
+def test_without_mail_the_link_is_shown_once(browser, college, url, settings):
+    settings.EMAIL_URL = ""
+    form = {"email": "ada@faber.example", "role": "viewer", "form_token": "1"}
+    shown = text(browser.post(f"{url}/members/invite", form))
+    assert LINK.search(shown) and not mail.outbox
+    assert not LINK.search(text(browser.post(f"{url}/members/invite", form)))
+    assert not LINK.search(text(browser.get(f"{url}/members")))
+    join(browser_of(person("ada")), f"/invitations/{LINK.search(shown)[1]}")
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "viewer"}
+
+
+def test_a_mail_that_cannot_be_sent_is_said_and_can_be_sent_again(
+    browser, college, url, monkeypatch
+):
+    def fail(self, messages):
+        raise SMTPServerDisconnected
+
+    monkeypatch.setattr(EmailBackend, "send_messages", fail)
+    sent = browser.post(
+        f"{url}/members/invite",
+        {"email": "ada@faber.example", "role": "viewer", "form_token": "1"},
+        follow=True,
+    )
+    assert "the mail could not be sent" in text(sent)
+    assert "Send again" in text(sent)
+
+
+@pytest.mark.parametrize(
+    ("email", "role", "message"),
+    [
+        ("fay@faber.example", "viewer", "is a member already"),
+        ("FAY@faber.example", "viewer", "is a member already"),
+        ("bob@faber.example", "viewer", "is invited already"),
+        ("no address", "viewer", "Enter a valid email address"),
+        ("ada@faber.example", "king", "Select a valid choice"),
+    ],
+)
+def test_a_wrong_invitation_is_refused_beside_its_field(
+    browser, college, invite, url, email, role, message
+):
+    invite("bob@faber.example")
+    page = text(browser.send(f"{url}/members/invite", email=email, role=role))
+    assert message in page and 'class="errorlist"' in page
+    assert Invitation.objects.count() == 1
+
+
+def test_invitations_are_limited(browser, college, url, monkeypatch):
+    monkeypatch.setattr(members, "MAX_INVITATIONS", 1)
+    for name in ("a", "b"):
+        page = text(
+            browser.send(
+                f"{url}/members/invite", email=f"{name}@x.example", role="viewer"
+            )
+        )
+    assert "which is the most" in page
+    assert Invitation.objects.count() == 1
+
+
+def test_the_mails_of_an_organization_are_limited_per_minute(
+    browser, college, url, monkeypatch
+):
+    monkeypatch.setattr(pages_of_members, "INVITATIONS_PER_MINUTE", 2)
+    for name in ("a", "b", "c"):
+        browser.send(f"{url}/members/invite", email=f"{name}@x.example", role="viewer")
+    assert len(mail.outbox) == Invitation.objects.count() == 2
+
+
+def test_members_are_limited(college, invite, monkeypatch):
+    ada, link = browser_of(person("ada")), invite()
+    monkeypatch.setattr(members, "MAX_MEMBERS", 1)
+    assert "which is the most" in text(ada.get(join(ada, link)["Location"]))
+    assert roles_in(college.tenant) == {"fay": "owner"}
+
+
+def test_a_member_who_is_invited_again_keeps_the_role(college, invite):
+    ada, link = person("ada"), invite()
+    members.add_member(college.tenant, ada, Role.OWNER, by=audit.SYSTEM)
+    join(browser_of(ada), link)
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "owner"}
+    assert not Invitation.objects.exists()
+
+
+def test_an_owner_changes_roles(browser, college, url, viewer):
+    vic = Membership.objects.get(user__username="vic")
+    browser.post(f"{url}/members/{vic.pk}/role", {"role": "operator"})
+    assert roles_in(college.tenant) == {"fay": "owner", "vic": "operator"}
+    browser.post(f"{url}/members/{vic.pk}/role", {"role": "king"})
+    assert roles_in(college.tenant) == {"fay": "owner", "vic": "operator"}
+
+
+def test_an_owner_removes_members(browser, college, url, viewer):
+    vic = Membership.objects.get(user__username="vic")
+    path = f"{url}/members/{vic.pk}/remove"
+    assert "vic@faber.example" in text(browser.get(path))
+    assert roles_in(college.tenant) == {"fay": "owner", "vic": "viewer"}
+    browser.post(path)
+    assert roles_in(college.tenant) == {"fay": "owner"}
+    assert viewer.get(url).status_code == 404
+
+
+def test_everybody_may_leave(viewer, college, url):
+    assert "Leave" in text(viewer.get(f"{url}/leave"))
+    viewer.post(f"{url}/leave")
+    assert roles_in(college.tenant) == {"fay": "owner"}
+
+
+@pytest.mark.parametrize("act", ["leave", "role", "remove"])
+def test_the_last_owner_stays(browser, college, url, viewer, fay, act):
+    own = Membership.objects.get(user=fay)
+    path = f"{url}/leave" if act == "leave" else f"{url}/members/{own.pk}/{act}"
+    answer = browser.post(path, {"role": "viewer"}, follow=True)
+    assert "Make somebody else an owner first" in text(answer)
+    assert roles_in(college.tenant) == {"fay": "owner", "vic": "viewer"}
+
+
+def test_a_disabled_person_is_no_other_owner(browser, college, url, fay):
+    zoe = person("zoe")
+    members.add_member(college.tenant, zoe, Role.OWNER, by=audit.SYSTEM)
+    type(zoe).objects.filter(pk=zoe.pk).update(is_active=False)
+    browser.post(f"{url}/leave")
+    assert roles_in(college.tenant) == {"fay": "owner", "zoe": "owner"}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("act", ["leave", "step down"])
+def test_of_two_owners_who_go_at_once_one_stays(college, fay, act):
+    zoe = members.add_member(
+        college.tenant, person("zoe"), Role.OWNER, by=audit.SYSTEM
+    )
+    both = [Membership.objects.get(user=fay), zoe]
+    if act == "leave":
+        calls = [lambda m=m: members.remove_member(m, by=audit.SYSTEM) for m in both]
+    else:
+        calls = [
+            lambda m=m: members.change_role(m, Role.VIEWER, by=audit.SYSTEM)
+            for m in both
+        ]
+    results = at_once(*calls)
+    assert [type(one) for one in results if one] == [Conflict]
+    assert college.tenant.memberships.filter(role="owner").count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_invitation_that_is_used_twice_at_once_makes_one_member(college, rf, fay):
+    request = rf.post("/")
+    request.user = fay
+    _, token = members.invite(
+        college.tenant, "ada@faber.example", Role.VIEWER, by=request
+    )
+    ada = person("ada")
+
+    def accept():
+        return members.accept_invitation(
+            members.digest_of(token), ada, emails={ada.email}, by=audit.SYSTEM
+        )
+
+    results = at_once(accept, accept)
+    assert [getattr(one, "code", "") for one in results].count("invitation_ended") == 1
+    assert college.tenant.memberships.filter(user=ada).count() == 1
+
+
+def test_all_of_it_is_logged(browser, college, invite, url, fay):
+    ada, _ = person("ada"), invite()
+    row = Invitation.objects.get()
+    browser.send(f"{url}/invitations/{row.pk}/resend")
+    join(browser_of(ada), link_in(mail.outbox[-1]))
+    member = Membership.objects.get(user=ada)
+    browser.post(f"{url}/members/{member.pk}/role", {"role": "viewer"})
+    browser.post(f"{url}/members/{member.pk}/remove")
+    invite("bob@faber.example")
+    row = Invitation.objects.get()
+    browser.post(f"{url}/invitations/{row.pk}/withdraw")
+    entries = AuditEntry.objects.filter(tenant=college.tenant).order_by("pk")
+    assert [(entry.action, entry.actor_name) for entry in entries] == [
+        ("member.invited", fay.email),
+        ("invitation.resent", fay.email),
+        ("member.joined", ada.email),
+        ("member.role_changed", fay.email),
+        ("member.removed", fay.email),
+        ("member.invited", fay.email),
+        ("invitation.withdrawn", fay.email),
+    ]
+    assert entries[3].details == {"person": ada.email, "role": ["developer", "viewer"]}
+
+
+def test_members_and_invitations_of_others_are_not_there(browser, college, url, fay):
+    acme = create_organization("Acme Corp", owner=person("max")).tenant
+    other = acme.memberships.get()
+    request = type("Request", (), {"user": fay, "META": {}, "path": "/"})
+    invitation, _ = members.invite(acme, "x@acme.example", Role.VIEWER, by=request)
+    for path in (
+        f"{url}/members/{other.pk}/role",
+        f"{url}/members/{other.pk}/remove",
+        f"{url}/invitations/{invitation.pk}/resend",
+        f"{url}/invitations/{invitation.pk}/withdraw",
+        f"/studio/organizations/{acme.pk}/members/{other.pk}/remove",
+        f"/studio/organizations/{acme.pk}/leave",
+    ):
+        assert browser.send(path, role="viewer").status_code == 404
+    assert roles_in(acme) == {"max": "owner"}
+    assert Invitation.objects.count() == 1
+
+
+def test_expired_invitations_are_deleted_after_a_month(college, invite):
+    invite()
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(days=29))
+    assert members.delete_expired_invitations() == 0
+    Invitation.objects.update(expires_at=timezone.now() - timedelta(days=31))
+    assert members.delete_expired_invitations() == 1
+
+
+def test_the_page_costs_the_same_whatever_its_rows(
+    browser, college, url, fay, django_assert_max_num_queries
+):
+    request = type("Request", (), {"user": fay, "META": {}, "path": "/"})
+    for number in range(20):
+        members.add_member(
+            college.tenant, person(f"p{number}"), Role.VIEWER, by=audit.SYSTEM
+        )
+        email = f"i{number}@x.example"
+        members.invite(college.tenant, email, Role.VIEWER, by=request)
+    with django_assert_max_num_queries(12):
+        page = text(browser.get(f"{url}/members"))
+    assert "p19@faber.example" in page and "i19@x.example" in page
