@@ -3,6 +3,7 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
+from agency.studio.exchange.admin import ExchangeAdmin
 from connections.models import (
     BasicMessage,
     Connection,
@@ -12,7 +13,7 @@ from connections.models import (
 
 
 @admin.register(Connection)
-class ConnectionAdmin(ReadOnlyAdmin):
+class ConnectionAdmin(ExchangeAdmin):
     list_display = [
         "connection_id", "tenant", "wallet", "role", "state", "name", "problem",
         "created_at",

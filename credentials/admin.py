@@ -3,6 +3,7 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
+from agency.studio.exchange.admin import ExchangeAdmin
 from credentials.models import (
     Credential,
     CredentialDefinition,
@@ -76,7 +77,7 @@ class CredentialDefinitionAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Credential)
-class CredentialAdmin(ReadOnlyAdmin):
+class CredentialAdmin(ExchangeAdmin):
     list_display = [
         "id", "tenant", "wallet", "role", "state", "definition_id", "problem",
         "created_at",

@@ -3,6 +3,7 @@
 from django.contrib import admin
 
 from agency.admin import ReadOnlyAdmin
+from agency.studio.exchange.admin import ExchangeAdmin
 from verifications.models import Verification, VerificationPolicy
 
 
@@ -16,7 +17,7 @@ class VerificationPolicyAdmin(ReadOnlyAdmin):
 
 
 @admin.register(Verification)
-class VerificationAdmin(ReadOnlyAdmin):
+class VerificationAdmin(ExchangeAdmin):
     list_display = [
         "id", "tenant", "wallet", "role", "state", "is_valid", "problem", "created_at",
     ]  # fmt: skip
