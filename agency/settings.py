@@ -208,7 +208,7 @@ if len(MASTER_KEY) != 32:
 DEMO_FILE = Path("var/demo.json").resolve()
 
 INSTALLED_APPS = [
-    "django.contrib.admin",
+    "agency.support.apps.SupportAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -225,6 +225,7 @@ INSTALLED_APPS = [
     "template_partials",
     "agency",
     "agency.holder_pages",
+    "agency.support.apps.SupportConfig",
     "agency.devtools",
     "tenants",
     "wallets",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -221,6 +222,22 @@ class Connection(EventSource):
                 fields=["tenant"],
                 condition=Q(connectionless=False),
                 name="connection_counted",
+            ),
+            # For support's search over all organizations.
+            models.Index(
+                case_insensitive("name"),
+                condition=Q(connectionless=False) & ~Q(name=""),
+                name="connection_by_any_name",
+            ),
+            HashIndex(
+                fields=["their_did"],
+                condition=~Q(their_did=""),
+                name="connection_by_their_did",
+            ),
+            HashIndex(
+                fields=["my_did"],
+                condition=~Q(my_did=""),
+                name="connection_by_my_did",
             ),
         ]
 

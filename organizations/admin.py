@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -19,6 +20,7 @@ from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.form_tokens import OnceForm
 from agency.studio.forms import OrganizationForm
+from agency.support.views import show_customer
 from credentials.ledgers.indy.pool import MAX_GENESIS_BYTES, check_genesis
 from organizations.networks import fetch_genesis
 from organizations.provisioning import create_organization
@@ -85,6 +87,18 @@ class TenantAdmin(ShownOnceAdmin):
         self, request: HttpRequest, obj: Tenant | None
     ) -> list[type[Inline]]:
         return [Members, Keys] if obj else []
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Show the customer page. Nothing is changed there."""
+        if request.method not in ("GET", "HEAD"):
+            raise PermissionDenied
+        return show_customer(request, object_id)
 
     @admin.display(description="public DID")
     def did(self, tenant: Tenant) -> str:

@@ -1,9 +1,15 @@
 """Admin of policies and verifications. Requests and values stay encrypted."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import mark_safe
 
 from agency.admin import ReadOnlyAdmin
 from agency.studio.exchange.admin import ExchangeAdmin
+from agency.support.reasons import add_reasons
 from verifications.models import Verification, VerificationPolicy
 
 
@@ -19,13 +25,31 @@ class VerificationPolicyAdmin(ReadOnlyAdmin):
 @admin.register(Verification)
 class VerificationAdmin(ExchangeAdmin):
     list_display = [
-        "id", "tenant", "wallet", "role", "state", "is_valid", "problem", "created_at",
+        "id", "tenant", "wallet", "role", "state", "is_valid", "why", "created_at",
     ]  # fmt: skip
-    list_filter = ["state", "role", "is_valid"]
+    list_filter = [
+        "state",
+        "role",
+        "is_valid",
+        ("wallet__is_organization", admin.BooleanFieldListFilter),
+    ]
     list_select_related = ["tenant", "wallet"]
-    search_fields = ["thread_id", "tenant__name"]
+    search_fields = ["thread_id__exact", "tenant__name"]
     date_hierarchy = "created_at"
     fields = [
         "id", "tenant", "wallet", "connection", "role", "state", "thread_id",
         "policy_id", "is_valid", "verified_at", "problem", "created_at", "updated_at",
     ]  # fmt: skip
+
+    def get_changelist_instance(self, request: HttpRequest) -> Any:
+        """Read the reasons of all listed rows at once."""
+        listed = super().get_changelist_instance(request)
+        listed.result_list = list(listed.result_list)
+        add_reasons(listed.result_list)
+        return listed
+
+    @admin.display(description="why")
+    def why(self, verification: Verification) -> str:
+        """The failed checks in words, without values."""
+        lines = ((reason,) for reason in verification.reasons)
+        return format_html_join(mark_safe("<br>"), "{}", lines)

@@ -5,6 +5,7 @@
 
 from typing import Any, Self
 
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -160,6 +161,7 @@ class Verification(Exchange):
                 condition=Q(state__in=["Proposed", "Requested"]),
                 name="verification_open",
             ),
+            HashIndex(fields=["thread_id"], name="verification_by_thread"),
         ]
 
     def __str__(self) -> str:

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
@@ -51,6 +52,9 @@ class Wallet(Record):
             models.Index(
                 "tenant", case_insensitive("owner_name"), "id", name="wallet_by_name"
             ),
+            # For support's search over all organizations.
+            HashIndex(fields=["wallet_id"], name="wallet_by_chosen_id"),
+            HashIndex(fields=["did"], condition=~Q(did=""), name="wallet_by_did"),
         ]
 
     def __str__(self) -> str:

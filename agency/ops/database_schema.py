@@ -27,6 +27,7 @@ APPS = (
     "credentials",
     "verifications",
     "holderpages",
+    "support",
 )
 
 # One row for each part of a table: (table, kind, name, description). Types of

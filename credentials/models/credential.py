@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -180,6 +181,7 @@ class Credential(Exchange):
                 condition=Q(state__in=["Proposed", "Offered", "Requested"]),
                 name="credential_open",
             ),
+            HashIndex(fields=["thread_id"], name="credential_by_thread"),
         ]
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.db import models
 from uuid_utils.compat import uuid7
 
+from agency.core.collation import case_insensitive
 from tenants.models.networks import Network
 from tenants.models.record import Record
 
@@ -68,6 +69,9 @@ class Tenant(Record):
     wallet_apps = models.JSONField(null=True)
     return_urls = models.JSONField(null=True)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
+
+    class Meta:
+        indexes = [models.Index(case_insensitive("name"), name="tenant_by_name")]
 
     def __str__(self) -> str:
         return self.name

@@ -13,7 +13,10 @@ from agency.ops.database_schema import APPS
 from tests.support.paths import ROOT
 
 # Apps that no released version has, and where they are.
-UNRELEASED = {"holderpages": ROOT / "agency" / "holder_pages"}
+UNRELEASED = {
+    "holderpages": ROOT / "agency" / "holder_pages",
+    "support": ROOT / "agency" / "support",
+}
 RELEASED_APPS = [app for app in APPS if app not in UNRELEASED]
 RELEASES = ROOT / "tests" / "fixtures" / "releases"
 

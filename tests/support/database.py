@@ -6,7 +6,10 @@ from typing import Any
 from django.db import connection
 
 # Tables that `migrate` fills and no test changes.
-KEPT = {"django_migrations", "django_content_type", "auth_permission"}
+KEPT = {
+    "django_migrations", "django_content_type", "auth_permission", "auth_group",
+    "auth_group_permissions",
+}  # fmt: skip
 
 END_OTHER_SESSIONS = (  # of the current database
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "

@@ -1,0 +1,1 @@
+"""The admin for support staff: its menu, search, customer page and actions."""

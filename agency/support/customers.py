@@ -1,0 +1,255 @@
+"""What support sees of one organization on one page, with few queries.
+
+Each section is read only for staff who may view its records.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib.auth.models import AbstractUser, AnonymousUser
+from django.db.models import F, Model, OuterRef, QuerySet, Subquery, Value
+from django.urls import reverse
+from django.utils import timezone
+
+from agency.support.bounded import BoundedCount, count_text
+from agency.support.reasons import list_reasons
+from connections.models import Connection, InboundMessage, OutboundMessage
+from credentials.models import Credential, CredentialDefinition, Publication
+from tenants import vault
+from tenants.models import ApiKey, Membership, Tenant
+from verifications.models import Verification, VerificationPolicy
+from wallets.models import Wallet
+from webhooks.models import Delivery, Event, Webhook
+
+STUCK_AFTER = timedelta(hours=24)
+MAX_FAILURES = 5
+MAX_STUCK = 10
+MAX_WEBHOOKS = 20
+MAX_PEOPLE = 20
+MAX_KEYS = 20
+MAX_LOST = 100  # counted per webhook, and per queue of messages
+Staff = AbstractUser | AnonymousUser
+
+
+class Figure(NamedTuple):
+    """A number on the page, with the list that it counts."""
+
+    label: str
+    number: str
+    model: type[Model]
+    filters: dict[str, Any]
+
+    @property
+    def url(self) -> str:
+        return list_url(self.model, self.filters)
+
+
+def list_url(model: type[Model], filters: dict[str, Any]) -> str:
+    """Return the address of a list of the admin, filtered."""
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist"
+    return f"{reverse(name)}?{urlencode(filters)}"
+
+
+def record_url(model: type[Model], key: Any) -> str:
+    """Return the address of a record's page in the admin."""
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"
+    return reverse(name, args=[key])
+
+
+def may_view(user: Staff, model: type[Model]) -> bool:
+    return user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
+
+
+def find_customer(tenant_id: UUID, user: Staff) -> Tenant | None:
+    """Return an organization with all figures, read with one query."""
+    annotations = describe_wallet()
+    if may_view(user, Event):
+        annotations |= describe_last_event()
+    annotations |= count_records(user)
+    rows = Tenant.objects.select_related("network", "provider")
+    return rows.annotate(**annotations).filter(pk=tenant_id).first()
+
+
+def describe_wallet() -> dict[str, Any]:
+    own = Wallet.objects.filter(tenant=OuterRef("pk"), is_organization=True)
+    return {
+        "wallet_key": Subquery(own.values("pk")[:1]),
+        "public_did": Subquery(own.values("did")[:1]),
+    }
+
+
+def describe_last_event() -> dict[str, Any]:
+    last = Event.objects.filter(tenant=OuterRef("pk")).order_by("-pk")
+    return {
+        "last_event_at": Subquery(last.values("created_at")[:1]),
+        "last_event_type": Subquery(last.values("type")[:1]),
+        "last_event_id": Subquery(last.values("pk")[:1]),
+    }
+
+
+def count_records(user: Staff) -> dict[str, BoundedCount]:
+    """Return the counts for list_figures(), each by an index and bounded."""
+    tenant = OuterRef("pk")
+    own = {"wallet__tenant": tenant, "wallet__is_organization": True}
+    start = start_of_month()
+    # What was issued since then was changed since then: that column is indexed.
+    since = own | {"updated_at__gte": start}
+    issued = Credential.objects.filter(role=Credential.Role.ISSUER, **since)
+    verified = Verification.objects.filter(role=Verification.Role.VERIFIER, **since)
+    lost = {"tenant": tenant, "status": OutboundMessage.Status.EXHAUSTED}
+    rows: dict[str, QuerySet] = {
+        "wallets_count": Wallet.hosted_by(tenant),
+        "connections_count": Connection.objects.filter(
+            tenant=tenant, connectionless=False
+        ),
+        "open_credentials": Credential.objects.filter(
+            tenant=tenant, state__in=Credential.OPEN
+        ),
+        "open_verifications": Verification.objects.filter(
+            tenant=tenant, state__in=Verification.OPEN
+        ),
+        "issued_this_month": issued.filter(issued_at__gte=start),
+        "verified_this_month": verified.filter(verified_at__gte=start),
+        "lost_sent": OutboundMessage.objects.filter(**lost),
+        "lost_received": InboundMessage.objects.filter(**lost),
+        "publications_pending": Publication.objects.filter(
+            tenant=tenant, status=Publication.Status.PENDING
+        ),
+    }
+    return {
+        name: BoundedCount(found)
+        for name, found in rows.items()
+        if may_view(user, found.model)
+    }
+
+
+def start_of_month() -> datetime:
+    now = timezone.now()
+    return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
+def list_figures(tenant: Tenant) -> list[Figure]:
+    """Return the figures of find_customer() with links to their lists."""
+    of_tenant = {"tenant__id__exact": tenant.pk}
+    own = {"wallet__id__exact": tenant.wallet_key}
+    lost = of_tenant | {"status__exact": OutboundMessage.Status.EXHAUSTED}
+    pending = of_tenant | {"status__exact": Publication.Status.PENDING}
+    wanted: tuple[tuple[str, str, type[Model], dict[str, Any]], ...] = (
+        ("Connections", "connections_count", Connection, of_tenant),
+        ("Holders' wallets", "wallets_count", Wallet, of_tenant),
+        ("Open issuances", "open_credentials", Credential, of_tenant),
+        ("Open verifications", "open_verifications", Verification, of_tenant),
+        ("Issued this month", "issued_this_month", Credential, own),
+        ("Verified this month", "verified_this_month", Verification, own),
+        ("Messages out given up", "lost_sent", OutboundMessage, lost),
+        ("Messages in given up", "lost_received", InboundMessage, lost),
+        ("Publications pending", "publications_pending", Publication, pending),
+    )
+    return [
+        Figure(label, count_text(getattr(tenant, name)), model, filters)
+        for label, name, model, filters in wanted
+        if hasattr(tenant, name)
+    ]
+
+
+def list_links(tenant: Tenant, user: Staff) -> dict[str, str]:
+    """Return the addresses of the organization's lists, by what they show."""
+    of_tenant = {"tenant__id__exact": tenant.pk}
+    own = {"wallet__id__exact": tenant.wallet_key}
+    wanted: tuple[tuple[str, type[Model], dict[str, Any]], ...] = (
+        ("verifications", Verification, own),
+        ("credentials", Credential, own),
+        ("connections", Connection, own),
+        ("webhooks", Webhook, of_tenant),
+        ("events", Event, of_tenant),
+        ("members", Membership, of_tenant),
+        ("keys", ApiKey, of_tenant),
+        ("definitions", CredentialDefinition, of_tenant),
+        ("policies", VerificationPolicy, of_tenant),
+        ("wallets", Wallet, of_tenant),
+    )
+    return {
+        label: list_url(model, filters)
+        for label, model, filters in wanted
+        if may_view(user, model)
+    }
+
+
+def not_valid_url(tenant: Tenant) -> str:
+    """Return the address of the list of proofs that the organization found invalid."""
+    return list_url(
+        Verification,
+        {"wallet__id__exact": tenant.wallet_key, "is_valid__exact": 0},
+    )
+
+
+def list_failures(tenant: Tenant) -> list[Verification]:
+    """Return the last verifications that failed or were declined, with `reasons`."""
+    rows = Verification.objects.filter(
+        wallet=tenant.wallet_key, role=Verification.Role.VERIFIER
+    ).order_by("-pk")
+    not_valid = rows.filter(is_valid=False)[:MAX_FAILURES]
+    rejected = rows.filter(state=Verification.State.REJECTED)[:MAX_FAILURES]
+    found = list(not_valid.union(rejected, all=True).order_by("-id")[:MAX_FAILURES])
+    for row in found:
+        row.reasons = list_reasons(row, vault.unseal(row, "checks"))
+    return found
+
+
+def list_stuck(tenant: Tenant) -> list[dict[str, Any]]:
+    """Return open exchanges of the organization that have not moved for STUCK_AFTER.
+
+    The newest first, because support is asked about those.
+    """
+    since = timezone.now() - STUCK_AFTER
+    columns = ("pk", "state", "role", "updated_at", "model")
+    found = [
+        model.objects.filter(
+            wallet=tenant.wallet_key,
+            tenant=tenant,
+            state__in=model.OPEN,
+            updated_at__lt=since,
+        )
+        .annotate(model=Value(model._meta.label_lower))
+        .values(*columns)
+        .order_by("-updated_at")[:MAX_STUCK]
+        for model in (Verification, Credential)
+    ]
+    rows = found[0].union(found[1], all=True).order_by("-updated_at")[:MAX_STUCK]
+    return [describe_stuck(row) for row in rows]
+
+
+def describe_stuck(row: dict[str, Any]) -> dict[str, Any]:
+    models = {one._meta.label_lower: one for one in (Verification, Credential)}
+    model = models[row["model"]]
+    exchange = model(role=row["role"], state=row["state"])
+    return row | {
+        "kind": model._meta.verbose_name,
+        "url": record_url(model, row["pk"]),
+        "waits_for": (
+            "the other side" if exchange.awaits_peer else "the organization"
+        ),
+    }
+
+
+def list_webhooks(tenant: Tenant) -> list[Webhook]:
+    """Return the webhooks, failing and disabled ones first."""
+    lost = Delivery.objects.filter(
+        webhook=OuterRef("pk"), status__in=["exhausted", "unconfirmed"]
+    )
+    rows = Webhook.for_tenant(tenant).annotate(lost=BoundedCount(lost, MAX_LOST))
+    order = ("is_enabled", F("failing_since").asc(nulls_last=True), "-pk")
+    return list(rows.order_by(*order)[:MAX_WEBHOOKS])
+
+
+def list_people(tenant: Tenant) -> list[Membership]:
+    rows = tenant.memberships.select_related("user").order_by("pk")
+    return list(rows[:MAX_PEOPLE])
+
+
+def list_keys(tenant: Tenant) -> list[ApiKey]:
+    """Return the keys of the organization, live ones first."""
+    ended = F("revoked_at").asc(nulls_first=True)
+    return list(tenant.keys.order_by(ended, "-pk")[:MAX_KEYS])

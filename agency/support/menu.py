@@ -1,0 +1,120 @@
+"""The menu of the admin: what staff look for, in that order, not Django's apps."""
+
+from typing import Any
+
+from django.urls import reverse
+
+# (heading, models as app.model or routes). A model that is in no entry is listed last,
+# below "Other", so none can be forgotten.
+MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Customers", ("tenants.tenant", "tenants.provider", "tenants.apikey")),
+    (
+        "Exchanges",
+        (
+            "verifications.verification",
+            "credentials.credential",
+            "connections.connection",
+            "connections.basicmessage",
+        ),
+    ),
+    ("Webhooks", ("webhooks.webhook", "webhooks.event", "webhooks.delivery")),
+    (
+        "Queues",
+        (
+            "queues",
+            "connections.outboundmessage",
+            "connections.inboundmessage",
+            "credentials.publication",
+        ),
+    ),
+    (
+        "Definitions",
+        (
+            "credentials.schema",
+            "credentials.credentialdefinition",
+            "credentials.revocationregistry",
+            "credentials.statuslist",
+            "credentials.publishedobject",
+            "verifications.verificationpolicy",
+        ),
+    ),
+    (
+        "People",
+        (
+            "auth.user",
+            "tenants.membership",
+            "tenants.invitation",
+            "account.emailaddress",
+            "wallets.wallet",
+            "auth.group",
+        ),
+    ),
+    ("Log", ("tenants.auditentry", "admin.logentry")),
+    (
+        "Settings",
+        (
+            "tenants.network",
+            "tenants.agreementacceptance",
+            "wallets.key",
+            "wallets.sparekey",
+            "wallets.keydemand",
+            "tenants.datakey",
+            "tenants.idempotencykey",
+            "tenants.asset",
+        ),
+    ),
+)
+# What an entry is called where the name of the model is not what people look for.
+NAMES = {
+    "tenants.tenant": "Organizations",
+    "connections.basicmessage": "Text messages",
+    "connections.outboundmessage": "Messages out",
+    "connections.inboundmessage": "Messages in",
+    "wallets.wallet": "Holders' wallets",
+    "auth.user": "Accounts",
+    "tenants.membership": "Members",
+    "auth.group": "Groups of staff",
+    "admin.logentry": "Changes in the admin",
+}
+PAGES = {"queues": "All queues"}
+
+
+def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the menu in the shape of AdminSite.get_app_list().
+
+    entries: what the person may see, by `app.model`, as Django describes it.
+    """
+    left = dict(entries)
+    sections = []
+    for heading, keys in MENU:
+        found = [entry for key in keys if (entry := take_entry(left, key))]
+        if any(key in entries for key in keys):
+            sections.append(build_section(heading, found))
+    if left:
+        sections.append(build_section("Other", list(left.values())))
+    return sections
+
+
+def take_entry(entries: dict[str, dict[str, Any]], key: str) -> dict[str, Any] | None:
+    """Remove and return an entry, under its name in the menu, or return a page."""
+    if key in PAGES:
+        return {
+            "name": PAGES[key],
+            "object_name": key,
+            "admin_url": reverse(key),
+            "add_url": None,
+            "view_only": True,
+            "perms": {"view": True},
+        }
+    entry = entries.pop(key, None)
+    return entry and entry | {"name": NAMES.get(key, entry["name"])}
+
+
+def build_section(heading: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "name": heading,
+        "app_label": f"menu-{heading.lower()}",
+        "app_url": entries[0]["admin_url"],
+        "has_module_perms": True,
+        "models": entries,
+    }

@@ -1,0 +1,53 @@
+"""Why a verification failed, in words. It never contains a value of a credential.
+
+The sentences of the checklist are fixed texts (verifications/proofs/checks.py), and the
+names of items are those of the policy.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from tenants import vault
+from verifications.models import Verification
+from verifications.proofs.failures import FAILURES
+
+PROBLEMS = {
+    "abandoned": "The other side ended the exchange.",
+    "declined": "The holder or the organization declined.",
+    "connection_gone": "The connection was ended or deleted.",
+}
+
+
+def list_reasons(
+    verification: Verification, checks: list[dict[str, Any]] | None
+) -> list[str]:
+    """Return what is wrong in words: the failed checks, or the problem that ended it.
+
+    checks: the unsealed checklist; None on the prover's side.
+    """
+    failed = [check for check in checks or [] if check["status"] == "fail"]
+    if failed:
+        return [reason_of(check) for check in failed]
+    if verification.problem:
+        problem = verification.problem
+        return [PROBLEMS.get(problem, f"The other side reported: {problem}.")]
+    if verification.is_valid is False:
+        return [
+            "The verifier says that the proof is not valid. Its own record has why."
+        ]
+    return []
+
+
+def reason_of(check: dict[str, Any]) -> str:
+    name = check["policy_name"]
+    sentence = f"{name}: {check['message']}" if name else check["message"]
+    failure = FAILURES.get(check["code"])
+    return f"{sentence} {failure.advice}" if failure else sentence
+
+
+def add_reasons(verifications: Iterable[Verification]) -> None:
+    """Set `reasons` on each of these rows, with one query for all data keys."""
+    rows = list(verifications)
+    checks = vault.unseal_all(rows, "checks")
+    for row in rows:
+        row.reasons = list_reasons(row, checks[row.pk])

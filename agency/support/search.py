@@ -1,0 +1,225 @@
+"""One search over what customers name: ids, threads, names, DIDs, mails, addresses.
+
+All of it is one statement, a union with a branch for each column. Each branch compares
+an indexed column, whole or by its beginning, and is read at most MAX_PER_BRANCH times.
+So a search stays cheap whatever the size of the tables (a test reads the plans).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from allauth.account.models import EmailAddress
+from django.contrib.auth.models import User
+from django.db.models import (
+    DateTimeField,
+    F,
+    Model,
+    QuerySet,
+    TextField,
+    UUIDField,
+    Value,
+)
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Cast
+
+from agency.core.collation import case_insensitive
+from agency.support.customers import Staff, may_view, record_url
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    OutboundMessage,
+)
+from credentials.models import Credential, CredentialDefinition, Publication, Schema
+from tenants.models import Tenant
+from verifications.models import Verification
+from wallets.models import Wallet
+from webhooks.delivery.endpoints import INDEXED_URL, url_prefix
+from webhooks.models import Delivery, Event, Webhook
+
+MIN_PREFIX = 2  # characters
+MAX_TERM = 2000
+MAX_PER_BRANCH = 10
+MAX_RESULTS = 50
+DID_SOV = "did:sov:"
+
+# In this order the records are listed. (model, label, state, time, tenant)
+KINDS: dict[type[Model], tuple[str, str, str, str, str]] = {
+    Verification: ("thread_id", "state", "role", "created_at", "tenant"),
+    Credential: ("thread_id", "state", "role", "created_at", "tenant"),
+    Connection: ("name", "state", "role", "created_at", "tenant"),
+    Tenant: ("name", "", "", "created_at", "id"),
+    Wallet: ("wallet_id", "", "", "created_at", "tenant"),
+    User: ("email", "", "", "date_joined", ""),
+    Webhook: ("url", "type", "disabled_reason", "created_at", "tenant"),
+    Event: ("object_id", "type", "", "created_at", "tenant"),
+    Delivery: ("last_error", "status", "", "created_at", "webhook__tenant"),
+    OutboundMessage: ("type", "status", "", "created_at", "tenant"),
+    InboundMessage: ("type", "status", "", "created_at", "tenant"),
+    BasicMessage: ("direction", "", "", "created_at", "tenant"),
+    Publication: ("subject", "status", "", "created_at", "tenant"),
+    CredentialDefinition: ("definition_id", "", "", "created_at", "tenant"),
+    Schema: ("schema_id", "", "", "created_at", "tenant"),
+}
+COLUMNS = (
+    "found_kind", "found_key", "found_label", "found_state", "found_role", "found_at",
+    "found_tenant",
+)  # fmt: skip
+NAMES = {User: "person", Tenant: "organization", Wallet: "wallet"}
+# The side that asks and judges comes first: its record has the reasons.
+FIRST_ROLES = {Verification.Role.VERIFIER, Credential.Role.ISSUER, "inviter"}
+
+
+@dataclass
+class Result:
+    """One record that was found. tenant: None if it has none, or may not be viewed."""
+
+    model: type[Model]
+    key: str
+    label: str
+    state: str
+    role: str
+    at: datetime
+    tenant_id: UUID | None
+    tenant: Tenant | None = None
+
+    @property
+    def kind(self) -> str:
+        return NAMES.get(self.model, str(self.model._meta.verbose_name))
+
+    @property
+    def url(self) -> str:
+        return record_url(self.model, self.key)
+
+
+def find_records(term: str, user: Staff) -> list[Result]:
+    """Return the records that the term names and the person may view."""
+    statement = build_statement(term, user)
+    if statement is None:
+        return []
+    models = {model._meta.label_lower: model for model in KINDS}
+    found = {
+        (row["found_kind"], row["found_key"]): Result(
+            model=models[row["found_kind"]],
+            key=row["found_key"],
+            label=row["found_label"],
+            state=row["found_state"],
+            role=row["found_role"],
+            at=row["found_at"],
+            tenant_id=row["found_tenant"],
+        )
+        for row in statement[: len(KINDS) * 2 * MAX_PER_BRANCH]
+    }
+    order = list(KINDS)
+    results = sorted(found.values(), key=lambda one: one.at, reverse=True)
+    results.sort(key=lambda one: (order.index(one.model), one.role not in FIRST_ROLES))
+    results = results[:MAX_RESULTS]
+    add_tenants(results, user)
+    return results
+
+
+def add_tenants(results: list[Result], user: Staff) -> None:
+    if not may_view(user, Tenant):
+        return
+    ids = {result.tenant_id for result in results if result.tenant_id}
+    tenants = Tenant.objects.only("name").in_bulk(ids) if ids else {}
+    for result in results:
+        result.tenant = tenants.get(result.tenant_id)
+
+
+def build_statement(term: str, user: Staff) -> QuerySet | None:
+    """Return the union of all branches, or None if nothing can match."""
+    term = term.strip()
+    if not term or len(term) > MAX_TERM or "\x00" in term:
+        return None
+    branches = [
+        project_rows(rows)
+        for rows in list_branches(term)
+        if may_view(user, rows.model)
+    ]
+    if not branches:
+        return None
+    return branches[0].union(*branches[1:], all=True)
+
+
+def list_branches(term: str) -> Iterator[QuerySet]:
+    """Yield one queryset for each column that the term may name."""
+    if key := parse_id(term):
+        yield from list_ids(key)
+    yield Verification.objects.filter(thread_id=term)
+    yield Credential.objects.filter(thread_id=term)
+    yield Connection.objects.filter(connection_id=term)
+    yield Wallet.objects.filter(wallet_id=term)
+    for did in spell_did(term):
+        yield Connection.objects.filter(their_did=did)
+        yield Connection.objects.filter(my_did=did)
+        yield Wallet.objects.filter(did=did)
+    if len(term) >= MIN_PREFIX:
+        yield from list_prefixes(term)
+
+
+def parse_id(term: str) -> UUID | None:
+    """Return the id, also one that is written as the `webhook-id` of a call."""
+    try:
+        return UUID(term.removeprefix("msg_"))
+    except ValueError:
+        return None
+
+
+def list_ids(key: UUID) -> Iterator[QuerySet]:
+    for model in KINDS:
+        if model is not User:
+            yield model._default_manager.filter(pk=key)
+    yield Tenant.objects.filter(public_id=key)
+    yield Delivery.objects.filter(event=key)
+
+
+def spell_did(term: str) -> set[str]:
+    """Return the two spellings of a DID of an Indy network, or the term alone."""
+    if term.startswith("did:") and not term.startswith(DID_SOV):
+        return {term}
+    bare = term.removeprefix(DID_SOV)
+    return {bare, DID_SOV + bare}
+
+
+def list_prefixes(term: str) -> Iterator[QuerySet]:
+    lower = term.lower()
+    names = Connection.objects.filter(connectionless=False).exclude(name="")
+    for rows in (names, Tenant.objects.all()):
+        named = rows.alias(search=case_insensitive("name"))
+        yield named.filter(search__startswith=lower)
+    mails = EmailAddress.objects.filter(email__startswith=lower)
+    yield User.objects.filter(pk__in=mails.values("user")[:MAX_PER_BRANCH])
+    yield User.objects.filter(username__startswith=term)
+    for url in spell_url(term):
+        begun = Webhook.objects.alias(search=url_prefix())
+        begun = begun.filter(search__startswith=url[:INDEXED_URL])
+        yield begun.filter(url__startswith=url)
+
+
+def spell_url(term: str) -> list[str]:
+    """Return the beginnings of an address; people often leave out `https://`."""
+    if "://" in term:
+        return [term]
+    return [f"https://{term}", f"http://{term}"]
+
+
+def project_rows(rows: QuerySet) -> QuerySet:
+    """Select the same columns from each table, of the first rows only."""
+    label, state, role, at, tenant = KINDS[rows.model]
+    no_tenant = Cast(Value(None), UUIDField())
+    return rows.annotate(
+        found_kind=Value(rows.model._meta.label_lower, TextField()),
+        found_key=Cast("pk", TextField()),
+        found_label=as_text(label),
+        found_state=as_text(state),
+        found_role=as_text(role),
+        found_at=Cast(F(at), DateTimeField()),
+        found_tenant=Cast(F(tenant), UUIDField()) if tenant else no_tenant,
+    ).values(*COLUMNS)[:MAX_PER_BRANCH]
+
+
+def as_text(column: str) -> Combinable:
+    return Cast(F(column), TextField()) if column else Value("", TextField())

@@ -1,0 +1,36 @@
+from django.contrib.postgres.indexes import HashIndex
+from django.db import migrations, models
+from django.db.models.functions import Collate, Lower
+
+
+class Migration(migrations.Migration):
+    dependencies = [("connections", "0008_inbound_thread_id")]
+
+    operations = [
+        migrations.AddIndex(
+            model_name="connection",
+            index=models.Index(
+                Collate(Lower("name"), "C"),
+                condition=models.Q(
+                    ("connectionless", False), models.Q(("name", ""), _negated=True)
+                ),
+                name="connection_by_any_name",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="connection",
+            index=HashIndex(
+                condition=models.Q(("their_did", ""), _negated=True),
+                fields=["their_did"],
+                name="connection_by_their_did",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="connection",
+            index=HashIndex(
+                condition=models.Q(("my_did", ""), _negated=True),
+                fields=["my_did"],
+                name="connection_by_my_did",
+            ),
+        ),
+    ]
