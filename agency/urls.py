@@ -8,6 +8,7 @@ from agency.api import exceptions
 from agency.api.openapi import document, page
 from agency.ops import health, monitoring
 from agency.studio.accounts import rate_limits
+from agency.studio.error_codes import show_error_codes
 from connections import urls as connections
 from credentials import urls as credentials
 from organizations import urls as tenants
@@ -51,6 +52,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("docs", page.page, name="docs"),
     path("docs/examples.json", page.example_ids, name="docs_examples"),
+    path("docs/errors", show_error_codes, name="error_codes"),
     path("docs/", RedirectView.as_view(pattern_name="docs")),
     path("openapi.json", document.serve_document, name="openapi"),
     path("metrics", monitoring.metrics_page),

@@ -133,7 +133,8 @@ def bad_request(request, exception=None):
     """400 for a request that Django refuses to read."""
     wrong_host = isinstance(exception, DisallowedHost)
     if wants_html(request):
-        return render(request, "400.html", {"wrong_host": wrong_host}, status=400)
+        context = {"wrong_host": wrong_host, "code": CODES[400]}
+        return render(request, "400.html", context, status=400)
     message = "The request could not be read."
     if wrong_host:
         message = (
@@ -144,13 +145,13 @@ def bad_request(request, exception=None):
 
 def forbidden(request, exception=None):
     if wants_html(request):
-        return render(request, "403.html", status=403)
+        return render(request, "403.html", {"code": CODES[403]}, status=403)
     return plain_error_response(403, "forbidden", "You may not do this.")
 
 
 def csrf_failure(request, reason=""):
     if wants_html(request):
-        return render(request, "403_csrf.html", status=403)
+        return render(request, "403_csrf.html", {"code": CODES[403]}, status=403)
     message = "The form carries no valid CSRF token. Load it again."
     return plain_error_response(403, "forbidden", message)
 
@@ -158,7 +159,7 @@ def csrf_failure(request, reason=""):
 def not_found(request, exception=None):
     """404 outside of any view."""
     if wants_html(request):
-        return render(request, "404.html", status=404)
+        return render(request, "404.html", {"code": CODES[404]}, status=404)
     hint = hints.suggest_address(request.path_info[:200])
     message = f"There is nothing at {request.path[:200]}.{hint}"
     return plain_error_response(404, "not_found", message)
@@ -189,9 +190,8 @@ def outage_response(request, status_code, code, message):
     """
     if not wants_html(request):
         return plain_error_response(status_code, code, message)
-    page = render_to_string(
-        f"{status_code}.html", {"request_id": getattr(request, "id", "")}
-    )
+    context = {"code": code, "request_id": getattr(request, "id", "")}
+    page = render_to_string(f"{status_code}.html", context)
     return HttpResponse(page, status=status_code)
 
 

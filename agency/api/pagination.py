@@ -99,28 +99,68 @@ class Page(NamedTuple):
     cursor: str | None  # of the next page, if there is one
 
 
+class TwoWayPage(NamedTuple):
+    """previous, next: the cursors of the pages before and after this one, if any."""
+
+    rows: list[Model]
+    previous: str | None
+    next: str | None
+
+
 def paginate(rows: QuerySet, query: ListQuery) -> Page:
     """The page of `rows` that a valid query asks for. 400 `invalid_cursor`."""
+    found, has_more = read_rows(rows, query)
+    cursor = seal_cursor(found[-1], cursor_purpose(query)) if has_more else None
+    return Page(found, cursor)
+
+
+def paginate_both_ways(
+    rows: QuerySet, query: ListQuery, is_backwards: bool = False
+) -> TwoWayPage:
+    """The page of `rows` after the query's cursor, or the page before it.
+
+    is_backwards: the cursor is that of the page before, as `previous` has it.
+    """
+    found, has_more = read_rows(rows, query, is_backwards)
+    came_from = "cursor" in query.validated_data
+    has_previous, has_next = came_from, has_more
+    if is_backwards:
+        found.reverse()
+        has_previous, has_next = has_more, came_from
+    purpose = cursor_purpose(query)
+    previous = seal_cursor(found[0], purpose) if found and has_previous else None
+    following = seal_cursor(found[-1], purpose) if found and has_next else None
+    return TwoWayPage(found, previous, following)
+
+
+def cursor_purpose(query: ListQuery) -> str:
+    """A cursor fits its own list and sort order only."""
+    return f"cursor|{type(query).__name__}|{query.validated_data['sort']}"
+
+
+def read_rows(
+    rows: QuerySet, query: ListQuery, is_backwards: bool = False
+) -> tuple[list[Any], bool]:
+    """At most `limit` rows, and whether there are more.
+
+    is_backwards: the rows before the cursor, from the nearest one on.
+    """
     lookups = dict(query.validated_data)
     limit = lookups.pop("limit")
     sort = lookups.pop("sort")
     cursor = lookups.pop("cursor", None)
-    purpose = (
-        f"cursor|{type(query).__name__}|{sort}"  # a cursor fits its own list only
-    )
-    sign = "-" if sort.startswith("-") else ""
+    is_descending = sort.startswith("-") != is_backwards
+    sign = "-" if is_descending else ""
     if query.named:
         rows = rows.alias(folded_name=case_insensitive(query.named))
     sort_key = query.sorts[sort.removeprefix("-")]
     rows = rows.filter(**lookups).annotate(sort_key=F(sort_key))
     if cursor:
-        last = unseal_cursor(cursor, purpose)
-        rows = rows.filter(rows_after(last, "lt" if sign else "gt"))
-    # One row more than the page has tells whether there is a next page.
+        last = unseal_cursor(cursor, cursor_purpose(query))
+        rows = rows.filter(rows_after(last, "lt" if is_descending else "gt"))
+    # One row more than the page has tells whether there are more.
     found = list(rows.order_by(f"{sign}sort_key", f"{sign}pk")[: limit + 1])
-    if len(found) <= limit:
-        return Page(found, None)
-    return Page(found[:limit], seal_cursor(found[limit - 1], purpose))
+    return found[:limit], len(found) > limit
 
 
 def rows_after(last: tuple[str, str], direction: str) -> Q:

@@ -45,6 +45,15 @@ MENU: list[tuple[str, list[Entry]]] = [
         ],
     ),
     (
+        "Exchanges",
+        [
+            Entry("Connections", "connections", ("connection",)),
+            Entry("Credentials", "credentials", ("credential",)),
+            Entry("Verifications", "verifications", ("verification",)),
+        ],
+    ),
+    ("Holders", [Entry("Wallets", "wallets")]),
+    (
         "Developers",
         [
             Entry("Events", "events", ("event",)),

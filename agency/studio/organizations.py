@@ -1,7 +1,5 @@
 """The studio's pages of organizations and their settings."""
 
-import json
-import shlex
 from uuid import UUID
 
 from django.conf import settings
@@ -12,6 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency.core import transactions
+from agency.studio.curl import example_call
 from agency.studio.form_tokens import once_per_form
 from agency.studio.forms import OrganizationForm, SettingsForm
 from agency.studio.invitations import invitation_of
@@ -27,13 +26,15 @@ from tenants import audit
 from tenants.models import ApiKey, Permission
 from tenants.quotas import QuotaExceeded
 
+CREATE_WALLET = "/custodian/v1/api/wallets", {"ownerName": "Alice"}
+
 
 @require_safe
 @never_cache
 def show_home(request: HttpRequest) -> HttpResponse:
     if request.user.is_authenticated:
         return redirect("studio:organizations")
-    example = example_call("YOUR-ACCESS-TOKEN", "YOUR-SUBSCRIPTION-KEY")
+    example = example_call(*CREATE_WALLET)
     context = {"sign_up": settings.STUDIO_SIGN_UP, "example": example}
     return render(request, "studio/home.html", context)
 
@@ -81,7 +82,9 @@ def new_organization(request: HttpRequest) -> HttpResponse:
             secret_context(Kind.SUBSCRIPTION_KEY, made.subscription_key),
             secret_context(Kind.PROVIDER_KEY, made.provider_key),
         ],
-        "example": example_call(made.access_token, made.subscription_key),
+        "example": example_call(
+            *CREATE_WALLET, made.access_token, made.subscription_key
+        ),
     }
     return render(request, "studio/organization_created.html", context)
 
@@ -101,15 +104,3 @@ def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     change_organization(tenant, form.cleaned_data, by=request)
     messages.success(request, "The settings are saved.")
     return redirect("studio:organization", tenant_id=tenant_id)
-
-
-def example_call(access_token: str, subscription_key: str) -> str:
-    """Return a shell command that creates a wallet with these keys."""
-    words = [
-        ["curl", f"{settings.PUBLIC_URL}/custodian/v1/api/wallets"],
-        ["-H", f"Authorization: Bearer {access_token}"],
-        ["-H", f"X-Service-Subscription-Key: {subscription_key}"],
-        ["-H", "Content-Type: application/json"],
-        ["-d", json.dumps({"ownerName": "Alice"})],
-    ]
-    return " \\\n  ".join(shlex.join(line) for line in words)

@@ -1,26 +1,41 @@
 """Who may see a page of the studio, and who may change something."""
 
 from collections.abc import Callable
+from functools import wraps
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from agency.core.errors import AgencyError
 from tenants.models import Membership, Permission
 
 View = Callable[..., HttpResponse]
 
 
 def studio_page(*methods: str) -> Callable[[View], View]:
-    """Decorator: a page for signed-in people, which no cache stores."""
+    """Decorator: a page for signed-in people, which no cache stores.
+
+    An AgencyError becomes a page with its code and message.
+    """
 
     def decorate(view: View) -> View:
-        return never_cache(login_required(require_http_methods(methods)(view)))
+        @wraps(view)
+        def show_errors(request: HttpRequest, **ids: UUID) -> HttpResponse:
+            try:
+                return view(request, **ids)
+            except AgencyError as error:
+                context = {"code": error.code, "message": error.message}
+                return render(
+                    request, "studio/error.html", context, status=error.status
+                )
+
+        return never_cache(login_required(require_http_methods(methods)(show_errors)))
 
     return decorate
 

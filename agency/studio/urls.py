@@ -9,8 +9,10 @@ from agency.studio import (
     events,
     invitations,
     keys,
+    lists,
     members,
     organizations,
+    search,
     webhooks,
 )
 from agency.studio.accounts.mail_required import require_mail
@@ -64,6 +66,15 @@ urlpatterns = [
     path(f"{organization}/keys", keys.new_key, name="new_key"),
     path(f"{key}/rotate", keys.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
+    path(f"{organization}/search", search.show_search, name="search"),
+    path(f"{organization}/wallets", lists.show_wallets, name="wallets"),
+    path(f"{organization}/connections", lists.show_connections, name="connections"),
+    path(f"{organization}/credentials", lists.show_credentials, name="credentials"),
+    path(
+        f"{organization}/verifications",
+        lists.show_verifications,
+        name="verifications",
+    ),
     path(f"{organization}/events", events.show_events, name="events"),
     path(f"{organization}/events/<uuid:event_id>", events.show_event, name="event"),
     path(

@@ -55,3 +55,13 @@ showTimes();
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && location.hash === "#menu") location.hash = "#main";
 });
+
+// "/" leads to the search field, except where it is typed.
+document.addEventListener("keydown", (event) => {
+  const find = document.getElementById("find");
+  if (!find || event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest("input, select, textarea, [contenteditable]")) return;
+  event.preventDefault();
+  find.focus();
+  find.select();
+});

@@ -45,7 +45,8 @@ def rate_limit_response(request: HttpRequest, action: str, key: str) -> HttpResp
         # A new password ends the wait (allauth,
         # `_delete_login_attempts_cached_email`).
         may_reset = action == "login_failed" and settings.EMAIL_URL
-        shown = {"wait": wait, "may_reset": may_reset}
+        code = "too_many_requests"
+        shown = {"wait": wait, "may_reset": may_reset, "code": code}
         answer = render(request, "429.html", shown, status=429)
     else:
         message = f"There were too many attempts. Wait {wait}, then try again."

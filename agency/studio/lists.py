@@ -1,0 +1,237 @@
+"""The studio's lists of an organization's objects: search, filter, order and pages.
+
+They read what the lists of the API read: hosted wallets, and the connections and
+exchanges of the organization's own wallet.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
+
+from agency.api.pagination import ListQuery, only_columns, paginate_both_ways
+from agency.core.errors import Invalid
+from agency.studio import searching
+from agency.studio.curl import example_call
+from agency.studio.objects import describe, own_wallet, with_names
+from agency.studio.pages import get_membership, studio_page
+from agency.studio.searching import Search
+from connections.api.serializers import ConnectionQuery
+from connections.models import Connection
+from credentials.api.serializers import CredentialQuery
+from credentials.models import Credential
+from verifications.api.serializers import VerificationQuery
+from verifications.models import Verification
+from wallets.api.wallets import WalletQuery
+from wallets.models import Wallet
+
+PAGE_SIZE = 50
+NO_CHOICE = "This list has no such state or order. Choose one of the form."
+NEWEST = {"-createdAt": "Newest first", "createdAt": "Oldest first"}
+CHANGED = {"-updatedAt": "Last changed first"}
+NAMED = {"name": "By name"}
+Rows = QuerySet[Any]
+
+
+def states_of(model: Any) -> dict[str, dict[str, Any]]:
+    return {str(state): {"state": str(state)} for state in model.State}
+
+
+@dataclass(frozen=True)
+class ObjectList:
+    """A list of one kind of objects.
+
+    name: of its URL. singular: as in "No connection …". query: of the list in the API.
+    states: the parameters of that query by the label of the filter. create: path and
+    body of the API call that makes such an object, and about what it is.
+    """
+
+    name: str
+    title: str
+    singular: str
+    about: str
+    query: type[ListQuery]
+    rows: Callable[[Wallet], Rows]
+    search: Callable[[Rows, Search], Rows]
+    sorts: dict[str, str]
+    create: tuple[str, dict[str, Any]]
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def template(self) -> str:
+        return f"studio/lists/{self.name}.html"
+
+
+WALLETS = ObjectList(
+    name="wallets",
+    title="Wallets",
+    singular="wallet",
+    about="Each is hosted for a holder who has no wallet app.",
+    query=WalletQuery,
+    rows=lambda wallet: only_columns(Wallet.hosted_by(wallet.tenant), ()),
+    search=searching.search_wallets,
+    sorts=NEWEST | NAMED,
+    create=("/custodian/v1/api/wallets", {"ownerName": "Alice"}),
+)
+CONNECTIONS = ObjectList(
+    name="connections",
+    title="Connections",
+    singular="connection",
+    about="Over a connection you offer credentials, ask for proofs and send texts.",
+    query=ConnectionQuery,
+    rows=lambda wallet: only_columns(
+        wallet.connections.filter(connectionless=False), ()
+    ),
+    search=searching.search_connections,
+    sorts=NEWEST | CHANGED | NAMED,
+    states=states_of(Connection),
+    create=("/credentials/v1/connections", {"name": "Alice"}),
+)
+CREDENTIALS = ObjectList(
+    name="credentials",
+    title="Credentials",
+    singular="credential",
+    about="Those that you offered, issued or revoked.",
+    query=CredentialQuery,
+    rows=lambda wallet: with_names(
+        only_columns(wallet.credentials.select_related("connection"), ())
+    ),
+    search=searching.search_credentials,
+    sorts=NEWEST | CHANGED,
+    states=states_of(Credential),
+    create=(
+        "/credentials/v1/credentials",
+        {"definitionId": "DEFINITION-ID", "credentialValues": {"name": "Alice"}},
+    ),
+)
+VERIFICATIONS = ObjectList(
+    name="verifications",
+    title="Verifications",
+    singular="verification",
+    about="Proofs that you asked for, and whether they are valid.",
+    query=VerificationQuery,
+    # With the policy, whose name is shown.
+    rows=lambda wallet: with_names(
+        wallet.verifications.select_related("connection").defer(
+            "proposal",
+            "request_body",
+            "presentation",
+            "proof",
+            "checks",
+            "connection__shared",
+        )
+    ),
+    search=searching.search_verifications,
+    sorts=NEWEST | CHANGED,
+    states=states_of(Verification)
+    | {"Valid": {"isValid": True}, "Not valid": {"isValid": False}},
+    create=(
+        "/credentials/v1/verifications/policy",
+        {"name": "Name", "version": "1.0", "attributes": [{"policyName": "name"}]},
+    ),
+)
+
+
+class ListForm(forms.Form):
+    q = forms.CharField(
+        label="Name or id",
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(attrs={"type": "search"}),
+    )
+    state = forms.ChoiceField(label="State", required=False)
+    sort = forms.ChoiceField(label="Order", required=False)
+    after = forms.CharField(required=False, widget=forms.HiddenInput)
+    before = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: Any, kind: ObjectList) -> None:
+        super().__init__(data)
+        self.kind = kind
+        self.fields["sort"].choices = list(kind.sorts.items())
+        states = [(label, label) for label in kind.states]
+        self.fields["state"].choices = [("", "All states"), *states]
+        if not states:
+            del self.fields["state"]
+
+    @property
+    def is_filtered(self) -> bool:
+        return bool(self.data.get("q") or self.data.get("state"))
+
+    def query(self) -> ListQuery:
+        """The query of the API for what is asked. Raises Invalid."""
+        if not self.is_valid():
+            raise Invalid("invalid_request", NO_CHOICE)
+        given = self.cleaned_data
+        data = {"limit": PAGE_SIZE} | self.kind.states.get(given.get("state"), {})
+        data["sort"] = given["sort"] or next(iter(self.kind.sorts))
+        if cursor := given["before"] or given["after"]:
+            data["cursor"] = cursor
+        query = self.kind.query(data=data)
+        query.is_valid(raise_exception=True)
+        return query
+
+
+def render_list(
+    request: HttpRequest, tenant_id: UUID, kind: ObjectList
+) -> HttpResponse:
+    """The page of a list; of a request by htmx only the part with the rows."""
+    tenant = get_membership(request, tenant_id).tenant
+    wallet = own_wallet(tenant)
+    form = ListForm(request.GET, kind)
+    query = form.query()
+    rows = kind.rows(wallet)
+    if text := form.cleaned_data["q"]:
+        rows = kind.search(rows, Search(wallet, text))
+    page = paginate_both_ways(rows, query, bool(form.cleaned_data["before"]))
+    path, body = kind.create
+    context = {
+        "tenant": tenant,
+        "kind": kind,
+        "form": form,
+        "rows": describe(tenant, page.rows),
+        "newer": page_query(request, "before", page.previous),
+        "older": page_query(request, "after", page.next),
+        "example": example_call(path, body),
+    }
+    is_part = "HX-Request" in request.headers
+    name = "studio/list.html#rows" if is_part else "studio/list.html"
+    response = render(request, name, context)
+    patch_vary_headers(response, ["HX-Request"])
+    return response
+
+
+def page_query(request: HttpRequest, name: str, cursor: str | None) -> str:
+    """The query string of the page at a cursor, or an empty text."""
+    if cursor is None:
+        return ""
+    query = request.GET.copy()
+    for cursor_name in ("before", "after"):
+        query.pop(cursor_name, None)
+    query[name] = cursor
+    return query.urlencode()
+
+
+@studio_page("GET", "HEAD")
+def show_wallets(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_list(request, tenant_id, WALLETS)
+
+
+@studio_page("GET", "HEAD")
+def show_connections(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_list(request, tenant_id, CONNECTIONS)
+
+
+@studio_page("GET", "HEAD")
+def show_credentials(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_list(request, tenant_id, CREDENTIALS)
+
+
+@studio_page("GET", "HEAD")
+def show_verifications(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    return render_list(request, tenant_id, VERIFICATIONS)

@@ -1,0 +1,87 @@
+"""What lists show of an object: its page, its name, and its state as a badge."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.urls import reverse
+
+from connections.models import Connection
+from credentials.models import Credential, CredentialDefinition
+from credentials.models.schema import organization_wallet
+from tenants.models import Tenant
+from verifications.models import Verification, VerificationPolicy
+from wallets.models import Wallet
+
+BADGES = {
+    Connection.State.CONNECTED: "good",
+    Credential.State.ISSUED: "good",
+    Credential.State.REVOKED: "bad",
+    Credential.State.REJECTED: "bad",
+}
+
+
+def own_wallet(tenant: Tenant) -> Wallet:
+    """The organization's own wallet, with the organization as it is loaded."""
+    wallet = organization_wallet(tenant)
+    wallet.tenant = tenant
+    return wallet
+
+
+def with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Read with exchanges what they are called: `schema_name` or `policy_name`."""
+    if rows.model is Credential:
+        definitions = CredentialDefinition.objects.filter(
+            tenant=OuterRef("tenant"), definition_id=OuterRef("definition_id")
+        )
+        return rows.annotate(
+            schema_name=Subquery(definitions.values("schema__name")[:1])
+        )
+    policies = VerificationPolicy.objects.filter(
+        tenant=OuterRef("tenant"), pk=OuterRef("policy_id")
+    )
+    return rows.annotate(policy_name=Subquery(policies.values("name")[:1]))
+
+
+def describe(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
+    """Add what a list shows to rows of with_names(), connections or wallets.
+
+    Adds `page` (its address), `shown_name`, `shown_state` and `badge` (a CSS class).
+    """
+    found = list(rows)
+    for row in found:
+        row.tenant = tenant
+        row.page = page_of(row)
+        row.shown_name = name_of(row)
+        if hasattr(row, "state"):
+            row.shown_state, row.badge = state_of(row)
+        if getattr(row, "connection", None):
+            row.peer = row.connection
+            row.peer.page = page_of(row.peer)
+    return found
+
+
+def name_of(row: Any) -> str:
+    """Credentials are called by their schema, and verifications by their policy."""
+    if isinstance(row, Credential):
+        return row.schema_name or row.schema_id
+    if isinstance(row, Verification):
+        return row.policy_name or row.unsealed_policy()["name"]
+    return row.name
+
+
+def page_of(row: Any) -> str:
+    """The address of an object's page. Empty for what has no page."""
+    if getattr(row, "connectionless", False):
+        return ""
+    if isinstance(row, Wallet):
+        return ""
+    return reverse(f"studio:{row.OBJECT_TYPE}", args=[row.tenant_id, row.pk])
+
+
+def state_of(row: Any) -> tuple[str, str]:
+    if isinstance(row, Connection) and row.left_at:
+        return "Ended", "bad"
+    if isinstance(row, Verification) and row.is_valid is not None:
+        return ("Valid", "good") if row.is_valid else ("Not valid", "bad")
+    return row.state, BADGES.get(row.state, "soon")

@@ -1,0 +1,62 @@
+"""The page that searches all objects of an organization at once."""
+
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils.http import urlencode
+
+from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS
+from agency.studio.objects import describe, own_wallet
+from agency.studio.pages import get_membership, studio_page
+from agency.studio.searching import Search, search_webhooks
+from webhooks.models import Webhook
+
+MAX_FOUND = 5  # of each kind
+
+
+class SearchForm(forms.Form):
+    q = forms.CharField(max_length=200)
+
+
+@studio_page("GET", "HEAD")
+def show_search(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    tenant = get_membership(request, tenant_id).tenant
+    form = SearchForm(request.GET)
+    text = form.cleaned_data["q"] if form.is_valid() else ""
+    search = Search(own_wallet(tenant), text)
+    context = {
+        "tenant": tenant,
+        "text": text,
+        "kinds": find_objects(search) if text else [],
+        "webhooks": find_webhooks(search) if text else [],
+    }
+    return render(request, "studio/search.html", context)
+
+
+def find_objects(search: Search) -> list[dict[str, Any]]:
+    """The newest objects of each kind that a search finds; kinds without any are out."""
+    tenant = search.wallet.tenant
+    found = []
+    for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS):
+        rows = kind.search(kind.rows(search.wallet), search)
+        newest = list(rows.order_by("-pk")[: MAX_FOUND + 1])
+        if newest:
+            page = reverse(f"studio:{kind.name}", args=[tenant.pk])
+            found.append(
+                {
+                    "kind": kind,
+                    "rows": describe(tenant, newest[:MAX_FOUND]),
+                    "has_more": len(newest) > MAX_FOUND,
+                    "url": f"{page}?{urlencode({'q': search.text})}",
+                }
+            )
+    return found
+
+
+def find_webhooks(search: Search) -> list[Webhook]:
+    rows = search_webhooks(Webhook.for_tenant(search.wallet.tenant), search)
+    return list(rows.order_by("-pk")[:MAX_FOUND])

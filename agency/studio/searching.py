@@ -1,0 +1,80 @@
+"""Search: by the beginning of an id or a name, and by whole ids of related objects.
+
+An index serves each condition, so a search is bounded whatever the number of rows.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet, Value
+from django.db.models.functions import Lower
+
+from agency.core.collation import case_insensitive
+from wallets.models import Wallet
+
+MIN_ID_PREFIX = 8  # hexadecimal digits: those of the first group of a UUID
+MAX_CONNECTIONS = 50  # whose exchanges a search finds
+UUID_PREFIX = re.compile(rf"[0-9a-f]{{{MIN_ID_PREFIX},32}}")
+
+
+def id_begins_with(text: str, column: str = "pk") -> Q:
+    """The rows whose UUID begins with the text. None, if it begins no UUID."""
+    digits = text.lower().replace("-", "")
+    if not UUID_PREFIX.fullmatch(digits):
+        return Q(pk__in=[])
+    bounds = UUID(digits.ljust(32, "0")), UUID(digits.ljust(32, "f"))
+    return Q(**{f"{column}__range": bounds})
+
+
+def search_by_name(
+    rows: QuerySet[Any], column: str, text: str, other: Q
+) -> QuerySet[Any]:
+    """The rows whose name begins with the text, in any case, and those of `other`."""
+    named = Q(searched_name__startswith=Lower(Value(text)))
+    return rows.alias(searched_name=case_insensitive(column)).filter(named | other)
+
+
+@dataclass
+class Search:
+    """A text that is searched for in an organization, whose own wallet this is."""
+
+    wallet: Wallet
+    text: str
+
+    @cached_property
+    def connections(self) -> list[UUID]:
+        """The newest connections of the wallet that are found, whose exchanges are too."""
+        found = search_connections(self.wallet.connections.all(), self)
+        newest = found.order_by("-pk").values_list("pk", flat=True)
+        return list(newest[:MAX_CONNECTIONS])
+
+
+def search_wallets(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    by_id = Q(wallet_id=search.text) | id_begins_with(search.text)
+    return search_by_name(rows, "owner_name", search.text, by_id)
+
+
+def search_connections(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    by_id = Q(connection_id=search.text) | id_begins_with(search.text)
+    return search_by_name(rows, "name", search.text, by_id)
+
+
+def search_credentials(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    """By the id of the credential, its definition or schema, and by the connection."""
+    text = search.text
+    by_id = id_begins_with(text) | Q(definition_id=text) | Q(schema_id=text)
+    return rows.filter(by_id | Q(connection__in=search.connections))
+
+
+def search_verifications(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    """By the id of the verification or its policy, and by the connection."""
+    by_id = id_begins_with(search.text) | id_begins_with(search.text, "policy_id")
+    return rows.filter(by_id | Q(connection__in=search.connections))
+
+
+def search_webhooks(rows: QuerySet[Any], search: Search) -> QuerySet[Any]:
+    """By id, and by any part of the address: an organization has few webhooks."""
+    return rows.filter(Q(url__icontains=search.text) | id_begins_with(search.text))
