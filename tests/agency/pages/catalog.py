@@ -1,0 +1,293 @@
+"""Every HTML page of the product, and the rows of an organization that fill them.
+
+A route that is in none of PAGES and NO_PAGES fails test_routes. So a new page is in
+the tests of this folder from its first day.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core import mail
+from django.urls import get_resolver, reverse
+from django.urls.resolvers import URLResolver
+from rest_framework.views import APIView
+
+from connections.models import Connection
+from credentials.models import Credential
+from tenants.models import ApiKey, Membership
+from tests.agency.studio.conftest import browser_of, person
+from tests.support.pages import Browser
+from tests.support.people import Api, Holder
+from verifications.models import Verification
+
+OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the organization and its objects are called."""
+
+    organization: str
+    holder: str
+    schema: str
+    attribute: str
+    policy: str
+    webhook: str
+
+
+WORD = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtenge"
+assert len(WORD) == 70
+# Names that a narrow page must break, and those of pictures.
+LONG = Names(
+    f"Faber {WORD}", f"Alice {WORD}", WORD[:60], f"year of {WORD}", WORD, WORD.lower()
+)
+SHORT = Names("Faber College", "Alice", "Degree", "year", "Degree check", "events")
+
+# Who opens a page, by the name of its route.
+PAGES: dict[str, str] = {
+    "studio:home": VISITOR,
+    "account_login": VISITOR,
+    "account_signup": VISITOR,
+    "studio:account_reset_password": VISITOR,
+    "account_reset_password_done": VISITOR,
+    "account_email_verification_sent": VISITOR,
+    "account_inactive": VISITOR,
+    "invitation": VISITOR,
+    "docs": VISITOR,
+    "error_codes": VISITOR,
+    "account_logout": OWNER,
+    "studio:account_email": OWNER,
+    "account_change_password": OWNER,
+    "account_reauthenticate": OWNER,
+    "studio:organizations": OWNER,
+    "studio:new_organization": OWNER,
+    "studio:organization": OWNER,
+    "studio:rotate_key": OWNER,
+    "studio:revoke_key": OWNER,
+    "studio:search": OWNER,
+    "studio:wallets": OWNER,
+    "studio:connections": OWNER,
+    "studio:connection": OWNER,
+    "studio:credentials": OWNER,
+    "studio:credential": OWNER,
+    "studio:verifications": OWNER,
+    "studio:verification": OWNER,
+    "studio:remove_connection": OWNER,
+    "studio:events": OWNER,
+    "studio:event": OWNER,
+    "studio:webhooks": OWNER,
+    "studio:webhook": OWNER,
+    "studio:rotate_secret": OWNER,
+    "studio:remove_webhook": OWNER,
+    "studio:delivery": OWNER,
+    "studio:log": OWNER,
+    "studio:members": OWNER,
+    "studio:leave": OWNER,
+    "studio:remove_member": OWNER,
+    "studio:invitation": INVITED,
+}
+# The query strings with which a page is opened too.
+QUERIES = {
+    "studio:search": ["?q=alice", "?q=nobody"],
+    "studio:wallets": ["?q=nobody", "?sort=size"],
+    "studio:connections": ["?q=alice&state=Connected"],
+}
+ACTION = "a form is posted there, and a page of PAGES follows"
+DATA = "no HTML, or only a part of a page"
+MOVED = "leads to another page"
+ELSEWHERE = "a page of allauth that a link in a mail or another page leads to"
+NO_PAGES: dict[str, str] = {
+    "studio:": MOVED,
+    "docs/": MOVED,
+    "account_email": "studio:account_email has its address",
+    "account_reset_password": "studio:account_reset_password has its address",
+    "account_set_password": MOVED,
+    "account_confirm_login_code": MOVED,
+    "account_confirm_email": ELSEWHERE,
+    "account_reset_password_from_key": ELSEWHERE,
+    "account_reset_password_from_key_done": ELSEWHERE,
+    "link_status": DATA,
+    "link_colors": DATA,
+    "open_wallet": MOVED,
+    "invitation_qr": DATA,
+    "docs_examples": DATA,
+    "openapi": DATA,
+    "metrics": DATA,
+    "didcomm": DATA,
+    "tails/<str:tailsHash>": DATA,
+    r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$": DATA,
+    "studio:settings": ACTION,
+    "studio:new_key": ACTION,
+    "studio:new_webhook": ACTION,
+    "studio:enable_webhook": ACTION,
+    "studio:disable_webhook": ACTION,
+    "studio:send_example": ACTION,
+    "studio:recover_webhook": ACTION,
+    "studio:resend_delivery": ACTION,
+    "studio:connection_live": DATA,
+    "studio:credential_live": DATA,
+    "studio:verification_live": DATA,
+    "studio:connection_reveal": ACTION,
+    "studio:credential_reveal": ACTION,
+    "studio:verification_reveal": ACTION,
+    "studio:connection_cancel": ACTION,
+    "studio:credential_cancel": ACTION,
+    "studio:verification_cancel": ACTION,
+    "studio:connection_resend": ACTION,
+    "studio:credential_resend": ACTION,
+    "studio:verification_resend": ACTION,
+    "studio:log_csv": DATA,
+    "studio:open_invitation": MOVED,
+    "studio:invite": ACTION,
+    "studio:change_role": ACTION,
+    "studio:resend_invitation": ACTION,
+    "studio:withdraw_invitation": ACTION,
+}
+# The pages that Django's admin makes for each model, and its own: see tests/agency/admin.
+OF_THE_ADMIN = re.compile(r"^admin/")
+
+
+def html_routes() -> list[str]:
+    """The names of all routes that a browser may open, or their patterns without one."""
+    return [
+        name
+        for name, route, view in walk_routes(get_resolver().url_patterns)
+        if not OF_THE_ADMIN.match(route) and (name == "docs" or not is_api(view))
+    ]
+
+
+def is_api(view: Any) -> bool:
+    return issubclass(getattr(view, "cls", object), APIView)
+
+
+def walk_routes(patterns: Any, prefix: str = "", space: str = "") -> Any:
+    """Yield the name, the pattern and the view of each route."""
+    for one in patterns:
+        route = prefix + str(one.pattern)
+        if isinstance(one, URLResolver):
+            inner = f"{space}{one.namespace}:" if one.namespace else space
+            yield from walk_routes(one.url_patterns, route, inner)
+        else:
+            yield space + (one.name or "") or route, route, one.callback
+
+
+@dataclass
+class World:
+    """Faber College of Fay, with a few objects of each kind and long names."""
+
+    college: Any
+    owner: Any  # the test client of Fay
+    invited: Any
+    visitor: Any
+    ids: dict[str, Any]
+    api: Api
+    offer: dict[str, Any]
+    policy: dict[str, Any]
+
+    def add_objects(self, number: int) -> None:
+        """One more of each kind, some of them on the connection of the pages."""
+        connection = Connection.objects.get(pk=self.ids["connection_id"])
+        to = connection.connection_id
+        self.api.post("/api/wallets", {"ownerName": f"Alice {number}"})
+        self.api.post("/connections", {"name": f"Alice {number}"})
+        self.api.post("/credentials", self.offer | {"connectionId": to})
+        policy = self.policy | {"name": f"Policy {number}"}
+        self.api.post(f"/verifications/policy/connections/{to}", policy)
+        zapier = {"url": f"https://alice.example/{number}", "type": "Zapier"}
+        self.api.post("/webhooks", zapier)
+        hook = self.ids["webhook_id"]
+        example = {"messageType": "verification"}
+        self.api.post(f"/webhooks/{hook}/example", example)
+        ApiKey.issue(ApiKey.Kind.ACCESS_TOKEN, self.college.tenant, f"Key {number}")
+
+    def addresses(self) -> list[tuple[str, str]]:
+        """`(person, address)` of each page."""
+        return [(who, address) for _, who, address in self.named_addresses()]
+
+    def named_addresses(self) -> list[tuple[str, str, str]]:
+        """The same with a name that is unique and fits a file."""
+        return [
+            (
+                re.sub(r"[^a-z0-9]+", "_", f"{name}{query}".removeprefix("studio:")),
+                who,
+                self.address(name) + query,
+            )
+            for name, who in PAGES.items()
+            for query in ["", *QUERIES.get(name, [])]
+        ]
+
+    def address(self, name: str) -> str:
+        """The address of a route, with the world's ids."""
+        kinds = ("connection", "credential", "verification")
+        kind = next((kind for kind in kinds if kind in name), "")
+        ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
+        route = next(
+            route
+            for found, route, _ in walk_routes(get_resolver().url_patterns)
+            if found == name
+        )
+        names = re.findall(r"<\w+:(\w+)>", route)
+        return reverse(name, kwargs={name: ids[name] for name in names})
+
+
+def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> World:
+    """Use the API as a developer of the organization, and a holder, do."""
+    api = Api(college.access_token, college.subscription_key)
+    tenant = college.tenant
+    tenant.name = called.organization
+    tenant.save()
+    hook = api.post("/webhooks", {"url": f"https://office.example/{called.webhook}"})
+    sent = api.post(f"/webhooks/{hook['id']}/example", {"messageType": "verification"})
+    alice = Holder(
+        api, api.post("/api/wallets", {"ownerName": called.holder})["walletId"]
+    )
+    met = api.post("/connections", {"name": called.holder})
+    alice.accepts_invitation(met["invitation"])
+    to = met["connectionId"]
+    names = ["name", called.attribute]
+    schema = {"name": called.schema, "version": "1.0", "attributes": names}
+    definition = api.post("/definitions/credentials", schema)["definitionId"]
+    values = {"name": "Balthazar-4711", names[1]: "2021"}
+    offer = {"definitionId": definition, "credentialValues": values}
+    api.post("/credentials", offer | {"connectionId": to, "automaticIssuance": True})
+    alice.accepts_offer()
+    policy = {
+        "name": called.policy,
+        "version": "1.0",
+        "attributes": [{"policyName": "name", "attributeNames": ["name"]}],
+    }
+    api.post(f"/verifications/policy/connections/{to}", policy)
+    link = api.post("/credentials", offer)["offerUrl"]
+    mate = Membership.objects.create(tenant=tenant, user=person("vic"), role="viewer")
+    owner = browser_of(fay)
+    ida = {"email": "ida@faber.example", "role": "viewer"}
+    owner.send(f"/studio/organizations/{tenant.pk}/members/invite", **ida)
+    [path] = re.findall(r"/invitations/\S+", mail.outbox[-1].body)
+    invited = Browser()
+    invited.get(path)
+    kinds = {Connection: "connection", Credential: "credential"}
+    found = {
+        f"{kind}_id": model.objects.filter(wallet__is_organization=True).first().pk
+        for model, kind in (kinds | {Verification: "verification"}).items()
+    }
+    return World(
+        college,
+        owner,
+        invited,
+        client,
+        found
+        | {
+            "tenant_id": tenant.pk,
+            "key_id": tenant.keys.get(kind="access_token").pk,
+            "webhook_id": hook["id"],
+            "delivery_id": sent["deliveryId"],
+            "event_id": api.get("/events")[0]["eventId"],
+            "member_id": mate.pk,
+            "token": link.rpartition("/i/")[2],
+        },
+        api,
+        offer,
+        policy,
+    )

@@ -1,0 +1,103 @@
+"""Every HTML route is a page of the catalog, bounded in queries and safe to open."""
+
+import re
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from tenants.models import Membership, Tenant
+from tests.agency.pages.catalog import LONG, NO_PAGES, PAGES, html_routes
+from tests.agency.studio.conftest import person
+
+MAX_QUERIES = 12
+BOUNDS = ("BEGIN", "COMMIT")  # of a transaction
+HTML = {"Accept": "text/html"}
+# A script of JSON is data.
+INLINE = re.compile(
+    rb"<style|<script(?![^>]* (?:src=|type=.application/json))| style=| on[a-z]+=\""
+)
+
+
+def test_every_route_is_a_page_or_says_why_not():
+    routes = html_routes()
+    assert sorted(routes) == sorted(set(routes))
+    unknown = [name for name in routes if name not in PAGES | NO_PAGES]
+    assert unknown == [], "add them to tests/agency/pages/catalog.py"
+    assert set(PAGES | NO_PAGES) == set(routes)
+    assert not PAGES.keys() & NO_PAGES.keys()
+
+
+def opened(world):
+    """`(address, response)` of each page, opened by the person it is for."""
+    for who, address in world.addresses():
+        response = getattr(world, who).get(address, headers=HTML)
+        assert response.status_code == (400 if "sort=size" in address else 200), (
+            address
+        )
+        assert response["Content-Type"].startswith("text/html"), address
+        yield address, response
+
+
+def test_no_page_executes_more_than_twelve_queries_whatever_the_rows(world, fay):
+    grow(world, fay)
+    for who, address in world.addresses():
+        with CaptureQueriesContext(connection) as captured:
+            getattr(world, who).get(address, headers=HTML)
+        queries = [query["sql"] for query in captured if query["sql"] not in BOUNDS]
+        assert len(queries) <= MAX_QUERIES, (address, queries)
+
+
+def grow(world, fay):
+    """More rows than the limit of queries in each list, and of what is beside a row."""
+    tenant = world.college.tenant
+    shared = {"network": tenant.network, "provider": tenant.provider}
+    for number in range(MAX_QUERIES + 1):
+        world.add_objects(number)
+        branch = Tenant.objects.create(name=f"Branch {number}", **shared)
+        Membership.objects.create(tenant=branch, user=fay)
+        Membership.objects.create(tenant=tenant, user=person(f"p{number}"))
+
+
+def test_every_page_is_private_framed_by_nobody_and_runs_only_our_files(world):
+    for address, response in opened(world):
+        policy = response["Content-Security-Policy"]
+        assert "default-src 'self'" in policy and "unsafe" not in policy, address
+        assert "frame-ancestors 'none'" in policy, address
+        assert response["X-Frame-Options"] == "DENY", address
+        assert response["Referrer-Policy"] in ("same-origin", "no-referrer"), address
+        assert "no-store" in response["Cache-Control"], address
+        assert not INLINE.search(response.content), address
+
+
+def test_no_page_and_no_address_has_a_value_of_a_credential(world):
+    for address, response in opened(world):
+        assert "Balthazar-4711" not in address + response.content.decode(), address
+
+
+def test_headings_begin_with_one_and_leave_out_no_level(world):
+    for address, response in opened(world):
+        page = response.content.decode()
+        levels = [int(level) for level in re.findall(r"<h([1-6])[ >]", page)]
+        if address == "/docs":
+            continue  # Swagger UI makes its own in the browser
+        assert levels[:1] == [1] and levels.count(1) == 1, (address, levels)
+        steps = zip(levels, levels[1:], strict=False)
+        assert all(after - before <= 1 for before, after in steps), (address, levels)
+
+
+def test_names_are_isolated_from_the_text_around_them(world):
+    for address, response in opened(world):
+        page = response.content.decode()
+        page = re.sub(r"<(title|pre|code)\b.*?</\1>", "", page, flags=re.S)
+        bare = re.findall(rf"(?<!<bdi>){re.escape(LONG.holder)}", page)
+        quoted = re.findall(rf'"[^"<>]*{re.escape(LONG.holder)}[^"<>]*"', page)
+        assert len(bare) <= len(quoted), address
+
+
+def test_the_name_of_a_copy_button_begins_with_its_label(world):
+    for address, response in opened(world):
+        for button in re.findall(
+            rb"<button[^>]*data-copy=.*?</button>", response.content
+        ):
+            assert b"aria-label" not in button, address
+            assert b"<span>Copy</span>" in button, address
