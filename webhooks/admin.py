@@ -39,7 +39,7 @@ class EventAdmin(ReadOnlyAdmin):
     search_fields = ["object_id", "tenant__name"]
     fields = [
         "id", "tenant", "type", "object_type", "object_id", "sequence", "body",
-        "is_example", "transaction_id", "created_at",
+        "is_example", "transaction_id", "request_id", "created_at",
     ]  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication
 
 from agency.api.caller_cache import find_caller
+from agency.core import logs
 from agency.core.callers import remember_caller
 from tenants.models import ApiKey, Provider
 from tenants.tokens import PREFIXES
@@ -78,6 +79,7 @@ class TenantAuthentication(BaseAuthentication):
         for key in caller.keys:
             key.record_use()
         remember_caller(request.headers["Authorization"], f"tenant {caller.tenant.pk}")
+        logs.request_tenant.set(caller.tenant.pk)
         return caller, caller.token
 
     def authenticate_header(self, request):

@@ -15,12 +15,22 @@ from agency.core.version import __version__
 
 logger = logging.getLogger(__name__)
 request_id: ContextVar[str] = ContextVar("request_id", default="-")
+# The id of the organization whose keys the current request has.
+request_tenant: ContextVar[Any] = ContextVar("request_tenant", default=None)
 USER_INFO = re.compile(r"(?<=://)[^\s/?#'\"@]*@")
 AFTER_HOST = re.compile(r"(?<=://)([^\s/?#'\"]+)[/?#][^\s'\"]*")
 API_KEY = re.compile(r"\b(ag[tsp]_)[0-9A-Za-z]{38}\b")
 DATABASE_ROW = re.compile(r"^DETAIL:.*?(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 # The same in the repr() of an error, which has one line.
 ROW_IN_REPR = re.compile(r"(?<=\\n)DETAIL:[^\n]*")
+
+
+def id_of_own_call(tenant_id: Any) -> str:
+    """Return the id of the current API call if it is this organization's, else "".
+
+    Callers may choose the id, so it is not shown to others whom the call reaches.
+    """
+    return request_id.get() if request_tenant.get() == tenant_id else ""
 
 
 class RequestIdFilter(logging.Filter):

@@ -33,11 +33,14 @@ def request_id(get_response):
         given = request.headers.get("X-Request-Id", "")
         request.id = given if SAFE_ID.match(given) else str(uuid7())
         token = logs.request_id.set(request.id)
+        # Authentication sets it.
+        tenant_token = logs.request_tenant.set(None)
         started = time.monotonic()
         try:
             response = get_response(request)
             log_request(request, response, time.monotonic() - started)
         finally:
+            logs.request_tenant.reset(tenant_token)
             logs.request_id.reset(token)
         response["X-Request-Id"] = request.id
         return response

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from django.db import connection, models, transaction
 
-from agency.core import faults, transactions
+from agency.core import faults, logs, transactions
 from agency.core.compiled_sql import insert_row
 from agency.core.workers import notify_worker
 from tenants.models import Record
@@ -18,11 +18,12 @@ EMIT_SQL = f"""
 WITH event AS (
     INSERT INTO webhooks_event (
         id, created_at, updated_at, tenant_id, type, object_type, object_key, object_id,
-        sequence, body, is_example, transaction_id
+        sequence, body, is_example, request_id, transaction_id
     ) VALUES (
         %(id)s, %(created_at)s, %(created_at)s, %(tenant_id)s, %(type)s,
         %(object_type)s, %(object_key)s, %(object_id)s, %(sequence)s, %(body)s,
-        %(is_example)s, {TRANSACTION_SQL % "%(object_key)s"}
+        %(is_example)s, %(request_id)s,
+        {TRANSACTION_SQL % "%(object_key)s"}
     )
 )
 INSERT INTO webhooks_delivery (
@@ -143,6 +144,7 @@ def _emit_parameters(event: Event) -> dict[str, Any]:
         "sequence": event.sequence,
         "body": event.body,
         "is_example": event.is_example,
+        "request_id": logs.id_of_own_call(event.tenant_id),
         "never_called": list(Webhook.NEVER_CALLED),
     }
 

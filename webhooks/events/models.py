@@ -37,6 +37,8 @@ class Event(Record):
     is_example = models.BooleanField(default=False)
     # The position in the feed, see TRANSACTION_SQL.
     transaction_id = models.BigIntegerField()
+    # The X-Request-Id of the organization's API call that caused it, if one did.
+    request_id = models.CharField(max_length=64, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [

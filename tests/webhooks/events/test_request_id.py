@@ -1,0 +1,49 @@
+"""An event knows the API call that caused it, if that was its organization's own."""
+
+import pytest
+
+from agency.core import logs
+from tests.support import queues
+from webhooks.models import Event
+
+CALL = "order-4711"
+
+
+@pytest.fixture
+def invited(faber):
+    return faber.call("post", "/connections", {}, **{"X-Request-Id": CALL})
+
+
+def ids(tenant):
+    rows = Event.objects.filter(tenant=tenant).order_by("pk")
+    return list(rows.values_list("request_id", flat=True))
+
+
+def test_the_call_that_caused_it_is_stored(faber, invited):
+    assert ids(faber.tenant) == [CALL]
+
+
+def test_without_a_chosen_id_it_is_the_one_of_the_response(faber):
+    response = faber.send("post", "/connections", {})
+    assert ids(faber.tenant) == [response["X-Request-Id"]]
+
+
+def test_the_other_organization_does_not_see_the_id(faber, acme, invited):
+    alice = acme.hosts("Alice")
+    form = {"invitation": invited["invitation"]}
+    path = "/connections/invitation"
+    alice.call("post", path, form=form, **{"X-Request-Id": "of-acme-1"})
+    assert set(ids(acme.tenant)) == {"of-acme-1"}
+    assert set(ids(faber.tenant)) == {CALL, ""}
+
+
+def test_a_message_of_another_agent_is_no_call(faber, phone):
+    row = phone.connects(faber)
+    queues.sweep()
+    found = Event.objects.filter(object_key=row.pk).order_by("sequence")
+    assert [bool(event.request_id) for event in found] == [True, False, False]
+
+
+def test_nothing_of_a_call_is_left_for_the_next_one(faber, invited):
+    assert logs.request_tenant.get() is None
+    assert logs.id_of_own_call(faber.tenant.pk) == ""
