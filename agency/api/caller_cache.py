@@ -20,10 +20,12 @@ from tenants.models import ApiKey, Tenant
 MAX_CALLERS = 1000
 # PostgreSQL writes every change of a row as a new tuple: at another place (ctid), by
 # another transaction (xmin). So there is no column that a change could fail to set.
+# The digests are single parameters: of an array PostgreSQL does not know the length
+# before it has the value, and would plan the statement anew for every request.
 READ_VERSIONS = """
 WITH key AS MATERIALIZED (
     SELECT id, tenant_id, ctid AS place, xmin AS writer
-    FROM tenants_apikey WHERE digest = ANY(%s)
+    FROM tenants_apikey WHERE digest IN ({digests})
 )
 SELECT key.place, key.writer, tenant.ctid, tenant.xmin,
     network.ctid, network.xmin, wallet.ctid, wallet.xmin,
@@ -87,8 +89,9 @@ def find_caller(secrets: dict[str, str]) -> Caller | None:
 
 def read_versions(digests: tuple[bytes, ...]) -> Versions:
     """Return what changes with the rows of these keys and of their organizations."""
+    sql = READ_VERSIONS.format(digests=", ".join(["%s"] * len(digests)))
     with connection.cursor() as cursor:
-        cursor.execute(READ_VERSIONS, [list(digests)])
+        cursor.execute(sql, digests)
         return cursor.fetchall()
 
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection, models
 
@@ -143,6 +144,35 @@ def test_a_read_of_one_object_finds_all_rows_by_an_index_for_whatever_parameters
             "tenants_apikey_digest_key"
         }
         assert indexes_of(generic_plan(*row), model) == {INDEXES[model]}
+
+
+def test_a_prepared_read_of_one_object_is_planned_once(faber, objects):
+    for path in objects.values():
+        faber.get(path)
+        for statement in statements_of(lambda path=path: faber.get(path)):
+            assert is_planned_once(*statement), statement[0]
+
+
+def is_planned_once(sql: str, params: Any) -> bool:
+    """Whether PostgreSQL stops planning the statement for each of its executions.
+
+    It compares the costs after five executions.
+    """
+    session = connection.connection
+    session.prepare_threshold = 0
+    try:
+        with psycopg.Cursor(session) as cursor:
+            for _ in range(10):
+                cursor.execute(sql, params)
+            cursor.execute(
+                "SELECT generic_plans FROM pg_prepared_statements "
+                "ORDER BY prepare_time DESC LIMIT 1",
+                prepare=False,
+            )
+            [generic_plans] = cursor.fetchone()
+    finally:
+        session.prepare_threshold = None
+    return generic_plans > 0
 
 
 def test_what_is_due_is_found_among_many_done_rows_by_a_partial_index(
