@@ -2,12 +2,14 @@
 
 The product runs as the Procfile starts it, with its default limits. Attackers without
 keys have addresses of their own (127.0.0.2 and so on); one with keys is an
-organization of its own. Each attack goes on while the neighbour is measured.
+organization of its own. Each attack goes on while the neighbour is measured, in ROUNDS
+rounds (3). ATTACKS: the names of those to measure, all by default.
 """
 
 import itertools
 import json
 import multiprocessing
+import os
 import random
 import socket
 import statistics
@@ -18,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -34,6 +37,7 @@ from wallets.models import Wallet
 from webhooks.models import Webhook
 
 SAMPLES, PAUSE = 200, 0.02
+ROUNDS = int(os.environ.get("ROUNDS", "3"))
 INBOX = {"INBOX_PER_ADDRESS": "6000", "INBOX_PER_RECIPIENT": "1200"}  # the defaults
 PREDICATES = [
     {
@@ -57,19 +61,37 @@ def run():
         world = World(url, places)
         world.reads()
         for attack, neighbour in ATTACKS:
-            before = late(neighbour(world))
-            with attack(world):
-                time.sleep(3)
-                during = late(neighbour(world))
-            time.sleep(10)
-            after = late(neighbour(world))
-            name = f"{attack.__name__.replace('_', ' ')}: {neighbour.__name__}"
-            print(
-                f"{name:44} before {before:7.1f} ms   during {during:7.1f} ms", end=""
-            )
-            print(
-                f"   ratio {during / before:5.2f}   after {after:7.1f} ms", flush=True
-            )
+            if attack.__name__ in (os.environ.get("ATTACKS") or attack.__name__):
+                rounds = [measure(world, attack, neighbour) for _ in range(ROUNDS)]
+                name = f"{attack.__name__.replace('_', ' ')}: {neighbour.__name__}"
+                print(f"{name:32} {describe(rounds)}", flush=True)
+
+
+class Round(NamedTuple):
+    """The 99th percentiles of one round, in milliseconds."""
+
+    before: float
+    during: float
+    after: float
+
+
+def measure(world, attack, neighbour):
+    before = late(neighbour(world))
+    with attack(world):
+        time.sleep(3)
+        during = late(neighbour(world))
+    time.sleep(10)
+    return Round(before, during, late(neighbour(world)))
+
+
+def describe(rounds):
+    """The medians, and the median and range of during / before."""
+    before, during, after = map(statistics.median, zip(*rounds, strict=True))
+    ratios = sorted(found.during / found.before for found in rounds)
+    return (
+        f"before {before:7.1f} ms   during {during:7.1f} ms   after {after:7.1f} ms   "
+        f"ratio {statistics.median(ratios):.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f})"
+    )
 
 
 def late(milliseconds):

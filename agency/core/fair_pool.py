@@ -9,8 +9,17 @@ from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from agency.core.sibling_processes import (
+    HEARTBEAT_SECONDS,
+    NEVER,
+    Calls,
+    SiblingProcesses,
+)
+
+# Between two looks at what other processes run, while work waits here.
+POLL_SECONDS = 0.02
 T = TypeVar("T")
 _thread = threading.local()
 
@@ -42,21 +51,25 @@ def idle_thread() -> Iterator[None]:
 
 
 class RecentCallers:
-    """The callers of the last second."""
+    """The callers of the last second, of all sibling processes."""
 
     SECONDS = 1.0
 
-    def __init__(self) -> None:
-        self._called_at: dict[str, float] = {}  # oldest first
+    def __init__(self, siblings: SiblingProcesses) -> None:
+        self.siblings = siblings
+        self._called_at: dict[str, float] = {}  # of this process, oldest first
 
     def add(self, caller: str) -> None:
         self._called_at.pop(caller, None)
         self._called_at[caller] = time.monotonic()
         self._forget_old()
+        self.siblings.note_caller(caller)
 
     def has_others_than(self, caller: str) -> bool:
         self._forget_old()
-        return len(self._called_at) > (caller in self._called_at)
+        if len(self._called_at) > (caller in self._called_at):
+            return True
+        return self.siblings.have_others_than(caller, self.SECONDS)
 
     def _forget_old(self) -> None:
         end = time.monotonic() - self.SECONDS
@@ -65,6 +78,13 @@ class RecentCallers:
             if self._called_at[oldest] > end:
                 return
             del self._called_at[oldest]
+
+
+class Arrival(NamedTuple):
+    """Work of a caller. time: monotonic, when it arrived."""
+
+    caller: str
+    time: float
 
 
 class NoThreadFree(Exception):
@@ -96,8 +116,8 @@ class FairThreadPool:
         timeout: seconds to wait for a thread.
         niceness: added to the niceness of the process, for the threads of this pool.
         max_busy: the maximum of running calls of one caller while `recent` contains
-        other callers, even if threads are free; None for no limit. Calls in
-        `idle_thread` do not count.
+        other callers, even if threads are free; None for no limit. It holds over all
+        sibling processes, whose work takes turns. Calls in `idle_thread` do not count.
         """
         self.pool = ThreadPoolExecutor(
             threads, name, initializer=lower_priority, initargs=(niceness,)
@@ -107,11 +127,12 @@ class FairThreadPool:
         self.max_waiting = max_waiting
         self.timeout = timeout
         self.max_busy = max_busy
-        self.recent = recent or RecentCallers()
+        self.recent = recent or RecentCallers(SiblingProcesses())
         self.running: Counter[str] = Counter()
         self.idle_by: Counter[str] = Counter()
-        self.waiting: dict[asyncio.Future[None], str] = {}
+        self.waiting: dict[asyncio.Future[None], Arrival] = {}
         self.waiting_by: Counter[str] = Counter()
+        self.timer: asyncio.TimerHandle | None = None
 
     async def run(
         self,
@@ -125,10 +146,11 @@ class FairThreadPool:
         work waits. Work that has started is finished. Raises NoThreadFree if `work`
         was never called.
         """
-        if self.free and not self.waiting and self._may_start(caller):
+        arrival = Arrival(caller, time.monotonic())
+        if self.free and not self.waiting and self._may_start(arrival):
             self._take_thread(caller)
         else:
-            await self._wait_for_thread(caller, wait_until_gone)
+            await self._wait_for_thread(arrival, wait_until_gone)
         loop = asyncio.get_running_loop()
 
         def count_idle(change: int) -> None:
@@ -147,14 +169,18 @@ class FairThreadPool:
             self._release_thread(caller)
 
     async def _wait_for_thread(
-        self, caller: str, wait_until_gone: Callable[[], Coroutine[Any, Any, None]]
+        self,
+        arrival: "Arrival",
+        wait_until_gone: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
+        caller = arrival.caller
         if self.waiting_by[caller] >= self.max_waiting:
             raise NoThreadFree
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting[turn] = caller
+        self.waiting[turn] = arrival
         self.waiting_by[caller] += 1
         self._start_waiting()
+        self._tell_siblings()
         leaving = asyncio.create_task(wait_until_gone())
         try:
             await asyncio.wait(
@@ -175,6 +201,7 @@ class FairThreadPool:
     def _take_thread(self, caller: str) -> None:
         self.free -= 1
         self.running[caller] += 1
+        self._tell_siblings()
 
     def _release_thread(self, caller: str) -> None:
         self.free += 1
@@ -182,9 +209,10 @@ class FairThreadPool:
         if not self.running[caller]:
             del self.running[caller]
         self._start_waiting()
+        self._tell_siblings()
 
     def _stop_waiting(self, turn: "asyncio.Future[None]") -> str:
-        caller = self.waiting.pop(turn)
+        caller = self.waiting.pop(turn).caller
         self.waiting_by[caller] -= 1
         if not self.waiting_by[caller]:
             del self.waiting_by[caller]
@@ -195,11 +223,54 @@ class FairThreadPool:
         if not self.idle_by[caller]:
             del self.idle_by[caller]
         self._start_waiting()
+        self._tell_siblings()
 
-    def _may_start(self, caller: str) -> bool:
+    def _may_start(self, arrival: "Arrival") -> bool:
+        caller = arrival.caller
         if self.max_busy is None or not self.recent.has_others_than(caller):
             return True
-        return self.running[caller] - self.idle_by[caller] < self.max_busy
+        elsewhere = self.recent.siblings.calls_of(caller)
+        if elsewhere.waiting_since < arrival.time:
+            return False
+        return self._count_busy(caller) + elsewhere.busy < self.max_busy
+
+    def _count_busy(self, caller: str) -> int:
+        return self.running[caller] - self.idle_by[caller]
+
+    def _tell_siblings(self) -> None:
+        """Tell the other processes what runs and waits here, if the limit needs it.
+
+        Work that could not start here if it were its turn is not told: nobody should
+        wait for it.
+        """
+        if self.max_busy is None:
+            return
+        since: dict[str, float] = {}
+        for arrival in self.waiting.values() if self.free else ():
+            since.setdefault(arrival.caller, arrival.time)
+        self.recent.siblings.note_calls(
+            {
+                caller: Calls(
+                    max(0, self._count_busy(caller)), since.get(caller, NEVER)
+                )
+                for caller in {*self.running, *since}
+            }
+        )
+        if self.running or self.waiting:
+            self._look_again_in(POLL_SECONDS if self.waiting else HEARTBEAT_SECONDS)
+
+    def _look_again_in(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        if self.timer and self.timer.when() > loop.time() + seconds:
+            self.timer.cancel()
+            self.timer = None
+        self.timer = self.timer or loop.call_later(seconds, self._look_again)
+
+    def _look_again(self) -> None:
+        """Start what another process made wait, and tell the others that we live."""
+        self.timer = None
+        self._start_waiting()
+        self._tell_siblings()
 
     def _start_waiting(self) -> None:
         while self.free and (turn := self._next_waiting()):
@@ -212,12 +283,19 @@ class FairThreadPool:
         It is the first in order of arrival whose caller has less than its fair share
         of threads, or else the first.
         """
-        ready = {caller for caller in self.waiting_by if self._may_start(caller)}
-        turns = [turn for turn, caller in self.waiting.items() if caller in ready]
+        first_by_caller: dict[str, Arrival] = {}
+        for arrival in self.waiting.values():
+            first_by_caller.setdefault(arrival.caller, arrival)
+        ready = {
+            caller
+            for caller, arrival in first_by_caller.items()
+            if self._may_start(arrival)
+        }
+        turns = [turn for turn, found in self.waiting.items() if found.caller in ready]
         within_share = (
             turn
             for turn in turns
-            if self.running[self.waiting[turn]] < self.fair_share
+            if self.running[self.waiting[turn].caller] < self.fair_share
         )
         first = next(iter(turns), None)
         return next(within_share, first) if len(ready) > 1 else first

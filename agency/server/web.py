@@ -26,6 +26,7 @@ from agency.api.openapi.document import document
 from agency.core.callers import client_address, known_caller
 from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
 from agency.core.processors import count_processors
+from agency.core.sibling_processes import SiblingProcesses, folder_of_siblings
 from agency.server import cors
 from agency.server.asgi_responses import (
     Header,
@@ -220,15 +221,16 @@ class WebApplication:
         self.django = DjangoHandler()
         document()  # cached: build it now, not in the first request for it
         self.bodies = BodyReader()
-        self.organizations = RecentCallers()
+        siblings = SiblingProcesses(folder_of_siblings())
+        self.organizations = RecentCallers(siblings)
         self.quick: FairThreadPool = make_pool("quick")
         # Lower priority lets quick requests run first. This is not enough: with heavy
         # requests on all processors, quick requests of others took several times as
-        # long. Each process limits its own share of the processors, at least one.
+        # long.
         self.heavy: FairThreadPool = make_pool(
             "heavy",
             niceness=10,
-            max_busy=max(1, count_processors() // settings.WEB_PROCESSES // 2),
+            max_busy=max(1, count_processors() // 2),
             recent=self.organizations,
         )
 

@@ -9,6 +9,7 @@ import pytest
 
 from agency.core import callers, fair_pool
 from agency.core.fair_pool import FairThreadPool, NoThreadFree, RecentCallers
+from agency.core.sibling_processes import SiblingProcesses
 from agency.server import web as server
 from agency.server.web import DjangoResponse, WebApplication
 
@@ -57,7 +58,7 @@ def lane(threads=4, max_waiting=100, timeout=10.0, **options):
 
 
 def lane_beside_others(max_busy=1):
-    recent = RecentCallers()
+    recent = RecentCallers(SiblingProcesses())
     recent.SECONDS = 60.0
     recent.add("other")
     return lane(max_busy=max_busy, recent=recent), recent
@@ -164,7 +165,7 @@ def test_a_call_that_only_waits_keeps_no_other_of_its_caller_back():
 
 
 def test_callers_are_recent_for_a_while_and_not_kept_longer():
-    recent = RecentCallers()
+    recent = RecentCallers(SiblingProcesses())
     recent.add("A")
     assert not recent.has_others_than("A") and recent.has_others_than("B")
     recent.SECONDS = 0.0
@@ -263,13 +264,10 @@ async def asked(web, path, authorization):
 
 
 @pytest.mark.parametrize(
-    ("processors", "processes", "busy"),
-    [(8, 1, 4), (8, 2, 2), (8, 8, 1), (2, 1, 1), (1, 1, 1), (1, 4, 1)],
+    ("processors", "busy"),
+    [(8, 4), (3, 1), (2, 1), (1, 1)],
 )
-def test_each_process_keeps_half_of_its_processors_for_others(
-    monkeypatch, settings, processors, processes, busy
-):
-    settings.WEB_PROCESSES = processes
+def test_half_of_the_processors_are_kept_for_others(monkeypatch, processors, busy):
     monkeypatch.setattr(server, "count_processors", lambda: processors)
     assert WebApplication().heavy.max_busy == busy
 

@@ -1,0 +1,147 @@
+"""The share of a caller holds over all web processes of one server."""
+
+import asyncio
+import os
+import time
+
+import pytest
+
+from agency.core import sibling_processes
+from agency.core.fair_pool import RecentCallers
+from agency.core.sibling_processes import (
+    NO_CALLS,
+    Calls,
+    SiblingProcesses,
+    folder_of_siblings,
+)
+from tests.agency.core.test_fair_pool import Work, lane, settle
+
+
+@pytest.fixture(autouse=True)
+def no_wait_for_new_files(monkeypatch):
+    monkeypatch.setattr(sibling_processes, "HEARTBEAT_SECONDS", 0.0)
+
+
+@pytest.fixture
+def two(tmp_path):
+    return [SiblingProcesses(tmp_path) for _ in range(2)]
+
+
+@pytest.fixture
+def pools(two):
+    """The pools of two processes, with one busy call of each caller for both."""
+    recent = [RecentCallers(siblings) for siblings in two]
+    for one in recent:
+        one.SECONDS = 60.0
+        one.add("other")
+    return [Work(lane(max_busy=1, recent=one)) for one in recent]
+
+
+def test_what_runs_and_waits_is_known_to_the_others(two):
+    first, second = two
+    first.note_calls({"A": Calls(2, 7.5), "B": Calls(0, 3.0)})
+    assert second.calls_of("A") == Calls(2, 7.5)
+    assert second.calls_of("B") == Calls(0, 3.0)
+    assert first.calls_of("A") == second.calls_of("C") == NO_CALLS
+    first.note_calls({})
+    assert second.calls_of("A") == NO_CALLS
+
+
+def test_callers_of_other_processes_are_others(two):
+    first, second = two
+    first.note_caller("A")
+    assert second.have_others_than("B", seconds=60)
+    assert not second.have_others_than("A", seconds=60)
+    assert not second.have_others_than("B", seconds=0)
+    assert not first.have_others_than("B", seconds=60), "itself is no other process"
+    first.note_caller("B"), first.note_caller("B")
+    assert second.have_others_than("A", 60) and second.have_others_than("B", 60)
+
+
+def test_a_caller_runs_no_more_calls_in_two_processes_than_in_one(pools):
+    async def story():
+        first, second = pools
+        await first.call("A1")
+        await second.call("A2")
+        await second.call("B1")
+        assert (first.begun, second.begun) == (["A1"], ["B1"])
+        await first.end("A1")
+        await settle()
+        assert second.begun == ["B1", "A2"]
+        await second.end("A2")
+        await second.end("B1")
+
+    asyncio.run(story())
+
+
+def test_work_of_two_processes_takes_turns_in_order_of_arrival(pools):
+    async def story():
+        first, second = pools
+        await first.call("A1")
+        await second.call("A2")
+        await first.call("A3")
+        await first.end("A1")
+        await settle()
+        assert (first.begun, second.begun) == (["A1"], ["A2"])
+        await second.end("A2")
+        await settle()
+        assert first.begun == ["A1", "A3"]
+        await first.end("A3")
+
+    asyncio.run(story())
+
+
+def test_a_process_that_ended_counts_no_more_and_its_file_goes(
+    two, monkeypatch, tmp_path
+):
+    first, second = two
+    first.note_calls({"A": Calls(4, 1.0)})
+    first.note_caller("A")
+    assert second.calls_of("A").busy == 4
+    monkeypatch.setattr(sibling_processes, "STALE_SECONDS", 0.0)
+    assert second.calls_of("A") == NO_CALLS
+    assert not second.have_others_than("B", 60)
+    monkeypatch.setattr(sibling_processes, "REMOVE_SECONDS", 0.2)
+    time.sleep(0.3)
+    second.write()
+    second.calls_of("A")
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_is_no_file_of_a_process_is_passed_over(two, tmp_path):
+    tmp_path.joinpath("empty").touch()
+    tmp_path.joinpath("folder").mkdir()
+    two[0].note_calls({"A": Calls(1, 1.0)})
+    assert two[1].calls_of("A").busy == 1
+
+
+def test_more_callers_than_have_a_place_do_no_harm(two):
+    many = {str(number): Calls(1, 1.0) for number in range(100)}
+    two[0].note_calls(many)
+    assert two[1].calls_of("0").busy == 1 and two[1].calls_of("99") == NO_CALLS
+
+
+@pytest.fixture
+def is_worker(monkeypatch, settings, tmp_path):
+    settings.WEB_PROCESSES = 2
+    monkeypatch.setattr(sibling_processes.multiprocessing, "parent_process", object)
+    monkeypatch.setattr(
+        sibling_processes.tempfile, "gettempdir", lambda: str(tmp_path)
+    )
+
+
+def test_the_processes_of_one_server_share_a_folder_of_their_own(is_worker):
+    folder = folder_of_siblings()
+    assert folder == folder_of_siblings() and folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_folder_that_is_not_ours_is_not_used(is_worker, tmp_path, caplog):
+    name = f"agency-web-{os.geteuid()}-{os.getppid()}"
+    tmp_path.joinpath(name).symlink_to(tmp_path)
+    assert folder_of_siblings() is None and "TMPDIR" in caplog.text
+
+
+def test_one_process_shares_nothing(settings):
+    assert folder_of_siblings() is None, "this is no worker of a server"
+    settings.WEB_PROCESSES = 1
+    assert folder_of_siblings() is None
