@@ -47,12 +47,12 @@ MENU: list[tuple[str, list[Entry]]] = [
     (
         "Exchanges",
         [
-            Entry("Connections", "connections", ("connection",)),
+            Entry("Connections", "connections", ("connection", "remove_connection")),
             Entry("Credentials", "credentials", ("credential",)),
             Entry("Verifications", "verifications", ("verification",)),
         ],
     ),
-    ("Holders", [Entry("Wallets", "wallets")]),
+    ("Holders", [Entry("Wallets", "wallets", ("wallet",))]),
     (
         "Developers",
         [

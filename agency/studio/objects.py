@@ -71,12 +71,11 @@ def name_of(row: Any) -> str:
 
 
 def page_of(row: Any) -> str:
-    """The address of an object's page. Empty for what has no page."""
+    """The address of an object's page. Connectionless connections have none."""
     if getattr(row, "connectionless", False):
         return ""
-    if isinstance(row, Wallet):
-        return ""
-    return reverse(f"studio:{row.OBJECT_TYPE}", args=[row.tenant_id, row.pk])
+    kind = "wallet" if isinstance(row, Wallet) else row.OBJECT_TYPE
+    return reverse(f"studio:{kind}", args=[row.tenant_id, row.pk])
 
 
 def state_of(row: Any) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from agency.studio import (
     members,
     organizations,
     search,
+    wallet_page,
     webhooks,
 )
 from agency.studio.accounts.mail_required import require_mail
@@ -68,6 +69,11 @@ urlpatterns = [
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
     path(f"{organization}/search", search.show_search, name="search"),
     path(f"{organization}/wallets", lists.show_wallets, name="wallets"),
+    path(
+        f"{organization}/wallets/<uuid:object_id>",
+        wallet_page.show_wallet,
+        name="wallet",
+    ),
     path(f"{organization}/connections", lists.show_connections, name="connections"),
     path(f"{organization}/credentials", lists.show_credentials, name="credentials"),
     path(

@@ -84,7 +84,7 @@ def page_context(
     return exchange_context(row) | {
         "membership": membership,
         "tenant": membership.tenant,
-        "tab": f"{row.OBJECT_TYPE}s",
+        "list_url": f"{name}s",
         "may_act": may_act(membership),
         "can_cancel": can_cancel(row),
         "cancel_label": CANCEL_LABELS.get((row.OBJECT_TYPE, row.role), ""),

@@ -21,6 +21,7 @@ from tests.agency.studio.conftest import browser_of, person
 from tests.support.pages import Browser
 from tests.support.people import Api, Holder
 from verifications.models import Verification
+from wallets.models import Wallet
 
 OWNER, INVITED, VISITOR = "owner", "invited", "visitor"
 
@@ -68,6 +69,7 @@ PAGES: dict[str, str] = {
     "studio:revoke_key": OWNER,
     "studio:search": OWNER,
     "studio:wallets": OWNER,
+    "studio:wallet": OWNER,
     "studio:connections": OWNER,
     "studio:connection": OWNER,
     "studio:credentials": OWNER,
@@ -220,7 +222,7 @@ class World:
 
     def address(self, name: str) -> str:
         """The address of a route, with the world's ids."""
-        kinds = ("connection", "credential", "verification")
+        kinds = ("connection", "credential", "verification", "wallet")
         kind = next((kind for kind in kinds if kind in name), "")
         ids = self.ids | {"object_id": self.ids.get(f"{kind}_id")}
         route = next(
@@ -284,6 +286,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
             "webhook_id": hook["id"],
             "delivery_id": sent["deliveryId"],
             "event_id": api.get("/events")[0]["eventId"],
+            "wallet_id": Wallet.objects.get(owner_name=called.holder).pk,
             "member_id": mate.pk,
             "token": link.rpartition("/i/")[2],
         },

@@ -247,6 +247,19 @@ def test_htmx_gets_the_rows_alone(browser, url, api):
     assert "HX-Request" in response["Vary"]
 
 
-def test_objects_without_a_page_are_not_linked(db):
-    assert page_of(Wallet(wallet_id="x")) == ""
+def test_the_page_of_a_wallet_has_what_is_in_it_and_no_values(
+    browser, stranger, url, exchanges
+):
+    page = browser.get(f"{url}/wallets").content.decode()
+    [address] = re.findall(rf'href="({url}/wallets/[^"]+)"', page)
+    found = browser.get(address)
+    assert shown(found) == ["Alice at Faber", "Degree", "Other", "Stored"]
+    [connection] = re.findall(rf"{url}/connections/[\w-]+", found.content.decode())[:1]
+    assert browser.get(connection).status_code == 200
+    assert stranger.get(address).status_code == 404
+    own = Wallet.objects.get(is_organization=True)
+    assert browser.get(f"{url}/wallets/{own.pk}").status_code == 404
+
+
+def test_the_connection_of_a_link_has_no_page_of_its_own(db):
     assert page_of(Connection(connectionless=True)) == ""
