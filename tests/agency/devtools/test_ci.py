@@ -81,3 +81,11 @@ def test_what_hangs_on_the_machine_gets_a_second_try(
     done = run(tmp_path, fails=name)
     assert f"make --no-print-directory {name} ARGS=--last-failed" in done.stdout
     assert table(done.stdout)[f"{name}-again"] == "failed" and done.returncode == 2
+
+
+def test_without_a_browser_it_goes_on_and_says_so(tmp_path: Path) -> None:
+    done = run(tmp_path, fails="browser")
+    assert done.returncode == 0, done.stderr
+    ended = table(done.stdout)
+    assert list(ended)[0] == "browser" and ended["browser"] == "failed"
+    assert ended["test-interop"] == "passed"

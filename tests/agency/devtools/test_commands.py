@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -139,3 +140,52 @@ def test_the_secrets_of_compose_are_made_once(tmp_path: Path) -> None:
     assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
     make(tmp_path, "env", path=tmp_path)
     assert (tmp_path / ".env").read_text() == secrets
+
+
+def make_browser(folder: Path, **programs: str) -> "subprocess.CompletedProcess[str]":
+    """`make browser` where only these programs are, each a shell script."""
+    for name, script in programs.items():
+        (folder / name.replace("_", "-")).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name.replace("_", "-")).chmod(0o755)
+    program = shutil.which("make")
+    assert program
+    command = [
+        program,
+        "--no-print-directory",
+        "-f",
+        str(ROOT / "Makefile"),
+        "browser",
+    ]
+    return subprocess.run(
+        command, env={"PATH": str(folder)}, capture_output=True, text=True
+    )
+
+
+def test_a_browser_that_is_there_is_not_installed(tmp_path: Path) -> None:
+    done = make_browser(tmp_path, chromium="", id="exit 9")
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
+def test_root_installs_the_browser(tmp_path: Path) -> None:
+    log = f"echo $* >> {tmp_path}/log"
+    done = make_browser(tmp_path, id="echo 0", apt_get=log)
+    assert done.returncode == 0, done.stderr
+    installed = (tmp_path / "log").read_text().splitlines()
+    assert installed[0].startswith("update") and installed[1].endswith(" chromium")
+
+
+@pytest.mark.parametrize(
+    ("programs", "sentence"),
+    [
+        ({"id": "echo 1000", "apt_get": ""}, "install it (on Debian as root"),
+        ({"id": "echo 0"}, "install it (on Debian as root"),
+        ({"id": "echo 0", "apt_get": "exit 1"}, "needs the network once"),
+    ],
+)
+def test_a_browser_that_cannot_be_installed_is_one_sentence(
+    tmp_path: Path, programs: dict[str, str], sentence: str
+) -> None:
+    done = make_browser(tmp_path, **programs)
+    assert done.returncode == 2
+    [line, *_] = done.stderr.splitlines()
+    assert "Chromium" in line and sentence in line
