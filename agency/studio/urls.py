@@ -32,17 +32,27 @@ def exchange_routes(kind: str) -> list[URLPattern]:
     """The routes of the exchange page of one kind of object."""
     page = f"{organization}/{kind}s/<uuid:object_id>"
     extra = {"kind": kind}
-    return [
+    routes = [
         path(page, exchange.show_exchange, extra, name=kind),
         path(f"{page}/live", exchange.show_live, extra, name=f"{kind}_live"),
-        path(f"{page}/reveal", exchange.reveal_values, extra, name=f"{kind}_reveal"),
-        path(f"{page}/cancel", exchange.cancel_exchange, extra, name=f"{kind}_cancel"),
         path(
             f"{page}/messages/<uuid:message_id>/resend",
             exchange.resend_message,
             extra,
             name=f"{kind}_resend",
         ),
+    ]
+    if kind == "connection":  # it has no values, and is deleted instead
+        return [
+            *routes,
+            path(
+                f"{page}/remove", exchange.remove_connection, name="remove_connection"
+            ),
+        ]
+    return [
+        *routes,
+        path(f"{page}/reveal", exchange.reveal_values, extra, name=f"{kind}_reveal"),
+        path(f"{page}/cancel", exchange.cancel_exchange, extra, name=f"{kind}_cancel"),
     ]
 
 
@@ -111,11 +121,6 @@ urlpatterns = [
     path(f"{webhook}/remove", webhooks.remove_webhook, name="remove_webhook"),
     path(delivery, webhooks.show_delivery, name="delivery"),
     path(f"{delivery}/resend", webhooks.resend_delivery, name="resend_delivery"),
-    path(
-        f"{organization}/connections/<uuid:object_id>/remove",
-        exchange.remove_connection,
-        name="remove_connection",
-    ),
     *exchange_routes("connection"),
     *exchange_routes("credential"),
     *exchange_routes("verification"),

@@ -16,7 +16,7 @@ WATCHED_AFTER_CHANGE = 30  # seconds: webhooks are called after the last change
 
 
 def exchange_context(row: Any) -> dict[str, Any]:
-    """All that the page shows of an object but its values. At most four queries."""
+    """All that the page shows of an object but its values. At most five queries."""
     entries = timeline_of(row)
     return {
         "object": row,

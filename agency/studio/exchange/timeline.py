@@ -1,6 +1,6 @@
 """The timeline of an object: messages in and out, its events and their webhook calls.
 
-Four queries, however many rows there are: the newest of each kind are shown.
+At most five queries, however many rows there are: the newest of each kind are shown.
 """
 
 from collections import defaultdict
@@ -8,18 +8,31 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import OuterRef, Q, QuerySet
+from django.db.models.functions import JSONObject
 
 from agency.studio.events import add_badge, list_deliveries
 from agency.studio.exchange.kinds import KEYS, connection_of
-from agency.studio.exchange.words import EVENTS, TRANSPORT_ERRORS, message_in_words
-from connections.models import Connection, InboundMessage, OutboundMessage
+from agency.studio.exchange.words import (
+    EVENTS,
+    MESSAGES,
+    TRANSPORT_ERRORS,
+    message_in_words,
+)
+from connections.messaging.envelopes import didcomm_endpoint
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    OutboundMessage,
+)
 from webhooks.models import Attempt, Delivery, Event
 
 MAX_MESSAGES = 50  # in each direction
 MAX_EVENTS = 50
 MAX_DELIVERIES = 100
-MAX_ATTEMPTS = 200
+MAX_CALLS = 10  # of each delivery
 
 Status = OutboundMessage.Status
 SENT_STATUS = {
@@ -45,23 +58,14 @@ class Entry:
     status: str = ""
     badge: str = ""
     error: str = ""
+    failures: int = 0
+    is_waiting: bool = False
     deliveries: list[Delivery] = field(default_factory=list)
-
-    @property
-    def is_waiting(self) -> bool:
-        return self.way == "out" and self.row.status == Status.PENDING
-
-    @property
-    def failures(self) -> int:
-        """The failed attempts: the last one of a message that was given up counts."""
-        if self.way == "event":
-            return 0
-        return self.row.attempts + (self.row.status == Status.EXHAUSTED)
 
 
 def timeline_of(row: Any) -> list[Entry]:
     """The newest entry first. `row` is loaded as its Kind says."""
-    messages = [*sent_messages(row), *received_messages(row)]
+    messages = [*sent_messages(row), *received_messages(row), *hosted_texts(row)]
     entries = [*messages, *event_entries(row)]
     return sorted(entries, key=lambda entry: entry.time, reverse=True)
 
@@ -81,9 +85,25 @@ def sent_messages(row: Any) -> list[Entry]:
 
 def sent_entry(message: OutboundMessage) -> Entry:
     status, badge = SENT_STATUS[Status(message.status)]
-    title = message_in_words(message.type)
-    error = TRANSPORT_ERRORS.get(message.last_error, "")
-    return Entry("out", message.created_at, title, message, status, badge, error)
+    return message_entry("out", message, status, badge)
+
+
+def message_entry(
+    way: str, message: OutboundMessage | InboundMessage, status: str, badge: str
+) -> Entry:
+    # The last failed attempt is not counted in `attempts`.
+    last_failure = message.status == Status.EXHAUSTED
+    return Entry(
+        way=way,
+        time=message.created_at,
+        title=message_in_words(message.type),
+        row=message,
+        status=status,
+        badge=badge,
+        error=TRANSPORT_ERRORS.get(message.last_error, ""),
+        failures=message.attempts + last_failure,
+        is_waiting=way == "out" and message.status == Status.PENDING,
+    )
 
 
 def received_messages(row: Any) -> list[Entry]:
@@ -115,9 +135,28 @@ def received_on(connection: Connection) -> Q:
 
 def received_entry(message: InboundMessage) -> Entry:
     status, badge = RECEIVED_STATUS[Status(message.status)]
-    title = message_in_words(message.type)
-    error = TRANSPORT_ERRORS.get(message.last_error, "")
-    return Entry("in", message.created_at, title, message, status, badge, error)
+    return message_entry("in", message, status, badge)
+
+
+def hosted_texts(row: Any) -> list[Entry]:
+    """The texts of a connection between two wallets here, which are no queued rows."""
+    if not isinstance(row, Connection) or row.their_endpoint != didcomm_endpoint():
+        return []
+    rows = BasicMessage.objects.filter(connection=row).defer("text")
+    return [text_entry(text) for text in rows.order_by("-pk")[:MAX_MESSAGES]]
+
+
+def text_entry(text: BasicMessage) -> Entry:
+    is_sent = text.direction == BasicMessage.Direction.OUTGOING
+    status = SENT_STATUS if is_sent else RECEIVED_STATUS
+    return Entry(
+        way="out" if is_sent else "in",
+        time=text.created_at,
+        title=MESSAGES["basicmessage/message"],
+        row=text,
+        status=status[Status.DONE][0],
+        badge="good",
+    )
 
 
 def event_entries(row: Any) -> list[Entry]:
@@ -138,24 +177,30 @@ def event_entries(row: Any) -> list[Entry]:
 
 
 def deliveries_by_event(row: Any, events: list[Event]) -> dict[Any, list[Delivery]]:
-    rows = list_deliveries(row.tenant).filter(event__in=events)[:MAX_DELIVERIES]
-    deliveries = [add_badge(delivery) for delivery in rows]
-    calls = attempts_by_delivery(deliveries)
+    """With the newest calls of each, as `shown_calls`."""
+    rows = list_deliveries(row.tenant).filter(event__in=events)
     found = defaultdict(list)
-    for delivery in deliveries:
-        delivery.shown_calls = calls[delivery.pk]
+    for delivery in rows.annotate(last_calls=last_calls())[:MAX_DELIVERIES]:
+        add_badge(delivery)
+        delivery.shown_calls = [read_call(call) for call in delivery.last_calls]
         delivery.error_in_words = TRANSPORT_ERRORS.get(delivery.last_error, "")
         found[delivery.event_id].append(delivery)
     return found
 
 
-def attempts_by_delivery(deliveries: list[Delivery]) -> dict[Any, list[Attempt]]:
-    """The newest calls, without the sealed answers: their own page shows these."""
-    found = defaultdict(list)
-    if not deliveries:
-        return found
-    rows = Attempt.objects.filter(delivery__in=deliveries).defer("answer")
-    for attempt in rows.order_by("-pk")[:MAX_ATTEMPTS]:
-        attempt.is_good = attempt.status_code in range(200, 300)
-        found[attempt.delivery_id].append(attempt)
-    return found
+def last_calls() -> ArraySubquery:
+    """The newest calls of a delivery as JSON, in the query of the delivery itself.
+
+    Without the sealed answers, which the page of the delivery shows.
+    """
+    columns = ("number", "started_at", "duration_ms", "status_code", "error")
+    calls = Attempt.objects.filter(delivery=OuterRef("pk")).order_by("-pk")
+    call = JSONObject(**{column: column for column in columns})
+    return ArraySubquery(calls.values_list(call)[:MAX_CALLS])
+
+
+def read_call(call: dict[str, Any]) -> dict[str, Any]:
+    return call | {
+        "started_at": datetime.fromisoformat(call["started_at"]),
+        "is_good": call["status_code"] in range(200, 300),
+    }

@@ -5,22 +5,25 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Value
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.exchange.api_answer import curl_command, masked_json
-from agency.studio.exchange.kinds import KINDS, Kind
+from agency.studio.exchange.kinds import CREDENTIAL, KINDS, VERIFICATION, Kind
 from agency.studio.exchange.page import exchange_context
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import revealed_values
+from agency.studio.exchange.words import ROLES
 from agency.studio.form_tokens import SENT_BEFORE, OnceForm, claim_form_token
 from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 
+MAX_RELATED = 20
 NO_VALUES = "There are no values yet."
 TEMPLATE = "studio/exchange.html"
 CANCEL_LABELS = {
@@ -91,6 +94,8 @@ def page_context(
         "form": OnceForm(),
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
+        "list_url": f"{name}s",
+        "related": exchanges_over(row),
         "live_url": f"{name}_live",
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",
@@ -106,6 +111,24 @@ def may_act(membership: Membership) -> bool:
 def can_cancel(row: Any) -> bool:
     """Whether it can be declined. A connection is deleted instead."""
     return row.OBJECT_TYPE != "connection" and row.state in row.OPEN
+
+
+def exchanges_over(row: Any) -> list[dict[str, Any]]:
+    """The newest exchanges over a connection, in one query."""
+    if row.OBJECT_TYPE != "connection":
+        return []
+    columns = ("pk", "state", "role", "created_at")
+    found = [
+        kind.model.objects.filter(connection=row)
+        .order_by("-pk")
+        .values(*columns, kind=Value(kind.name))[:MAX_RELATED]
+        for kind in (CREDENTIAL, VERIFICATION)
+    ]
+    newest = found[0].union(found[1], all=True).order_by("-created_at")
+    return [
+        one | {"url": f"studio:{one['kind']}", "role": ROLES[one["role"]]}
+        for one in newest[:MAX_RELATED]
+    ]
 
 
 def object_page(row: Any) -> HttpResponse:
@@ -194,4 +217,4 @@ def remove_connection(
         return render(request, "studio/remove_connection.html", context)
     audit.recorded(row.remove, "exchange.cancelled", row, by=request)()
     messages.success(request, "The connection is deleted.")
-    return redirect("studio:organization", tenant_id=tenant_id)
+    return redirect("studio:connections", tenant_id=tenant_id)

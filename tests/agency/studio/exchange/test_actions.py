@@ -139,6 +139,25 @@ def test_a_viewer_reads_and_changes_nothing(viewer, offered, given_up):
     assert sent.get().status == "exhausted"
 
 
+@pytest.mark.parametrize("role, status", [
+    ("owner", 302), ("operator", 302), ("developer", 403), ("viewer", 403),
+])  # fmt: skip
+def test_owners_and_operators_act(faber, offered, role, status):
+    someone = person("someone")
+    Membership.objects.create(tenant=faber.tenant, user=someone, role=role)
+    theirs = browser_of(someone)
+    page = text(theirs.get(url_of(offered)))
+    assert ("Cancel the offer" in page) is (status == 302)
+    assert ("Reveal" in page) is (status == 302)
+    assert theirs.send(f"{url_of(offered)}/cancel").status_code == status
+
+
+def test_a_connection_is_neither_cancelled_nor_revealed(browser, walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    for action in ("cancel", "reveal"):
+        assert browser.send(f"{url_of(row)}/{action}").status_code == 404
+
+
 def test_objects_of_another_organization_are_not_there(
     stranger, acme, offered, given_up
 ):

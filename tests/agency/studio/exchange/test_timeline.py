@@ -11,6 +11,7 @@ from django.utils import timezone
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
+from tests.support import walks
 from tests.support.outside_exchanges import offered_to, takes_offer
 from webhooks.delivery import recording
 from webhooks.delivery.outcomes import Outcome, Result
@@ -63,6 +64,29 @@ def test_the_messages_of_the_handshake_are_the_connections(browser, phone, faber
     assert {"Request to connect", "Answer to the request to connect"} <= set(found)
 
 
+def test_texts_between_wallets_here_are_listed_without_their_words(browser, walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    body = {"connectionId": row.connection_id, "text": "Balthazar-4711"}
+    walk.faber.post("/messages", body)
+    page = text(browser.get(url_of(row)))
+    assert words_of(page)[0] == "Text message"
+    assert "Balthazar" not in page
+    assert queries(browser, url_of(row)) <= MAX_QUERIES
+
+
+def test_the_exchanges_over_a_connection_are_linked(browser, walk):
+    walk.asks()
+    issuer = walk.offers()["issuer"]
+    page = text(browser.get(url_of(issuer.connection)))
+    found = re.findall(r'href="([^"]+)">(Credential|Verification), (\w+)</a>', page)
+    assert [one[1:] for one in found] == [
+        ("Credential", "Offered"),
+        ("Verification", "Requested"),
+    ]
+    assert found[0][0] == url_of(issuer)
+    assert queries(browser, url_of(issuer.connection)) <= MAX_QUERIES
+
+
 def test_a_transport_error_is_said_with_its_code_and_attempts(browser, phone, faber):
     row = phone.connects(faber)
     faber.post("/messages", {"connectionId": row.connection_id, "text": "Hello"})
@@ -104,7 +128,8 @@ def queries(browser, path):
     browser.get(path)
     with CaptureQueriesContext(connection) as captured:
         assert browser.get(path).status_code == 200
-    return len(captured)
+    bounds = ("BEGIN", "COMMIT")
+    return len([one for one in captured if one["sql"] not in bounds])
 
 
 def test_a_connection_takes_few_queries_with_any_number_of_messages(browser, received):
