@@ -20,6 +20,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
+from agency.support.actions import actions_for
 
 
 class BoundedPaginator(Paginator):
@@ -54,6 +55,14 @@ class ReadOnlyAdmin(admin.ModelAdmin):
         self, request: HttpRequest, obj: Model | None = None
     ) -> bool:
         return False
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        """Add the actions of support to the page of a record."""
+        if row := options.get("obj"):
+            context["support_actions"] = actions_for(request.user, row)
+        return super().render_change_form(request, context, *args, **options)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet, search_term: str

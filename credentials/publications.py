@@ -14,9 +14,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.db import transaction
 from django.utils import timezone
 
 from agency.core.errors import AgencyError, Conflict, Unavailable
+from agency.core.workers import notify_worker
 from credentials.models.publication import LostLease, Publication
 
 logger = logging.getLogger(__name__)
@@ -114,6 +116,22 @@ def claim_job(job: Publication) -> Publication:
         time.sleep(POLL_SECONDS)
         job.refresh_from_db()
     return job
+
+
+def retry_now(job: Publication) -> None:
+    """Make a job due now and notify a worker. 409 `publication_ended` if it has ended.
+
+    A job that is leased stays with its owner.
+    """
+    pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
+    if not pending.update(due_at=timezone.now()):
+        raise Conflict(
+            "publication_ended",
+            "It is published, or was given up. Send the request that began it again.",
+        )
+    transaction.on_commit(
+        lambda: notify_worker("credentials.tasks.publish_on_ledgers")
+    )
 
 
 def waiting_deadline() -> datetime:

@@ -49,7 +49,7 @@ class VerificationAdmin(ExchangeAdmin):
         return listed
 
     @admin.display(description="why")
-    def why(self, verification: Verification) -> str:
+    def why(self, verification: Any) -> str:
         """The failed checks in words, without values."""
         lines = ((reason,) for reason in verification.reasons)
         return format_html_join(mark_safe("<br>"), "{}", lines)

@@ -1,8 +1,12 @@
 """Wallets and their public keys in the admin. Seeds and link secrets are not shown."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
 
 from agency.admin import ReadOnlyAdmin
+from tenants import audit
 from wallets.models import Key, KeyDemand, SpareKey, Wallet
 
 
@@ -24,6 +28,15 @@ class WalletAdmin(ReadOnlyAdmin):
         "id", "tenant", "wallet_id", "owner_name", "is_organization", "did",
         "created_at", "updated_at",
     ]  # fmt: skip
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        """Log the look at a holder's wallet: it is the record of a person."""
+        wallet = options.get("obj")
+        if wallet and not wallet.is_organization:
+            audit.record("record.viewed", wallet, by=request)
+        return super().render_change_form(request, context, *args, **options)
 
 
 @admin.register(Key)

@@ -31,6 +31,8 @@ MAX_PEOPLE = 20
 MAX_KEYS = 20
 MAX_LOST = 100  # counted per webhook, and per queue of messages
 Staff = AbstractUser | AnonymousUser
+# An organization with the annotations of find_customer().
+Customer = Any
 
 
 class Figure(NamedTuple):
@@ -62,13 +64,13 @@ def may_view(user: Staff, model: type[Model]) -> bool:
     return user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")
 
 
-def find_customer(tenant_id: UUID, user: Staff) -> Tenant | None:
+def find_customer(tenant_id: UUID, user: Staff) -> Customer | None:
     """Return an organization with all figures, read with one query."""
     annotations = describe_wallet()
     if may_view(user, Event):
         annotations |= describe_last_event()
     annotations |= count_records(user)
-    rows = Tenant.objects.select_related("network", "provider")
+    rows = Tenant.objects.select_related("network", "provider", "datakey")
     return rows.annotate(**annotations).filter(pk=tenant_id).first()
 
 
@@ -100,7 +102,7 @@ def count_records(user: Staff) -> dict[str, BoundedCount]:
     verified = Verification.objects.filter(role=Verification.Role.VERIFIER, **since)
     lost = {"tenant": tenant, "status": OutboundMessage.Status.EXHAUSTED}
     rows: dict[str, QuerySet] = {
-        "wallets_count": Wallet.hosted_by(tenant),
+        "wallets_count": Wallet.objects.filter(tenant=tenant, is_organization=False),
         "connections_count": Connection.objects.filter(
             tenant=tenant, connectionless=False
         ),
@@ -130,7 +132,7 @@ def start_of_month() -> datetime:
     return now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
 
 
-def list_figures(tenant: Tenant) -> list[Figure]:
+def list_figures(tenant: Customer) -> list[Figure]:
     """Return the figures of find_customer() with links to their lists."""
     of_tenant = {"tenant__id__exact": tenant.pk}
     own = {"wallet__id__exact": tenant.wallet_key}
@@ -154,7 +156,7 @@ def list_figures(tenant: Tenant) -> list[Figure]:
     ]
 
 
-def list_links(tenant: Tenant, user: Staff) -> dict[str, str]:
+def list_links(tenant: Customer, user: Staff) -> dict[str, str]:
     """Return the addresses of the organization's lists, by what they show."""
     of_tenant = {"tenant__id__exact": tenant.pk}
     own = {"wallet__id__exact": tenant.wallet_key}
@@ -177,7 +179,7 @@ def list_links(tenant: Tenant, user: Staff) -> dict[str, str]:
     }
 
 
-def not_valid_url(tenant: Tenant) -> str:
+def not_valid_url(tenant: Customer) -> str:
     """Return the address of the list of proofs that the organization found invalid."""
     return list_url(
         Verification,
@@ -185,7 +187,7 @@ def not_valid_url(tenant: Tenant) -> str:
     )
 
 
-def list_failures(tenant: Tenant) -> list[Verification]:
+def list_failures(tenant: Customer) -> list[Verification]:
     """Return the last verifications that failed or were declined, with `reasons`."""
     rows = Verification.objects.filter(
         wallet=tenant.wallet_key, role=Verification.Role.VERIFIER
@@ -193,12 +195,14 @@ def list_failures(tenant: Tenant) -> list[Verification]:
     not_valid = rows.filter(is_valid=False)[:MAX_FAILURES]
     rejected = rows.filter(state=Verification.State.REJECTED)[:MAX_FAILURES]
     found = list(not_valid.union(rejected, all=True).order_by("-id")[:MAX_FAILURES])
+    key = vault.unwrap_data_key(tenant.datakey)
+    row: Any
     for row in found:
-        row.reasons = list_reasons(row, vault.unseal(row, "checks"))
+        row.reasons = list_reasons(row, vault.unseal_with(key, row, "checks"))
     return found
 
 
-def list_stuck(tenant: Tenant) -> list[dict[str, Any]]:
+def list_stuck(tenant: Customer) -> list[dict[str, Any]]:
     """Return open exchanges of the organization that have not moved for STUCK_AFTER.
 
     The newest first, because support is asked about those.

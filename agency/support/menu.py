@@ -44,7 +44,6 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "auth.user",
             "tenants.membership",
             "tenants.invitation",
-            "account.emailaddress",
             "wallets.wallet",
             "auth.group",
         ),

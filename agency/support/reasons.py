@@ -47,7 +47,7 @@ def reason_of(check: dict[str, Any]) -> str:
 
 def add_reasons(verifications: Iterable[Verification]) -> None:
     """Set `reasons` on each of these rows, with one query for all data keys."""
-    rows = list(verifications)
+    rows: list[Any] = list(verifications)
     checks = vault.unseal_all(rows, "checks")
     for row in rows:
         row.reasons = list_reasons(row, checks[row.pk])

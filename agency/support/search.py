@@ -53,6 +53,7 @@ KINDS: dict[type[Model], tuple[str, str, str, str, str]] = {
     Tenant: ("name", "", "", "created_at", "id"),
     Wallet: ("wallet_id", "", "", "created_at", "tenant"),
     User: ("email", "", "", "date_joined", ""),
+    EmailAddress: ("email", "", "", "", ""),
     Webhook: ("url", "type", "disabled_reason", "created_at", "tenant"),
     Event: ("object_id", "type", "", "created_at", "tenant"),
     Delivery: ("last_error", "status", "", "created_at", "webhook__tenant"),
@@ -81,7 +82,7 @@ class Result:
     label: str
     state: str
     role: str
-    at: datetime
+    at: datetime | None
     tenant_id: UUID | None
     tenant: Tenant | None = None
 
@@ -113,11 +114,15 @@ def find_records(term: str, user: Staff) -> list[Result]:
         for row in statement[: len(KINDS) * 2 * MAX_PER_BRANCH]
     }
     order = list(KINDS)
-    results = sorted(found.values(), key=lambda one: one.at, reverse=True)
+    results = sorted(found.values(), key=time_of, reverse=True)
     results.sort(key=lambda one: (order.index(one.model), one.role not in FIRST_ROLES))
     results = results[:MAX_RESULTS]
     add_tenants(results, user)
     return results
+
+
+def time_of(result: Result) -> float:
+    return result.at.timestamp() if result.at else 0.0
 
 
 def add_tenants(results: list[Result], user: Staff) -> None:
@@ -137,7 +142,7 @@ def build_statement(term: str, user: Staff) -> QuerySet | None:
     branches = [
         project_rows(rows)
         for rows in list_branches(term)
-        if may_view(user, rows.model)
+        if may_view(user, shown_as(rows.model))
     ]
     if not branches:
         return None
@@ -170,7 +175,7 @@ def parse_id(term: str) -> UUID | None:
 
 def list_ids(key: UUID) -> Iterator[QuerySet]:
     for model in KINDS:
-        if model is not User:
+        if model not in (User, EmailAddress):
             yield model._default_manager.filter(pk=key)
     yield Tenant.objects.filter(public_id=key)
     yield Delivery.objects.filter(event=key)
@@ -190,8 +195,7 @@ def list_prefixes(term: str) -> Iterator[QuerySet]:
     for rows in (names, Tenant.objects.all()):
         named = rows.alias(search=case_insensitive("name"))
         yield named.filter(search__startswith=lower)
-    mails = EmailAddress.objects.filter(email__startswith=lower)
-    yield User.objects.filter(pk__in=mails.values("user")[:MAX_PER_BRANCH])
+    yield EmailAddress.objects.filter(email__startswith=lower)
     yield User.objects.filter(username__startswith=term)
     for url in spell_url(term):
         begun = Webhook.objects.alias(search=url_prefix())
@@ -210,15 +214,21 @@ def project_rows(rows: QuerySet) -> QuerySet:
     """Select the same columns from each table, of the first rows only."""
     label, state, role, at, tenant = KINDS[rows.model]
     no_tenant = Cast(Value(None), UUIDField())
+    no_time = Cast(Value(None), DateTimeField())
     return rows.annotate(
-        found_kind=Value(rows.model._meta.label_lower, TextField()),
-        found_key=Cast("pk", TextField()),
+        found_kind=Value(shown_as(rows.model)._meta.label_lower, TextField()),
+        found_key=Cast("user" if rows.model is EmailAddress else "pk", TextField()),
         found_label=as_text(label),
         found_state=as_text(state),
         found_role=as_text(role),
-        found_at=Cast(F(at), DateTimeField()),
+        found_at=Cast(F(at), DateTimeField()) if at else no_time,
         found_tenant=Cast(F(tenant), UUIDField()) if tenant else no_tenant,
     ).values(*COLUMNS)[:MAX_PER_BRANCH]
+
+
+def shown_as(model: type[Model]) -> type[Model]:
+    """Return the model whose page shows a row: an address is on its person's."""
+    return User if model is EmailAddress else model
 
 
 def as_text(column: str) -> Combinable:

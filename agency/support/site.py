@@ -25,6 +25,11 @@ class SupportSite(AdminSite):
 
         ours = [
             path("search/", self.admin_view(views.show_search), name="search"),
+            path(
+                "act/<slug:name>/<str:key>/",
+                self.admin_view(views.run_action),
+                name="support_action",
+            ),
         ]
         return [*ours, *super().get_urls()]
 

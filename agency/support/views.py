@@ -4,14 +4,19 @@ from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib import admin
-from django.core.exceptions import PermissionDenied
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_http_methods, require_safe
 
+from agency.core import transactions
+from agency.core.errors import AgencyError
+from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support import customers
-from agency.support.customers import may_view
+from agency.support.actions import ACTIONS, Action, actions_for
+from agency.support.customers import may_view, record_url
 from agency.support.search import find_records
 from tenants.models import ApiKey, Membership, Tenant
 from verifications.models import Verification
@@ -46,6 +51,7 @@ def show_customer(request: HttpRequest, tenant_id: str) -> HttpResponse:
         "tenant": tenant,
         "figures": customers.list_figures(tenant),
         "stuck_hours": customers.STUCK_AFTER // timedelta(hours=1),
+        "support_actions": actions_for(user, tenant),
         "lists": customers.list_links(tenant, user),
         "not_valid_url": customers.not_valid_url(tenant),
     }
@@ -56,9 +62,52 @@ def show_customer(request: HttpRequest, tenant_id: str) -> HttpResponse:
         context["webhooks"] = customers.list_webhooks(tenant)
     if may_view(user, Membership):
         context["people"] = customers.list_people(tenant)
+        context["may_change_members"] = ACTIONS["change-member"].is_allowed(user)
     if may_view(user, ApiKey):
         context["keys"] = customers.list_keys(tenant)
     return TemplateResponse(request, "admin/customer.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
+    """Ask for the reason of an action, then do it and log it in one transaction."""
+    action = ACTIONS.get(name)
+    if action is None:
+        raise Http404
+    if not action.is_allowed(request.user):
+        raise PermissionDenied
+    row = get_record(action, key)
+    form = action.form(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        if not claim_form_token(request):
+            messages.warning(request, SENT_BEFORE)
+            return redirect(record_url(action.model, row.pk))
+        try:
+            with transactions.atomic():
+                action.run(request, row, form)
+        except AgencyError as error:
+            form.add_error(None, error.message)
+        else:
+            messages.success(request, f"Done: {action.label}.")
+            return redirect(record_url(action.model, row.pk))
+    context = admin.site.each_context(request) | {
+        "title": action.label,
+        "consequence": action.consequence,
+        "form": form,
+        "record": str(row),
+        "back": record_url(action.model, row.pk),
+        "opts": action.model._meta,
+    }
+    return TemplateResponse(request, "admin/action.html", context)
+
+
+def get_record(action: Action, key: str) -> Any:
+    """Return the record of an action. 404 if there is none."""
+    rows = action.model._default_manager.select_related(*action.related)
+    try:
+        return get_object_or_404(rows, pk=key)
+    except (ValueError, ValidationError):
+        raise Http404 from None
 
 
 def parse_key(text: str) -> UUID:

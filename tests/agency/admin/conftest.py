@@ -17,9 +17,14 @@ OURS = [
 ]
 
 
+def make_staff(name, **fields):
+    mail = f"{name}@agency.example"
+    return User.objects.create_user(name, mail, is_staff=True, **fields)
+
+
 @pytest.fixture
 def sue(db):
-    user = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
+    user = make_staff("sue")
     views = Permission.objects.filter(codename__startswith="view_")
     user.user_permissions.add(*views)
     return user

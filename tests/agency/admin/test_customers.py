@@ -109,7 +109,7 @@ def test_it_shows_the_last_event_people_and_keys(browser, customer):
     last = Event.objects.order_by("-pk").first()
     assert re.search(rf"Last event</dt><dd><a [^>]+{last.pk}[^>]+>{last.type}<", page)
     people = section(page, "people")
-    assert "nina@faber.example" in people and "viewer" in people
+    assert "nina@faber.example" in people and "Viewer" in people
     assert "<strong>disabled</strong>" in people
     keys = section(page, "keys")
     for key in customer.tenant.keys.all():

@@ -1,0 +1,256 @@
+"""What staff may do for a customer: each action by its permission, with a reason.
+
+The change and its row of the audit log are one transaction. Each action has a page that
+asks for the reason; the record's page leads to it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django import forms
+from django.contrib.auth.models import User
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+
+from agency.core.errors import Conflict, Invalid
+from agency.studio.form_tokens import OnceForm
+from agency.support import sessions
+from agency.support.customers import Staff, may_view
+from connections.messaging import outbox
+from connections.models import OutboundMessage
+from credentials import publications
+from credentials.models import Publication
+from tenants import audit, members
+from tenants.models import Membership, Tenant
+from tenants.models.people import Role
+from webhooks.models import Delivery, Webhook
+
+
+class ReasonForm(OnceForm):
+    reason = forms.CharField(
+        label="Reason",
+        min_length=5,
+        max_length=audit.MAX_REASON,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="It is written to the log, with your name. Give no values here.",
+    )
+
+
+class RoleForm(ReasonForm):
+    role = forms.ChoiceField(choices=Role.choices)
+    field_order = ["role", "reason"]
+
+
+class MemberForm(RoleForm):
+    email = forms.EmailField(label="Mail address of the account")
+    field_order = ["email", "role", "reason"]
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action on records of a model.
+
+    consequence: a sentence on its page. run: called in a transaction with the request,
+    the record and the valid form. related: what is read with the record.
+    """
+
+    label: str
+    model: type[Model]
+    permission: str
+    consequence: str
+    run: Callable[[HttpRequest, Any, ReasonForm], None]
+    applies: Callable[[Any], bool] = lambda row: True
+    form: type[ReasonForm] = ReasonForm
+    related: tuple[str, ...] = ()
+
+    def is_allowed(self, user: Staff) -> bool:
+        return may_view(user, self.model) and user.has_perm(
+            f"support.{self.permission}"
+        )
+
+
+def actions_for(user: Staff, row: Model) -> list[dict[str, str]]:
+    """Return the actions that the person may do with this record now."""
+    return [
+        {
+            "label": action.label,
+            "url": reverse("admin:support_action", args=[name, row.pk]),
+        }
+        for name, action in ACTIONS.items()
+        if action.model is type(row)
+        and action.is_allowed(user)
+        and action.applies(row)
+    ]
+
+
+def reason_of(form: ReasonForm) -> str:
+    return form.cleaned_data["reason"]
+
+
+def resend_message(
+    request: HttpRequest, row: OutboundMessage, form: ReasonForm
+) -> None:
+    outbox.resend(row)
+    audit.record("message.resent", row, by=request, reason=reason_of(form))
+
+
+def resend_delivery(request: HttpRequest, row: Delivery, form: ReasonForm) -> None:
+    row.resend()
+    audit.record("delivery.resent", row, by=request, reason=reason_of(form))
+
+
+def retry_publication(
+    request: HttpRequest, row: Publication, form: ReasonForm
+) -> None:
+    publications.retry_now(row)
+    audit.record("publication.retried", row, by=request, reason=reason_of(form))
+
+
+def enable_webhook(request: HttpRequest, row: Webhook, form: ReasonForm) -> None:
+    row.enable()
+    audit.record("webhook.enabled", row, by=request, reason=reason_of(form))
+
+
+def add_member(request: HttpRequest, row: Tenant, form: ReasonForm) -> None:
+    given = form.cleaned_data
+    members.add_member(
+        row,
+        find_person(given["email"]),
+        given["role"],
+        by=request,
+        reason=reason_of(form),
+    )
+
+
+def change_member(request: HttpRequest, row: Membership, form: ReasonForm) -> None:
+    role = form.cleaned_data["role"]
+    members.change_role(row, role, by=request, reason=reason_of(form))
+
+
+def disable_person(request: HttpRequest, row: User, form: ReasonForm) -> None:
+    require_power_over(request, row)
+    User.objects.filter(pk=row.pk).update(is_active=False)
+    sessions.end_sessions(row)
+    audit.record("person.disabled", row, by=request, reason=reason_of(form))
+
+
+def enable_person(request: HttpRequest, row: User, form: ReasonForm) -> None:
+    require_power_over(request, row)
+    User.objects.filter(pk=row.pk).update(is_active=True)
+    audit.record("person.enabled", row, by=request, reason=reason_of(form))
+
+
+def end_sessions(request: HttpRequest, row: User, form: ReasonForm) -> None:
+    require_power_over(request, row)
+    ended = sessions.end_sessions(row)
+    audit.record(
+        "person.sessions_ended", row, by=request, reason=reason_of(form), number=ended
+    )
+
+
+def require_power_over(request: HttpRequest, person: User) -> None:
+    """Raise Conflict `not_over_staff` for staff, unless a superuser asks.
+
+    Else one member of staff could shut out the others, or oneself by mistake.
+    """
+    if person == request.user or (person.is_staff and not request.user.is_superuser):
+        raise Conflict(
+            "not_over_staff",
+            "This account is your own or another member of staff's. Ask a superuser.",
+        )
+
+
+def find_person(mail: str) -> User:
+    """Return the active account with this mail. Invalid `no_such_person` if none."""
+    mail = mail.strip().lower()
+    # Without mail set up, addresses are not confirmed; then sign-in takes the account's.
+    confirmed = EmailAddress.objects.filter(email=mail, verified=True)
+    found = list(User.objects.filter(pk__in=confirmed.values("user"), is_active=True))
+    found = found or list(User.objects.filter(email__iexact=mail, is_active=True)[:2])
+    if len(found) != 1:
+        raise Invalid(
+            "no_such_person",
+            "Not one active account has this mail address. Let the person sign up, or "
+            "let an owner invite the address.",
+        )
+    return found[0]
+
+
+ACTIONS: dict[str, Action] = {
+    "resend-message": Action(
+        "Send it again",
+        OutboundMessage,
+        "resend_message",
+        "The message is sent again now, with the same id and content.",
+        resend_message,
+        applies=lambda row: row.can_be_resent,
+    ),
+    "resend-delivery": Action(
+        "Send it again",
+        Delivery,
+        "resend_delivery",
+        "The webhook is called again now, with the same webhook-id and body.",
+        resend_delivery,
+        related=("webhook", "event"),
+    ),
+    "retry-publication": Action(
+        "Try it again now",
+        Publication,
+        "retry_publication",
+        "A worker tries to publish it at once, not at its next time.",
+        retry_publication,
+        applies=lambda row: row.status == Publication.Status.PENDING,
+    ),
+    "enable-webhook": Action(
+        "Enable it",
+        Webhook,
+        "enable_webhook",
+        "Calls start again with new events. What was missed is not sent again.",
+        enable_webhook,
+        applies=lambda row: not row.is_enabled,
+    ),
+    "add-member": Action(
+        "Add a member",
+        Tenant,
+        "change_member",
+        "The account becomes a member at once. It must exist; others are invited by an "
+        "owner in the studio.",
+        add_member,
+        form=MemberForm,
+    ),
+    "change-member": Action(
+        "Change the role",
+        Membership,
+        "change_member",
+        "The person has the new role at once. An organization keeps one owner.",
+        change_member,
+        form=RoleForm,
+        related=("user", "tenant"),
+    ),
+    "disable-person": Action(
+        "Disable the account",
+        User,
+        "disable_person",
+        "The person is signed out everywhere and cannot sign in. Keys stay as they are.",
+        disable_person,
+        applies=lambda row: row.is_active,
+    ),
+    "enable-person": Action(
+        "Enable the account",
+        User,
+        "disable_person",
+        "The person can sign in again.",
+        enable_person,
+        applies=lambda row: not row.is_active,
+    ),
+    "end-sessions": Action(
+        "End the sessions",
+        User,
+        "end_sessions",
+        "The person is signed out on every device.",
+        end_sessions,
+    ),
+}

@@ -1,0 +1,75 @@
+"""Accounts of people in the admin. Each look at one is in the audit log."""
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.models import User
+from django.http import HttpRequest, HttpResponse
+
+from agency.support.actions import actions_for
+from organizations.admin import Inline
+from tenants import audit
+from tenants.models import Membership
+
+admin.site.unregister(User)
+# Shown on the page of the account, so that a look at it is logged.
+admin.site.unregister(EmailAddress)
+
+
+class Organizations(Inline):
+    model = Membership
+    fields = ["tenant", "role", "created_at"]
+    verbose_name_plural = "organizations"
+    show_change_link = False
+
+
+class Addresses(Inline):
+    model = EmailAddress
+    fields = ["email", "verified", "primary"]
+    verbose_name_plural = "mail addresses"
+    show_change_link = False
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("auth.view_user")
+
+
+@admin.register(User)
+class PersonAdmin(UserAdmin):
+    """Staff with Django's permission to change accounts are as good as superusers.
+
+    For all others the page shows no trace of the password.
+    """
+
+    list_display = ["email", "is_active", "is_staff", "last_login", "date_joined"]
+    list_display_links = ["email"]
+    list_filter = ["is_active", "is_staff", "groups"]
+    search_fields = ["email", "username"]
+    ordering = ["-pk"]
+    list_per_page = 50
+    show_full_result_count = False
+    inlines = [Organizations, Addresses]
+    view_fields = [
+        "email", "username", "is_active", "is_staff", "is_superuser", "groups",
+        "last_login", "date_joined",
+    ]  # fmt: skip
+
+    def get_inlines(
+        self, request: HttpRequest, obj: User | None
+    ) -> list[type[Inline]]:
+        return self.inlines if obj else []
+
+    def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
+        if obj and not self.has_change_permission(request, obj):
+            return [(None, {"fields": self.view_fields})]
+        return super().get_fieldsets(request, obj)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        person = options.get("obj")
+        if person:
+            audit.record("record.viewed", person, by=request)
+            context["support_actions"] = actions_for(request.user, person)
+        return super().render_change_form(request, context, *args, **options)

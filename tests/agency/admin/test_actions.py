@@ -1,0 +1,368 @@
+"""Staff act by permission, with a reason, and the audit log has it."""
+
+import html
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, Group, User
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.utils import timezone
+
+from agency.support import actions
+from agency.support.actions import ACTIONS
+from connections.models import OutboundMessage
+from credentials.models import Publication
+from organizations.provisioning import create_organization
+from tenants import audit, vault
+from tenants.models import AuditEntry, Membership, Tenant
+from tests.agency.admin.conftest import make_staff
+from tests.support.pages import Browser
+from wallets.models import Key
+from webhooks.delivery import examples
+from webhooks.models import Delivery, Webhook
+
+REASON = "Ticket 4711: the customer asked for it."
+LATER = timezone.now() + timedelta(days=1)
+
+
+@pytest.fixture
+def college(db):
+    return create_organization("Faber College").tenant
+
+
+@pytest.fixture
+def message(college):
+    row = OutboundMessage(
+        tenant=college,
+        my_key=Key.objects.filter(tenant=college).first(),
+        recipient_key="key",
+        endpoint="https://phone.example",
+        is_hosted=False,
+        type="basicmessage/1.0/message",
+        thread_id="1",
+        status=OutboundMessage.Status.EXHAUSTED,
+        attempts=10,
+    )
+    vault.seal(row, "body", {"content": "Hello"})
+    row.save()
+    return row
+
+
+@pytest.fixture
+def webhook(college):
+    return Webhook.register(
+        college,
+        "https://office.example",
+        type=Webhook.Type.NOTIFICATION,
+        dialect=Webhook.Dialect.CLIENT,
+    )
+
+
+@pytest.fixture
+def delivery(webhook):
+    examples.send_example(webhook, "verification")
+    Delivery.objects.update(status=Delivery.Status.EXHAUSTED, due_at=LATER)
+    return Delivery.objects.get()
+
+
+@pytest.fixture
+def publication(college):
+    job = Publication.create_leased(college, Publication.Kind.SCHEMA, "x", {})
+    Publication.objects.update(due_at=LATER, lease_until=None, lease_owner=None)
+    return job
+
+
+@pytest.fixture
+def nina(db):
+    return User.objects.create_user("nina", "nina@faber.example", "a password of hers")
+
+
+@pytest.fixture
+def member(college, nina):
+    oscar = User.objects.create_user("oscar", "oscar@faber.example")
+    Membership.objects.create(tenant=college, user=oscar, role="owner")
+    return Membership.objects.create(tenant=college, user=nina, role="viewer")
+
+
+@pytest.fixture
+def records(college, message, webhook, delivery, publication, member, nina):
+    """The record on which each action is tried, by the model of the action."""
+    return {
+        Tenant: college,
+        OutboundMessage: message,
+        Webhook: webhook,
+        Delivery: delivery,
+        Publication: publication,
+        Membership: member,
+        User: nina,
+    }
+
+
+# By action: the code in the log, who may do it, and what the form asks for besides.
+ADDED = {"email": "paula@faber.example", "role": "operator"}
+TABLE = {
+    "resend-message": ("message.resent", {"Support", "Operator"}, {}),
+    "resend-delivery": ("delivery.resent", {"Support", "Operator"}, {}),
+    "retry-publication": ("publication.retried", {"Support", "Operator"}, {}),
+    "enable-webhook": ("webhook.enabled", {"Support", "Operator"}, {}),
+    "end-sessions": ("person.sessions_ended", {"Support", "Operator"}, {}),
+    "add-member": ("member.added", {"Operator"}, ADDED),
+    "change-member": ("member.role_changed", {"Operator"}, {"role": "developer"}),
+    "disable-person": ("person.disabled", {"Operator"}, {}),
+    "enable-person": ("person.enabled", {"Operator"}, {}),
+}
+every_action = pytest.mark.parametrize("name", TABLE)
+every_group = pytest.mark.parametrize("group", ["Support", "Operator", ""])
+
+
+def browser_of(group):
+    """A browser of staff in this group, or in none."""
+    user = make_staff("tom")
+    if group:
+        user.groups.add(Group.objects.get(name=group))
+    browser = Browser()
+    browser.force_login(user)
+    return browser
+
+
+def path_of(name, records):
+    return f"/admin/act/{name}/{records[ACTIONS[name].model].pk}/"
+
+
+def entries():
+    """What the log holds of what staff did, besides looks at records."""
+    return AuditEntry.objects.filter(actor_kind="staff").exclude(
+        action="record.viewed"
+    )
+
+
+@pytest.fixture
+def paula(db):
+    return User.objects.create_user("paula", "paula@faber.example")
+
+
+def test_the_table_has_every_action():
+    assert set(TABLE) == set(ACTIONS)
+
+
+@every_group
+@every_action
+def test_an_action_needs_its_permission(records, paula, group, name):
+    code, groups, fields = TABLE[name]
+    browser = browser_of(group)
+    is_allowed = group in groups
+    path = path_of(name, records)
+    assert browser.get(path).status_code == (200 if is_allowed else 403)
+    response = browser.send(path, reason=REASON, **fields)
+    assert response.status_code == (302 if is_allowed else 403)
+    found = list(entries().values_list("action", "actor_kind", "reason"))
+    assert found == ([(code, "staff", REASON)] if is_allowed else [])
+
+
+@every_action
+def test_an_action_needs_a_reason(records, paula, name):
+    fields = TABLE[name][2]
+    browser = browser_of("Operator")
+    before = snapshot(records)
+    for reason in ("", "    ", "ok"):
+        response = browser.send(path_of(name, records), reason=reason, **fields)
+        assert response.status_code == 200
+    assert snapshot(records) == before
+    assert not entries().exists()
+
+
+@every_action
+def test_an_action_and_its_row_of_the_log_are_one_transaction(
+    records, paula, name, monkeypatch
+):
+    def fail(*_, **__):
+        raise RuntimeError("the log is full")
+
+    browser = browser_of("Operator")
+    monkeypatch.setattr(audit, "record", fail)
+    before = snapshot(records)
+    with pytest.raises(RuntimeError, match="the log is full"):
+        browser.send(path_of(name, records), reason=REASON, **TABLE[name][2])
+    assert snapshot(records) == before
+
+
+def snapshot(records):
+    """All columns of all rows that actions change."""
+    models = (*records, Session)
+    rows = [list(model.objects.order_by("pk").values()) for model in models]
+    return [*rows[:-1], len(rows[-1])]
+
+
+@every_action
+def test_a_form_counts_once(records, paula, name):
+    browser = browser_of("Operator")
+    form = {"reason": REASON, "form_token": "1"} | TABLE[name][2]
+    for _ in range(2):
+        browser.post(path_of(name, records), form)
+    assert entries().count() == 1
+
+
+@every_action
+def test_a_form_of_another_site_is_refused(records, name):
+    browser = Client(enforce_csrf_checks=True)
+    tom = make_staff("tom", is_superuser=True)
+    browser.force_login(tom)
+    form = {"reason": REASON, "form_token": "1"} | TABLE[name][2]
+    assert browser.post(path_of(name, records), form).status_code == 403
+    assert not entries().exists()
+
+
+def act(name, records, **fields):
+    browser = browser_of("Operator")
+    response = browser.send(path_of(name, records), reason=REASON, **fields)
+    return html.unescape(response.content.decode())
+
+
+def test_a_message_is_sent_again(records, message):
+    act("resend-message", records)
+    message.refresh_from_db()
+    assert (message.status, message.attempts) == ("pending", 0)
+    assert message.due_at <= timezone.now()
+
+
+def test_a_message_without_content_is_not_sent_again(records, message):
+    OutboundMessage.objects.update(body=None)
+    assert "content was erased" in act("resend-message", records)
+    assert not entries().exists()
+
+
+def test_a_delivery_is_sent_again(records, delivery):
+    act("resend-delivery", records)
+    delivery.refresh_from_db()
+    assert delivery.status == "pending" and delivery.due_at <= timezone.now()
+
+
+def test_a_delivery_to_a_disabled_webhook_is_not(records, webhook):
+    webhook.disable()
+    assert "Enable it" in act("resend-delivery", records)
+    assert not entries().exists()
+
+
+def test_a_publication_becomes_due(records, publication):
+    act("retry-publication", records)
+    publication.refresh_from_db()
+    assert publication.due_at <= timezone.now()
+
+
+def test_a_publication_that_has_ended_does_not(records, publication):
+    Publication.objects.update(status="exhausted", material=None)
+    assert "was given up" in act("retry-publication", records)
+    assert not entries().exists()
+
+
+def test_a_webhook_is_enabled(records, webhook):
+    webhook.disable()
+    act("enable-webhook", records)
+    webhook.refresh_from_db()
+    assert webhook.is_enabled
+
+
+def test_an_account_becomes_a_member(records, college, paula):
+    act("add-member", records, **ADDED)
+    assert college.memberships.get(user=paula).role == "operator"
+
+
+@pytest.mark.parametrize("mail", ["nobody@faber.example", "paula@faber.exampl"])
+def test_nobody_is_added_without_an_account(records, college, paula, mail):
+    page = act("add-member", records, email=mail, role="viewer")
+    assert "Not one active account" in page
+    assert college.memberships.count() == 2
+
+
+def test_a_member_gets_another_role_and_the_last_owner_stays(records, member, college):
+    act("change-member", records, role="developer")
+    member.refresh_from_db()
+    assert member.role == "developer"
+    owner = college.memberships.get(role="owner")
+    browser = Browser()
+    browser.force_login(User.objects.get(username="tom"))
+    path = f"/admin/act/change-member/{owner.pk}/"
+    page = browser.send(path, reason=REASON, role="viewer").content.decode()
+    assert "Make somebody else an owner first" in page
+    owner.refresh_from_db()
+    assert owner.role == "owner"
+
+
+@pytest.mark.parametrize("name", ["disable-person", "end-sessions"])
+def test_a_person_is_signed_out_everywhere(records, nina, name):
+    phone, other = Client(), Client()
+    phone.force_login(nina)
+    other.force_login(User.objects.get(username="oscar"))
+    act(name, records)
+    assert phone.get("/studio/").status_code == 302
+    assert "/accounts/login/" in phone.get("/studio/").url
+    assert other.get("/studio/").status_code == 200
+    nina.refresh_from_db()
+    assert nina.is_active == (name == "end-sessions")
+    # Only the sessions of Oscar and of Tom are left.
+    assert Session.objects.count() == 2
+
+
+@pytest.mark.parametrize("name", ["disable-person", "enable-person", "end-sessions"])
+def test_staff_have_no_power_over_staff(records, name):
+    records[User] = User.objects.create_user("ulla", "u@agency.example", is_staff=True)
+    assert "Ask a superuser" in act(name, records)
+    assert not entries().exists()
+    records[User].refresh_from_db()
+    assert records[User].is_active
+
+
+def test_the_page_of_a_record_leads_to_its_actions(records):
+    browser = browser_of("Operator")
+    for model, row in records.items():
+        options = model._meta
+        path = f"/admin/{options.app_label}/{options.model_name}/{row.pk}/change/"
+        page = browser.get(path).content.decode()
+        wanted = {
+            name
+            for name, action in ACTIONS.items()
+            if action.model is model and action.applies(row)
+        }
+        assert wanted or model is Webhook
+        shown = {name for name in ACTIONS if f"/admin/act/{name}/{row.pk}/" in page}
+        assert shown == wanted
+
+
+@pytest.mark.parametrize("path", ["/admin/act/x/1/", "/admin/act/end-sessions/x/"])
+def test_unknown_actions_and_records_are_not_found(db, path):
+    assert browser_of("Operator").get(path).status_code == 404
+
+
+def test_each_look_at_an_account_or_a_holders_wallet_is_logged(records, college, nina):
+    from wallets.models import Wallet
+
+    wallet = Wallet.create(college, owner_name="Alice")
+    own = Wallet.objects.get(is_organization=True)
+    browser = browser_of("Support")
+    browser.get(f"/admin/auth/user/{nina.pk}/change/")
+    browser.get(f"/admin/wallets/wallet/{wallet.pk}/change/")
+    browser.get(f"/admin/wallets/wallet/{own.pk}/change/")
+    browser.get("/admin/auth/user/")
+    found = AuditEntry.objects.filter(actor_kind="staff")
+    found = found.values_list("action", "object_type", "object_id")
+    assert list(found.order_by("pk")) == [
+        ("record.viewed", "user", str(nina.pk)),
+        ("record.viewed", "wallet", str(wallet.pk)),
+    ]
+
+
+def test_the_page_of_an_account_shows_no_trace_of_the_password(records, nina):
+    browser = browser_of("Operator")
+    page = browser.get(f"/admin/auth/user/{nina.pk}/change/").content.decode()
+    salt, digest = nina.password.split("$")[-2:]
+    assert "nina@faber.example" in page and "Faber College" in page
+    assert salt[:6] not in page and digest[:6] not in page
+    assert "assword" not in page.split("<main")[1]
+
+
+def test_an_action_that_is_not_allowed_has_no_button(records, nina):
+    page = browser_of("Support").get(f"/admin/auth/user/{nina.pk}/change/")
+    assert "/admin/act/end-sessions/" in page.content.decode()
+    assert "/admin/act/disable-person/" not in page.content.decode()
+    assert actions.actions_for(AnonymousUser(), nina) == []
