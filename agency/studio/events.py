@@ -8,6 +8,7 @@ from uuid import UUID
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
+from agency.studio.exchange.kinds import KINDS
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.webhook_forms import EventFilter
 from tenants.models import Tenant
@@ -79,6 +80,8 @@ def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpRes
     context = {
         "tenant": tenant,
         "event": found,
+        "has_page": found.object_type in KINDS and not found.is_example,
+        "page_name": f"studio:{found.object_type}",
         "body": json.dumps(json.loads(found.body), indent=2),
         "deliveries": [
             add_badge(row) for row in list_deliveries(tenant).filter(event=found)

@@ -94,7 +94,6 @@ def page_context(
         "form": OnceForm(),
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
-        "list_url": f"{name}s",
         "related": exchanges_over(row),
         "live_url": f"{name}_live",
         "cancel_url": f"{name}_cancel",

@@ -120,6 +120,22 @@ def test_an_event_shows_its_body_and_who_was_told(browser, url, delivery):
     assert "http://127.0.0.1:3000/office" in page
 
 
+def test_an_event_links_its_object_and_names_its_api_call(browser, url, delivery):
+    row = Event.objects.get(pk=delivery.event_id)
+    Event.objects.update(request_id="order-4711")
+    page = text(browser.get(f"{url}/events/{row.pk}"))
+    assert f'href="{url}/connections/{row.object_key}"' in page
+    assert "<code>order-4711</code>" in page
+    assert browser.get(f"{url}/connections/{row.object_key}").status_code == 200
+
+
+def test_an_example_links_no_object(browser, url, office):
+    browser.send(f"{url}/webhooks/{office.pk}/example", type="verification")
+    row = Event.objects.get()
+    page = text(browser.get(f"{url}/events/{row.pk}"))
+    assert f"verifications/{row.object_key}" not in page
+
+
 def test_a_delivery_shows_each_call_and_the_beginning_of_its_answer(
     browser, url, delivery
 ):

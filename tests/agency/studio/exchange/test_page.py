@@ -78,3 +78,10 @@ def test_the_states_passed_before_the_end_are_shown(browser, walk):
     row = walks.credential(walk, "issuer", "Rejected")
     page = text(browser.get(url_of(row)))
     assert re.findall(r"<li[^>]*>(\w+)</li>", page)[:2] == ["Offered", "Rejected"]
+
+
+def test_an_object_of_a_hosted_wallet_links_its_wallet(browser, walk):
+    row = walks.credential(walk, "holder", "Offered")
+    path = f"/studio/organizations/{row.tenant_id}/wallets/{row.wallet_id}"
+    assert f'href="{path}"' in text(browser.get(url_of(row)))
+    assert browser.get(path).status_code == 200
