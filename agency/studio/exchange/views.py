@@ -95,6 +95,7 @@ def page_context(
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
         "related": exchanges_over(row),
+        "page_url": name,
         "live_url": f"{name}_live",
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",

@@ -131,8 +131,8 @@ NEXT_STEPS = {
         "cancel."
     ),
     ("credential", "issuer", D.OFFERED): (
-        "The holder has not accepted yet. Send the link again, or remind the holder "
-        "to look into the wallet."
+        "The holder has not accepted yet. Remind the holder to look into the wallet. "
+        "If there is a link below, send it again."
     ),
     ("credential", "issuer", D.REQUESTED): (
         "The holder has accepted. Issue it through the API, unless it is issued "
@@ -162,8 +162,8 @@ NEXT_STEPS = {
         "cancel."
     ),
     ("verification", "verifier", V.REQUESTED): (
-        "The holder has not answered yet. Send the link again, or remind the holder "
-        "to look into the wallet."
+        "The holder has not answered yet. Remind the holder to look into the wallet. "
+        "If there is a link below, send it again."
     ),
     ("verification", "verifier", V.ACCEPTED): "The holder has answered.",
     ("verification", "verifier", V.REJECTED): (

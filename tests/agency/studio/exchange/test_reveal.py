@@ -151,6 +151,13 @@ def test_what_has_no_values_yet_says_so(browser, faber):
     assert not AuditEntry.objects.filter(action="values.revealed").exists()
 
 
+def test_after_an_error_one_can_look_again_without_scripts(browser, faber):
+    faber.post("/verifications/policy", POLICY)
+    row = Verification.objects.get()
+    page = text(browser.send(f"{url_of(row)}/reveal", reason=""))
+    assert f'<a class="button plain" href="{url_of(row)}">Look again</a>' in page
+
+
 def test_a_viewer_and_a_stranger_reveal_nothing(viewer, stranger, credential):
     path = f"{url_of(credential)}/reveal"
     assert "Reveal" not in text(viewer.get(url_of(credential)))

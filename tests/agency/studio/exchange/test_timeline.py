@@ -11,7 +11,7 @@ from django.utils import timezone
 from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential
 from tests.agency.studio.exchange.conftest import text, url_of
-from tests.support import walks
+from tests.support import outside_agent, walks
 from tests.support.outside_exchanges import offered_to, takes_offer
 from webhooks.delivery import recording
 from webhooks.delivery.outcomes import Outcome, Result
@@ -62,6 +62,23 @@ def test_the_messages_of_the_handshake_are_the_connections(browser, phone, faber
     row = phone.connects(faber)
     found = words_of(text(browser.get(url_of(row))))
     assert {"Request to connect", "Answer to the request to connect"} <= set(found)
+
+
+def test_those_who_share_an_invitation_see_only_their_own_request(
+    browser, phone, faber
+):
+    invited = faber.invites(multiParty=True)
+    shared = Connection.objects.get(connection_id=invited["connectionId"])
+    phone.accepts(shared)
+    with outside_agent.listening(outside_agent.Agent()) as other:
+        other.accepts(shared)
+    spawned = Connection.objects.filter(multi_party=False)
+    assert spawned.count() == 2
+    for row in spawned:
+        assert (
+            words_of(text(browser.get(url_of(row)))).count("Request to connect") == 1
+        )
+    assert words_of(text(browser.get(url_of(shared)))).count("Request to connect") == 2
 
 
 def test_texts_between_wallets_here_are_listed_without_their_words(browser, walk):
