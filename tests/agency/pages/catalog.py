@@ -99,6 +99,8 @@ QUERIES = {
 ACTION = "a form is posted there, and a page of PAGES follows"
 DATA = "no HTML, or only a part of a page"
 MOVED = "leads to another page"
+DJANGO = "of Django's admin as it is"
+SUPPORT = "a page of support: tests/agency/admin opens it"
 ELSEWHERE = "a page of allauth that a link in a mail or another page leads to"
 NO_PAGES: dict[str, str] = {
     "studio:": MOVED,
@@ -120,6 +122,18 @@ NO_PAGES: dict[str, str] = {
     "didcomm": DATA,
     "tails/<str:tailsHash>": DATA,
     r"^assets/(?P<name>[\w-]{22}\.(?P<ending>png|jpg|webp|gif))$": DATA,
+    "admin:index": SUPPORT,
+    "admin:search": SUPPORT,
+    "admin:support_action": SUPPORT,
+    "queues": SUPPORT,
+    "admin:login": DJANGO,
+    "admin:logout": DJANGO,
+    "admin:password_change_done": DJANGO,
+    "admin:autocomplete": DATA,
+    "admin:jsi18n": DATA,
+    "admin:view_on_site": MOVED,
+    "admin:app_list": DJANGO,
+    "admin:": "leads to the page of an object, or is 404",
     "studio:settings": ACTION,
     "studio:new_key": ACTION,
     "studio:new_webhook": ACTION,
@@ -145,8 +159,8 @@ NO_PAGES: dict[str, str] = {
     "studio:resend_invitation": ACTION,
     "studio:withdraw_invitation": ACTION,
 }
-# The pages that Django's admin makes for each model, and its own: see tests/agency/admin.
-OF_THE_ADMIN = re.compile(r"^admin/")
+# The pages that Django's admin makes for each model.
+OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 
 
 def html_routes() -> list[str]:
@@ -154,7 +168,7 @@ def html_routes() -> list[str]:
     return [
         name
         for name, route, view in walk_routes(get_resolver().url_patterns)
-        if not OF_THE_ADMIN.match(route) and (name == "docs" or not is_api(view))
+        if not OF_A_MODEL.match(name) and (name == "docs" or not is_api(view))
     ]
 
 
@@ -210,7 +224,11 @@ class World:
         """The same with a name that is unique and fits a file."""
         return [
             (
-                re.sub(r"[^a-z0-9]+", "_", f"{name}{query}".removeprefix("studio:")),
+                re.sub(
+                    r"[^a-z0-9]+",
+                    "_",
+                    f"{name}{query}".removeprefix("studio:").lower(),
+                ),
                 who,
                 self.address(name) + query,
             )
@@ -259,6 +277,7 @@ def build_world(college: Any, fay: User, client: Any, called: Names = LONG) -> W
         "attributes": [{"policyName": "name", "attributeNames": ["name"]}],
     }
     api.post(f"/verifications/policy/connections/{to}", policy)
+    alice.auto_selects()
     link = api.post("/credentials", offer)["offerUrl"]
     mate = Membership.objects.create(tenant=tenant, user=person("vic"), role="viewer")
     owner = browser_of(fay)

@@ -1,12 +1,14 @@
 """A picture of every page, in both sizes and schemes: `make screenshots`.
 
-Not a test of its own: pytest collects this file only if it is named.
+Not a test of its own: pytest collects this file only if it is named. The pictures of
+docs/images are among them, smaller, in the folder `docs`.
 """
 
 import os
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from tests.agency.pages.catalog import SHORT, build_world
 from tests.agency.pages.test_in_a_browser import Visitor, page
@@ -17,6 +19,15 @@ __all__ = ["page"]
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 FOLDER = Path(os.environ.get("SCREENSHOTS", "screenshots"))
 SIZES = [(1280, 900), (390, 844)]
+# Those of docs/images, with their height in pixels of the page.
+FOR_DOCS = {
+    "verification-1280-light": 1000,
+    "connections-1280-light": 800,
+    "search_q_alice-1280-dark": 900,
+    "members-1280-light": 1100,
+    "organization-390-dark": 844,
+    "invitation-390-light": 844,
+}
 HEIGHT = "Math.min(document.documentElement.scrollHeight, 4000)"
 
 
@@ -37,3 +48,15 @@ def test_every_page(page, stored_keys, fay, college, client, live_server, settin
                 visitor.open(address)
                 visitor.resize(width, max(height, page.evaluate(HEIGHT)))
                 page.screenshot(FOLDER / f"{name}-{width}-{scheme}.png")
+    for name, height in FOR_DOCS.items():
+        shrink(FOLDER / f"{name}.png", FOLDER / "docs" / f"{name}.png", height)
+
+
+def shrink(source, target, height):
+    """Crop a picture, and write it with few colors and at most 900 pixels wide."""
+    target.parent.mkdir(exist_ok=True)
+    with Image.open(source) as picture:
+        width = picture.width
+        shown = picture.convert("RGB").crop((0, 0, width, min(height, picture.height)))
+        shown.thumbnail((900, 900), Image.Resampling.LANCZOS)
+        shown.quantize(96, dither=Image.Dither.NONE).save(target, optimize=True)

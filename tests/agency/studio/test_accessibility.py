@@ -1,4 +1,7 @@
-"""No page has a critical or serious finding of axe-core, light or dark."""
+"""No page has a critical or serious finding of axe-core, light or dark.
+
+The pages of the studio are in tests/agency/pages.
+"""
 
 import os
 
@@ -6,7 +9,6 @@ import pytest
 
 from tests.support import chromium
 from tests.support.paths import ROOT
-from tests.support.people import Api
 
 AXE = ROOT / "tests" / "clients" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("critical", "serious")
@@ -101,38 +103,6 @@ def test_an_operation_that_is_tried(
     )
     page.wait_for(f"!!document.querySelector('#{operation} .btn.execute')")
     assert failures() == []
-
-
-def test_the_pages_of_the_studio(
-    page, failures, live_server, browser, college, url, settings
-):
-    api = Api(college.access_token, college.subscription_key)
-    office = {"url": "https://office.example/agency-events"}
-    webhook = api.post("/webhooks", office)["id"]
-    sent = api.post(f"/webhooks/{webhook}/example", {"messageType": "verification"})
-    api.post("/connections", {"name": "Alice"})
-    event = api.get("/events")[0]["eventId"]
-    settings.PUBLIC_URL = live_server.url
-    session = browser.cookies[settings.SESSION_COOKIE_NAME].value
-    page.set_cookie(live_server.url, settings.SESSION_COOKIE_NAME, session)
-    found = {}
-    for path in (
-        "/studio/",
-        "/studio/organizations/new",
-        url,
-        f"{url}/events",
-        f"{url}/events/{event}",
-        f"{url}/webhooks",
-        f"{url}/webhooks/{webhook}",
-        f"{url}/webhooks/{webhook}/secret",
-        f"{url}/webhooks/{webhook}/remove",
-        f"{url}/webhooks/{webhook}/deliveries/{sent['deliveryId']}",
-    ):
-        page.open(live_server.url + path)
-        assert page.evaluate("location.pathname") == path, "not signed in, or moved"
-        found[path] = failures()
-    page.call("Network.clearBrowserCookies")
-    assert {path: one for path, one in found.items() if one} == {}
 
 
 def test_the_pages_before_signing_in_and_of_a_short_link(
