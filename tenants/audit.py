@@ -195,7 +195,7 @@ def describe_changes(row: models.Model, changes: dict[str, Any]) -> dict[str, An
     return {
         name: [text_of(getattr(row, name)), text_of(value)]
         for name, value in changes.items()
-        if getattr(row, name) != value
+        if getattr(row, name) != value and (getattr(row, name) or value)
     }
 
 
