@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 from uuid import UUID
 
+from allauth.mfa.models import Authenticator
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.core.paginator import Paginator
@@ -21,6 +22,9 @@ from django.views.decorators.cache import never_cache
 
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support.actions import actions_for
+
+# allauth's page of factors: nobody needs to read them.
+admin.site.unregister(Authenticator)
 
 
 class BoundedPaginator(Paginator):

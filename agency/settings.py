@@ -161,6 +161,8 @@ FAULT_POINT = env.str("FAULT_POINT", default="") if FAULT_INJECTION else ""
 EMAIL_URL = env.str("EMAIL_URL", default="")
 # Whether people must follow a link in a mail before their first sign-in.
 STUDIO_VERIFY_EMAIL = env.bool("STUDIO_VERIFY_EMAIL", default=bool(EMAIL_URL))
+# Whether staff need a second factor to open the admin.
+STAFF_SECOND_FACTOR = env.bool("STAFF_SECOND_FACTOR", default=True)
 # The sender of the studio's mail.
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="agency@localhost")
 # Whether there is a proxy that sets X-Forwarded-Proto.
@@ -221,6 +223,7 @@ INSTALLED_APPS = [
     "drf_spectacular_sidecar",
     "allauth",
     "allauth.account",
+    "allauth.mfa",
     "django_htmx",
     "template_partials",
     "agency",
@@ -604,6 +607,12 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed": "5/5m/key,20/m/ip,100/h/ip",
     "reset_password": "5/10m/key,20/m/ip",  # key: the mailbox
 }
+MFA_ADAPTER = "agency.studio.accounts.second_factor.MFAAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+MFA_TOTP_TOLERANCE = 1  # codes of the 30 seconds before and after count too
+# Where nobody confirms an address, a second factor cannot wait for that.
+MFA_ALLOW_UNVERIFIED_EMAIL = not STUDIO_VERIFY_EMAIL
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/studio/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/"

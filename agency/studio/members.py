@@ -12,9 +12,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from agency.core import rate_limits
 from agency.core.errors import AgencyError
+from agency.studio.accounts.second_factor import require_second_factor
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.invitations import deliver_invitation
 from agency.studio.pages import get_membership, studio_page
+from organizations.provisioning import change_organization
 from tenants import members
 from tenants.models import Invitation, Membership, Permission, Role
 from tenants.models.people import ROLES_WITH
@@ -188,6 +190,26 @@ def leave(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return redirect("studio:members", tenant_id=tenant_id)
     messages.success(request, f"You left {membership.tenant}.")
     return redirect("studio:organizations")
+
+
+@studio_page("POST")
+def change_requirement(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    """Require a second factor of all members, or no longer."""
+    membership = get_membership(request, tenant_id, Permission.PEOPLE)
+    is_required = request.POST.get("required") == "yes"
+    if is_required:
+        require_second_factor(
+            request, "Set up a second factor yourself before you require it of others."
+        )
+    changes = {"requires_second_factor": is_required}
+    change_organization(membership.tenant, changes, by=request)
+    messages.success(
+        request,
+        "Members need a second factor from now on."
+        if is_required
+        else "Members need no second factor any more.",
+    )
+    return redirect("studio:members", tenant_id=tenant_id)
 
 
 def name_of(member: Membership) -> str:

@@ -29,7 +29,7 @@ class Entry:
 
 MEMBER_PAGES = (
     "invite", "resend_invitation", "withdraw_invitation", "change_role",
-    "remove_member", "leave",
+    "remove_member", "leave", "change_requirement",
 )  # fmt: skip
 # Groups in their order. A new page of an organization is one line here, or one name in
 # the `within` of its list.

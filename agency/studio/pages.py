@@ -13,6 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from agency.core.errors import AgencyError
+from agency.studio.accounts.second_factor import require_second_factor
 from tenants.models import Membership, Permission
 
 View = Callable[..., HttpResponse]
@@ -55,4 +56,8 @@ def get_membership(
     membership = get_object_or_404(list_memberships(request), tenant_id=tenant_id)
     if not membership.may(permission):
         raise PermissionDenied
+    if membership.tenant.requires_second_factor:
+        require_second_factor(
+            request, f"{membership.tenant} requires a second factor. Set one up here."
+        )
     return membership

@@ -99,6 +99,11 @@ urlpatterns = [
     path("studio/invitation", invitations.show_invitation, name="invitation"),
     path(f"{organization}/members", members.show_members, name="members"),
     path(f"{organization}/members/invite", members.invite, name="invite"),
+    path(
+        f"{organization}/second-factor",
+        members.change_requirement,
+        name="change_requirement",
+    ),
     path(f"{organization}/leave", members.leave, name="leave"),
     path(f"{member}/role", members.change_role, name="change_role"),
     path(f"{member}/remove", members.remove_member, name="remove_member"),

@@ -3,6 +3,7 @@
 from typing import Any
 
 from allauth.account.decorators import secure_admin_login
+from django.conf import settings
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, path
@@ -10,13 +11,31 @@ from django.utils.decorators import method_decorator
 
 from agency.support import menu
 
+NEEDS_SECOND_FACTOR = "The admin requires a second factor. Set one up here."
+
 
 class SupportSite(AdminSite):
     site_header = site_title = "Agency support"
     index_title = "Agency support"
 
-    @method_decorator(secure_admin_login)
+    def has_permission(self, request: HttpRequest) -> bool:
+        """Whether the person is staff and, if that is required, has a second factor."""
+        if not super().has_permission(request):
+            return False
+        from agency.studio.accounts.second_factor import has_second_factor
+
+        return not settings.STAFF_SECOND_FACTOR or has_second_factor(request.user)
+
     def login(self, request: HttpRequest, extra_context: Any = None) -> Any:
+        """Where people are sent who may not open a page."""
+        from agency.studio.accounts.second_factor import lead_to_setup
+
+        if super().has_permission(request) and not self.has_permission(request):
+            return lead_to_setup(request, NEEDS_SECOND_FACTOR)
+        return self.sign_in(request, extra_context)
+
+    @method_decorator(secure_admin_login)
+    def sign_in(self, request: HttpRequest, extra_context: Any = None) -> Any:
         return super().login(request, extra_context)
 
     def get_urls(self) -> list[URLPattern | URLResolver]:

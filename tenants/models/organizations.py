@@ -56,6 +56,8 @@ class Tenant(Record):
     )
     # Whether QR codes of invitations contain the short link, not the whole invitation.
     short_qr_codes = models.BooleanField(default=False, db_default=False)
+    # Whether the studio lets only members in who have a second factor.
+    requires_second_factor = models.BooleanField(default=False, db_default=False)
     # For the pages that holders see; see branding.py for the shapes.
     primary_color = models.CharField(
         max_length=7, blank=True, default="", db_default=""

@@ -48,6 +48,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "django_admin_log": "nobody of staff has changed anything",
     "connections_seenmessage": "it is newer than 0.1.0",
     "holderpages_closedlink": "it is newer than 0.1.0",
+    "mfa_authenticator": "second factors are newer than 0.1.0",
     "tenants_auditentry": "it is newer than 0.1.0",
     "tenants_invitation": "it is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",

@@ -6,6 +6,8 @@ Django and allauth announce it by signals, after they have stored it.
 from typing import Any
 
 from allauth.account import signals as account
+from allauth.mfa import signals as mfa
+from allauth.mfa.models import Authenticator
 from django.contrib.auth.signals import user_logged_in, user_logged_out
 from django.dispatch import Signal
 
@@ -21,6 +23,7 @@ ACTIONS: dict[Signal, str] = {
     account.email_added: "person.email_added",
     account.email_changed: "person.email_changed",
     account.email_removed: "person.email_removed",
+    mfa.authenticator_reset: "person.recovery_codes_made",
 }
 
 
@@ -29,6 +32,8 @@ def connect() -> None:
     for signal, action in ACTIONS.items():
         signal.connect(recorder_of(action), weak=False, dispatch_uid=action)
     account.email_confirmed.connect(record_confirmed_address, weak=False)
+    mfa.authenticator_added.connect(record_added_factor, weak=False)
+    mfa.authenticator_removed.connect(record_removed_factor, weak=False)
 
 
 def recorder_of(action: str) -> Any:
@@ -48,3 +53,22 @@ def record_confirmed_address(
     user = email_address.user
     actor = audit.actor_of_person(user, request)
     audit.record("person.email_confirmed", user, by=actor, address=email_address.email)
+
+
+def record_added_factor(
+    sender: Any, request: Any, user: Any, authenticator: Authenticator, **given: Any
+) -> None:
+    actor = audit.actor_of_person(user, request)
+    if authenticator.type == Authenticator.Type.RECOVERY_CODES:
+        audit.record("person.recovery_codes_made", user, by=actor)
+        return
+    kind = authenticator.type
+    audit.record("person.second_factor_added", user, by=actor, kind=kind)
+
+
+def record_removed_factor(
+    sender: Any, request: Any, user: Any, authenticator: Authenticator, **given: Any
+) -> None:
+    actor = audit.actor_of_person(user, request)
+    kind = authenticator.type
+    audit.record("person.second_factor_removed", user, by=actor, kind=kind)

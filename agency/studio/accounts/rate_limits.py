@@ -23,6 +23,7 @@ RATE_LIMITED_ACTIONS = {  # by route: the rate limit that allauth checks first
     "account_change_password": "change_password",
     "account_set_password": "change_password",
     "account_reauthenticate": "reauthenticate",
+    "mfa_login_webauthn": "webauthn_login",
 }
 
 
@@ -61,9 +62,10 @@ def seconds_to_wait(request: HttpRequest, action: str, key: str) -> int:
     allauth stores the times of the last attempts, newest first.
     """
     waits = [1.0]  # minimum: others at the same address may have used up the limit
-    for rate in ratelimit.get_rates(app="allauth.account", action=action):
+    app = "allauth.mfa" if action == "webauthn_login" else "allauth.account"
+    for rate in ratelimit.get_rates(app=app, action=action):
         name = ratelimit.get_cache_key(
-            request, app="allauth.account", action=action, rate=rate, key=key
+            request, app=app, action=action, rate=rate, key=key
         )
         tries = cache.get(name, [])
         if len(tries) >= rate.amount:

@@ -6,10 +6,22 @@ If addresses are not verified, several accounts may share one address.
 from allauth.account.auth_backends import AuthenticationBackend
 from allauth.account.internal.userkit import filter_users_by_email
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import Exists, OuterRef
+
+from agency.studio.accounts.second_factor import factors_of
+
+FACTOR_OF_USER = Exists(factors_of(OuterRef("pk")))
 
 
 class Backend(AuthenticationBackend):
+    def get_user(self, user_id: int) -> AbstractBaseUser | None:
+        """Read with the person, in one query, whether they have a second factor."""
+        users = get_user_model().objects.filter(pk=user_id)
+        user = users.annotate(has_second_factor=FACTOR_OF_USER).first()
+        return user if user and self.user_can_authenticate(user) else None
+
     def _authenticate_by_email(
         self, email: str, password: str
     ) -> AbstractBaseUser | None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
@@ -18,8 +19,11 @@ OURS = [
 
 
 def make_staff(name, **fields):
+    """Return a person of staff, with the second factor that the admin requires."""
     mail = f"{name}@agency.example"
-    return User.objects.create_user(name, mail, is_staff=True, **fields)
+    user = User.objects.create_user(name, mail, is_staff=True, **fields)
+    add_second_factor(user)
+    return user
 
 
 @pytest.fixture
@@ -30,10 +34,14 @@ def sue(db):
     return user
 
 
+def add_second_factor(user):
+    Authenticator.objects.create(user=user, type="totp", data={})
+
+
 @pytest.fixture
 def browser(sue):
     browser = Browser()
-    browser.force_login(sue)
+    browser.force_login(sue, backend="agency.studio.accounts.sign_in.Backend")
     return browser
 
 

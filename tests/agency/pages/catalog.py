@@ -62,6 +62,7 @@ PAGES: dict[str, str] = {
     "studio:account_email": OWNER,
     "account_change_password": OWNER,
     "account_reauthenticate": OWNER,
+    "mfa_index": OWNER,
     "studio:organizations": OWNER,
     "studio:new_organization": OWNER,
     "studio:organization": OWNER,
@@ -102,6 +103,7 @@ MOVED = "leads to another page"
 DJANGO = "of Django's admin as it is"
 SUPPORT = "a page of support: tests/agency/admin opens it"
 ELSEWHERE = "a page of allauth that a link in a mail or another page leads to"
+PASSWORD_FIRST = "asks for the password again: tests/agency/studio/test_second_factor"
 NO_PAGES: dict[str, str] = {
     "studio:": MOVED,
     "docs/": MOVED,
@@ -158,6 +160,20 @@ NO_PAGES: dict[str, str] = {
     "studio:change_role": ACTION,
     "studio:resend_invitation": ACTION,
     "studio:withdraw_invitation": ACTION,
+    "studio:change_requirement": ACTION,
+    "mfa_authenticate": "only between the password and the second factor",
+    "mfa_reauthenticate": PASSWORD_FIRST,
+    "mfa_activate_totp": PASSWORD_FIRST,
+    "mfa_deactivate_totp": PASSWORD_FIRST,
+    "mfa_view_recovery_codes": PASSWORD_FIRST,
+    "mfa_generate_recovery_codes": PASSWORD_FIRST,
+    "mfa_download_recovery_codes": DATA,
+    "mfa_list_webauthn": PASSWORD_FIRST,
+    "mfa_add_webauthn": PASSWORD_FIRST,
+    "mfa_edit_webauthn": PASSWORD_FIRST,
+    "mfa_remove_webauthn": PASSWORD_FIRST,
+    "mfa_reauthenticate_webauthn": PASSWORD_FIRST,
+    "mfa_login_webauthn": DATA,
 }
 # The pages that Django's admin makes for each model.
 OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")

@@ -28,7 +28,7 @@ def person(name):
 
 def browser_of(user):
     browser = Browser()
-    browser.force_login(user)
+    browser.force_login(user, backend="agency.studio.accounts.sign_in.Backend")
     return browser
 
 

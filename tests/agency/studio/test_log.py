@@ -14,6 +14,7 @@ from agency.studio import audit_log
 from organizations.provisioning import create_organization
 from tenants import audit
 from tenants.models import AuditEntry, Tenant
+from tests.agency.admin.conftest import add_second_factor
 from tests.agency.studio.conftest import browser_of, person
 from tests.support.pages import Browser, secrets_on
 from webhooks.models import Webhook
@@ -151,6 +152,7 @@ def test_commands_are_logged(db):
 def test_staff_in_the_admin_are_logged_as_staff(college):
     sue = User.objects.create_user("sue", "sue@agency.example", is_staff=True)
     sue.user_permissions.add(*Permission.objects.filter(content_type__model="apikey"))
+    add_second_factor(sue)
     key = college.tenant.keys.get(kind="access_token")
     form = {"action": "revoke", "_selected_action": key.pk, "confirmed": "yes"}
     browser_of(sue).post("/admin/tenants/apikey/", form)

@@ -24,6 +24,12 @@ PAGES = {
     "new_key": (DEVELOP, "POST"),
     "rotate_key": (DEVELOP, "GET POST"),
     "revoke_key": (DEVELOP, "GET POST"),
+    "search": (READ, "GET"),
+    "wallets": (READ, "GET"),
+    "wallet": (READ, "GET"),
+    "connections": (READ, "GET"),
+    "credentials": (READ, "GET"),
+    "verifications": (READ, "GET"),
     "events": (READ, "GET"),
     "event": (READ, "GET"),
     "webhooks": (READ, "GET"),
@@ -43,6 +49,7 @@ PAGES = {
     "remove_member": (PEOPLE, "GET POST"),
     "resend_invitation": (PEOPLE, "POST"),
     "withdraw_invitation": (PEOPLE, "POST"),
+    "change_requirement": (PEOPLE, "POST"),
     "leave": (READ, "GET POST"),
     "log": (LOG, "GET"),
     "log_csv": (LOG, "GET"),
@@ -52,11 +59,14 @@ for kind in EXCHANGES:
     PAGES |= {
         kind: (READ, "GET"),
         f"{kind}_live": (READ, "GET"),
-        f"{kind}_cancel": (OPERATE, "POST"),
         f"{kind}_resend": (OPERATE, "POST"),
-        f"{kind}_reveal": (OPERATE, "POST"),
     }
 PAGES["remove_connection"] = (OPERATE, "GET POST")
+for kind in ("credential", "verification"):
+    PAGES |= {
+        f"{kind}_cancel": (OPERATE, "POST"),
+        f"{kind}_reveal": (OPERATE, "POST"),
+    }
 ALLOWED = {  # beside the table of the code, so that a change of it is seen here
     READ: {"owner", "operator", "developer", "viewer"},
     OPERATE: {"owner", "operator"},
