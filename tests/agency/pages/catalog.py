@@ -243,7 +243,7 @@ class World:
                 re.sub(
                     r"[^a-z0-9]+",
                     "_",
-                    f"{name}{query}".removeprefix("studio:").lower(),
+                    f"{name}{query}".lower(),
                 ),
                 who,
                 self.address(name) + query,

@@ -21,11 +21,11 @@ FOLDER = Path(os.environ.get("SCREENSHOTS", "screenshots"))
 SIZES = [(1280, 900), (390, 844)]
 # Those of docs/images, with their height in pixels of the page.
 FOR_DOCS = {
-    "verification-1280-light": 1000,
-    "connections-1280-light": 800,
-    "search_q_alice-1280-dark": 900,
-    "members-1280-light": 1100,
-    "organization-390-dark": 844,
+    "studio_verification-1280-light": 1000,
+    "studio_connections-1280-light": 800,
+    "studio_search_q_alice-1280-dark": 900,
+    "studio_members-1280-light": 1100,
+    "studio_organization-390-dark": 844,
     "invitation-390-light": 844,
 }
 HEIGHT = "Math.min(document.documentElement.scrollHeight, 4000)"
