@@ -84,6 +84,14 @@ def write_wallet_apps(apps: list[dict[str, Any]]) -> str:
 
 
 class SettingsForm(forms.ModelForm):
+    """What a request leaves out of name and logo address stays as it is."""
+
+    name = forms.CharField(
+        max_length=200,
+        required=False,
+        help_text="Holders see it in invitations, offers and requests.",
+    )
+    image_url = OrganizationForm.base_fields["image_url"]
     wallet_apps = LinesField(
         read_wallet_apps,
         label="Wallet apps",
@@ -100,6 +108,8 @@ class SettingsForm(forms.ModelForm):
     class Meta:
         model = Tenant
         fields = [
+            "name",
+            "image_url",
             "short_qr_codes",
             "primary_color",
             "secondary_color",
@@ -132,6 +142,15 @@ class SettingsForm(forms.ModelForm):
         }
         super().__init__(*args, instance=instance, initial=initial, **kwargs)
 
+    def clean(self) -> dict[str, Any]:
+        given = super().clean()
+        if "name" in self.data and not given.get("name") and "name" not in self.errors:
+            self.add_error("name", "Give the organization a name.")
+        for name in ("name", "image_url"):
+            if name not in self.data:
+                given.pop(name, None)
+        return given
+
     def clean_primary_color(self) -> str:
         return clean_or_refuse(
             branding.clean_color, self.cleaned_data["primary_color"]
@@ -147,6 +166,23 @@ class SettingsForm(forms.ModelForm):
         if language and language not in branding.LANGUAGES:
             raise forms.ValidationError("Choose one of the languages.")
         return language
+
+
+class DeletionForm(forms.Form):
+    """Asks for the name of the organization, so that nobody deletes another one."""
+
+    typed_name = forms.CharField(label="Name of the organization", max_length=200)
+
+    def __init__(self, *args: Any, name: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.name = name
+
+    def clean_typed_name(self) -> str:
+        typed = self.cleaned_data["typed_name"]
+        # As a browser shows it: with single spaces.
+        if " ".join(typed.split()) != " ".join(self.name.split()):
+            raise forms.ValidationError("This is not the name of the organization.")
+        return typed
 
 
 class KeyForm(OnceForm):

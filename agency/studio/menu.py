@@ -40,7 +40,10 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry(
                 "Overview",
                 "organization",
-                ("settings", "new_key", "rotate_key", "revoke_key"),
+                (
+                    "settings", "delete_organization", "new_key", "rotate_key",
+                    "revoke_key",
+                ),
             ),
         ],
     ),

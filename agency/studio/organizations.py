@@ -1,5 +1,6 @@
 """The studio's pages of organizations and their settings."""
 
+from copy import copy
 from uuid import UUID
 
 from django.conf import settings
@@ -12,8 +13,8 @@ from django.views.decorators.http import require_safe
 from agency.core import transactions
 from agency.studio.curl import example_call
 from agency.studio.form_tokens import once_per_form
-from agency.studio.forms import OrganizationForm, SettingsForm
-from agency.studio.invitations import invitation_of
+from agency.studio.forms import DeletionForm, OrganizationForm, SettingsForm
+from agency.studio.invitations import emails_of, invitation_of
 from agency.studio.keys import secret_context
 from agency.studio.organization_page import render_organization
 from agency.studio.pages import (
@@ -21,7 +22,11 @@ from agency.studio.pages import (
     list_memberships,
     studio_page,
 )
-from organizations.provisioning import change_organization, create_organization
+from organizations.provisioning import (
+    change_organization,
+    create_organization,
+    remove_organization,
+)
 from tenants import audit
 from tenants.models import ApiKey, Permission
 from tenants.quotas import QuotaExceeded
@@ -53,6 +58,9 @@ def show_organizations(request: HttpRequest) -> HttpResponse:
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:organizations")
 def new_organization(request: HttpRequest) -> HttpResponse:
+    if settings.STUDIO_VERIFY_EMAIL and not emails_of(request.user):
+        messages.warning(request, "Confirm your mail address first.")
+        return redirect("studio:account_email")
     form = OrganizationForm(request.POST or None)
     if not form.is_valid():
         return render(request, "studio/new_organization.html", {"form": form})
@@ -98,9 +106,23 @@ def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
 def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id, Permission.CONFIGURE)
     tenant = membership.tenant
-    form = SettingsForm(request.POST, instance=tenant)
+    # A copy: the form writes what was typed into it, and the page shows the name.
+    form = SettingsForm(request.POST, instance=copy(tenant))
     if not form.is_valid():
         return render_organization(request, membership, settings_form=form)
     change_organization(tenant, form.cleaned_data, by=request)
     messages.success(request, "The settings are saved.")
     return redirect("studio:organization", tenant_id=tenant_id)
+
+
+@studio_page("GET", "HEAD", "POST")
+def delete_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.DELETE)
+    tenant = membership.tenant
+    form = DeletionForm(request.POST or None, name=tenant.name)
+    if not form.is_valid():
+        context = {"membership": membership, "tenant": tenant, "form": form}
+        return render(request, "studio/delete_organization.html", context)
+    remove_organization(tenant, by=request)
+    messages.success(request, f"{tenant} is deleted.")
+    return redirect("studio:organizations")

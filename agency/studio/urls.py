@@ -73,6 +73,11 @@ urlpatterns = [
         name="new_organization",
     ),
     path(organization, organizations.show_organization, name="organization"),
+    path(
+        f"{organization}/delete",
+        organizations.delete_organization,
+        name="delete_organization",
+    ),
     path(f"{organization}/settings", organizations.change_settings, name="settings"),
     path(f"{organization}/keys", keys.new_key, name="new_key"),
     path(f"{key}/rotate", keys.rotate_key, name="rotate_key"),

@@ -88,6 +88,7 @@ PAGES: dict[str, str] = {
     "studio:log": OWNER,
     "studio:members": OWNER,
     "studio:leave": OWNER,
+    "studio:delete_organization": OWNER,
     "studio:remove_member": OWNER,
     "studio:invitation": INVITED,
 }

@@ -21,6 +21,7 @@ CONFIGURE, PEOPLE, LOG = Permission.CONFIGURE, Permission.PEOPLE, Permission.LOG
 PAGES = {
     "organization": (READ, "GET"),
     "settings": (CONFIGURE, "POST"),
+    "delete_organization": (Permission.DELETE, "GET POST"),
     "new_key": (DEVELOP, "POST"),
     "rotate_key": (DEVELOP, "GET POST"),
     "revoke_key": (DEVELOP, "GET POST"),
