@@ -198,7 +198,8 @@ def list_failures(tenant: Customer) -> list[Verification]:
     key = vault.unwrap_data_key(tenant.datakey)
     row: Any
     for row in found:
-        row.reasons = list_reasons(row, vault.unseal_with(key, row, "checks"))
+        checks = vault.unseal_with(key, row, "checks")
+        row.reasons = list_reasons(row, checks, with_advice=True)
     return found
 
 

@@ -17,7 +17,15 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "connections.basicmessage",
         ),
     ),
-    ("Webhooks", ("webhooks.webhook", "webhooks.event", "webhooks.delivery")),
+    (
+        "Webhooks",
+        (
+            "webhooks.webhook",
+            "webhooks.event",
+            "webhooks.delivery",
+            "webhooks.attempt",
+        ),
+    ),
     (
         "Queues",
         (
@@ -76,6 +84,12 @@ NAMES = {
     "admin.logentry": "Changes in the admin",
 }
 PAGES = {"queues": "All queues"}
+
+
+def name_of(model: Any) -> str:
+    """Return what the menu calls the records of a model."""
+    plural = str(model._meta.verbose_name_plural)
+    return NAMES.get(model._meta.label_lower, plural[:1].upper() + plural[1:])
 
 
 def build_menu(entries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -19,15 +19,18 @@ PROBLEMS = {
 
 
 def list_reasons(
-    verification: Verification, checks: list[dict[str, Any]] | None
+    verification: Verification,
+    checks: list[dict[str, Any]] | None,
+    with_advice: bool = False,
 ) -> list[str]:
     """Return what is wrong in words: the failed checks, or the problem that ended it.
 
-    checks: the unsealed checklist; None on the prover's side.
+    checks: the unsealed checklist; None on the prover's side. with_advice: also say
+    what to do.
     """
     failed = [check for check in checks or [] if check["status"] == "fail"]
     if failed:
-        return [reason_of(check) for check in failed]
+        return [reason_of(check, with_advice) for check in failed]
     if verification.problem:
         problem = verification.problem
         return [PROBLEMS.get(problem, f"The other side reported: {problem}.")]
@@ -38,10 +41,10 @@ def list_reasons(
     return []
 
 
-def reason_of(check: dict[str, Any]) -> str:
+def reason_of(check: dict[str, Any], with_advice: bool) -> str:
     name = check["policy_name"]
     sentence = f"{name}: {check['message']}" if name else check["message"]
-    failure = FAILURES.get(check["code"])
+    failure = FAILURES.get(check["code"]) if with_advice else None
     return f"{sentence} {failure.advice}" if failure else sentence
 
 

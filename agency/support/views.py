@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
-from agency.support import customers
+from agency.support import customers, menu
 from agency.support.actions import ACTIONS, Action, actions_for
 from agency.support.customers import may_view, record_url
 from agency.support.search import find_records
@@ -95,6 +95,7 @@ def run_action(request: HttpRequest, name: str, key: str) -> HttpResponse:
         "consequence": action.consequence,
         "form": form,
         "record": str(row),
+        "list_name": menu.name_of(action.model),
         "back": record_url(action.model, row.pk),
         "opts": action.model._meta,
     }

@@ -1,15 +1,18 @@
 """No page of the admin shows a secret."""
 
 import base64
+from urllib.parse import urlencode
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.db import models
 
+from agency.support.actions import ACTIONS
 from connections.models import Connection, SeenMessage
 from tests.agency.admin.conftest import OURS
 from tests.support import queues
+from verifications.models import Verification
 from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
@@ -100,6 +103,24 @@ def pages_of(model):
         base,
         *(f"{base}{pk}/change/" for pk in model.objects.values_list("pk", flat=True)),
     ]
+
+
+def test_no_page_of_support_holds_a_secret(secrets, browser, sue):
+    sue.is_superuser = True  # sees all results and all actions
+    sue.save()
+    threads = Verification.objects.values_list("thread_id", flat=True)
+    terms = ["faber", "alice", "https", *threads]
+    for model, _ in our_admins():
+        terms += [str(pk) for pk in model.objects.values_list("pk", flat=True)[:3]]
+    paths = [f"/admin/search/?{urlencode({'q': term})}" for term in terms]
+    for name, action in ACTIONS.items():
+        rows = action.model._default_manager.values_list("pk", flat=True)[:3]
+        paths += [f"/admin/act/{name}/{pk}/" for pk in rows]
+    for path in paths:
+        response = browser.get(path)
+        assert response.status_code == 200, path
+        page = response.content.decode()
+        assert not [secret for secret in secrets if secret in page], path
 
 
 def test_no_page_holds_a_secret(secrets, browser):
