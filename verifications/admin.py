@@ -25,7 +25,7 @@ class VerificationPolicyAdmin(ReadOnlyAdmin):
 @admin.register(Verification)
 class VerificationAdmin(ExchangeAdmin):
     list_display = [
-        "id", "tenant", "wallet", "role", "state", "is_valid", "why", "created_at",
+        "id", "is_valid", "why", "state", "role", "tenant", "wallet", "created_at",
     ]  # fmt: skip
     list_filter = [
         "state",

@@ -65,6 +65,15 @@ class PersonAdmin(UserAdmin):
             return [(None, {"fields": self.view_fields})]
         return super().get_fieldsets(request, obj)
 
+    def save_model(
+        self, request: HttpRequest, obj: User, form: Any, change: bool
+    ) -> None:
+        """Django's form is for superusers. What also is an action has its log row."""
+        super().save_model(request, obj, form, change)
+        if change and "is_active" in form.changed_data:
+            action = "person.enabled" if obj.is_active else "person.disabled"
+            audit.record(action, obj, by=request)
+
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
     ) -> HttpResponse:

@@ -361,6 +361,20 @@ def test_the_page_of_an_account_shows_no_trace_of_the_password(records, nina):
     assert "assword" not in page.split("<main")[1]
 
 
+def test_a_superusers_form_that_disables_an_account_is_logged_too(records, nina):
+    browser = Browser()
+    browser.force_login(make_staff("tom", is_superuser=True))
+    form = {"username": "nina", "email": nina.email, "date_joined_0": "2026-01-01"}
+    form |= {"date_joined_1": "10:00:00"}
+    for prefix in ("membership_set", "emailaddress_set"):
+        form |= {f"{prefix}-TOTAL_FORMS": "0", f"{prefix}-INITIAL_FORMS": "0"}
+    response = browser.post(f"/admin/auth/user/{nina.pk}/change/", form)
+    assert response.status_code == 302
+    nina.refresh_from_db()
+    assert not nina.is_active
+    assert [entry.action for entry in entries()] == ["person.disabled"]
+
+
 def test_an_action_that_is_not_allowed_has_no_button(records, nina):
     page = browser_of("Support").get(f"/admin/auth/user/{nina.pk}/change/")
     assert "/admin/act/end-sessions/" in page.content.decode()
