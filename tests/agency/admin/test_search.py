@@ -62,6 +62,8 @@ def test_an_id_finds_its_record(records, sue, model):
 def test_the_id_of_a_call_finds_the_event_and_its_deliveries(records, sue):
     delivery = Delivery.objects.first()
     assert found(f"msg_{delivery.event_id}", sue) == [(Event, ""), (Delivery, "")]
+    [_, result] = find_records(f"msg_{delivery.event_id}", sue)
+    assert result.tenant == records
 
 
 @pytest.mark.parametrize("term", ["Straße 7", "straß", "STRASSE"])
