@@ -10,9 +10,6 @@ from agency.api.views import parse_uuid
 from agency.studio.exchange.kinds import KINDS
 from agency.studio.exchange.page import exchange_context
 
-# Nothing with which somebody could take part in the exchange, and no names of values.
-LEFT_OUT = ("link", "values")
-
 
 class ExchangeAdmin(ReadOnlyAdmin):
     """Base of the admin of connections, credentials and verifications."""
@@ -41,10 +38,7 @@ class ExchangeAdmin(ReadOnlyAdmin):
             shown = exchange_context(obj)
             # The admin's own template has a `title`.
             shown["exchange_title"] = shown.pop("title")
-            context |= {
-                name: value for name, value in shown.items() if name not in LEFT_OUT
-            }
-            context["in_admin"] = True
+            context |= shown | {"in_admin": True}
         return super().render_change_form(
             request, context, add=add, change=change, form_url=form_url, obj=obj
         )

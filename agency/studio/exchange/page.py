@@ -8,7 +8,6 @@ from django.utils import timezone
 from agency.studio.exchange import steps, words
 from agency.studio.exchange.kinds import connection_of
 from agency.studio.exchange.timeline import Entry, timeline_of
-from agency.studio.exchange.values import masked_values
 from connections.api.serializers import was_started_by_link
 from verifications.proofs import failures
 
@@ -16,7 +15,7 @@ WATCHED_AFTER_CHANGE = 30  # seconds: webhooks are called after the last change
 
 
 def exchange_context(row: Any) -> dict[str, Any]:
-    """All that the page shows of an object but its values. At most five queries."""
+    """What the studio and the admin show: no values, and nothing that can be used."""
     entries = timeline_of(row)
     return {
         "object": row,
@@ -29,9 +28,7 @@ def exchange_context(row: Any) -> dict[str, Any]:
         "problem": words.problem_in_words(row),
         "role": words.ROLES[row.role],
         "connection": connection_of(row),
-        "link": link_of(row),
         "checks": checks_of(row),
-        "values": masked_values(row),
         "timeline": entries,
         "has_messages": any(entry.way != "event" for entry in entries),
         "is_watched": is_watched(row),

@@ -13,9 +13,9 @@ from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.exchange.api_answer import curl_command, masked_json
 from agency.studio.exchange.kinds import CREDENTIAL, KINDS, VERIFICATION, Kind
-from agency.studio.exchange.page import exchange_context
+from agency.studio.exchange.page import exchange_context, link_of
 from agency.studio.exchange.timeline import sent_rows
-from agency.studio.exchange.values import revealed_values
+from agency.studio.exchange.values import masked_values, revealed_values
 from agency.studio.exchange.words import ROLES
 from agency.studio.form_tokens import SENT_BEFORE, OnceForm, claim_form_token
 from agency.studio.pages import get_membership, studio_page
@@ -94,6 +94,8 @@ def page_context(
         "form": OnceForm(),
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
+        "link": link_of(row),
+        "values": masked_values(row),
         "related": exchanges_over(row),
         "page_url": name,
         "live_url": f"{name}_live",
