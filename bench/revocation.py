@@ -27,7 +27,7 @@ def run():
         key_pool.make_key(len(VALUES))
         made = caller.call("post", "/definitions/credentials", json=form(True))
         row = CredentialDefinition.objects.get(definition_id=made["definitionId"])
-        caller.definition = row.definition_id
+        caller.pair.definition = row.definition_id
         issue(caller, row)
         revoke(caller, row)
         build(row)
