@@ -55,9 +55,7 @@ class PersonAdmin(UserAdmin):
         "last_login", "date_joined",
     ]  # fmt: skip
 
-    def get_inlines(
-        self, request: HttpRequest, obj: User | None
-    ) -> list[type[Inline]]:
+    def get_inlines(self, request: HttpRequest, obj: Any) -> Any:
         return self.inlines if obj else []
 
     def get_fieldsets(self, request: HttpRequest, obj: User | None = None) -> Any:
