@@ -57,6 +57,7 @@ def paths(browser, college, url, settings):
         f"{url}/members/{member.pk}/remove",
         f"{url}/leave",
         f"{url}/log",
+        f"{url}/delete",
         "/accounts/2fa/",
         link,
     ]
