@@ -32,6 +32,10 @@ HEARTBEAT_SECONDS = 1.0
 STALE_SECONDS = 5.0  # a process that has written nothing for so long is gone or hangs
 REMOVE_SECONDS = 60.0  # after so long its file is removed
 NEVER = float("inf")
+ALONE = (
+    "Each web process limits long calls for itself, as they cannot share a folder: %s. "
+    "Set TMPDIR to a folder that they may write, then restart them."
+)
 
 # The time of writing, the two last callers with their times, and the calls.
 HEAD = struct.Struct("<dQdQd")
@@ -60,8 +64,8 @@ class SiblingProcesses:
     """
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._own = create_file(folder) if folder else None
         self._folder = folder
+        self._own = self._create_own()
         self._others: dict[Path, mmap.mmap] = {}
         self._listed_at = -NEVER
         self._last: list[tuple[int, float]] = []  # this process's last two callers
@@ -80,7 +84,10 @@ class SiblingProcesses:
         self.write()
 
     def write(self) -> None:
-        """Tell the others that this process lives. Call it each HEARTBEAT_SECONDS."""
+        """Tell the others that this process lives.
+
+        Call it each HEARTBEAT_SECONDS while calls run or wait.
+        """
         if self._own is None:
             return
         nobody = (0, -NEVER)
@@ -118,6 +125,16 @@ class SiblingProcesses:
             min((calls.waiting_since for calls in found), default=NEVER),
         )
 
+    def _create_own(self) -> "OwnFile | None":
+        """A new file; None if this process has no others, or cannot have a file."""
+        if self._folder is None:
+            return None
+        try:
+            return create_file(self._folder)
+        except OSError as error:
+            logger.error(ALONE, error)
+            return None
+
     def _records(self) -> list[mmap.mmap]:
         """The files of the other processes that live."""
         now = time.monotonic()
@@ -135,14 +152,25 @@ class SiblingProcesses:
         if self._own is None or self._folder is None:
             return
         others: dict[Path, mmap.mmap] = {}
-        for path in self._folder.iterdir():
+        try:
+            paths = list(self._folder.iterdir())
+        except OSError:
+            paths = []
+        for path in paths:
             with contextlib.suppress(OSError, ValueError):  # removed, or not yet whole
                 file = self._others.get(path) or map_file(path)
+                if path == self._own.path:
+                    continue
                 if time.monotonic() - written_at(file) > REMOVE_SECONDS:
                     path.unlink()
-                elif path != self._own.path:
+                else:
                     others[path] = file
         self._others = others
+        if self._own.path not in paths:
+            # Another process removed it while this one was idle, or something that
+            # removes old temporary files did.
+            self._own = self._create_own()
+            self.write()
 
 
 class OwnFile(NamedTuple):
@@ -154,8 +182,13 @@ def create_file(folder: Path) -> OwnFile:
     """Create a file with a new name, in which nothing is written yet."""
     descriptor, name = tempfile.mkstemp(dir=folder)
     try:
-        os.ftruncate(descriptor, SIZE)
+        # Reserved now: on a full disk, writing to a hole of a mapped file would end the
+        # process (SIGBUS).
+        os.posix_fallocate(descriptor, 0, SIZE)
         own = OwnFile(Path(name), mmap.mmap(descriptor, SIZE))
+    except OSError:
+        os.unlink(name)
+        raise
     finally:
         os.close(descriptor)
     HEAD.pack_into(own.file, 0, time.monotonic(), 0, -NEVER, 0, -NEVER)
@@ -181,18 +214,15 @@ def folder_of_siblings() -> Path | None:
     """
     if settings.WEB_PROCESSES < 2 or multiprocessing.parent_process() is None:
         return None
-    folder = Path(tempfile.gettempdir(), f"agency-web-{os.geteuid()}-{os.getppid()}")
+    name = f"agency-web-{os.geteuid()}-{os.getppid()}"
     try:
+        folder = Path(tempfile.gettempdir(), name)
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
             raise PermissionError(f"{folder} is not a folder of this user")
     except OSError as error:
-        logger.error(
-            "Each web process limits long calls for itself, as they cannot share a "
-            "folder: %s. Set TMPDIR to a folder that they may write, then restart them.",
-            error,
-        )
+        logger.error(ALONE, error)
         return None
     return folder
 

@@ -1,7 +1,9 @@
 """The share of a caller holds over all web processes of one server."""
 
 import asyncio
+import errno
 import os
+import shutil
 import time
 
 import pytest
@@ -108,6 +110,37 @@ def test_a_process_that_ended_counts_no_more_and_its_file_goes(
     assert len(list(tmp_path.iterdir())) == 1
 
 
+def test_a_process_that_was_idle_for_long_is_known_again(two, monkeypatch, tmp_path):
+    first, second = two
+    monkeypatch.setattr(sibling_processes, "STALE_SECONDS", 0.1)
+    monkeypatch.setattr(sibling_processes, "REMOVE_SECONDS", 0.1)
+    time.sleep(0.2)
+    second.write()
+    assert second.calls_of("A") == NO_CALLS
+    assert len(list(tmp_path.iterdir())) == 1
+    first.note_calls({"A": Calls(3, 1.0)})
+    assert first.calls_of("A") == NO_CALLS, "as before each call is started"
+    assert second.calls_of("A") == Calls(3, 1.0)
+
+
+def test_a_folder_that_is_removed_ends_no_call(two, tmp_path, caplog):
+    two[0].note_calls({"A": Calls(1, 1.0)})
+    shutil.rmtree(tmp_path)
+    assert two[1].calls_of("A") == NO_CALLS and "TMPDIR" in caplog.text
+    two[1].note_calls({"A": Calls(1, 1.0)})
+
+
+def test_a_full_disk_ends_no_process(tmp_path, monkeypatch, caplog):
+    def refuse(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    alone = SiblingProcesses(tmp_path)
+    alone.note_calls({"A": Calls(1, 1.0)})
+    assert alone.calls_of("A") == NO_CALLS and "TMPDIR" in caplog.text
+    assert not list(tmp_path.iterdir())
+
+
 def test_what_is_no_file_of_a_process_is_passed_over(two, tmp_path):
     tmp_path.joinpath("empty").touch()
     tmp_path.joinpath("folder").mkdir()
@@ -138,6 +171,16 @@ def test_the_processes_of_one_server_share_a_folder_of_their_own(is_worker):
 def test_a_folder_that_is_not_ours_is_not_used(is_worker, tmp_path, caplog):
     name = f"agency-web-{os.geteuid()}-{os.getppid()}"
     tmp_path.joinpath(name).symlink_to(tmp_path)
+    assert folder_of_siblings() is None and "TMPDIR" in caplog.text
+
+
+def test_without_any_folder_for_temporary_files_the_server_starts(
+    is_worker, monkeypatch, caplog
+):
+    def refuse():
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(sibling_processes.tempfile, "gettempdir", refuse)
     assert folder_of_siblings() is None and "TMPDIR" in caplog.text
 
 
