@@ -3,7 +3,7 @@
 import csv
 import json
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time
 from typing import Any
 from uuid import UUID
 
@@ -53,20 +53,21 @@ class LogFilter(forms.Form):
     def lookups(self) -> dict[str, Any]:
         """Return the queryset lookups of the filters that are set."""
         given = self.cleaned_data
-        until = given["until"] and given["until"] + timedelta(days=1)
         found = {
             "action": given["action"],
             "actor_name": given["who"],
             "pk__gte": given["since"] and first_id_of(given["since"]),
-            "pk__lt": until and first_id_of(until),
+            "pk__lt": given["until"] and first_id_of(given["until"], days_later=1),
         }
         return {lookup: value for lookup, value in found.items() if value}
 
 
-def first_id_of(day: date) -> UUID:
-    """Return the lowest UUIDv7 of this day (RFC 9562, section 5.7)."""
+def first_id_of(day: date, days_later: int = 0) -> UUID:
+    """Return the lowest UUIDv7 of this day, or of a later one (RFC 9562, section 5.7)."""
     start = datetime.combine(day, time.min, tzinfo=UTC)
-    milliseconds = max(0, int(start.timestamp() * 1000))
+    # Not by adding to the day: the last one that Python knows has no next one.
+    seconds = int(start.timestamp()) + days_later * 86400
+    milliseconds = max(0, seconds * 1000)
     return UUID(int=milliseconds << 80)
 
 

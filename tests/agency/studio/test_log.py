@@ -246,6 +246,7 @@ def numbers_on(page):
         ("who=nobody@faber.example", []),
         ("action=no.such", []),
         ("since=never", []),
+        ("since=0001-01-01&until=9999-12-31", ["one", "two", "three"]),
     ],
 )
 def test_the_log_is_filtered_on_the_page_and_in_the_file(
