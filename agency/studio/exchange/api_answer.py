@@ -33,18 +33,22 @@ OBJECTS = {"endpoint", "policy", "proposal", "revocationRequirement", "value"}
 BY_ITEM = "proof"  # an object for each item of the policy
 # These contain a whole message if one is attached to the invitation.
 INVITATIONS = ("invitation", "invitationUrl")
+# With these somebody can take part in the exchange.
+LINKS = (*INVITATIONS, "offerUrl", "verificationRequestUrl", "verificationUrl")
 HEADERS = (
     '-H "Authorization: Bearer $ACCESS_TOKEN"',
     '-H "X-Service-Subscription-Key: $SUBSCRIPTION_KEY"',
 )
 
 
-def masked_json(request: HttpRequest, row: Any) -> str:
-    """The JSON of the API with each value masked."""
+def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
+    """The JSON of the API with each value masked, and without `links` each link."""
     contract = CONTRACTS[row.OBJECT_TYPE](row, context={"request": request})
     answer = mask(contract.data)
     if row.OBJECT_TYPE == "connection" and carries_message(row):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
+    if not links:
+        answer |= {name: MASK for name in LINKS if name in answer}
     return json.dumps(answer, indent=2, ensure_ascii=False)
 
 

@@ -94,20 +94,25 @@ def page_context(
         "form": OnceForm(),
         "reveal_form": RevealForm(),
         "reveal_url": f"{name}_reveal",
-        "link": link_of(row),
+        "link": link_of(row) if may_see_links(membership) else "",
         "values": masked_values(row),
         "related": exchanges_over(row),
         "page_url": name,
         "live_url": f"{name}_live",
         "cancel_url": f"{name}_cancel",
         "resend_url": f"{name}_resend",
-        "json": masked_json(request, row),
+        "json": masked_json(request, row, links=may_see_links(membership)),
         "curl": curl_command(row),
     }
 
 
 def may_act(membership: Membership) -> bool:
     return membership.may(Permission.OPERATE)
+
+
+def may_see_links(membership: Membership) -> bool:
+    """Whoever has the link of an offer can take it and read its values."""
+    return may_act(membership) or membership.may(Permission.DEVELOP)
 
 
 def can_cancel(row: Any) -> bool:

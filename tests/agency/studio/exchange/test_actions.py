@@ -7,6 +7,7 @@ from html import unescape
 import pytest
 from django.test import Client
 
+from agency.studio.exchange.kinds import KINDS, connection_of
 from connections.models import Connection, OutboundMessage
 from tenants.models import AuditEntry, Membership
 from tests.agency.studio.conftest import browser_of, person
@@ -240,3 +241,26 @@ def test_the_link_is_there_while_somebody_can_use_it(browser, faber):
     )
     faber.hosts("Alice").accepts_invitation(invited["invitation"])
     assert "Link for the other side" not in text(browser.get(url_of(row)))
+
+
+@pytest.mark.parametrize("kind", ["connection", "credential", "verification"])
+def test_a_viewer_gets_no_link_with_which_to_take_part(browser, viewer, faber, kind):
+    if kind == "connection":
+        faber.post("/connections", {"name": "Alice"})
+    elif kind == "credential":
+        definition = faber.defines("name", "year")["definitionId"]
+        values = {"name": "Alice", "year": "1999"}
+        body = {"definitionId": definition, "credentialValues": values}
+        faber.post("/credentials", body)
+    else:
+        items = [{"policyName": "name", "attributeNames": ["name"]}]
+        policy = {"name": "Policy", "version": "1.0", "attributes": items}
+        faber.post("/verifications/policy", policy)
+    row = KINDS[kind].with_related().get()
+    link = connection_of(row).invitation_url
+    assert link in text(browser.get(url_of(row)))
+    for path in (url_of(row), f"{url_of(row)}/live"):
+        page = unescape(text(viewer.get(path)))
+        assert link not in page and 'id="link"' not in page
+        # The long form holds the same message.
+        assert not re.search(r"[?&](c_i|oob|d_m|m)=", page)
