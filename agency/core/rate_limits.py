@@ -1,6 +1,6 @@
 """Rate limits: token buckets in Redis or Valkey, shared by all processes.
 
-A bucket of N holds at most N tokens and is refilled evenly with N tokens each minute.
+A bucket of N holds at most N tokens and is refilled evenly with N tokens each period.
 The key of a full bucket expires. While the server is out of reach nothing is limited:
 a rate limit must not stop the service that it protects.
 """
@@ -39,21 +39,21 @@ return "0"
 paused_until = 0.0
 
 
-def take_token(kind: str, name: str, per_minute: int) -> None:
+def take_token(kind: str, name: str, size: int, *, minutes: int = 1) -> None:
     """Take a token from a bucket. Raises 429 `too_many_requests` if it is empty.
 
     kind: what is limited, such as "address"; a label of the metrics. name: identifies
-    the bucket. per_minute: its size; 0 for no limit.
+    the bucket. size: of the bucket; 0 for no limit. minutes: in which it is refilled.
     """
-    if not per_minute:
+    if not size:
         return
-    wait = _seconds_to_wait(f"{kind}:{name}", per_minute)
+    wait = _seconds_to_wait(f"{kind}:{name}", size, minutes * PERIOD_SECONDS)
     if wait:
         metrics.count_refusal(kind)
         raise TooOften("too_many_requests", "That is too fast.", math.ceil(wait))
 
 
-def _seconds_to_wait(name: str, per_minute: int) -> float:
+def _seconds_to_wait(name: str, size: int, period: float) -> float:
     """Return the seconds until the next token.
 
     0: a token was taken, or the server is out of reach.
@@ -65,8 +65,8 @@ def _seconds_to_wait(name: str, per_minute: int) -> float:
             TAKE_TOKEN,
             1,  # the number of keys
             KEY_PREFIX + name,
-            PERIOD_SECONDS / per_minute,
-            PERIOD_SECONDS,
+            period / size,
+            period,
         )
     except UNREACHABLE as error:
         pause_after_failure(error)

@@ -73,7 +73,11 @@ def mail_invitation(invitation: Invitation, link: str) -> None:
 @require_safe
 @never_cache
 def open_invitation(request: HttpRequest, token: str) -> HttpResponse:
-    request.session[DIGEST] = members.digest_of(token).hex()
+    digest = members.digest_of(token)
+    if members.find_invitation(digest):
+        request.session[DIGEST] = digest.hex()
+    else:  # nothing is stored for links that somebody makes up
+        request.session.pop(DIGEST, None)
     return redirect("studio:invitation")
 
 

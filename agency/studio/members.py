@@ -21,8 +21,11 @@ from tenants import members
 from tenants.models import Invitation, Membership, Permission, Role
 from tenants.models.people import ROLES_WITH
 
-# Of one organization: each of them is a mail to an address that somebody typed.
+# Each invitation is a mail to an address that somebody typed. Of one organization:
 INVITATIONS_PER_MINUTE = 10
+INVITATIONS_PER_DAY = 100
+# To one address, of all organizations:
+INVITATIONS_PER_ADDRESS = 5  # a day
 
 
 class InviteForm(OnceForm):
@@ -77,7 +80,7 @@ def invite(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
         return render_members(request, membership, form)
     given = form.cleaned_data
     try:
-        rate_limits.take_token("invitations", str(tenant_id), INVITATIONS_PER_MINUTE)
+        limit_mails(tenant_id, given["email"])
         invitation, token = members.invite(
             membership.tenant, given["email"], given["role"], by=request
         )
@@ -100,12 +103,21 @@ def resend_invitation(
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     invitation = get_invitation(membership, invitation_id)
     try:
-        rate_limits.take_token("invitations", str(tenant_id), INVITATIONS_PER_MINUTE)
+        limit_mails(tenant_id, invitation.email)
         token = members.resend_invitation(invitation, by=request)
     except AgencyError as error:
         messages.error(request, error.message)
         return redirect("studio:members", tenant_id=tenant_id)
     return deliver_invitation(request, invitation, token)
+
+
+def limit_mails(tenant_id: UUID, email: str) -> None:
+    """Raise 429 `too_many_requests` if too many invitations were sent."""
+    take, tenant, day = rate_limits.take_token, str(tenant_id), 24 * 60
+    take("invitations", tenant, INVITATIONS_PER_MINUTE)
+    take("invitations_of_day", tenant, INVITATIONS_PER_DAY, minutes=day)
+    address = members.digest_of(email.lower()).hex()
+    take("invitations_to_address", address, INVITATIONS_PER_ADDRESS, minutes=day)
 
 
 def change_and_return(

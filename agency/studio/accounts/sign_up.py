@@ -3,11 +3,29 @@
 from typing import Any
 
 from allauth.account.forms import SignupForm
+from allauth.core import context as current
+from django import forms
+from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.http import HttpRequest
 
+from agency.studio.invitations import invitation_of
+
 
 class SignUpForm(SignupForm):
+    def clean_email(self) -> str:
+        """Where sign-up is closed, only the address that was invited is accepted."""
+        email: str = super().clean_email()
+        if settings.STUDIO_SIGN_UP:
+            return email
+        invitation = invitation_of(current.request)
+        if invitation and email.lower() != invitation.email:
+            raise forms.ValidationError(
+                "Sign up is closed. Create the account with the address that was "
+                f"invited: {invitation.email}."
+            )
+        return email
+
     def try_save(self, request: HttpRequest) -> Any:
         """Hash the password even if the address is registered already.
 

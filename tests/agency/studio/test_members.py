@@ -6,6 +6,7 @@ from smtplib import SMTPServerDisconnected
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.utils import timezone
@@ -135,6 +136,25 @@ def test_an_invitation_is_for_its_address_only(college, invite):
     assert roles_in(college.tenant) == {"fay": "owner"}
 
 
+def test_a_link_that_opens_nothing_stores_nothing(db):
+    assert Browser().get("/invitations/any-text")["Location"] == "/studio/invitation"
+    assert not Session.objects.exists()
+
+
+def test_where_sign_up_is_closed_an_invitation_makes_an_account_for_its_address_only(
+    college, invite, settings, django_user_model
+):
+    settings.STUDIO_SIGN_UP = False
+    eve, link = Browser(), invite()
+    eve.get(link)
+    form = dict.fromkeys(("password1", "password2"), "a long battery 1")
+    page = text(eve.post("/accounts/signup/", form | {"email": "eve@x.example"}))
+    assert "with the address that was invited: ada@faber.example." in page
+    assert django_user_model.objects.count() == 1
+    eve.post("/accounts/signup/", form | {"email": "Ada@faber.example"})
+    assert django_user_model.objects.count() == 2
+
+
 def test_an_invitation_works_once(college, invite):
     ada, link = browser_of(person("ada")), invite()
     join(ada, link)
@@ -253,6 +273,33 @@ def test_the_mails_of_an_organization_are_limited_per_minute(
     for name in ("a", "b", "c"):
         browser.send(f"{url}/members/invite", email=f"{name}@x.example", role="viewer")
     assert len(mail.outbox) == Invitation.objects.count() == 2
+
+
+def test_the_mails_to_one_address_are_limited_over_all_organizations(
+    browser, college, url, fay, monkeypatch
+):
+    monkeypatch.setattr(pages_of_members, "INVITATIONS_PER_ADDRESS", 2)
+    other = create_organization("Other College", owner=fay).tenant
+    form = {"email": "Ada@x.example", "role": "viewer"}
+    browser.send(f"{url}/members/invite", **form)
+    invitation = Invitation.objects.get()
+    browser.send(f"{url}/invitations/{invitation.pk}/resend")
+    browser.send(f"{url}/invitations/{invitation.pk}/resend")
+    elsewhere = f"/studio/organizations/{other.pk}/members/invite"
+    assert "That is too fast" in text(browser.send(elsewhere, **form))
+    assert len(mail.outbox) == 2
+    assert "That is too fast" not in text(
+        browser.send(elsewhere, **form | {"email": "bob@x.example"})
+    )
+
+
+def test_the_mails_of_an_organization_are_limited_per_day(
+    browser, college, url, monkeypatch
+):
+    monkeypatch.setattr(pages_of_members, "INVITATIONS_PER_DAY", 1)
+    for name in ("a", "b"):
+        browser.send(f"{url}/members/invite", email=f"{name}@x.example", role="viewer")
+    assert len(mail.outbox) == Invitation.objects.count() == 1
 
 
 def test_members_are_limited(college, invite, monkeypatch):
