@@ -207,16 +207,17 @@ class Delivery(Record, QueuedJob):
         failed yet, or that failed and has not reached its `blocks_until`.
         """
         webhooks = {webhook.pk: webhook for webhook, _ in wanted}
+        now = timezone.now()
         parameters = {
             "webhooks": list(webhooks),
             "numbers": [number for _, number in wanted],
             "lookahead": BLOCKED_LOOKAHEAD,
             "step": POSTPONE_STEP,
-            "now": timezone.now(),
+            "now": now,
         }
         for _ in range(MAX_POSTPONEMENTS):
             found: list[Any] = list(cls.objects.raw(DUE_SQL, parameters))
-            cls.postpone([row for row in found if row.postponed_to], parameters["now"])
+            cls.postpone([row for row in found if row.postponed_to], now)
             due = [row for row in found if not row.is_blocked]
             # Blocked rows may have hidden due ones, their blockers among them.
             if due or not found:
