@@ -38,6 +38,7 @@ ACTIONS = {
     "message.resent": "Message sent again",
     "publication.retried": "Publication tried again",
     "exchange.cancelled": "Exchange cancelled",
+    "connection.deleted": "Connection deleted",
     "values.revealed": "Values revealed",
     "record.viewed": "Record viewed",
     "member.invited": "Member invited",

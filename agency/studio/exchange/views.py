@@ -222,6 +222,6 @@ def remove_connection(
             "connection": row,
         }
         return render(request, "studio/remove_connection.html", context)
-    audit.recorded(row.remove, "exchange.cancelled", row, by=request)()
+    audit.recorded(row.remove, "connection.deleted", row, by=request)()
     messages.success(request, "The connection is deleted.")
     return redirect("studio:connections", tenant_id=tenant_id)

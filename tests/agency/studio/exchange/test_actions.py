@@ -113,7 +113,7 @@ def test_a_connection_is_deleted_after_a_question(browser, walk):
     assert Connection.objects.filter(pk=row.pk).exists()
     browser.send(f"{url_of(row)}/remove")
     assert not Connection.objects.filter(pk=row.pk).exists()
-    entry = AuditEntry.objects.get(action="exchange.cancelled")
+    entry = AuditEntry.objects.get(action="connection.deleted")
     assert entry.object_id == str(row.pk)
     assert browser.get(url_of(row)).status_code == 404
 
