@@ -120,6 +120,7 @@ def product(receiver, tmp_path):
             "REDIS_URL": valkey.start(home / "valkey", durable=False),
             "STREAM_PORT": str(free_port()),
             "METRICS_TOKEN": METRICS_TOKEN,
+            "STAFF_SECOND_FACTOR": "0",  # the session of its staff has a password only
             "OUTGOING_ALLOW_LOOPBACK": "1",
             "WEBHOOK_REQUIRE_HTTPS": "0",
             "KEY_POOL_SIZE": "0",
