@@ -13,7 +13,8 @@ from django.urls import get_resolver
 NO_PATH = r"$^"
 HTML = {"Accept": "text/html,*/*"}
 ORIGIN = {"Origin": "https://app.example"}
-CHANGING = ("X-Request-Id", "Retry-After")
+# Expires is the time of the response, in pages that may not be kept.
+CHANGING = ("X-Request-Id", "Retry-After", "Expires")
 
 
 def routes(resolver=None, prefix=""):
@@ -127,7 +128,7 @@ def test_a_call_runs_no_middleware_of_pages_and_a_page_for_a_person_does(faber):
 
     def is_saved(**headers):
         client = Client()
-        client.cookies["sessionid"] = session.session_key
+        client.cookies[configured.SESSION_COOKIE_NAME] = session.session_key
         client.get("/connections", headers=faber.headers | headers)
         return Session.objects.get().expire_date != before
 
