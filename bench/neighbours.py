@@ -62,9 +62,11 @@ def run():
         world.reads()
         for attack, neighbour in ATTACKS:
             if attack.__name__ in (os.environ.get("ATTACKS") or attack.__name__):
-                rounds = [measure(world, attack, neighbour) for _ in range(ROUNDS)]
+                rounds = [
+                    measure_attack(world, attack, neighbour) for _ in range(ROUNDS)
+                ]
                 name = f"{attack.__name__.replace('_', ' ')}: {neighbour.__name__}"
-                print(f"{name:32} {describe(rounds)}", flush=True)
+                print(f"{name:32} {describe_rounds(rounds)}", flush=True)
 
 
 class Round(NamedTuple):
@@ -75,7 +77,7 @@ class Round(NamedTuple):
     after: float
 
 
-def measure(world, attack, neighbour):
+def measure_attack(world, attack, neighbour):
     before = late(neighbour(world))
     with attack(world):
         time.sleep(3)
@@ -84,7 +86,7 @@ def measure(world, attack, neighbour):
     return Round(before, during, late(neighbour(world)))
 
 
-def describe(rounds):
+def describe_rounds(rounds):
     """The medians, and the median and range of during / before."""
     before, during, after = map(statistics.median, zip(*rounds, strict=True))
     ratios = sorted(found.during / found.before for found in rounds)

@@ -108,6 +108,7 @@ class FairThreadPool:
         timeout: float,
         niceness: int = 0,
         max_busy: int | None = None,
+        max_busy_beside_others: int | None = None,
         recent: RecentCallers | None = None,
     ) -> None:
         """Create the pool.
@@ -115,9 +116,12 @@ class FairThreadPool:
         max_waiting: the maximum of waiting calls of one caller.
         timeout: seconds to wait for a thread.
         niceness: added to the niceness of the process, for the threads of this pool.
-        max_busy: the maximum of running calls of one caller while `recent` contains
-        other callers, even if threads are free; None for no limit. It holds over all
-        sibling processes, whose work takes turns. Calls in `idle_thread` do not count.
+        max_busy: the maximum of running calls of one caller in all sibling processes,
+        even if threads are free; None for no limit. Calls in `idle_thread` do not
+        count. A process may start a call while none of the caller runs in it, so that
+        no process has to wait for the others.
+        max_busy_beside_others: the maximum while `recent` contains other callers;
+        `max_busy` if None. Then the processes take turns, and one may have to wait.
         """
         self.pool = ThreadPoolExecutor(
             threads, name, initializer=lower_priority, initargs=(niceness,)
@@ -127,6 +131,7 @@ class FairThreadPool:
         self.max_waiting = max_waiting
         self.timeout = timeout
         self.max_busy = max_busy
+        self.max_busy_beside_others = max_busy_beside_others or max_busy
         self.recent = recent or RecentCallers(SiblingProcesses())
         self.running: Counter[str] = Counter()
         self.idle_by: Counter[str] = Counter()
@@ -227,12 +232,15 @@ class FairThreadPool:
 
     def _may_start(self, arrival: "Arrival") -> bool:
         caller = arrival.caller
-        if self.max_busy is None or not self.recent.has_others_than(caller):
+        if self.max_busy is None or self.max_busy_beside_others is None:
             return True
+        here = self._count_busy(caller)
         elsewhere = self.recent.siblings.calls_of(caller)
+        if not self.recent.has_others_than(caller):
+            return not here or here + elsewhere.busy < self.max_busy
         if elsewhere.waiting_since < arrival.time:
             return False
-        return self._count_busy(caller) + elsewhere.busy < self.max_busy
+        return here + elsewhere.busy < self.max_busy_beside_others
 
     def _count_busy(self, caller: str) -> int:
         return self.running[caller] - self.idle_by[caller]

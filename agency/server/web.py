@@ -226,11 +226,14 @@ class WebApplication:
         self.quick: FairThreadPool = make_pool("quick")
         # Lower priority lets quick requests run first. This is not enough: with heavy
         # requests on all processors, quick requests of others took several times as
-        # long.
+        # long. More heavy requests than processors are not done sooner, but those of
+        # an organization that was alone are all in the way of the next one that calls.
+        processors = count_processors()
         self.heavy: FairThreadPool = make_pool(
             "heavy",
             niceness=10,
-            max_busy=max(1, count_processors() // 2),
+            max_busy=processors,
+            max_busy_beside_others=max(1, processors // 2),
             recent=self.organizations,
         )
 

@@ -125,16 +125,35 @@ def test_beside_others_a_caller_runs_few_calls_though_threads_are_free():
     asyncio.run(story())
 
 
-def test_a_caller_that_is_alone_again_uses_all_threads():
+def test_a_caller_alone_runs_no_more_calls_than_there_are_processors():
+    async def story():
+        work = Work(lane(max_busy=2, max_busy_beside_others=1))
+        for name in ("A1", "A2", "A3"):
+            await work.call(name)
+        assert work.begun == ["A1", "A2"]
+        work.lane.recent.SECONDS = 60.0
+        work.lane.recent.add("other")
+        await work.end("A1")
+        assert work.begun == ["A1", "A2"], "another one called since"
+        await work.end("A2")
+        assert work.begun == ["A1", "A2", "A3"]
+        await work.end("A3")
+
+    asyncio.run(story())
+
+
+def test_a_caller_that_is_alone_again_uses_all_processors():
     async def story():
         threads, recent = lane_beside_others()
+        threads.max_busy = 2
         work = Work(threads)
         for name in ("A1", "A2", "A3"):
             await work.call(name)
         assert work.begun == ["A1"]
         recent.SECONDS = 0.0
         await work.end("A1")
-        assert work.begun == ["A1", "A2", "A3"]
+        # Two threads start them at the same moment.
+        assert sorted(work.begun) == ["A1", "A2", "A3"]
         for name in ("A2", "A3"):
             await work.end(name)
 
@@ -269,7 +288,9 @@ async def asked(web, path, authorization):
 )
 def test_half_of_the_processors_are_kept_for_others(monkeypatch, processors, busy):
     monkeypatch.setattr(server, "count_processors", lambda: processors)
-    assert WebApplication().heavy.max_busy == busy
+    heavy = WebApplication().heavy
+    assert heavy.max_busy == processors
+    assert heavy.max_busy_beside_others == busy
 
 
 def test_half_of_the_processors_are_kept_for_other_organizations_not_for_strangers(

@@ -93,6 +93,28 @@ def test_work_of_two_processes_takes_turns_in_order_of_arrival(pools):
     asyncio.run(story())
 
 
+def test_a_caller_alone_uses_all_processors_and_waits_for_no_process(two):
+    async def story():
+        first, second = (
+            Work(lane(max_busy=2, recent=RecentCallers(siblings))) for siblings in two
+        )
+        for name in ("A1", "A2", "A3"):
+            await first.call(name)
+        await second.call("A4")
+        await second.call("A5")
+        assert (first.begun, second.begun) == (["A1", "A2"], ["A4"])
+        await first.end("A1")
+        assert first.begun == ["A1", "A2"], "one runs here and one there"
+        await first.end("A2")
+        assert first.begun == ["A1", "A2", "A3"]
+        await second.end("A4")
+        assert second.begun == ["A4", "A5"]
+        await first.end("A3")
+        await second.end("A5")
+
+    asyncio.run(story())
+
+
 def test_a_process_that_ended_counts_no_more_and_its_file_goes(
     two, monkeypatch, tmp_path
 ):
