@@ -22,7 +22,12 @@ from connections.messaging.leases import LostLease, run_leased
 from connections.messaging.models import InboundMessage, OutboundMessage, SeenMessage
 from connections.messaging.refusals import report_refusal
 from connections.models import CONNECTIONS, Connection
-from connections.protocols import connectionless, did_rotate, handshakes
+from connections.protocols import (
+    connectionless,
+    did_rotate,
+    handshakes,
+    public_dids,
+)
 from tenants import vault
 from wallets.models import Key
 
@@ -34,7 +39,6 @@ connection_by_key = CompiledQuery(
     ),
     UUID,
 )
-OPENINGS = ("connections/1/request", "didexchange/1/request")
 Status = InboundMessage.Status
 
 
@@ -54,6 +58,7 @@ def accept_envelope(data: bytes) -> bytes | None:
     # After opening, by the proven sender: nobody else can use up the peer's limit.
     pair = f"{key.verkey}:{received.sender or ''}"
     rate_limits.take_token("recipient", pair, settings.INBOX_PER_RECIPIENT)
+    public_dids.limit_requests(key, received)
     if received.sender and received.return_route[0] != "none":
         return _handle_in_this_call(key, received)
     _store_for_worker(key, received)
@@ -186,6 +191,8 @@ def handle(key: Key, received: Message) -> None:
     peer.
     """
     connection = find_connection(key, received.parent_id)
+    if not connection and received.family in public_dids.OPENINGS:
+        connection = public_dids.find_by_request(key, received.parent_id)
     if not connection or not connection.lock():
         raise PeerError("unknown_connection", "unknown recipient key")
     if connection.left_at:
@@ -193,9 +200,13 @@ def handle(key: Key, received: Message) -> None:
     if received.is_expired(timezone.now()):
         raise PeerError("message_expired", "the sender's expires_time is over")
     by_invitation = key.pk not in (connection.my_key_id, connection.other_key_id)
-    if by_invitation != (received.family in OPENINGS):
+    if by_invitation != (received.family in public_dids.OPENINGS):
         raise PeerError("unexpected_message", f"{received.type} does not belong here")
     if not by_invitation:
+        if connection.connectionless and connectionless.refuse_late_responder(
+            connection, received
+        ):
+            return
         _check_or_bind_sender(connection, received)
         handshakes.confirm(connection)
         did_rotate.on_key_used(connection, key, received.sender)

@@ -133,6 +133,11 @@ class OutboundMessage(Record, QueuedJob):
                 condition=Q(status="pending"),
                 name="outbound_order",
             ),
+            models.Index(
+                fields=["connection", "id"],
+                condition=Q(status="pending", is_hosted=True),
+                name="outbound_hosted",
+            ),
         ]
 
     def __str__(self):
@@ -162,11 +167,15 @@ class OutboundMessage(Record, QueuedJob):
 
         By the connection, not by our key: after a rotation, a message that is packed
         with our new key would end the time in which the peer accepts the former one.
+        For the same reason to all keys of a hosted peer: an ack of its rotation goes to
+        the former key, and what waits to the new one.
         """
         if self.connection_id:
             sender = Q(connection=self.connection_id)
         else:
             sender = Q(connection=None, my_key=self.my_key_id)
+        if self.connection_id and self.is_hosted:
+            return sender & Q(is_hosted=True)
         return sender & Q(recipient_key=self.recipient_key)
 
     def wait_for_turn(self, timeout: float = 2.0) -> bool:
@@ -200,13 +209,16 @@ class OutboundMessage(Record, QueuedJob):
     @classmethod
     def due(cls):
         # Order is kept (see _in_line): only the first is due.
-        is_in_line = Q(connection=models.OuterRef("connection")) | Q(
-            connection=None, my_key=models.OuterRef("my_key")
-        )
         earlier = cls.objects.filter(
-            is_in_line,
-            recipient_key=models.OuterRef("recipient_key"),
-            status=cls.Status.PENDING,
-            pk__lt=models.OuterRef("pk"),
+            status=cls.Status.PENDING, pk__lt=models.OuterRef("pk")
         )
-        return super().due().filter(~models.Exists(earlier))
+        same_connection = Q(connection=models.OuterRef("connection"))
+        same_key = Q(connection=None, my_key=models.OuterRef("my_key"))
+        to_same_key = earlier.filter(
+            same_connection | same_key, recipient_key=models.OuterRef("recipient_key")
+        )
+        to_hosted = earlier.filter(same_connection, is_hosted=True)
+        is_first = ~models.Exists(to_same_key) & ~(
+            Q(is_hosted=True) & models.Exists(to_hosted)
+        )
+        return super().due().filter(is_first)

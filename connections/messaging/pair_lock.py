@@ -110,7 +110,6 @@ def _rows(model: Any) -> QuerySet[Any]:
     """The rows with their parties, and whether messages of theirs wait."""
     waiting = OutboundMessage.objects.filter(
         connection=OuterRef("pk"),
-        recipient_key=OuterRef("their_key"),
         status=OutboundMessage.Status.PENDING,
         is_hosted=True,
     )

@@ -17,6 +17,7 @@ from connections.messaging import posting
 from connections.messaging.models import InboundMessage, OutboundMessage
 from connections.models import Connection
 from credentials.models import Credential
+from credentials.models.credential import automatic_definitions
 from tenants.models import ApiKey
 from tests.support import queues
 from verifications.models import Verification
@@ -151,6 +152,14 @@ def test_a_prepared_read_of_one_object_is_planned_once(faber, objects):
         faber.get(path)
         for statement in statements_of(lambda path=path: faber.get(path)):
             assert is_planned_once(*statement), statement[0]
+
+
+def test_what_will_be_issued_automatically_is_found_by_its_thread(objects):
+    [statement] = statements_of(
+        lambda: automatic_definitions.first("thread", "definition")
+    )
+    found = indexes_of(generic_plan(*statement), Credential)
+    assert found == {"credential_by_thread"}
 
 
 def is_planned_once(sql: str, params: Any) -> bool:

@@ -19,7 +19,13 @@ from agency.core.errors import PeerError
 from agency.core.network_reads import ReadNeeded
 from connections import tasks
 from connections.messaging import delivery, envelopes, inbox, outbox
-from connections.models import Connection, InboundMessage, OutboundMessage
+from connections.models import (
+    BasicMessage,
+    Connection,
+    InboundMessage,
+    OutboundMessage,
+)
+from connections.protocols import basic_message, did_rotate
 from credentials.models import Credential, CredentialDefinition
 from credentials.tasks import finish_what_was_left_behind
 from tests.support import queues, walks
@@ -503,3 +509,29 @@ def test_a_message_waits_for_one_that_our_former_key_sends(
     first.save()
     assert list(OutboundMessage.due()) == [first]
     assert list(second.earlier_pending()) == [first]
+
+
+def test_an_ack_of_a_rotation_overtakes_nothing(connection, monkeypatch):
+    """Packed with the new key, it ends the time in which the former one is accepted."""
+    handle, failing = inbox.handle, {did_rotate.ACK, basic_message.MESSAGE}
+
+    def fails_for_some(key, received):
+        if received.type in failing:
+            raise RuntimeError(received.type)
+        handle(key, received)
+
+    monkeypatch.setattr(inbox, "handle", fails_for_some)
+    hers = Connection.objects.get(role="invitee")
+    did_rotate.rotate(hers)
+    basic_message.send_text(hers, "Hello")
+    did_rotate.rotate(Connection.objects.get(pk=connection.pk))
+    waiting = [row.type for row in queues.pending()]
+    assert waiting == [did_rotate.ACK, basic_message.MESSAGE, did_rotate.ROTATE]
+    failing.remove(did_rotate.ACK)
+    queues.worker_catches_up()  # the text waits for another attempt
+    failing.clear()
+    queues.worker_catches_up()
+    queues.worker_catches_up()
+    assert not queues.pending().exists()
+    texts = BasicMessage.objects.filter(direction="Incoming")
+    assert [row.unseal_text() for row in texts] == ["Hello"]
