@@ -17,7 +17,7 @@ from credentials.registries import build_registry
 from tenants import vault
 from wallets import anoncreds, key_pool
 
-KEYS, ISSUED, AT_ONCE, SIZES = 5, 20, 8, (250, 1000, 4000)
+KEYS, ISSUED, ALONE, AT_ONCE, SIZES = 5, 20, 5, 8, (250, 1000, 4000)
 
 
 def run():
@@ -144,24 +144,33 @@ def bare_issue(row):
 
 
 def revoke(caller, row):
-    """A single one waits for the next second. Those of one second share a list."""
-    issued = [issue_one(caller) for _ in range(4 + 3 * AT_ONCE)]
-    alone = [
-        seconds(caller.call, "delete", f"/credentials/{issued.pop()}")
-        for _ in range(4)
-    ]
+    """Those of one second share a list, unless somebody was given it meanwhile."""
+    issued = [issue_one(caller) for _ in range(3 * ALONE + 3 * AT_ONCE)]
+    bare = statistics.median(bare_lists(row)) * 1000
+    befores = {
+        "a second after the last list": lambda: time.sleep(1.1),
+        "right after another": lambda: None,
+        "after its second's list was given": lambda: newest_list(row).final_body(),
+    }
+    for when, before in befores.items():
+        alone = []
+        for _ in range(ALONE):
+            before()
+            path = f"/credentials/{issued.pop()}"
+            alone.append(seconds(caller.call, "delete", path))
+        show(f"revoke one, {when}", statistics.median(alone) * 1000, bare)
     with ThreadPoolExecutor(AT_ONCE) as threads:
         started = time.perf_counter()
         paths = [f"/credentials/{one}" for one in issued]
         list(threads.map(lambda path: caller.call("delete", path), paths))
         rate = len(paths) / (time.perf_counter() - started)
-    bare = statistics.median(bare_lists(row)) * 1000
-    show(
-        "revoke one, and the library's next list",
-        statistics.median(alone) * 1000,
-        bare,
-    )
     print(f"{'revoke, eight at a time':48} {rate:9.1f} per second")
+
+
+def newest_list(row):
+    registries = RevocationRegistry.objects.filter(definition=row)
+    lists = StatusList.objects.filter(registry_id__in=registries.values("registry_id"))
+    return lists.latest("timestamp", "updated_at")
 
 
 def bare_lists(row):

@@ -18,6 +18,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from agency.core.errors import AgencyError, Conflict, Unavailable
+from agency.core.waiting import seconds_left
 from agency.core.workers import notify_worker
 from credentials.models.publication import LostLease, Publication
 
@@ -102,9 +103,10 @@ def wait_for_job(job: Publication, is_ours: bool) -> Publication:
 def claim_job(job: Publication) -> Publication:
     """Lease a job to the caller, or return it once it has ended.
 
-    LostLease if another process still has it after LEDGER_TIMEOUT seconds.
+    LostLease if another process still has it after LEDGER_TIMEOUT seconds, or at the
+    end of what the call may wait.
     """
-    deadline = time.monotonic() + settings.LEDGER_TIMEOUT
+    deadline = time.monotonic() + seconds_left(settings.LEDGER_TIMEOUT)
     pending = Publication.objects.filter(pk=job.pk, status=Publication.Status.PENDING)
     # The job may be scheduled for later: make it due now.
     pending.update(due_at=timezone.now())

@@ -128,9 +128,9 @@ def publish_before_deletion(credentials: QuerySet[Credential]) -> list[Any]:
 def publish_revoked(registry: RevocationRegistry) -> None:
     """Publish one new list with all revoked credentials that are not listed yet.
 
-    Does nothing if there are none. A registry has at most one list per second: a call
-    in the same second as the last list waits for the next second. It then finds its
-    credential listed, if a concurrent call has done that.
+    Does nothing if there are none. A registry has one list per second. A call in the
+    second of the newest list replaces that list, or waits for the next second if
+    somebody relies on it. After the wait it includes what was revoked meanwhile.
     """
     ledger = ledger_of(registry.tenant.network)
     if not ledger.is_remote:
@@ -161,16 +161,27 @@ def _publish_next_list(registry: RevocationRegistry, ledger: Ledger) -> None:
         )
     if not unlisted_indices(registry, newest):
         return
-    timestamp = second_after(newest["timestamp"])
-    public = registry.public_part()
-    private_key = vault.unseal(registry, "private_key")
-    definition = registry.definition.public_part()
-    # Read again: others may have been revoked during the wait.
-    revoked = unlisted_indices(registry, newest)
-    next_list = anoncreds.update_status_list(
-        definition, public, private_key, newest, revoked, timestamp
+    timestamp = newest["timestamp"]
+    if int(time.time()) == timestamp and ledger.replace_status_list(
+        _next_list(registry, newest, timestamp)
+    ):
+        return
+    timestamp = second_after(timestamp)
+    ledger.publish_status_list(_next_list(registry, newest, timestamp))
+
+
+def _next_list(
+    registry: RevocationRegistry, newest: dict[str, Any], timestamp: int
+) -> dict[str, Any]:
+    """The newest list with all that is revoked now."""
+    return anoncreds.update_status_list(
+        registry.definition.public_part(),
+        registry.public_part(),
+        vault.unseal(registry, "private_key"),
+        newest,
+        unlisted_indices(registry, newest),
+        timestamp,
     )
-    ledger.publish_status_list(next_list)
 
 
 def unlisted_indices(

@@ -25,7 +25,7 @@ class LostLease(Unavailable):
 
 
 class Publication(Record, QueuedJob):
-    """A DID, schema, definition or registry that is being published on a ledger.
+    """A DID, its endpoint, a schema, definition or registry that is being published.
 
     prepared → submitted → published | refused. A definition is published together with
     its schema and its first registry. `object_id` is the object submitted last.
@@ -39,6 +39,7 @@ class Publication(Record, QueuedJob):
 
     class Kind(models.TextChoices):
         DID = "did"
+        ENDPOINT = "endpoint"
         SCHEMA = "schema"
         DEFINITION = "definition"
         REGISTRY = "registry"

@@ -6,23 +6,28 @@ from datetime import timedelta
 import pytest
 from django.conf import settings as product
 from django.db import connection
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from agency.core import transactions
+from agency.core import network_reads, transactions
 from agency.core.errors import Unavailable
 from connections.didcomm import message
 from credentials.issue_credential import handlers, messages
+from credentials.ledgers import ledger_of
 from credentials.models import (
     Credential,
     CredentialDefinition,
     RevocationRegistry,
     StatusList,
 )
-from credentials.revocation import allocate_slot
+from credentials.revocation import allocate_slot, second_after
 from credentials.tasks import build_registries, finish_what_was_left_behind
+from tenants import vault
 from tests.support.errors import assert_error, error_of
-from tests.support.races import at_once
+from tests.support.races import at_once, elsewhere
+from verifications.models import Verification
+from verifications.proofs.checks import judge_presentation
 
 pytestmark = pytest.mark.django_db(transaction=True)
 VALUES = {"Full Name": "Alice", "level": "7"}
@@ -94,6 +99,7 @@ def test_it_was_valid_before_it_was_revoked(faber, badge):
     alice = faber.hosts()
     alice.receives(faber, badge, VALUES)
     first = StatusList.objects.get().timestamp
+    second_after(first)
     revoke(faber, faber.get("/credentials")[0])
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(first))
     policy = POLICY | {"revocationRequirement": {"validAt": moment}}
@@ -126,13 +132,184 @@ def test_revocations_at_once_go_into_one_list(faber, badge):
     for _ in range(3):
         alice.receives(faber, badge, VALUES)
     credentials = faber.get("/credentials")
+    second_after(int(time.time()))
     revoke(faber, credentials[0])
+    StatusList.objects.update(is_final=True)  # so the others wait
     lists = StatusList.objects.count()
     at_once(*[lambda c=credential: revoke(faber, c) for credential in credentials[1:]])
     assert StatusList.objects.count() == lists + 1
     newest = StatusList.objects.order_by("-timestamp")[0]
     assert newest.body["revocationList"] == [0, 1, 1, 1]
     assert {c["state"] for c in alice.get("/credentials")} == {"Revoked"}
+
+
+@pytest.fixture
+def clock(badge, monkeypatch):
+    """The clock of those who publish lists stands still. Sleeping moves it on."""
+
+    class Clock:
+        now = float(second_after(StatusList.objects.get().timestamp))
+        slept = 0.0
+        monotonic = staticmethod(time.monotonic)
+
+        def time(self):
+            return self.now
+
+        def sleep(self, seconds):
+            self.now += seconds
+            self.slept += seconds
+
+    fake = Clock()
+    monkeypatch.setattr("credentials.revocation.time", fake)
+    return fake
+
+
+def all_lists():
+    lists = StatusList.objects.order_by("timestamp")
+    return [(one.timestamp, one.body["revocationList"]) for one in lists]
+
+
+def test_lists_of_one_second_replace_one_another_while_nobody_has_one(
+    faber, badge, clock
+):
+    alice = faber.hosts()
+    for _ in range(2):
+        alice.receives(faber, badge, VALUES)
+    second, first = faber.get("/credentials")
+    started = StatusList.objects.get().timestamp
+    revoke(faber, first)
+    revoke(faber, second)
+    assert all_lists() == [
+        (started, [0, 0, 0, 0]),
+        (int(clock.now), [0, 1, 1, 0]),
+    ]
+    assert clock.slept == 0
+    assert {one["state"] for one in alice.get("/credentials")} == {"Revoked"}
+    stored = StatusList.objects.latest("timestamp").body
+    assert stored["timestamp"] == int(clock.now)
+
+
+def test_a_process_that_ends_while_it_replaces_a_list_leaves_the_former(
+    faber, badge, clock, monkeypatch
+):
+    alice = faber.hosts()
+    for _ in range(2):
+        alice.receives(faber, badge, VALUES)
+    second, first = faber.get("/credentials")
+    revoke(faber, first)
+    lists, replace = all_lists(), StatusList.replace
+    with monkeypatch.context() as broken:
+        broken.setattr(StatusList, "replace", lambda *of: replace(*of) and 1 / 0)
+        path = f"/credentials/{second['credentialId']}"
+        assert faber.send("delete", path).status_code == 500
+    assert all_lists() == lists
+    revoke(faber, second)
+    assert [places for _, places in all_lists()] == [[0, 0, 0, 0], [0, 1, 1, 0]]
+    assert_error(error_of(revoke, faber, second), 409, "wrong_state")
+
+
+def test_a_list_that_somebody_was_given_is_never_replaced(faber, badge, clock, client):
+    alice = faber.hosts()
+    for _ in range(2):
+        alice.receives(faber, badge, VALUES)
+    second, first = faber.get("/credentials")
+    revoke(faber, first)
+    [registry] = RevocationRegistry.objects.all()
+    path = f"/ledger/local/revocation-registries/{registry.registry_id}/status-list"
+    moment = int(clock.now)
+    given = client.get(f"{path}?timestamp={moment}").json()
+    revoke(faber, second)
+    assert clock.slept > 0
+    assert client.get(f"{path}?timestamp={moment}").json() == given
+    later = client.get(f"{path}?timestamp={moment + 1}").json()
+    assert (given["revocationList"], later["revocationList"]) == (
+        [0, 1, 0, 0],
+        [0, 1, 1, 0],
+    )
+    assert later["timestamp"] == moment + 1
+
+
+def test_a_list_that_a_proof_names_is_never_replaced(faber, badge, clock):
+    """The proof stays valid, although another is revoked in the same second."""
+    holders = [faber.hosts(name) for name in ("Alice", "Bob", "Carol")]
+    for holder in holders:
+        holder.receives(faber, badge, VALUES)
+    alice = holders[0]
+    third, second, _ = faber.get("/credentials")
+    revoke(faber, second)
+    moment = int(clock.now)
+    at_moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+    policy = POLICY | {"revocationRequirement": {"validAt": at_moment}}
+    asked = faber.asks(alice, **policy)
+    alice.auto_selects()
+    [named] = StatusList.objects.filter(timestamp=moment)
+    assert named.is_final
+    revoke(faber, third)
+    assert StatusList.objects.get(pk=named.pk).body == named.body
+    assert StatusList.objects.latest("timestamp").timestamp == moment + 1
+    verification = Verification.objects.get(pk=asked["verificationId"])
+    assert judged_again(verification)
+    assert faber.get(f"/verifications/{asked['verificationId']}")["isValid"] is True
+
+
+def judged_again(verification):
+    outcome = judge_presentation(
+        vault.unseal(verification, "request_body"),
+        vault.unseal(verification, "presentation"),
+        ledger_of(verification.tenant.network),
+    )
+    return outcome.is_valid
+
+
+def test_asking_whether_one_is_revoked_does_not_make_a_list_final(faber, badge):
+    alice = faber.hosts()
+    alice.receives(faber, badge, VALUES)
+    faber.asks(alice, **NOW)
+    seen = alice.newest("verifications")["verificationId"]
+    alice.get(f"/verifications/{seen}/availableCredentials")
+    revoke(faber, faber.get("/credentials")[0])
+    assert not StatusList.objects.filter(is_final=True).exists()
+
+
+def test_a_proof_in_a_transaction_makes_its_list_final_outside_of_it(faber, badge):
+    """The mark stays, whatever becomes of the transaction, and locks nothing."""
+    [listed] = StatusList.objects.all()
+    ledger = ledger_of(listed.network)
+    later = listed.timestamp + 10
+    marked = []
+
+    @network_reads.atomic_with_reads
+    def prove():
+        found = ledger.final_status_list(listed.registry_id, later)
+        marked.append(elsewhere(lambda: StatusList.objects.get().is_final))
+        raise Unavailable("rolled_back", str(found["timestamp"]))
+
+    with pytest.raises(Unavailable) as error:
+        prove()
+    assert error.value.message == str(listed.timestamp)
+    assert marked == [True]
+    assert StatusList.objects.get().is_final
+
+
+def test_a_list_that_is_given_while_it_is_replaced_is_one_or_the_other(
+    faber, badge, clock, client
+):
+    """Whichever is first: what was given is what is stored in the end."""
+    alice = faber.hosts()
+    for _ in range(3):
+        alice.receives(faber, badge, VALUES)
+    credentials = faber.get("/credentials")
+    [registry] = RevocationRegistry.objects.all()
+    path = f"/ledger/local/revocation-registries/{registry.registry_id}/status-list"
+    given = []
+    calls = [lambda c=one: revoke(faber, c) for one in credentials]
+    ask = f"{path}?timestamp=1099511627776"
+    at_once(*calls, *[lambda: given.append(Client().get(ask).json())] * 3)
+    for one in given:
+        stored = client.get(f"{path}?timestamp={one['timestamp']}").json()
+        assert stored == one
+    newest = StatusList.objects.latest("timestamp")
+    assert newest.body["revocationList"] == [0, 1, 1, 1]
 
 
 def test_three_registries_from_eight_threads_lose_nothing_and_repeat_no_place(

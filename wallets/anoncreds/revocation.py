@@ -109,13 +109,14 @@ def update_status_list(
 ) -> dict:
     """Return the next status list, on which the indices in `revoked` are revoked too.
 
-    Without indices it is the same list at a later time. Raises Invalid with the code
-    "unknown_index", "already_revoked" (also for an index that is given twice) or
-    "timestamp_not_later": the library checks none of these.
+    Without indices it is the same list at a later time. With the same timestamp it is
+    to replace the list. Raises Invalid with the code "unknown_index",
+    "already_revoked" (also for an index that is given twice) or "timestamp_earlier":
+    the library checks none of these.
     """
-    if timestamp <= status_list["timestamp"]:
-        message = "A registry's list must be later than the one before."
-        raise Invalid("timestamp_not_later", message)
+    if timestamp < status_list["timestamp"]:
+        message = "A registry's list must not be earlier than the one before."
+        raise Invalid("timestamp_earlier", message)
     for index in revoked:
         require_free_index(status_list, index)
     if len(set(revoked)) < len(revoked):
