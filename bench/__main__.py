@@ -24,7 +24,7 @@ LONG = ("fill", "soak")
 
 
 @contextmanager
-def servers():
+def run_servers():
     """The environment for empty servers, while the block runs."""
     with ExitStack() as stack:
         if os.environ.get("DURABLE") == "1":
@@ -39,7 +39,7 @@ def main(names):
     unknown = set(names) - {*BENCHES, *LONG}
     if unknown:
         sys.exit(f"Choose from {', '.join((*BENCHES, *LONG))}.")
-    with servers() as environment:
+    with run_servers() as environment:
         quiet = DEVELOPER_SETTINGS | {"LOG_LEVEL": "WARNING", "ALLOWED_HOSTS": "*"}
         quiet |= dict.fromkeys(("INBOX_PER_ADDRESS", "INBOX_PER_RECIPIENT"), "1000000")
         os.environ |= (

@@ -22,7 +22,7 @@ import requests
 
 from bench.calls import VALUES
 from bench.load import Families
-from bench.product import free_port, servers
+from bench.product import free_port, server_processes
 
 ISSUER_DID = "did:bench:issuer"
 SECONDS_TO_START, SECONDS_TO_DEFINE = 120, 180
@@ -61,23 +61,23 @@ class Agents(NamedTuple):
 
 
 @contextmanager
-def running(python: str) -> Iterator[Agents]:
+def run_agents(python: str) -> Iterator[Agents]:
     """Run an issuer and a holder while the block runs."""
     webhooks = free_port()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         told = ("--webhook-url", f"http://127.0.0.1:{webhooks}")
-        issuer, one = stack.enter_context(agent(python, folder, "issuer", *told))
-        holder, other = stack.enter_context(agent(python, folder, "holder"))
+        issuer, one = stack.enter_context(run_agent(python, folder, "issuer", *told))
+        holder, other = stack.enter_context(run_agent(python, folder, "holder"))
         for url, process in ((issuer, one), (holder, other)):
             wait_until_ready(url, process, folder)
-        definition = define(issuer)
+        definition = create_definition(issuer)
         found = {"web": [psutil.Process(one.pid), psutil.Process(other.pid)]}
-        yield Agents(issuer, holder, webhooks, definition, found | servers())
+        yield Agents(issuer, holder, webhooks, definition, found | server_processes())
 
 
 @contextmanager
-def agent(
+def run_agent(
     python: str, folder: Path, name: str, *options: str
 ) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """Start an agent. Yield the URL of its admin API, and its process."""
@@ -90,7 +90,7 @@ def agent(
         *("--admin", "127.0.0.1", admin, "--admin-insecure-mode"),
         *("--wallet-type", "askar-anoncreds", "--auto-provision", "--wallet-key", key),
         *("--wallet-key-derivation-method", "RAW", "--log-level", "error"),
-        *("--wallet-name", f"{name}_{secrets.token_hex(4)}", *storage()),
+        *("--wallet-name", f"{name}_{secrets.token_hex(4)}", *storage_options()),
         *("--plugin", "bench.acapy_registry", *AUTOMATIC, *options),
     ]
     environment = os.environ | {
@@ -110,7 +110,7 @@ def agent(
             process.kill()
 
 
-def storage() -> list[str]:
+def storage_options() -> list[str]:
     """Return the options by which an agent uses the PostgreSQL of DATABASE_URL."""
     parts = urlsplit(os.environ["DATABASE_URL"])
     account = {"account": parts.username, "password": parts.password}
@@ -137,20 +137,20 @@ def wait_until_ready(
         time.sleep(0.2)
 
 
-def define(issuer: str) -> str:
+def create_definition(issuer: str) -> str:
     """Return the id of a new definition with the attributes of the cycle."""
     schema = {"name": "bench", "version": "1.0", "attrNames": list(VALUES)}
     body: dict[str, Any] = {"schema": schema | {"issuerId": ISSUER_DID}}
-    made = post(f"{issuer}/anoncreds/schema", body)
+    made = post_json(f"{issuer}/anoncreds/schema", body)
     definition = {"issuerId": ISSUER_DID, "tag": "bench"}
     definition["schemaId"] = made["schema_state"]["schema_id"]
     body = {"credential_definition": definition}
     body["options"] = {"support_revocation": False}
-    made = post(f"{issuer}/anoncreds/credential-definition", body)
+    made = post_json(f"{issuer}/anoncreds/credential-definition", body)
     return made["credential_definition_state"]["credential_definition_id"]
 
 
-def post(url: str, body: dict[str, Any]) -> Any:
+def post_json(url: str, body: dict[str, Any]) -> Any:
     answer = requests.post(url, json=body, timeout=SECONDS_TO_DEFINE)
     if answer.status_code != 200:
         raise RuntimeError(f"{url}: {answer.status_code} {answer.text}")

@@ -74,7 +74,7 @@ class Client:
             return
 
 
-def cycle(
+def cycle_story(
     url: str,
     headers: dict[str, str],
     wallet: str,
@@ -86,7 +86,7 @@ def cycle(
     return lambda: client.make(pair.cycle(policy))
 
 
-def read(url: str, headers: dict[str, str], path: str) -> Story:
+def read_story(url: str, headers: dict[str, str], path: str) -> Story:
     """Return the story of one GET."""
     client = Client(url, headers)
     request = f"GET {path} HTTP/1.1\r\n{client.head}\r\n".encode()
@@ -112,10 +112,10 @@ def webhooks_on(port: int) -> Webhooks:
     return Webhooks(port)
 
 
-STORIES = {"cycle": cycle, "read": read, "acapy_cycle": acapy_cycle}
+STORIES = {"cycle": cycle_story, "read": read_story, "acapy_cycle": acapy_cycle}
 
 
-async def run(
+async def run_clients(
     name: str, clients: Sequence[dict[str, Any]]
 ) -> list[tuple[float, float]]:
     """Repeat the story by all clients until the standard input ends."""
@@ -124,7 +124,7 @@ async def run(
     ended = asyncio.Event()
     warm = [asyncio.Event() for _ in stories]
 
-    async def repeat(story: Story, is_warm: asyncio.Event) -> None:
+    async def repeat_until_ended(story: Story, is_warm: asyncio.Event) -> None:
         while not ended.is_set():
             started = time.monotonic()
             await story()
@@ -142,10 +142,10 @@ async def run(
     async with asyncio.TaskGroup() as group:
         group.create_task(wait_for_end())
         for story, is_warm in zip(stories, warm, strict=True):
-            group.create_task(repeat(story, is_warm))
+            group.create_task(repeat_until_ended(story, is_warm))
     return times
 
 
 if __name__ == "__main__":
     job = json.loads(sys.stdin.readline())
-    print(json.dumps(asyncio.run(run(job["story"], job["clients"]))))
+    print(json.dumps(asyncio.run(run_clients(job["story"], job["clients"]))))

@@ -23,11 +23,11 @@ class Bare(NamedTuple):
     median_ms: float
 
 
-def measure(cycle: Callable[[], None], threads: int, seconds: float) -> Bare:
+def measure_calls(cycle: Callable[[], None], threads: int, seconds: float) -> Bare:
     """Repeat a cycle in each of some threads."""
     started, cpu = time.monotonic(), time.process_time()
 
-    def repeat() -> list[float]:
+    def repeat_cycle() -> list[float]:
         found = []
         while (begun := time.monotonic()) < started + seconds:
             cycle()
@@ -35,7 +35,7 @@ def measure(cycle: Callable[[], None], threads: int, seconds: float) -> Bare:
         return found
 
     with ThreadPoolExecutor(threads) as pool:
-        running = [pool.submit(repeat) for _ in range(threads)]
+        running = [pool.submit(repeat_cycle) for _ in range(threads)]
         by_thread = [future.result() for future in running]
     # By thread: the others go on while the slowest ends.
     rate = sum(len(durations) / sum(durations) for durations in by_thread)

@@ -43,11 +43,11 @@ def per_second(clients):
 def run():
     with contextlib.ExitStack() as stack:
         names = ("web", *product.WORKERS)
-        url, processes = stack.enter_context(product.supervised(*names))
-        agency = Agency(url, product.families(processes))
+        url, processes = stack.enter_context(product.run_services(*names))
+        agency = Agency(url, product.process_families(processes))
         agents = None
         if python := os.environ.get("ACAPY"):
-            agents = Acapy(stack.enter_context(acapy.running(python)))
+            agents = Acapy(stack.enter_context(acapy.run_agents(python)))
         print_conditions()
         table = Table()
         for measured in filter(None, (agents, agency)):
@@ -80,13 +80,13 @@ class Table:
     def show(self):
         print(f"\n{'median (lowest–highest)':46}", *(f"{one:>22}" for one in COLUMNS))
         for row in ROWS:
-            values = (shown(self.rows[row][column]) for column in COLUMNS)
+            values = (format_values(self.rows[row][column]) for column in COLUMNS)
             print(f"{row:46}", *(f"{one:>22}" for one in values))
         print("\nratio to the bare library in the same round")
         for row in (per_second(4), per_second(16), BOUND, MEDIAN):
             for column in (ACAPY, AGENCY):
                 if ratios := self.ratios(row, column):
-                    print(f"{row:46} {column:14} {load.spread(ratios)}")
+                    print(f"{row:46} {column:14} {load.format_spread(ratios)}")
         for column in (ACAPY, AGENCY):
             if self.rows[CPU][column]:
                 self.show_share(column)
@@ -105,17 +105,18 @@ class Table:
             one / other for one, other in zip(bare, whole, strict=True)
         )
         other = [two - one for one, two in zip(bare, whole, strict=True)]
+        rest = load.format_spread(other, ".0f")
         print(
             f"{column}: cryptography {share:.0%} of the CPU of a cycle without the "
-            f"client; all else, PostgreSQL included, {load.spread(other, '.0f')} ms"
+            f"client; all else, PostgreSQL included, {rest} ms"
         )
 
 
-def shown(values):
+def format_values(values):
     if not values:
         return "–"
     middle = statistics.median(values)
-    return load.spread(values, f".{(middle < 10) + (middle < 100)}f")
+    return load.format_spread(values, f".{(middle < 10) + (middle < 100)}f")
 
 
 class Measured:
@@ -130,7 +131,7 @@ class Measured:
             table.add(per_second(count), self.column, found.rate)
             if count == 4:
                 self.add_cpu(table, found)
-        reads = load.measure(
+        reads = load.measure_load(
             "read", [self.reader()] * 16, SECONDS_OF_READS, self.families
         )
         table.add(READS, self.column, reads.rate)
@@ -163,11 +164,11 @@ class Agency(Measured):
 
     def measure(self, count, seconds, policy=POLICY):
         clients = self.clients(count, policy)
-        return load.measure("cycle", clients, seconds, self.families)
+        return load.measure_load("cycle", clients, seconds, self.families)
 
     def clients(self, count, policy=POLICY):
         """The parameters of as many clients of the story `cycle`."""
-        return [parameters(caller, policy) for caller in self.callers[:count]]
+        return [client_parameters(caller, policy) for caller in self.callers[:count]]
 
     def add_round(self, table):
         super().add_round(table)
@@ -176,7 +177,7 @@ class Agency(Measured):
     def reader(self):
         caller = self.callers[0]
         path = f"/connections/{caller.connection}"
-        return {"url": caller.url, "headers": authentication(caller), "path": path}
+        return {"url": caller.url, "headers": headers_of(caller), "path": path}
 
 
 class Acapy(Measured):
@@ -189,24 +190,24 @@ class Acapy(Measured):
         # At least two cycles of each client, as it is slow.
         seconds = max(seconds, count * 1.5)
         clients = [self.agents.client] * count
-        return load.measure("acapy_cycle", clients, seconds, self.families)
+        return load.measure_load("acapy_cycle", clients, seconds, self.families)
 
     def reader(self):
         path = self.agents.connection_path()
         return {"url": self.agents.issuer, "headers": {}, "path": path}
 
 
-def parameters(caller, policy=POLICY):
+def client_parameters(caller, policy=POLICY):
     return {
         "url": caller.url,
-        "headers": authentication(caller),
+        "headers": headers_of(caller),
         "wallet": caller.wallet,
         "definition": caller.definition,
         "policy": policy,
     }
 
 
-def authentication(caller):
+def headers_of(caller):
     names = ("Authorization", "X-Streetcred-Subscription-Key")
     return {name: caller.session.headers[name] for name in names}
 
@@ -215,13 +216,13 @@ def measure_bare(table, agency):
     """Measure the library alone, with a thread for each processor."""
     threads = count_processors()
     bare = cryptography.build_cycle(agency.definition, POLICY)
-    found = cryptography.measure(bare, threads, SECONDS)
+    found = cryptography.measure_calls(bare, threads, SECONDS)
     for row in (per_second(4), per_second(16)):
         table.add(row, BARE, found.rate)
     table.add(CPU, BARE, found.cpu)
-    table.add(MEDIAN, BARE, cryptography.measure(bare, 1, SECONDS / 2).median_ms)
+    table.add(MEDIAN, BARE, cryptography.measure_calls(bare, 1, SECONDS / 2).median_ms)
     bounded = cryptography.build_cycle(agency.definition, BOUNDED)
-    table.add(BOUND, BARE, cryptography.measure(bounded, threads, SECONDS).rate)
+    table.add(BOUND, BARE, cryptography.measure_calls(bounded, threads, SECONDS).rate)
 
 
 def print_conditions():

@@ -26,19 +26,19 @@ FROM pg_stat_activity WHERE backend_xid IS NOT NULL
 
 def run():
     behind, oldest = [], []
-    with product.supervised("web", *product.WORKERS) as (url, processes):
-        agency = Agency(url, product.families(processes))
+    with product.run_services("web", *product.WORKERS) as (url, processes):
+        agency = Agency(url, product.process_families(processes))
         clients = agency.clients(CLIENTS)
         for _ in range(ROUNDS):
             watch = Watch()
-            load.measure("cycle", clients, SECONDS, {}, watch.run)
+            load.measure_load("cycle", clients, SECONDS, {}, watch.run)
             behind.append(watch.behind)
             oldest.append(watch.oldest)
     print(f"{CLIENTS} clients, {ROUNDS} rounds of {SECONDS:.0f} s, ms: median (range)")
     for name, rounds in (("behind", behind), ("oldest", oldest)):
         for shown, value in (("p50", statistics.median), ("max", max)):
             found = [1000 * value(one) for one in rounds]
-            print(f"{name:8} {shown}  {load.spread(found, '.0f')}")
+            print(f"{name:8} {shown}  {load.format_spread(found, '.0f')}")
 
 
 class Watch:

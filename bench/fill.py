@@ -35,18 +35,20 @@ def run():
     for command in ("calls", "workers"):
         with ExitStack() as stack:
             measured = [
-                stack.enter_context(process(size, command, *given(command, caller)))
+                stack.enter_context(
+                    run_process(size, command, *arguments_of(command, caller))
+                )
                 for size, caller in zip(SIZES, callers, strict=True)
             ]
-            rounds = [[ask(one) for one in measured] for _ in range(ROUNDS)]
-        show(command, rounds)
+            rounds = [[ask_round(one) for one in measured] for _ in range(ROUNDS)]
+        show_ratios(command, rounds)
     for size in SIZES:
-        execute(f"DROP DATABASE {size} WITH (FORCE)")
+        execute_statement(f"DROP DATABASE {size} WITH (FORCE)")
 
 
 def fill_both():
     """Fill two databases. Return a caller of each."""
-    few = fill(SIZES[0], ROWS[0], ORGANIZATIONS[0])
+    few = fill_database(SIZES[0], ROWS[0], ORGANIZATIONS[0])
     wanted = int(few["bytes"] * ROWS[1] / ROWS[0] * SPARE)
     free = shutil.disk_usage(data_directory()).free
     if wanted > free:
@@ -57,13 +59,13 @@ def fill_both():
     print(
         f"{ROWS[1]:,} rows need at most {wanted / 1e9:.1f} GB of the disk", flush=True
     )
-    many = fill(SIZES[1], ROWS[1], ORGANIZATIONS[1])
+    many = fill_database(SIZES[1], ROWS[1], ORGANIZATIONS[1])
     return few["caller"], many["caller"]
 
 
-def fill(size, rows, organizations):
-    execute(f"CREATE DATABASE {size}")
-    with process(size, "fill", str(rows), str(organizations)) as filling:
+def fill_database(size, rows, organizations):
+    execute_statement(f"CREATE DATABASE {size}")
+    with run_process(size, "fill", str(rows), str(organizations)) as filling:
         printed, _ = filling.communicate()
     if filling.returncode:
         sys.exit(f"{size} could not be filled")
@@ -76,12 +78,12 @@ def fill(size, rows, organizations):
     return made
 
 
-def given(command, caller):
+def arguments_of(command, caller):
     return [json.dumps(caller)] if command == "calls" else []
 
 
 @contextmanager
-def process(size, *command):
+def run_process(size, *command):
     """Run bench/fill_process.py on the database, with the servers of the bench."""
     server = os.environ["DATABASE_URL"].rpartition("/")[0]
     running = subprocess.Popen(
@@ -100,7 +102,7 @@ def process(size, *command):
         running.wait()
 
 
-def ask(running):
+def ask_round(running):
     """Return {name: (milliseconds, milliseconds of SQL)} of one round."""
     running.stdin.write("\n")
     running.stdin.flush()
@@ -110,7 +112,7 @@ def ask(running):
     return {name: spent for name, *spent in json.loads(line)}
 
 
-def show(command, rounds):
+def show_ratios(command, rounds):
     """The time at both sizes, and the time of their SQL."""
     title = f"{command}, ms: {ROWS[0]:,} rows, {ROWS[1]:,} rows, ratio"
     print(f"\n{title:58} of SQL: the same")
@@ -133,6 +135,6 @@ def data_directory():
         return cursor.fetchone()[0]
 
 
-def execute(statement):
+def execute_statement(statement):
     with connection.cursor() as cursor:
         cursor.execute(statement)

@@ -1,4 +1,4 @@
-"""A process of bench/fill.py with a database of its own: `python -m bench.fill_process`.
+"""A process of bench/fill.py with its own database: `python -m bench.fill_process`.
 
     fill ROWS ORGANIZATIONS   makes the rows, prints their bytes and a caller as JSON
     calls CALLER              like a web process: measures the calls of a cycle
@@ -21,7 +21,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 
 
-def fill(rows, organizations):
+def fill_rows(rows, organizations):
     call_command("migrate", verbosity=0)
     from bench import deliveries, many_rows
     from bench.queries import in_process
@@ -35,7 +35,7 @@ def fill(rows, organizations):
         deliveries.register(tenant, "https://office.example")
         caller.cycle()
         before = database_bytes()
-        many_rows.fill(caller, int(rows), int(organizations))
+        many_rows.fill_tables(caller, int(rows), int(organizations))
         made = {
             "headers": dict(caller.session.headers),
             "wallet": caller.wallet,
@@ -50,7 +50,7 @@ def database_bytes():
         return cursor.fetchone()[0]
 
 
-def calls(given):
+def answer_calls(given):
     from unittest import mock
 
     from bench.queries import InProcess
@@ -64,17 +64,17 @@ def timed_calls(caller):
     steps = itertools.chain(
         caller.connection_steps(),
         caller.steps(),
-        reads(caller),
+        read_steps(caller),
     )
     while True:
-        with timed() as spent:
+        with time_block() as spent:
             step = next(steps, None)
         if step is None:
             return
         yield step[0], *spent
 
 
-def reads(caller):
+def read_steps(caller):
     """Calls that are not part of a cycle."""
     path = f"/connections/{caller.connection}"
     yield "read a connection", caller.call("get", path)
@@ -82,12 +82,12 @@ def reads(caller):
     yield "list 100 connections", caller.call("get", "/connections?limit=100")
 
 
-def workers():
+def answer_workers():
     from bench.worker_statements import WORK
 
     def measure():
         for name, work in WORK.items():
-            with timed() as spent, transaction.atomic():
+            with time_block() as spent, transaction.atomic():
                 work()
                 transaction.set_rollback(True)
             yield name, *spent
@@ -106,7 +106,7 @@ def answer_lines(measure):
 
 
 @contextmanager
-def timed():
+def time_block():
     """Yield a list that becomes [milliseconds, milliseconds of SQL]."""
     spent, sql = [], []
 
@@ -132,4 +132,6 @@ if __name__ == "__main__":
         prepare_statements()
     # A statement may take long without an index: that is what is measured.
     settings.DATABASES["default"]["OPTIONS"]["options"] += " -c statement_timeout=0"
-    {"fill": fill, "calls": calls, "workers": workers}[command](*arguments)
+    {"fill": fill_rows, "calls": answer_calls, "workers": answer_workers}[command](
+        *arguments
+    )

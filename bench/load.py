@@ -33,7 +33,7 @@ class Load(NamedTuple):
         return 1000 * statistics.median(self.durations)
 
 
-def measure(
+def measure_load(
     story: str,
     clients: Sequence[dict[str, Any]],
     seconds: float,
@@ -45,14 +45,14 @@ def measure(
     The clients begin before the window and go on until after it. while_running: is
     called with the length of the window, in seconds.
     """
-    with repeating(story, clients) as processes:
+    with repeat_story(story, clients) as processes:
         families = families | {
             "client": [psutil.Process(one.pid) for one in processes]
         }
         before, start = cpu_seconds(families), time.monotonic()
         while_running(seconds)
         after, end = cpu_seconds(families), time.monotonic()
-        times = [one for process in processes for one in finish(process)]
+        times = [one for process in processes for one in finish_clients(process)]
     done = [(begun, ended) for begun, ended in times if start < ended <= end]
     if not done:
         raise RuntimeError(f"no {story} ended within {seconds} s: give more seconds")
@@ -64,14 +64,15 @@ def measure(
 
 
 @contextmanager
-def repeating(
+def repeat_story(
     story: str, clients: Sequence[dict[str, Any]]
 ) -> Iterator[list[subprocess.Popen[str]]]:
     """Run the processes of the clients, all of them warm, while the block runs."""
     # A server of webhooks is in one process.
     count = 1 if story == "acapy_cycle" else min(CLIENT_PROCESSES, len(clients))
     processes = [
-        start({"story": story, "clients": clients[n::count]}) for n in range(count)
+        start_clients({"story": story, "clients": clients[n::count]})
+        for n in range(count)
     ]
     try:
         for process in processes:
@@ -84,7 +85,7 @@ def repeating(
             process.wait()
 
 
-def start(job: dict[str, Any]) -> "subprocess.Popen[str]":
+def start_clients(job: dict[str, Any]) -> "subprocess.Popen[str]":
     process = subprocess.Popen(
         [sys.executable, "-m", "bench.clients"],
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
@@ -97,7 +98,7 @@ def start(job: dict[str, Any]) -> "subprocess.Popen[str]":
     return process
 
 
-def finish(process: "subprocess.Popen[str]") -> list[tuple[float, float]]:
+def finish_clients(process: "subprocess.Popen[str]") -> list[tuple[float, float]]:
     """End a process of clients. Return the start and end of each story."""
     printed, _ = process.communicate()
     if process.returncode:
@@ -108,12 +109,12 @@ def finish(process: "subprocess.Popen[str]") -> list[tuple[float, float]]:
 def cpu_seconds(families: Families) -> dict[str, float]:
     """Return the processor time of each family so far: user and system."""
     return {
-        name: sum(sum(times_of(one)) for root in roots for one in tree(root))
+        name: sum(sum(times_of(one)) for root in roots for one in process_tree(root))
         for name, roots in families.items()
     }
 
 
-def tree(root: psutil.Process) -> list[psutil.Process]:
+def process_tree(root: psutil.Process) -> list[psutil.Process]:
     return [root, *root.children(recursive=True)]
 
 
@@ -125,7 +126,7 @@ def times_of(process: psutil.Process) -> tuple[float, ...]:
         return (0.0,)
 
 
-def spread(values: Sequence[float], form: str = ".2f") -> str:
+def format_spread(values: Sequence[float], form: str = ".2f") -> str:
     """Return the median and the range of rounds, as text."""
     middle, low, high = statistics.median(values), min(values), max(values)
     return f"{middle:{form}} ({low:{form}}–{high:{form}})"

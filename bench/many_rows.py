@@ -38,7 +38,7 @@ RANDOM_DIGEST = "sha256(uuidv7()::text::bytea)"
 OTHERS = "bench_org WHERE n > 0"
 
 
-def verkey(key):
+def verkey_sql(key):
     """SQL of a public key for the key with this id.
 
     It is base58 of 32 bytes: no digit 0, and 43 characters, of which the first is the
@@ -48,13 +48,15 @@ def verkey(key):
     return f"'z' || translate(left({digest}, 42), '0', 'g')"
 
 
-def fill(caller, rows, organizations):
+def fill_tables(caller, rows, organizations):
     """Make as many connections and credentials, and half as many wallets."""
     tenant = Tenant.objects.get(wallets__connections__connection_id=caller.connection)
-    execute("SET statement_timeout = 0; SET session_replication_role = replica")
+    execute_statements(
+        "SET statement_timeout = 0; SET session_replication_role = replica"
+    )
     wallet = tenant.wallets.get(is_organization=True).pk
     numbers = {"tenant": tenant.pk, "wallet": wallet, "organizations": organizations}
-    execute(NUMBERED.format(**numbers, pairs=rows // 2, due=DUE))
+    execute_statements(NUMBERED.format(**numbers, pairs=rows // 2, due=DUE))
     make_queue_rows(tenant)
     fill_organizations(tenant)
     fill_pairs()
@@ -64,9 +66,9 @@ def fill(caller, rows, organizations):
     fill_exchanges(Verification, some, verifier="asked", prover="proved")
     fill_events()
     fill_queues()
-    execute("DROP TABLE bench_org, bench_pair, bench_object, bench_due")
-    execute("RESET session_replication_role; RESET statement_timeout")
-    execute("VACUUM (ANALYZE)")
+    execute_statements("DROP TABLE bench_org, bench_pair, bench_object, bench_due")
+    execute_statements("RESET session_replication_role; RESET statement_timeout")
+    execute_statements("VACUUM (ANALYZE)")
 
 
 def make_queue_rows(tenant):
@@ -92,39 +94,43 @@ def make_queue_rows(tenant):
 
 def fill_organizations(tenant):
     named = {"name": "'Organization ' || n"}
-    copy(Tenant, tenant.pk, OTHERS, id="tenant", public_id="tenant", **named)
+    copy_row(Tenant, tenant.pk, OTHERS, id="tenant", public_id="tenant", **named)
     owned = {"id": NEW_ID, "tenant_id": "bench_org.tenant"}
-    copy(DataKey, DataKey.objects.get(tenant=tenant).pk, OTHERS, **owned)
+    copy_row(DataKey, DataKey.objects.get(tenant=tenant).pk, OTHERS, **owned)
     for key in ApiKey.objects.filter(tenant=tenant):
-        copy(ApiKey, key.pk, OTHERS, digest=RANDOM_DIGEST, **owned)
+        copy_row(ApiKey, key.pk, OTHERS, digest=RANDOM_DIGEST, **owned)
     for webhook in Webhook.objects.filter(tenant=tenant):
-        copy(Webhook, webhook.pk, OTHERS, **owned)
+        copy_row(Webhook, webhook.pk, OTHERS, **owned)
     mine = tenant.wallets.get(is_organization=True)
     wallet = owned | {"id": "wallet", "wallet_id": "wallet::text"}
-    copy(Wallet, mine.pk, OTHERS, **wallet)
+    copy_row(Wallet, mine.pk, OTHERS, **wallet)
     key = mine.keys.order_by("pk").first().pk
-    wallet = owned | {"wallet_id": "wallet", "verkey": verkey("wallet")}
-    copy(Key, key, OTHERS, **wallet)
+    wallet = owned | {"wallet_id": "wallet", "verkey": verkey_sql("wallet")}
+    copy_row(Key, key, OTHERS, **wallet)
 
 
 def fill_pairs():
     hosted = Wallet.objects.filter(is_organization=False).first()
     tenant = {"tenant_id": "bench_pair.tenant"}
     wallet = tenant | {"id": "wallet", "wallet_id": "wallet::text"}
-    copy(Wallet, hosted.pk, "bench_pair", **wallet)
+    copy_row(Wallet, hosted.pk, "bench_pair", **wallet)
     sides = (("inviter", "here", "there", "org_wallet"),
              ("invitee", "there", "here", "bench_pair.wallet"))  # fmt: skip
     for role, own, other, wallet in sides:
         row = Connection.objects.filter(role=role, state="Connected").first()
-        key = {"id": f"{own}_key", "wallet_id": wallet, "verkey": verkey(f"{own}_key")}
-        copy(Key, row.my_key.pk, "bench_pair", **tenant, **key)
+        key = {
+            "id": f"{own}_key",
+            "wallet_id": wallet,
+            "verkey": verkey_sql(f"{own}_key"),
+        }
+        copy_row(Key, row.my_key.pk, "bench_pair", **tenant, **key)
         changed = {"id": own, "connection_id": f"{own}::text", "wallet_id": wallet}
-        changed |= {"my_key_id": f"{own}_key", "their_key": verkey(f"{other}_key")}
+        changed |= {"my_key_id": f"{own}_key", "their_key": verkey_sql(f"{other}_key")}
         changed |= {"thread_id": f"{own}::text", "token": "''"}
         changed |= {"invitation_key_id": "NULL"}
         if role == "invitee":
-            changed["inviter_key"] = verkey(f"{other}_key")
-        copy(Connection, row.pk, "bench_pair", **tenant, **changed)
+            changed["inviter_key"] = verkey_sql(f"{other}_key")
+        copy_row(Connection, row.pk, "bench_pair", **tenant, **changed)
 
 
 def fill_exchanges(model, source, **sides):
@@ -134,7 +140,7 @@ def fill_exchanges(model, source, **sides):
         row = model.objects.filter(role=role).first()
         changed = {"id": own, "tenant_id": "bench_pair.tenant", "wallet_id": wallet}
         changed |= {"connection_id": connected, "thread_id": f"{own}::text"}
-        copy(model, row.pk, source, **changed)
+        copy_row(model, row.pk, source, **changed)
 
 
 def fill_events():
@@ -142,14 +148,14 @@ def fill_events():
     event = Event.objects.filter(deliveries__isnull=False).first()
     changed = {"tenant_id": "bench_object.tenant", "object_key": "object"}
     changed |= {"object_id": "object::text", "sequence": "1", "transaction_id": "3"}
-    copy(Event, event.pk, "bench_object", id="object", **changed)
+    copy_row(Event, event.pk, "bench_object", id="object", **changed)
     delivery = Attempt.objects.first().delivery
     webhook = "(SELECT webhook.id AS webhook, object FROM bench_object"
     webhook += " JOIN webhooks_webhook webhook ON webhook.tenant_id = tenant) made"
     changed = {"webhook_id": "webhook", "event_id": "object", "object_key": "object"}
-    copy(Delivery, delivery.pk, webhook, id="object", sequence="1", **changed)
+    copy_row(Delivery, delivery.pk, webhook, id="object", sequence="1", **changed)
     attempt = Attempt.objects.first().pk
-    copy(Attempt, attempt, "bench_object", id=NEW_ID, delivery_id="object")
+    copy_row(Attempt, attempt, "bench_object", id=NEW_ID, delivery_id="object")
 
 
 def fill_queues():
@@ -159,25 +165,27 @@ def fill_queues():
     received = InboundMessage.objects.first().pk
     key = IdempotencyKey.objects.first().pk
     keyed = {"recipient_key": "left(object::text, 44)"}
-    copy(OutboundMessage, sent, "bench_object", **theirs, **keyed)
-    copy(InboundMessage, received, "bench_object", **theirs, **keyed)
-    copy(IdempotencyKey, key, "bench_object", **theirs, key="object::text")
+    copy_row(OutboundMessage, sent, "bench_object", **theirs, **keyed)
+    copy_row(InboundMessage, received, "bench_object", **theirs, **keyed)
+    copy_row(IdempotencyKey, key, "bench_object", **theirs, key="object::text")
     pending = {"id": NEW_ID, "status": "'pending'"}
     for is_hosted in ("true", "false"):
         # Not one key for both: messages to a key wait for earlier ones.
         changed = {"is_hosted": is_hosted, "recipient_key": f"'{is_hosted} ' || n"}
         changed["endpoint"] = "'https://agent.example'"
-        copy(OutboundMessage, sent, "bench_due", **pending, **changed)
-    copy(InboundMessage, received, "bench_due", recipient_key="'due ' || n", **pending)
+        copy_row(OutboundMessage, sent, "bench_due", **pending, **changed)
+    copy_row(
+        InboundMessage, received, "bench_due", recipient_key="'due ' || n", **pending
+    )
     event = Event.objects.filter(deliveries__isnull=False).first().pk
     changed = {"object_key": "due", "object_id": "due::text", "sequence": "1"}
-    copy(Event, event, "bench_due", id="due", transaction_id="3", **changed)
+    copy_row(Event, event, "bench_due", id="due", transaction_id="3", **changed)
     delivery = Attempt.objects.first().delivery.pk
     changed = {"event_id": "due", "object_key": "due", "finished_at": "NULL"}
-    copy(Delivery, delivery, "bench_due", **pending, **changed, sequence="1")
+    copy_row(Delivery, delivery, "bench_due", **pending, **changed, sequence="1")
 
 
-def copy(model, pk, source, **changed):
+def copy_row(model, pk, source, **changed):
     """Copy one row for each row of `source`. changed: SQL by column."""
     columns = [field.column for field in model._meta.concrete_fields]
     unknown = set(changed) - set(columns)
@@ -187,14 +195,14 @@ def copy(model, pk, source, **changed):
     table = model._meta.db_table
     names = ", ".join(f'"{column}"' for column in columns)
     name, _, condition = source.partition(" WHERE ")
-    execute(
+    execute_statements(
         f"INSERT INTO {table} ({names}) SELECT {', '.join(values)} FROM {name}, "
         f"(SELECT * FROM {table} WHERE id = '{pk}') AS copied"
         + (f" WHERE {condition}" if condition else "")
     )
 
 
-def execute(statements):
+def execute_statements(statements):
     with connection.cursor() as cursor:
         for statement in statements.split(";"):
             cursor.execute(statement)

@@ -26,12 +26,12 @@ def free_port():
 @contextmanager
 def running(*names, **environment):
     """The URL of the web server, one of the processes, while the block runs."""
-    with supervised(*names, **environment) as (url, _):
+    with run_services(*names, **environment) as (url, _):
         yield url
 
 
 @contextmanager
-def supervised(*names, **environment):
+def run_services(*names, **environment):
     """The URL of the web server, and the supervisor with `services` by name."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
@@ -62,17 +62,17 @@ def wait_for(condition, product, seconds=60):
         time.sleep(0.1)
 
 
-def families(product):
+def process_families(product):
     """The processes of the product and its servers, by family."""
     service = {
         name: psutil.Process(process.pid) for name, process in product.services.items()
     }
     workers = [process for name, process in service.items() if name in WORKERS]
     found = {"web": [service["web"]], "workers": workers}
-    return found | servers()
+    return found | server_processes()
 
 
-def servers():
+def server_processes():
     """PostgreSQL and Valkey, if they run on this machine."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")

@@ -84,10 +84,10 @@ def count_calls():
                 step = next(steps, None)
             if step is None:
                 return
-            yield step[0], count([query["sql"] for query in captured])
+            yield step[0], count_statements([query["sql"] for query in captured])
 
 
-def count(executed):
+def count_statements(executed):
     return Counts(
         statements=sum(not sql.strip().startswith(CONTROL) for sql in executed),
         savepoints=sum(sql.startswith("SAVEPOINT") for sql in executed),

@@ -44,18 +44,20 @@ def run(minutes=30):
     names = ("web", *product.WORKERS)
     with (
         receiving() as hook,
-        product.supervised(*names, **KEPT_DAYS) as (url, processes),
+        product.run_services(*names, **KEPT_DAYS) as (url, processes),
     ):
-        agency = Agency(url, product.families(processes))
+        agency = Agency(url, product.process_families(processes))
         connected = {"connection_id": agency.callers[0].connection}
         register_for_all(Connection.objects.get(**connected).tenant, hook)
         history = defaultdict(list)
-        with load.repeating("cycle", agency.clients(CLIENTS)) as clients:
+        with load.repeat_story("cycle", agency.clients(CLIENTS)) as clients:
             started = time.monotonic()
             for minute in range(1, minutes + 1):
                 wait_until(started + minute * MINUTE, clients, processes)
-                show(minute, history, look(processes))
-            times = [one for process in clients for one in load.finish(process)]
+                show_minute(minute, history, read_figures(processes))
+            times = [
+                one for process in clients for one in load.finish_clients(process)
+            ]
         done = sum(ended > started for _, ended in times)
         print(f"{done} cycles, {done / (minutes * MINUTE):.2f} per second")
         show_slopes(history)
@@ -76,14 +78,14 @@ def wait_until(end, clients, processes):
         time.sleep(min(1, left))
 
 
-def look(processes):
+def read_figures(processes):
     """The figures of this moment by name: MB, and numbers of connections."""
     found = {}
     for name, service in processes.services.items():
-        for number, one in enumerate(load.tree(psutil.Process(service.pid))):
+        for number, one in enumerate(load.process_tree(psutil.Process(service.pid))):
             found[f"{name} {number}, MB"] = own_memory(one)
-    [postgres] = product.servers()["postgres"]
-    backends = [own_memory(one) for one in load.tree(postgres)]
+    [postgres] = product.server_processes()["postgres"]
+    backends = [own_memory(one) for one in load.process_tree(postgres)]
     found["postgres, MB"] = sum(backends)
     found["database connections"] = database_connections()
     with connection.cursor() as cursor:
@@ -103,7 +105,7 @@ def own_memory(process):
         return 0.0
 
 
-def show(minute, history, found):
+def show_minute(minute, history, found):
     for name, value in found.items():
         history[name].append((minute, value))
     shown = "  ".join(f"{name} {value:.0f}" for name, value in found.items())

@@ -25,12 +25,14 @@ def read_feed():
 
 
 WORK = {
-    "claim messages to wallets here": lambda: claimed(
+    "claim messages to wallets here": lambda: require_claimed(
         OutboundMessage.claim(10, is_hosted=True)
     ),
-    "claim messages to other agents": lambda: claimed(posting.claim_due(16, [])),
-    "claim received messages": lambda: claimed(InboundMessage.claim(10)),
-    "claim webhook calls": lambda: claimed(claim.claim_due(16, 4)),
+    "claim messages to other agents": lambda: require_claimed(
+        posting.claim_due(16, [])
+    ),
+    "claim received messages": lambda: require_claimed(InboundMessage.claim(10)),
+    "claim webhook calls": lambda: require_claimed(claim.claim_due(16, 4)),
     "maintain webhooks": recovery.run_maintenance,
     "send notices": notices.send_due_notices,
     "read the end of the feed": read_feed,
@@ -50,6 +52,6 @@ WORK = {
 }
 
 
-def claimed(rows):
+def require_claimed(rows):
     if not rows:
         raise RuntimeError("no row is due: the measurement would say nothing")

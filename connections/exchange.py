@@ -15,7 +15,7 @@ from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_
 from connections.didcomm.message import Message
 from connections.messaging import outbox, router
 from connections.models import Connection
-from tenants import quotas
+from tenants import quotas, vault
 from webhooks.events.emit import EventSource
 
 # What an exchange needs to be moved: for select_related().
@@ -37,13 +37,15 @@ class Exchange(EventSource):
     role: Any
     tenant: Any
 
-    def decline(self) -> None:
+    def decline(self, reason: str = "") -> None:
         raise NotImplementedError
 
     connection = models.ForeignKey(Connection, on_delete=models.SET_NULL, null=True)
     thread_id = models.CharField(max_length=128)
     wire_version = models.CharField(max_length=3, default="1.0")
     wire_format = models.CharField(max_length=9, default=HLINDY)
+    # Why it was declined, in the words of the side that did. Sealed.
+    reason = models.BinaryField(null=True)
 
     class Meta:
         abstract = True
@@ -52,6 +54,15 @@ class Exchange(EventSource):
     def message_format(self) -> MessageFormat:
         prefix = self.connection.message_prefix if self.connection else ""
         return MessageFormat(prefix, self.wire_version, self.wire_format)
+
+    def unsealed_reason(self) -> str | None:
+        return vault.unseal(self, "reason")
+
+    def sealed_reason(self, reason: str | None) -> bytes | None:
+        return vault.sealed(self, "reason", reason or None)
+
+    def event_data(self, wallet: Any) -> dict[str, Any]:
+        return {**super().event_data(wallet), "thread_id": self.thread_id}
 
     @property
     def public_connection_id(self) -> str | None:

@@ -16,6 +16,8 @@ from typing import Any
 
 from django.db import transaction
 
+from agency.core import prepared_results
+
 _local = threading.local()
 
 
@@ -65,6 +67,7 @@ def atomic(savepoint: bool = True, durable: bool = False) -> Iterator[None]:
                 this.run_deferred()
             finally:
                 _local.current = None
+                prepared_results.forget_all()
         return
     count = len(outer.deferred)
     try:
@@ -108,7 +111,8 @@ def locked_rows() -> dict[Hashable, Any]:
     """The one object of each row that this transaction uses, by what finds it.
 
     Connections in it are locked, or were created here; exchanges are guarded by the
-    lock of their connection. Empty outside of atomic(). A rollback to a savepoint empties it.
+    lock of their connection; definitions never change. Empty outside of atomic(). A
+    rollback to a savepoint empties it.
     """
     current = _current()
     return current.locked_rows if current else {}

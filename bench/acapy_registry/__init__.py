@@ -34,14 +34,14 @@ async def setup(context):
     context.inject(AnonCredsRegistry).register(FolderRegistry())
 
 
-def write(name, value):
+def write_object(name, value):
     """Write an object, and return its id."""
     (FOLDER / name).write_text(json.dumps(value.serialize()))
     return f"did:bench:{name}"
 
 
 @functools.cache
-def read(model, identifier):
+def read_object(model, identifier):
     text = (FOLDER / identifier.rpartition(":")[2]).read_text()
     return model.deserialize(json.loads(text))
 
@@ -53,25 +53,27 @@ class FolderRegistry(BaseAnonCredsResolver, BaseAnonCredsRegistrar):
         """Needs nothing."""
 
     async def register_schema(self, profile, schema, options=None):
-        state = SchemaState("finished", write("schema", schema), schema)
+        state = SchemaState("finished", write_object("schema", schema), schema)
         return SchemaResult(None, state, {}, {})
 
     async def get_schema(self, profile, schema_id):
-        return GetSchemaResult(read(AnonCredsSchema, schema_id), schema_id, {}, {})
+        return GetSchemaResult(
+            read_object(AnonCredsSchema, schema_id), schema_id, {}, {}
+        )
 
     async def get_schema_info_by_id(self, profile, schema_id):
-        schema = read(AnonCredsSchema, schema_id)
+        schema = read_object(AnonCredsSchema, schema_id)
         return AnonCredsSchemaInfo(schema.issuer_id, schema.name, schema.version)
 
     async def register_credential_definition(
         self, profile, schema, credential_definition, options=None
     ):
-        identifier = write("definition", credential_definition)
+        identifier = write_object("definition", credential_definition)
         state = CredDefState("finished", identifier, credential_definition)
         return CredDefResult(None, state, {}, {})
 
     async def get_credential_definition(self, profile, credential_definition_id):
-        definition = read(CredDef, credential_definition_id)
+        definition = read_object(CredDef, credential_definition_id)
         return GetCredDefResult(credential_definition_id, definition, {}, {})
 
     async def _no_revocation(self, *arguments, **options):

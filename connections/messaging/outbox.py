@@ -177,11 +177,11 @@ def connection_gone() -> Conflict:
     return Conflict("connection_gone", message)
 
 
-def resend(row: OutboundMessage) -> None:
+def resend_message(row: OutboundMessage) -> None:
     """Make a message to another agent due now, and restart its schedule.
 
-    409 `message_not_resendable` if it was sent, or if its content was erased. A message
-    that is being posted now stays as it is.
+    409 `message_not_resendable` if it was sent, if it is being posted now, or if its
+    content was erased.
     """
     if not row.can_be_resent:
         raise Conflict(
@@ -193,7 +193,7 @@ def resend(row: OutboundMessage) -> None:
     free = Q(lease_owner=None) | Q(lease_until__lt=now)
     rows = OutboundMessage.objects.filter(free, pk=row.pk, status=row.status)
     with transactions.atomic():
-        rows.update(
+        is_free = rows.update(
             status=OutboundMessage.Status.PENDING,
             attempts=0,
             due_at=now,
@@ -201,6 +201,11 @@ def resend(row: OutboundMessage) -> None:
             lease_until=None,
             updated_at=now,
         )
+        if not is_free:
+            raise Conflict(
+                "message_not_resendable",
+                "This message is being sent right now. Look at it again in a minute.",
+            )
         transaction.on_commit(notify_sender)
 
 

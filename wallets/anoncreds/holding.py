@@ -5,6 +5,7 @@ import re
 import anoncreds
 
 from agency.core.errors import PeerError
+from agency.core.prepared_results import preparable
 from wallets.anoncreds.refusals import refused_as
 
 LINK_SECRET_ID = "default"
@@ -44,6 +45,7 @@ def create_request(
         return request.to_dict(), metadata.to_dict()
 
 
+@preparable
 def process_credential(
     credential: dict,
     metadata: dict,

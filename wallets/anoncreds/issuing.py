@@ -6,6 +6,7 @@ from typing import NamedTuple
 import anoncreds
 
 from agency.core.errors import Invalid, PeerError
+from agency.core.prepared_results import preparable
 from wallets.anoncreds.encoding import encode_values
 from wallets.anoncreds.refusals import refused_as
 from wallets.anoncreds.revocation import RevocationSlot, require_free_index
@@ -53,6 +54,7 @@ def create_offer(schema_id: str, definition_id: str, key_proof: dict) -> dict:
         return offer.to_dict()
 
 
+@preparable
 def create_credential(
     definition: dict,
     private: dict,

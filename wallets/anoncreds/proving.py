@@ -6,6 +6,7 @@ from typing import NamedTuple
 import anoncreds
 
 from agency.core.errors import Invalid, PeerError, Unavailable
+from agency.core.prepared_results import preparable
 from wallets.anoncreds.refusals import REFUSALS, refused_as
 from wallets.anoncreds.revocation import revocation_index
 
@@ -98,6 +99,7 @@ def load_sub_proofs(sub_proofs: Sequence[SubProof]) -> anoncreds.PresentCredenti
     return present
 
 
+@preparable
 def verify_presentation(
     presentation: dict,
     request: dict,

@@ -15,7 +15,9 @@ from connections.api.scopes import Scope, _connection_by_id
 from connections.exchange import PARTIES, compiled_thread
 from connections.messaging.pair_lock import _compiled_pair
 from connections.models import Connection
+from credentials.api.definitions import active_definition
 from credentials.models import Credential
+from credentials.models.credential import definition_with_schema
 from tenants import vault
 from tenants.models import Record
 from verifications.models import Verification
@@ -76,6 +78,8 @@ def test_the_objects_are_those_of_the_orm(every_query, faber):
             (*holder, credential.pk),
         ),
         (_connection_by_id, (faber.tenant.pk, connection_row.connection_id)),
+        (definition_with_schema, (faber.tenant.pk, credential.definition_id)),
+        (active_definition, (faber.tenant.pk, credential.definition_id)),
     ):
         rows = list(query.build(*values).order_by("pk"))
         assert rows

@@ -73,6 +73,7 @@ def assert_every_generation_can_read(calls, ids):
         "data": {
             "connection_id": ids["connection"],
             "ConnectionId": ids["connection"],
+            "thread_id": Credential.objects.get(pk=ids["credential"]).thread_id,
         },
         "state": "Requested",
     }
@@ -241,7 +242,13 @@ def test_a_connectionless_exchange_names_no_connection(
         ("credential_request", offered["credentialId"]),
         ("verification", asked["verificationId"]),
     ]
-    assert [call.body["data"] for call in receiver.calls] == [{}, {}]
+    threads = [
+        Credential.objects.get(role="issuer").thread_id,
+        Verification.objects.get(role="verifier").thread_id,
+    ]
+    assert [call.body["data"] for call in receiver.calls] == [
+        {"thread_id": thread_id} for thread_id in threads
+    ]
 
 
 def test_each_organization_is_told_of_its_own_only(faber, acme, receiver, registers):

@@ -3,6 +3,7 @@
 Nothing is missed, in any order of commits.
 """
 
+import pkgutil
 import re
 from datetime import timedelta
 from threading import Event as Signal
@@ -14,6 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from agency.core.uuid7 import smallest_uuid7
 from connections.models import Connection
 from connections.protocols import handshakes
+from credentials.models import Credential
+from tenants import vault
 from tests.support.races import elsewhere, threads
 from webhooks.events import feed
 from webhooks.models import Event
@@ -177,6 +180,82 @@ def test_an_event_appears_only_when_no_earlier_one_can_appear_any_more(faber):
     _, seen_meanwhile = threads([slow, quick])
     assert seen_meanwhile == ([], [])
     assert ids(reader.all()) == ["slow", "quick"]
+
+
+def numbers_during(monkeypatch, *names):
+    """The number of the running transaction at each call of these functions."""
+    found = []
+
+    def watch(name):
+        path, _, attribute = name.rpartition(".")
+        function = getattr(pkgutil.resolve_name(path), attribute)
+
+        def watched(*given, **named):
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_current_xact_id_if_assigned()::text")
+                found.append((name, cursor.fetchone()[0]))
+            return function(*given, **named)
+
+        monkeypatch.setattr(name, watched)
+
+    for name in names:
+        watch(name)
+    return found
+
+
+def test_the_feed_waits_for_no_cryptography(faber, monkeypatch):
+    """A transaction gets its number when it locks or writes first.
+
+    Each party's cryptography comes before, once, also that of a hosted peer.
+    """
+    definition, alice = faber.defines("name", "level"), faber.hosts()
+    alice.known_as(faber)
+    issuing = ["anoncreds.Credential.create", "anoncreds.Credential.process"]
+    proving = ["anoncreds.Presentation.create", "anoncreds.Presentation.verify"]
+    found = numbers_during(monkeypatch, *issuing, *proving)
+    values = {"name": "Alice", "level": "7"}
+    faber.offers(alice, definition, values, automaticIssuance=True)
+    alice.accepts_offer()
+    assert faber.get("/credentials")[0]["state"] == "Issued"
+    asked = faber.asks(alice, attributes=[{"policyName": "name"}])
+    alice.auto_selects()
+    verification = faber.get(f"/verifications/{asked['verificationId']}")
+    assert verification["isValid"] is True
+    assert found == [(name, None) for name in issuing + proving]
+
+
+def test_a_manual_issuer_signs_when_it_issues(faber, monkeypatch):
+    definition, alice = faber.defines("name", "level"), faber.hosts()
+    alice.known_as(faber)
+    found = numbers_during(monkeypatch, "anoncreds.Credential.create")
+    offered = faber.offers(alice, definition, {"name": "Alice", "level": "7"})
+    alice.accepts_offer()
+    assert found == []
+    faber.put(f"/credentials/{offered['credentialId']}")
+    assert found == [("anoncreds.Credential.create", None)]
+
+
+def test_what_was_prepared_for_another_answer_is_not_used(faber, monkeypatch):
+    """Between preparation and lock the issuer has changed its values."""
+    definition, alice = faber.defines("name", "level"), faber.hosts()
+    alice.known_as(faber)
+    values = {"name": "Alice", "level": "7"}
+    faber.offers(alice, definition, values, automaticIssuance=True)
+    found = numbers_during(monkeypatch, "anoncreds.Credential.create")
+    lock, changed = Credential.lock, []
+
+    def changed_before(credential):
+        if not changed:
+            row = Credential.objects.get(role="issuer")
+            sealed = vault.sealed(row, "values", values | {"level": "8"})
+            rows = Credential.objects.filter(pk=row.pk)
+            changed.append(elsewhere(lambda: rows.update(values=sealed)))
+        lock(credential)
+
+    monkeypatch.setattr(Credential, "lock", changed_before)
+    alice.accepts_offer()
+    assert Credential.objects.get(role="holder").unsealed_values()["level"] == "8"
+    assert len(found) == 2 and found[1][1] is not None
 
 
 def test_the_order_of_an_object_holds_whichever_transaction_began_first(faber):
