@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from agency.core import fair_pool
 from agency.core.errors import Unavailable
+from agency.core.waiting import seconds_left
 from agency.core.workers import notify_worker
 from tenants import vault
 from wallets import anoncreds
@@ -93,18 +94,28 @@ def await_key(size: int, caller: object) -> None:
     Another process generates the key. Meanwhile this thread waits without a database
     connection. At most one thread for each caller (an organization's id) and a quarter
     of the web server's threads may wait. Raises Unavailable("key_not_ready") beyond
-    these limits, and after WAIT_SECONDS.
+    these limits, and after WAIT_SECONDS. The ledger that is written to next shares the
+    time of the call (agency/core/waiting.py).
     """
-    poll_pool(size, lambda: has_spare_key(size) or None, caller)
+    seconds = seconds_left(WAIT_SECONDS)
+    poll_pool(size, lambda: has_spare_key(size) or None, caller, seconds)
 
 
-def poll_pool(size: int, look_up: Callable[[], T | None], caller: object) -> T:
-    """Call `look_up` until it returns a value other than None."""
+def poll_pool(
+    size: int,
+    look_up: Callable[[], T | None],
+    caller: object,
+    seconds: float | None = None,
+) -> T:
+    """Call `look_up` until it returns a value other than None.
+
+    seconds: how long at most; by default WAIT_SECONDS.
+    """
     record_demand(size)
     found = look_up()
     if found is not None:
         return found
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + (WAIT_SECONDS if seconds is None else seconds)
     with waiters.admit(caller), fair_pool.idle_thread():
         # Not before admit(): callers that it refuses would flood the worker.
         notify_worker("wallets.tasks.fill_key_pool")

@@ -68,6 +68,23 @@ def normalise_verkey(verkey: str) -> str:
     return encode_key(decode_key(verkey))
 
 
+def expand_verkey(did: str, verkey: str) -> str:
+    """Return the verkey of an Indy DID in base58. The ledger may have its short form.
+
+    The short form is `~` and the bytes that the DID does not have. Raises
+    PeerError("bad_key").
+    """
+    if not verkey.startswith("~"):
+        return normalise_verkey(verkey)
+    if len(did) + len(verkey) > MAX_TEXT:
+        raise PeerError("bad_key", "not an Ed25519 key")
+    try:
+        data = base58.b58decode(did) + base58.b58decode(verkey[1:])
+    except ValueError:
+        raise PeerError("bad_key", "not an Ed25519 key") from None
+    return normalise_verkey(encode_key(data))
+
+
 def did_key_of(verkey: str) -> str:
     return f"did:key:z{encode_key(ED25519 + decode_key(verkey))}"
 

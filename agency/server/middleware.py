@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid7
 from agency.api.exceptions import database_away
 from agency.core import logs, metrics
 from agency.core.database.base import is_caused_by_outage, is_outage
+from agency.core.waiting import limit_waiting
 
 logger = logging.getLogger("agency.requests")
 SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,64}$")
@@ -44,6 +45,16 @@ def request_id(get_response):
             logs.request_id.reset(token)
         response["X-Request-Id"] = request.id
         return response
+
+    return middleware
+
+
+def limited_waiting(get_response):
+    """Let a request wait for ledgers, all in all, for LEDGER_TIMEOUT seconds."""
+
+    def middleware(request):
+        with limit_waiting(settings.LEDGER_TIMEOUT):
+            return get_response(request)
 
     return middleware
 

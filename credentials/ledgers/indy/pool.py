@@ -33,6 +33,7 @@ from indy_vdr import (
 
 from agency.core import fair_pool, network_reads
 from agency.core.errors import AgencyError, Conflict, Invalid, Unavailable
+from agency.core.waiting import seconds_left
 from credentials.ledgers.indy import try_genesis
 from tenants.models import Network
 
@@ -149,7 +150,8 @@ atexit.register(_close_at_exit)
 def send(network: Network, request: Request, is_write: bool = False) -> dict[str, Any]:
     """Send a request and return the response of the ledger.
 
-    Unavailable `ledger_unavailable`, Refused `ledger_refused`. A write that ends as
+    Unavailable `ledger_unavailable`, also once the call has waited LEDGER_TIMEOUT in
+    all (agency/core/waiting.py), Refused `ledger_refused`. A write that ends as
     Unavailable may have happened, or may still happen. Never call this inside a
     database transaction: its locks would last as long as the call.
     """
@@ -159,14 +161,20 @@ def send(network: Network, request: Request, is_write: bool = False) -> dict[str
     target = (network.genesis, is_write)
     if monotonic() < host.no_response_until.get(target, 0):
         raise no_response(network)
+    seconds = seconds_left(settings.LEDGER_TIMEOUT)
+    if not seconds:
+        raise no_response(network)
     answer = asyncio.run_coroutine_threadsafe(
         host.submit(network.genesis, request), host.loop
     )
     try:
         with fair_pool.idle_thread():
-            return answer.result(settings.LEDGER_TIMEOUT)
+            return answer.result(seconds)
     except TimeoutError:
         answer.cancel()
+        # With little time left, a slow response does not mean that there is none.
+        if seconds < settings.LEDGER_TIMEOUT / 2:
+            raise no_response(network) from None
     except VdrError as error:
         if error.code == VdrErrorCode.POOL_REQUEST_FAILED:
             raise refused_error(network, error) from None

@@ -1,0 +1,100 @@
+"""A call waits for a slow ledger for LEDGER_TIMEOUT seconds, whatever it needs of it."""
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from agency.core import waiting
+from agency.core.errors import Unavailable
+from credentials.ledgers import indy
+from credentials.ledgers.indy import pool
+from credentials.models import Publication
+from credentials.publications import claim_job, run_job
+from tests.support import remote_ledger
+from tests.support.errors import assert_error, error_of
+from wallets import key_pool
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DELAY, TIMEOUT = 0.25, 1.0
+GET_NYM, GET_SCHEMA, SCHEMA = "105", "107", "101"
+
+
+@pytest.fixture
+def slow(monkeypatch, settings):
+    """Each request to the ledger takes DELAY seconds. Returns the requests."""
+    settings.LEDGER_TIMEOUT = TIMEOUT
+    sent = []
+    # The first use loads the library.
+    pool.process_pools().no_response_until.clear()
+
+    async def submit(host, genesis, request):
+        kind = json.loads(request.body)["operation"]["type"]
+        sent.append(kind)
+        await asyncio.sleep(DELAY)
+        if kind == GET_NYM:
+            return {"data": json.dumps({"role": "101"})}
+        if kind == SCHEMA:
+            return {"txnMetadata": {"seqNo": 7, "txnTime": 7}}
+        return {"data": None, "seqNo": None}
+
+    monkeypatch.setattr(pool.Pools, "submit", submit)
+    return sent
+
+
+@pytest.fixture
+def office(faber, slow):
+    return remote_ledger.moved(faber)
+
+
+def timed(function, *arguments):
+    began = time.monotonic()
+    found = function(*arguments)
+    return found, time.monotonic() - began
+
+
+SCHEMA_BODY = {"name": "Title", "version": "1.0", "attributeNames": ["name"]}
+
+
+def test_a_call_waits_once_for_all_its_reads_and_writes(office, slow):
+    error, seconds = timed(error_of, office.post, "/definitions/schemas", SCHEMA_BODY)
+    assert_error(error, 503, "ledger_unavailable")
+    assert TIMEOUT - 0.1 < seconds < TIMEOUT + 0.8
+    assert len(slow) >= 3  # and each of them was answered, or given up, in turn
+    job = Publication.objects.get()
+    assert (job.kind, job.status) == ("schema", "pending")
+    # The ledger has responded, slowly: it is asked again at once.
+    assert not pool.process_pools().no_response_until
+
+
+def test_a_worker_has_the_time_for_each_request(office, slow, monkeypatch):
+    error_of(office.post, "/definitions/schemas", SCHEMA_BODY)
+    slow.clear()
+    monkeypatch.setattr(indy, "WRITE_VISIBLE_SECONDS", 0.5)
+    began = time.monotonic()
+    with pytest.raises(Unavailable):
+        run_job(claim_job(Publication.objects.get()))
+    assert time.monotonic() - began > TIMEOUT
+    assert slow.count(SCHEMA) == 1 and slow[-1] == GET_SCHEMA
+
+
+def test_the_wait_for_a_key_is_part_of_it(office, monkeypatch):
+    monkeypatch.setattr(key_pool, "has_spare_key", lambda size: False)
+    body = {"name": "Title", "version": "1.0", "attributes": ["name"]}
+    error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
+    assert_error(error, 503, "key_not_ready")
+    assert seconds < TIMEOUT + 0.8
+
+
+def test_an_earlier_end_counts_and_nothing_is_left_behind():
+    assert waiting.seconds_left(5) == 5
+    with waiting.limit_waiting(60):
+        with waiting.limit_waiting(1):
+            assert 0 < waiting.seconds_left(5) <= 1
+            with waiting.limit_waiting(30):
+                assert waiting.seconds_left(5) <= 1
+        assert waiting.seconds_left(5) == 5
+    with waiting.limit_waiting(0):
+        assert waiting.seconds_left(5) == 0
+    assert waiting.seconds_left(5) == 5
