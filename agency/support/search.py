@@ -5,9 +5,11 @@ an indexed column, whole or by its beginning, and is read at most MAX_PER_BRANCH
 So a search stays cheap whatever the size of the tables (a test reads the plans).
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from allauth.account.models import EmailAddress
@@ -38,7 +40,7 @@ from credentials.models import Credential, CredentialDefinition, Publication, Sc
 from tenants.models import Tenant
 from verifications.models import Verification
 from wallets.models import Wallet
-from webhooks.delivery.endpoints import INDEXED_URL, url_prefix
+from webhooks.delivery.endpoints import INDEXED_URL, mask_url, url_prefix
 from webhooks.models import Delivery, Event, Webhook
 
 MIN_PREFIX = 2  # characters
@@ -46,6 +48,7 @@ MAX_TERM = 2000
 MAX_PER_BRANCH = 10
 MAX_RESULTS = 50
 DID_SOV = "did:sov:"
+ONLY_HOST = re.compile(r"[^:]*://[^/?#]*/?")
 
 # In this order the records are listed. (model, label, state, time, tenant)
 KINDS: dict[type[Model], tuple[str, str, str, str, str]] = {
@@ -107,7 +110,7 @@ def find_records(term: str, user: Staff) -> list[Result]:
         (row["found_kind"], row["found_key"]): Result(
             model=models[row["found_kind"]],
             key=row["found_key"],
-            label=row["found_label"],
+            label=shown_label(row),
             state=row["found_state"],
             role=row["found_role"],
             at=row["found_at"],
@@ -121,6 +124,13 @@ def find_records(term: str, user: Staff) -> list[Result]:
     results = results[:MAX_RESULTS]
     add_tenants(results, user)
     return results
+
+
+def shown_label(row: dict[str, Any]) -> str:
+    """The label, of an address of a webhook without what may be a secret."""
+    if row["found_kind"] == Webhook._meta.label_lower:
+        return mask_url(row["found_label"])
+    return row["found_label"]
 
 
 def time_of(result: Result) -> float:
@@ -202,7 +212,9 @@ def list_prefixes(term: str) -> Iterator[QuerySet]:
     for url in spell_url(term):
         begun = Webhook.objects.alias(search=url_prefix())
         begun = begun.filter(search__startswith=url[:INDEXED_URL])
-        yield begun.filter(url__startswith=url)
+        # Beyond the host it has to be whole, else a secret could be guessed in pieces.
+        is_host = bool(ONLY_HOST.fullmatch(url))
+        yield begun.filter(**{"url__startswith" if is_host else "url": url})
 
 
 def spell_url(term: str) -> list[str]:

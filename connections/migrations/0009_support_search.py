@@ -2,12 +2,15 @@ from django.contrib.postgres.indexes import HashIndex
 from django.db import migrations, models
 from django.db.models.functions import Collate, Lower
 
+from agency.core.database.indexes import BuildIndex
+
 
 class Migration(migrations.Migration):
+    atomic = False  # the indexes are built while others write
     dependencies = [("connections", "0008_inbound_thread_id")]
 
     operations = [
-        migrations.AddIndex(
+        BuildIndex(
             model_name="connection",
             index=models.Index(
                 Collate(Lower("name"), "C"),
@@ -17,7 +20,7 @@ class Migration(migrations.Migration):
                 name="connection_by_any_name",
             ),
         ),
-        migrations.AddIndex(
+        BuildIndex(
             model_name="connection",
             index=HashIndex(
                 condition=models.Q(("their_did", ""), _negated=True),
@@ -25,7 +28,7 @@ class Migration(migrations.Migration):
                 name="connection_by_their_did",
             ),
         ),
-        migrations.AddIndex(
+        BuildIndex(
             model_name="connection",
             index=HashIndex(
                 condition=models.Q(("my_did", ""), _negated=True),

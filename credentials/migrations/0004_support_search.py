@@ -1,12 +1,15 @@
 from django.contrib.postgres.indexes import HashIndex
 from django.db import migrations
 
+from agency.core.database.indexes import BuildIndex
+
 
 class Migration(migrations.Migration):
+    atomic = False  # the indexes are built while others write
     dependencies = [("credentials", "0003_open_credentials")]
 
     operations = [
-        migrations.AddIndex(
+        BuildIndex(
             model_name="credential",
             index=HashIndex(
                 fields=["thread_id"],

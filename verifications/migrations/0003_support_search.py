@@ -1,12 +1,15 @@
 from django.contrib.postgres.indexes import HashIndex
 from django.db import migrations
 
+from agency.core.database.indexes import BuildIndex
+
 
 class Migration(migrations.Migration):
+    atomic = False  # the indexes are built while others write
     dependencies = [("verifications", "0002_open_verifications")]
 
     operations = [
-        migrations.AddIndex(
+        BuildIndex(
             model_name="verification",
             index=HashIndex(
                 fields=["thread_id"],

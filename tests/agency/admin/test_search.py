@@ -85,10 +85,25 @@ def test_a_person_is_found_by_the_beginning_of_the_mail(records, sue, term):
 
 
 @pytest.mark.parametrize(
-    "term", [OFFICE, "https://office.ex", "office.example/agency"]
+    "term", [OFFICE, OFFICE.removeprefix("https://"), "https://office.ex", "office.e"]
 )
-def test_a_webhook_is_found_by_the_beginning_of_its_address(records, sue, term):
+def test_a_webhook_is_found_by_its_host_or_its_whole_address(records, sue, term):
     assert found(term, sue) == [(Webhook, "")]
+
+
+@pytest.mark.parametrize("term", ["office.example/agency", OFFICE[:-1], "https://[a"])
+def test_a_secret_in_an_address_is_not_found_in_pieces(records, sue, term):
+    assert found(term, sue) == []
+
+
+def test_the_address_of_a_webhook_is_masked(records, sue, browser):
+    [webhook] = find_records(OFFICE, sue)
+    assert webhook.label == "https://office.example/…"
+    pages = ["/admin/webhooks/webhook/", webhook.url]
+    for page in pages:
+        shown = browser.get(page).content.decode()
+        assert "https://office.example/…" in shown
+        assert "agency-events" not in shown and "room=1" not in shown
 
 
 def test_an_organization_is_found_by_the_beginning_of_its_name(records, sue):
