@@ -11,15 +11,17 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.conf import settings
 from django.contrib import messages
-from django.core.mail import EmailMultiAlternatives
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.template.loader import render_to_string
 from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
 from agency.core.errors import AgencyError
+from agency.core.names import mailed_name
+from agency.holder_pages.languages import FALLBACK
+from agency.mails import texts
+from agency.mails.sending import send_mail
 from tenants import members
 from tenants.models import Invitation
 
@@ -41,8 +43,8 @@ def deliver_invitation(
         logger.warning("an invitation could not be mailed: %s", type(error).__name__)
         messages.error(
             request,
-            "The invitation is stored, but the mail could not be sent. Try “Send again” "
-            "in a moment.",
+            "The invitation is stored, but the mail could not be sent. Try “Send "
+            "again” in a moment.",
         )
     else:
         messages.success(request, f"The invitation is sent to {invitation.email}.")
@@ -50,24 +52,19 @@ def deliver_invitation(
 
 
 def mail_invitation(invitation: Invitation, link: str) -> None:
+    """Send it in the organization's language: that of the person is not known."""
     inviter = invitation.invited_by
-    context = {
-        "invitation": invitation,
-        "tenant": invitation.tenant,
-        "inviter": inviter.email if inviter else "",
-        "link": link,
-        "home": settings.PUBLIC_URL,
-    }
-    name = " ".join(invitation.tenant.name.split())  # a header has one line
-    message = EmailMultiAlternatives(
-        subject=f"Agency: invitation to {name}",
-        body=render_to_string("studio/mail/invitation.txt", context),
-        to=[invitation.email],
+    send_mail(
+        texts.INVITATION if inviter else texts.ANONYMOUS_INVITATION,
+        invitation.email,
+        language=invitation.tenant.default_language or FALLBACK,
+        link=link,
+        values={
+            "inviter": inviter.email if inviter else "",
+            "organization": mailed_name(invitation.tenant.name),
+            "role": texts.ROLES[invitation.role],
+        },
     )
-    message.attach_alternative(
-        render_to_string("studio/mail/invitation.html", context), "text/html"
-    )
-    message.send()
 
 
 @require_safe

@@ -1,20 +1,34 @@
 """The adapter of allauth: permission to sign up, keys of rate limits, and mail."""
 
-from types import SimpleNamespace
+import logging
+from smtplib import SMTPException
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.models import EmailAddress
 from allauth.core import context as current
 from allauth.core.exceptions import ImmediateHttpResponse
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest
+from django.urls import reverse
 
 from agency.core.callers import client_address
+from agency.mails import texts
+from agency.mails.languages import language_for
+from agency.mails.sending import Change, send_mail
 from agency.studio.accounts.rate_limits import rate_limit_response
 from agency.studio.invitations import invitation_of
 
-SITE = SimpleNamespace(name="Agency", domain=settings.PUBLIC_URL)
+logger = logging.getLogger(__name__)
+# The name of the link in the context of each mail that has one.
+LINKS = {
+    "email_confirmation": "activate_url",
+    "email_confirmation_signup": "activate_url",
+    "password_reset_key": "password_reset_url",
+    "unknown_account": "signup_url",
+    "account_already_exists": "password_reset_url",
+}
 
 
 class AccountAdapter(DefaultAccountAdapter):
@@ -45,19 +59,57 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return settings.STUDIO_SIGN_UP or invitation_of(request) is not None
 
-    def format_email_subject(self, subject: str) -> str:
-        return f"{SITE.name}: {subject}"
+    def send_notification_mail(
+        self,
+        template_prefix: str,
+        user: Any,
+        context: dict[str, Any] | None = None,
+        email: str | None = None,
+    ) -> None:
+        """Send a mail about a change, which stands even if no mail can be sent."""
+        given = (context or {}) | {"user": user}
+        try:
+            super().send_notification_mail(template_prefix, user, given, email)
+        except (OSError, SMTPException) as error:
+            logger.warning("a notice could not be mailed: %s", type(error).__name__)
 
     def send_mail(
         self, template_prefix: str, email: str, context: dict[str, Any]
     ) -> None:
-        """Send a mail whose links begin with PUBLIC_URL, whatever the Host is."""
-        asked = current.request.build_absolute_uri("/")
-        links = {
-            name: f"{settings.PUBLIC_URL}/{value.removeprefix(asked)}"
-            for name, value in context.items()
-            if isinstance(value, str) and value.startswith(asked)
-        }
-        super().send_mail(
-            template_prefix, email, context | links | {"current_site": SITE}
+        """Send one of our mails instead of allauth's template of that name."""
+        request = current.request
+        name = template_prefix.rpartition("/")[2]
+        user = context.get("user") or owner_of(email)
+        language = language_for(user, request)
+        if name in texts.NOTICES:
+            link = settings.PUBLIC_URL + reverse("studio:sessions")
+            change = Change(
+                moment=context["timestamp"],
+                address=context["ip"].partition("/")[0],
+                user_agent=context["user_agent"],
+            )
+            mail = texts.NOTICES[name]
+        elif name == "unknown_account" and not self.is_open_for_signup(request):
+            link = settings.PUBLIC_URL + reverse("account_login")
+            change = None
+            mail = texts.UNKNOWN_AND_CLOSED
+        else:
+            link = link_in(context, LINKS[name])
+            change = None
+            mail = texts.REQUESTED[name]
+        send_mail(
+            mail, email, language=language, link=link, values=context, change=change
         )
+
+
+def link_in(context: dict[str, Any], name: str) -> str:
+    """The link with PUBLIC_URL at its beginning, whatever the Host header is."""
+    asked = current.request.build_absolute_uri("/")
+    return f"{settings.PUBLIC_URL}/{context[name].removeprefix(asked)}"
+
+
+def owner_of(email: str) -> Any:
+    """The account with this confirmed address, or None."""
+    rows = EmailAddress.objects.filter(email__iexact=email, verified=True)
+    found = rows.select_related("user").first()
+    return found.user if found else None

@@ -1,0 +1,22 @@
+"""Names that people typed, where others read them."""
+
+import re
+import unicodedata
+
+# Of addresses of the web and of mail: a mail program makes a link of what has them.
+LINK_MARK = re.compile(r"(?<=\S)(?=[.:/@]\S)")
+ZERO_WIDTH_SPACE = "\u200b"
+# They turn the direction of what follows, so that a name reads as another text.
+TURNS = {"LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI"}
+
+
+def mailed_name(name: str) -> str:
+    """Return a name for a mail: one line, no control characters, no link made of it."""
+    line = " ".join(name.split())
+    shown = "".join(
+        letter
+        for letter in line
+        if unicodedata.category(letter) != "Cc"
+        and unicodedata.bidirectional(letter) not in TURNS
+    )
+    return LINK_MARK.sub(ZERO_WIDTH_SPACE, shown)

@@ -1,0 +1,1 @@
+"""The mails to people: one layout, our words, the language of each person."""

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class MailsConfig(AppConfig):
+    name = "agency.mails"
+    label = "mails"

@@ -1,0 +1,26 @@
+"""Which language the mails to a person have."""
+
+from typing import Any
+
+from django.http import HttpRequest
+
+from agency.holder_pages.languages import choose_language
+from agency.mails.models import MailLanguage
+
+
+def chosen_language(user: Any) -> str:
+    """What the person chose, or ""."""
+    rows = MailLanguage.objects.filter(user=user).values_list("language", flat=True)
+    return rows.first() or ""
+
+
+def language_for(user: Any, request: HttpRequest) -> str:
+    """The person's language; without a choice, the one of the browser.
+
+    user: None for an address without an account.
+    """
+    return (user and chosen_language(user)) or choose_language(request)
+
+
+def choose_mail_language(user: Any, language: str) -> None:
+    MailLanguage.objects.update_or_create(user=user, defaults={"language": language})

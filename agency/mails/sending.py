@@ -1,0 +1,79 @@
+"""Write a mail as text and as HTML in one language, and send it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
+from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.html import format_html
+
+from agency.mails.devices import device_name
+from agency.mails.texts import Mail
+
+PRODUCT = "Agency"
+
+
+@dataclass(frozen=True)
+class Change:
+    """When, from where and with what browser somebody changed an account."""
+
+    moment: datetime
+    address: str
+    user_agent: str
+
+
+def send_mail(
+    mail: Mail,
+    to: str,
+    *,
+    language: str,
+    link: str,
+    values: Mapping[str, Any],
+    change: Change | None = None,
+) -> None:
+    """Send a mail. Raises OSError or SMTPException if the mail server does not take it.
+
+    values: of the fields in the texts; those that are lazy are translated. change: of
+    an account, which the mail is a notice of.
+    """
+    with translation.override(language):
+        shown = {name: single_line(value) for name, value in values.items()}
+        subject = str(mail.subject).format(**shown)
+        context = {
+            "subject": subject,
+            "text": str(mail.text).format(**shown),
+            "html": format_html(
+                str(mail.text),
+                **{name: isolated(value) for name, value in shown.items()},
+            ),
+            "change": change,
+            "device": device_name(change.user_agent) if change else "",
+            "button": mail.button,
+            "note": mail.note,
+            "link": link,
+            "product": PRODUCT,
+            "home": settings.PUBLIC_URL,
+        }
+        message = EmailMultiAlternatives(
+            subject=f"{PRODUCT}: {subject}",
+            body=render_to_string("mails/mail.txt", context),
+            to=[to],
+            headers={"Content-Language": language},
+        )
+        html = render_to_string("mails/mail.html", context)
+    message.attach_alternative(html, "text/html")
+    message.send()
+
+
+def single_line(value: Any) -> str:
+    """A header has one line. A name cannot add lines to the text either."""
+    return " ".join(str(value).split())
+
+
+def isolated(value: str) -> str:
+    """In its own direction, whatever that of the sentence is."""
+    return format_html("<bdi>{}</bdi>", value)
