@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from allauth.mfa.models import Authenticator
+from allauth.usersessions.models import UserSession
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
 from django.core.paginator import Paginator
@@ -23,8 +24,9 @@ from django.views.decorators.cache import never_cache
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
 from agency.support.actions import actions_for
 
-# allauth's page of factors: nobody needs to read them.
+# allauth's pages of factors and sessions: nobody needs to read them.
 admin.site.unregister(Authenticator)
+admin.site.unregister(UserSession)
 
 
 class BoundedPaginator(Paginator):

@@ -7,6 +7,7 @@ from agency.studio.exchange.admin import ExchangeAdmin
 from credentials.models import (
     Credential,
     CredentialDefinition,
+    DidEndpoint,
     Publication,
     PublishedObject,
     RevocationRegistry,
@@ -116,4 +117,15 @@ class StatusListAdmin(ReadOnlyAdmin):
     list_select_related = ["network"]
     search_fields = ["registry_id"]
     date_hierarchy = "created_at"
-    fields = ["id", "network", "registry_id", "timestamp", "created_at"]
+    fields = ["id", "network", "registry_id", "timestamp", "is_final", "created_at"]
+
+
+@admin.register(DidEndpoint)
+class DidEndpointAdmin(ReadOnlyAdmin):
+    """Published endpoints of DIDs on the local network."""
+
+    list_display = ["did", "endpoint", "network", "created_at"]
+    list_select_related = ["network"]
+    search_fields = ["did"]
+    date_hierarchy = "created_at"
+    fields = ["id", "network", "did", "endpoint", "created_at"]

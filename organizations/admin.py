@@ -30,6 +30,7 @@ from tenants.models import (
     ApiKey,
     Asset,
     AuditEntry,
+    DailyUsage,
     DataKey,
     IdempotencyKey,
     Invitation,
@@ -79,7 +80,8 @@ class TenantAdmin(ShownOnceAdmin):
     date_hierarchy = "created_at"
     fields = [
         "id", "public_id", "name", "image_url", "network", "did", "endorser", "region",
-        "provider", "made_by_provider", "short_qr_codes", "created_at", "updated_at",
+        "provider", "made_by_provider", "short_qr_codes", "invalid_proof_answer",
+        "own_wallet_api", "created_at", "updated_at",
     ]  # fmt: skip
     form_fields = ["name", "image_url", "network_id", "form_token"]
 
@@ -261,6 +263,19 @@ class InvitationAdmin(ReadOnlyAdmin):
         "created_at",
         "expires_at",
     ]
+
+
+@admin.register(DailyUsage)
+class DailyUsageAdmin(ReadOnlyAdmin):
+    """What each organization did on each day in UTC."""
+
+    list_display = [
+        "tenant", "day", "connections", "credentials", "verifications", "webhook_calls",
+    ]  # fmt: skip
+    list_select_related = ["tenant"]
+    search_fields = ["tenant__name"]
+    date_hierarchy = "day"
+    fields = list_display
 
 
 class NetworkForm(forms.ModelForm):

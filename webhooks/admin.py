@@ -9,15 +9,16 @@ from webhooks.models import Attempt, Delivery, Event, Webhook
 @admin.register(Webhook)
 class WebhookAdmin(ReadOnlyAdmin):
     list_display = [
-        "type", "tenant", "url", "dialect", "is_enabled", "disabled_reason",
+        "type", "tenant", "masked_url", "dialect", "is_enabled", "disabled_reason",
         "failing_since", "created_at",
     ]  # fmt: skip
     list_filter = ["type", "is_enabled", "disabled_reason", "dialect"]
     list_select_related = ["tenant"]
-    search_fields = ["tenant__name", "url"]
+    search_fields = ["tenant__name"]
     date_hierarchy = "created_at"
     fields = [
-        "id", "tenant", "type", "url", "dialect", "message_types", "retry_unconfirmed",
+        "id", "tenant", "type", "masked_url", "dialect", "message_types",
+        "retry_unconfirmed",
         "is_enabled", "has_answered", "strikes", "timeouts", "failing_since",
         "disabled_reason", "lost_since", "recover_since", "notice_due_at",
         "created_at", "updated_at",

@@ -17,13 +17,12 @@ from django.urls import reverse
 
 from agency.core.errors import Conflict, Invalid
 from agency.studio.form_tokens import OnceForm
-from agency.support import sessions
 from agency.support.customers import Staff, may_view
 from connections.messaging import outbox
 from connections.models import OutboundMessage
 from credentials import publications
 from credentials.models import Publication
-from tenants import audit, members
+from tenants import audit, members, sessions
 from tenants.models import Membership, Tenant
 from tenants.models.people import Role
 from webhooks.models import Delivery, Webhook
@@ -93,7 +92,7 @@ def reason_of(form: ReasonForm) -> str:
 def resend_message(
     request: HttpRequest, row: OutboundMessage, form: ReasonForm
 ) -> None:
-    outbox.resend(row)
+    outbox.resend_message(row)
     audit.record("message.resent", row, by=request, reason=reason_of(form))
 
 
@@ -166,7 +165,7 @@ def require_power_over(request: HttpRequest, person: User) -> None:
 def find_person(mail: str) -> User:
     """Return the active account with this mail. Invalid `no_such_person` if none."""
     mail = mail.strip().lower()
-    # Without mail set up, addresses are not confirmed; then sign-in takes the account's.
+    # Without a mail server no address is confirmed; then sign-in uses the account's.
     confirmed = EmailAddress.objects.filter(email=mail, verified=True)
     found = list(User.objects.filter(pk__in=confirmed.values("user"), is_active=True))
     found = found or list(User.objects.filter(email__iexact=mail, is_active=True)[:2])
@@ -234,7 +233,7 @@ ACTIONS: dict[str, Action] = {
         "Disable the account",
         User,
         "disable_person",
-        "The person is signed out everywhere and cannot sign in. Keys stay as they are.",
+        "The person is signed out everywhere and cannot sign in. Keys keep working.",
         disable_person,
         applies=lambda row: row.is_active,
     ),

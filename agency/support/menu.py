@@ -43,6 +43,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "credentials.revocationregistry",
             "credentials.statuslist",
             "credentials.publishedobject",
+            "credentials.didendpoint",
             "verifications.verificationpolicy",
         ),
     ),
@@ -62,6 +63,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
         (
             "tenants.network",
             "tenants.agreementacceptance",
+            "tenants.dailyusage",
             "wallets.key",
             "wallets.sparekey",
             "wallets.keydemand",
@@ -81,6 +83,8 @@ NAMES = {
     "auth.user": "Accounts",
     "tenants.membership": "Members",
     "auth.group": "Groups of staff",
+    "credentials.didendpoint": "Endpoints of DIDs",
+    "tenants.dailyusage": "Usage by day",
     "admin.logentry": "Changes in the admin",
 }
 PAGES = {"queues": "All queues"}

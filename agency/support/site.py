@@ -8,6 +8,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest
 from django.urls import URLPattern, URLResolver, path
 from django.utils.decorators import method_decorator
+from django.views.generic import RedirectView
 
 from agency.support import menu
 
@@ -42,7 +43,10 @@ class SupportSite(AdminSite):
         # Imported here: the views import models, and the site is made before them.
         from agency.support import views
 
+        # Django's own page would tell neither the log nor the list of sessions.
+        password = RedirectView.as_view(pattern_name="account_change_password")
         ours = [
+            path("password_change/", password, name="password_change"),
             path("search/", self.admin_view(views.show_search), name="search"),
             path(
                 "act/<slug:name>/<str:key>/",

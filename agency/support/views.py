@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -11,6 +10,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.template.response import TemplateResponse
 from django.views.decorators.http import require_http_methods, require_safe
 
+from agency.api.views import parse_uuid
 from agency.core import transactions
 from agency.core.errors import AgencyError
 from agency.studio.form_tokens import SENT_BEFORE, claim_form_token
@@ -41,7 +41,9 @@ def show_customer(request: HttpRequest, tenant_id: str) -> HttpResponse:
     user = request.user
     if not may_view(user, Tenant):
         raise PermissionDenied
-    tenant = customers.find_customer(parse_key(tenant_id), user)
+    if (tenant_key := parse_uuid(tenant_id)) is None:
+        raise Http404
+    tenant = customers.find_customer(tenant_key, user)
     if tenant is None:
         raise Http404
     context: dict[str, Any] = admin.site.each_context(request) | {
@@ -108,11 +110,4 @@ def get_record(action: Action, key: str) -> Any:
     try:
         return get_object_or_404(rows, pk=key)
     except (ValueError, ValidationError):
-        raise Http404 from None
-
-
-def parse_key(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
         raise Http404 from None

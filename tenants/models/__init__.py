@@ -7,12 +7,14 @@ from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.organizations import Asset, Provider, Tenant
 from tenants.models.people import Invitation, Membership, Permission, Role
 from tenants.models.record import Record
+from tenants.models.usage import DailyUsage
 
 __all__ = [
     "AgreementAcceptance",
     "ApiKey",
     "Asset",
     "AuditEntry",
+    "DailyUsage",
     "DataKey",
     "IdempotencyKey",
     "Invitation",

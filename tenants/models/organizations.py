@@ -40,6 +40,10 @@ class Tenant(Record):
         DEDICATED = "Dedicated"
         DELEGATED = "Delegated"
 
+    class InvalidProofAnswer(models.TextChoices):
+        PROBLEM_REPORT = "problem-report", "A problem report"
+        ACK = "ack", "An ack that says false"
+
     # The id in the API, which a provider account may choose.
     public_id = models.UUIDField(unique=True, default=uuid7, editable=False)
     name = models.CharField(max_length=200)
@@ -56,6 +60,17 @@ class Tenant(Record):
     )
     # Whether QR codes of invitations contain the short link, not the whole invitation.
     short_qr_codes = models.BooleanField(default=False, db_default=False)
+    # How a proof that is not valid is answered: with a problem report (RFCs 0037 and
+    # 0454), or with an ack that names the result, as ACA-Py does.
+    invalid_proof_answer = models.CharField(
+        max_length=14,
+        choices=InvalidProofAnswer.choices,
+        default=InvalidProofAnswer.PROBLEM_REPORT,
+        db_default=InvalidProofAnswer.PROBLEM_REPORT,
+    )
+    # Whether the wallet API reaches the organization's own wallet, so that it may hold
+    # credentials and prove.
+    own_wallet_api = models.BooleanField(default=False, db_default=False)
     # Whether the studio lets only members in who have a second factor.
     requires_second_factor = models.BooleanField(default=False, db_default=False)
     # For the pages that holders see; see branding.py for the shapes.

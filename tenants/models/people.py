@@ -27,7 +27,7 @@ class Permission(models.TextChoices):
     OPERATE = "operate", "Issue and verify, cancel and send again, reveal values"
     DEVELOP = "develop", "Create, rotate and revoke keys; change webhooks"
     CONFIGURE = "configure", "Change the settings"
-    PROVIDER_KEYS = "provider_keys", "Create and rotate provider keys"
+    PROVIDER_KEYS = "provider_keys", "Create, rotate and revoke provider keys"
     PEOPLE = "people", "Invite, change and remove members"
     LOG = "log", "See and download the log"
     DELETE = "delete", "Delete the organization"
@@ -74,7 +74,7 @@ class Membership(Record):
         return self.role in ROLES_WITH[permission]
 
     def may_issue(self, kind: str) -> bool:
-        """Return whether the person may issue a key of this kind."""
+        """Return whether the person may issue, rotate and revoke keys of this kind."""
         if kind == ApiKey.Kind.PROVIDER_KEY:
             return self.may(Permission.PROVIDER_KEYS)
         return self.may(Permission.DEVELOP)

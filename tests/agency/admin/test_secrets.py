@@ -16,9 +16,9 @@ from verifications.models import Verification
 from wallets.models import Key, Wallet
 
 MAY_BE_EMPTY = {
-    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage", "Delivery",
-    "Invitation", "Membership", "Publication", "RevocationRegistry", "SpareKey", "StatusList",
-    "Webhook",
+    "AgreementAcceptance", "Asset", "Attempt", "AuditEntry", "BasicMessage",
+    "DailyUsage", "Delivery", "DidEndpoint", "Invitation", "Membership", "Publication",
+    "RevocationRegistry", "SpareKey", "StatusList", "Webhook",
 }  # fmt: skip
 VALUES = {
     "name": "Ada Lovelace-4711",

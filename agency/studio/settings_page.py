@@ -1,0 +1,62 @@
+"""The page of an organization's settings, its usage and its quotas."""
+
+from copy import copy
+from datetime import UTC
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+
+from agency.studio.forms import SettingsForm
+from agency.studio.pages import get_membership, studio_page
+from organizations import daily_usage
+from organizations.provisioning import change_organization
+from tenants import quotas
+from tenants.models import Permission, Tenant
+
+QUOTAS = {
+    "Wallets": quotas.WALLETS,
+    "Connections and open invitations": quotas.CONNECTIONS,
+    "Exchanges that are not finished": quotas.OPEN_EXCHANGES,
+}
+
+
+@studio_page("GET", "HEAD", "POST")
+def show_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+    membership = get_membership(request, tenant_id, Permission.CONFIGURE)
+    tenant = membership.tenant
+    # A copy: the form writes what was typed into it, and the page shows the name.
+    form = SettingsForm(request.POST or None, instance=copy(tenant))
+    if form.is_bound and form.is_valid():
+        change_organization(tenant, form.cleaned_data, by=request)
+        messages.success(request, "The settings are saved.")
+        return redirect("studio:settings", tenant_id=tenant_id)
+    today = timezone.now().astimezone(UTC).date()
+    context = {
+        "membership": membership,
+        "tenant": tenant,
+        "form": form,
+        "months": daily_usage.usage_by_month(tenant, today),
+        "quotas": quotas_of(tenant),
+    }
+    return render(request, "studio/settings.html", context)
+
+
+def quotas_of(tenant: Tenant) -> list[dict[str, Any]]:
+    """What the organization uses of each quota. None for an account without quotas."""
+    if not (tenant.provider and tenant.provider.has_quotas):
+        return []
+    limits = {name: getattr(settings, one.setting) for name, one in QUOTAS.items()}
+    return [
+        {
+            "name": name,
+            "limit": limits[name],
+            "used": quota.count_used(tenant.pk, limits[name]),
+        }
+        for name, quota in QUOTAS.items()
+        if limits[name]
+    ]

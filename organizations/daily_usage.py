@@ -1,0 +1,126 @@
+"""Count what organizations use on each day, and read it by month.
+
+Beat counts the days again that may have changed (tasks.py). Counting in the
+transactions themselves would make those of one organization wait for one row. The
+counted rows are deleted some days later, so a number never goes down.
+"""
+
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Max, Sum
+from django.db.models.functions import TruncMonth
+from django.utils import timezone
+
+from agency.core.retention import BatchBudget, delete_in_batches
+from agency.core.uuid7 import smallest_uuid7, unix_milliseconds
+from tenants.models import DailyUsage, Tenant
+from webhooks.models import Event
+
+MONTHS = 12
+RETENTION_DAYS = 400  # more than the months that are shown
+DAY = timedelta(days=1)
+COLUMNS = ("connections", "credentials", "verifications", "webhook_calls")
+
+# Ids begin with the time, so the primary keys bound the rows of a day. Holders have
+# events of issued credentials too.
+COUNT_EVENTS_SQL = """
+INSERT INTO tenants_dailyusage AS known
+    (tenant_id, day, connections, credentials, verifications, webhook_calls)
+SELECT event.tenant_id, %(day)s,
+    count(*) FILTER (WHERE event.type = 'new_connection'),
+    count(*) FILTER (WHERE credential.role = 'issuer'),
+    count(*) FILTER (WHERE event.type = 'verification'), 0
+FROM webhooks_event AS event
+    LEFT JOIN credentials_credential AS credential
+        ON credential.id = event.object_key AND event.type = 'credential_issued'
+WHERE event.id >= %(first)s AND event.id < %(end)s AND NOT event.is_example
+    AND event.type IN ('new_connection', 'credential_issued', 'verification')
+GROUP BY event.tenant_id
+ON CONFLICT (tenant_id, day) DO UPDATE SET
+    connections = greatest(known.connections, excluded.connections),
+    credentials = greatest(known.credentials, excluded.credentials),
+    verifications = greatest(known.verifications, excluded.verifications)
+"""
+COUNT_CALLS_SQL = """
+INSERT INTO tenants_dailyusage AS known
+    (tenant_id, day, connections, credentials, verifications, webhook_calls)
+SELECT webhook.tenant_id, %(day)s, 0, 0, 0, count(*)
+FROM webhooks_attempt AS attempt
+    JOIN webhooks_delivery AS delivery ON delivery.id = attempt.delivery_id
+    JOIN webhooks_webhook AS webhook ON webhook.id = delivery.webhook_id
+WHERE attempt.id >= %(first)s AND attempt.id < %(end)s
+GROUP BY webhook.tenant_id
+ON CONFLICT (tenant_id, day) DO UPDATE SET
+    webhook_calls = greatest(known.webhook_calls, excluded.webhook_calls)
+"""
+
+
+class MonthlyUsage(NamedTuple):
+    """start: the first day of the month, in UTC."""
+
+    start: date
+    connections: int
+    credentials: int
+    verifications: int
+    webhook_calls: int
+
+
+def count_usage() -> None:
+    """Count each day since the last count, and the day of that count again.
+
+    One statement for each day and table, so that none exceeds the timeout.
+    """
+    today = timezone.now().astimezone(UTC).date()
+    day = first_uncounted_day(today)
+    while day <= today:
+        count_day(day)
+        day += DAY
+    old = DailyUsage.objects.filter(day__lt=today - RETENTION_DAYS * DAY)
+    delete_in_batches(old.only("pk", "day"), BatchBudget(), by="day")
+
+
+def first_uncounted_day(today: date) -> date:
+    """The day before the last one that was counted; at first, that of the oldest event.
+
+    A transaction that began before midnight may have been committed after the count.
+    """
+    newest = DailyUsage.objects.aggregate(day=Max("day"))["day"]
+    if newest:
+        return newest - DAY
+    oldest = Event.objects.order_by("pk").values_list("created_at", flat=True).first()
+    return oldest.astimezone(UTC).date() if oldest else today
+
+
+def count_day(day: date) -> None:
+    given = {"day": day, "first": first_id_of(day), "end": first_id_of(day + DAY)}
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT_EVENTS_SQL, given)
+        cursor.execute(COUNT_CALLS_SQL, given)
+
+
+def first_id_of(day: date) -> Any:
+    midnight = datetime.combine(day, time(), tzinfo=UTC)
+    return smallest_uuid7(unix_milliseconds(midnight))
+
+
+def usage_by_month(tenant: Tenant, today: date) -> list[MonthlyUsage]:
+    """Return the last MONTHS months, newest first, in one query."""
+    number = today.year * 12 + today.month - 1
+    starts = [month_start(number - before) for before in range(MONTHS)]
+    rows = DailyUsage.objects.filter(tenant=tenant, day__gte=starts[-1])
+    sums = {f"sum_{column}": Sum(column) for column in COLUMNS}
+    by_month = rows.order_by().values(month=TruncMonth("day")).annotate(**sums)
+    counted = {
+        month: numbers for month, *numbers in by_month.values_list("month", *sums)
+    }
+    return [
+        MonthlyUsage(start, *counted.get(start, [0] * len(COLUMNS)))
+        for start in starts
+    ]
+
+
+def month_start(number: int) -> date:
+    """number: of the month, counted from the year 0."""
+    return date(number // 12, number % 12 + 1, 1)
