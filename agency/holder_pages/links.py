@@ -23,6 +23,7 @@ class State(TextChoices):
 
     waiting → opened → accepted → done, failed
     waiting | opened | accepted → declined, withdrawn
+    waiting | opened → expired, unless a wallet has answered
 
     used: it is done, but this page did not see it happen. Whoever opens it may be
     somebody else than the one who used it.
@@ -36,6 +37,7 @@ class State(TextChoices):
     DECLINED = "declined"
     WITHDRAWN = "withdrawn"
     USED = "used"
+    EXPIRED = "expired"
 
 
 LIVE = (State.WAITING, State.OPENED, State.ACCEPTED)
@@ -117,6 +119,8 @@ class Link:
     def _open_state(self) -> State:
         if self.connection is None or not self.connection.is_open:
             return State.OPENED
+        if self.connection.is_expired:
+            return State.EXPIRED
         return State.OPENED if self.connection.opened_at else State.WAITING
 
 

@@ -44,6 +44,10 @@ OFFER: dict[str, Texts] = {
         gettext_lazy("{name} has withdrawn this offer"),
         ASK_FOR_OFFER,
     ),
+    State.EXPIRED: (
+        gettext_lazy("This offer has expired"),
+        ASK_FOR_OFFER,
+    ),
     State.USED: (
         gettext_lazy("This offer was used already"),
         gettext_lazy(
@@ -79,6 +83,10 @@ REQUEST: dict[str, Texts] = {
         gettext_lazy("{name} has withdrawn this request"),
         ASK_FOR_REQUEST,
     ),
+    State.EXPIRED: (
+        gettext_lazy("This request has expired"),
+        ASK_FOR_REQUEST,
+    ),
     State.USED: (
         gettext_lazy("This request was answered already"),
         gettext_lazy(
@@ -106,6 +114,10 @@ INVITATION: dict[str, Texts] = {
     ),
     State.WITHDRAWN: (
         gettext_lazy("{name} has withdrawn this invitation"),
+        ASK_FOR_INVITATION,
+    ),
+    State.EXPIRED: (
+        gettext_lazy("This invitation has expired"),
         ASK_FOR_INVITATION,
     ),
     State.USED: (

@@ -47,9 +47,12 @@ def show_link(request: HttpRequest, token: str) -> HttpResponseBase:
     if not takes_pages or link_messages.wants_json(request):
         return link_messages.show_message(request, token)
     link = find_link(token)
-    is_open = bool(link and link.connection and link.connection.is_open)
+    # The page of a link that cannot be used any more is for everybody.
+    is_live = (
+        link and link.connection and not link_messages.ended_response(link.connection)
+    )
     if (
-        is_open
+        is_live
         and not wants_html(request)
         and not link_messages.carries_message(request)
     ):
@@ -84,8 +87,8 @@ def open_wallet(request: HttpRequest, token: str) -> HttpResponse:
     A page never contains the message of an offer or request, as it names values.
     """
     connection = link_messages.connection_or_404(token)
-    if not connection.is_open:
-        return link_messages.used_response()
+    if ended := link_messages.ended_response(connection):
+        return ended
     response = WalletRedirect(deep_link(invitation_links.shared_message(connection)))
     response["Referrer-Policy"] = "no-referrer"
     return response

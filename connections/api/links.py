@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 from agency.api.exceptions import plain_error_response, wants_html
 from agency.core import bounded_json, http
 from agency.core.errors import Invalid, PeerError
-from connections import invitation_links
+from connections import invitation_links, link_expiry, resolver
 from connections.api import qr_codes
 from connections.didcomm import message
 from connections.models import Connection
@@ -24,15 +24,19 @@ MAX_FETCH_BYTES = 200_000
 MAX_FETCHES = 3
 
 
-def resolve_message(given, field, check):
+def resolve_message(given, field, check, tenant):
     """The message in what a caller gave: a link, base64 of any kind, or JSON.
 
-    check: raises PeerError for a message that cannot be used here.
+    check: raises PeerError for a message that cannot be used here. tenant: the
+    caller's organization, on whose behalf a DID in the message is resolved.
     Raises Invalid (400) for the member `field` of the body.
     """
     try:
-        found = out_of_band.unwrap_request(message.read(_read_message(given.strip())))
+        given_message = message.read(_read_message(given.strip()))
+        found = out_of_band.unwrap_request(given_message, tenant)
         check(found)
+    except resolver.DidNotResolved as error:
+        raise error.as_invalid(field) from None
     except (PeerError, ValueError) as error:  # urlsplit() raises ValueError too
         hint = (
             f"Give `{field}` as the link, as base64 or as the JSON message: {error}."
@@ -93,11 +97,11 @@ def show_message(request, token):
     - Anything: a redirect to the URL that carries the message, as old wallets expect.
       At that URL, with JSON in Accept: the message.
 
-    410 once the link was used, as an offer names the holder's values.
+    410 once the link was used or has expired, as an offer names the holder's values.
     """
     connection = connection_or_404(token)
-    if not connection.is_open:
-        return used_response()
+    if ended := ended_response(connection):
+        return ended
     if request.accepts("text/html") and not carries_message(request):
         return HttpResponseRedirect(invitation_links.landing_url(connection))
     record_opening(request, connection)
@@ -124,8 +128,8 @@ def wants_json(request):
 def show_qr_code(request, token, form):
     """The QR code as `svg` or `png`."""
     connection = connection_or_404(token)
-    if not connection.is_open:
-        return used_response()
+    if ended := ended_response(connection):
+        return ended
     content_type, _ = qr_codes.FORMS[form]
     return HttpResponse(
         qr_codes.render_image(connection, form), content_type=content_type
@@ -139,10 +143,15 @@ def connection_or_404(token):
     return connection
 
 
-def used_response():
-    return plain_error_response(
-        410, "invitation_used", "The link was used already. Ask for a new one."
-    )
+def ended_response(connection):
+    """410 if the link cannot be used any more, else None."""
+    if not connection.is_open:
+        message = "The link was used already. Ask for a new one."
+        return plain_error_response(410, "invitation_used", message)
+    if connection.is_expired:
+        error = link_expiry.LinkExpired()
+        return plain_error_response(410, error.code, error.message)
+    return None
 
 
 def find_connection(token):

@@ -12,11 +12,13 @@ from django.db import models
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, PeerError
 from connections.didcomm.dids import Party
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, problem_report
 from connections.didcomm.service import read_service, write_service
+from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import out_of_band
+from connections.protocols.handshakes import is_full, undelivered_messages
 from connections.protocols.out_of_band import OutOfBandOptions
 from tenants import vault
 from wallets.models import Key, Wallet
@@ -25,18 +27,24 @@ State = Connection.State
 Role = Connection.Role
 
 
-def create_link(wallet: Wallet, options: OutOfBandOptions | None = None) -> Connection:
+def create_link(
+    wallet: Wallet,
+    options: OutOfBandOptions | None = None,
+    exchange_version: str = "",
+) -> Connection:
     """Create the connection of an exchange that this wallet shares as a link.
 
     Without options the link contains the first message itself; with options, an
     out-of-band invitation to which the message is attached. With `options.handshakes`
     the peer first makes a normal connection, which is kept after the exchange.
+    exchange_version: of the exchange; see Connection.message_format_for().
     """
     connection = Connection(
         tenant=wallet.tenant,
         wallet=wallet,
         role=Role.INVITER,
         token=secrets.token_urlsafe(16),
+        exchange_version=exchange_version,
     )
     connection.connection_id = str(connection.pk)
     if options and options.handshakes:
@@ -87,6 +95,8 @@ def accept_shared(wallet: Wallet, message: Message) -> Connection:
         raise offer_gone_error()
     if hosted and hosted.state != State.INVITED:
         raise offer_taken_error()
+    if hosted:
+        require_unexpired(hosted)
     connection = Connection(
         tenant=wallet.tenant,
         wallet=wallet,
@@ -135,13 +145,34 @@ def bind_first_responder(connection: Connection, message: Message) -> None:
 
     Some wallets send no `~service`, and some pack anonymously.
     """
-    if "~service" in message.body:
-        party = read_service(message)
-        if message.sender != party.verkey:
-            raise PeerError("wrong_sender", "the sender is not the key of ~service")
-    else:
-        party = Party("", message.sender or "", "", [])
+    party = _read_responder(message)
     connection.bind_peer([State.INVITED], State.CONNECTED, party, message)
+
+
+def _read_responder(message: Message) -> Party:
+    if "~service" not in message.body:
+        return Party("", message.sender or "", "", [])
+    party = read_service(message)
+    if message.sender != party.verkey:
+        raise PeerError("wrong_sender", "the sender is not the key of ~service")
+    return party
+
+
+def refuse_late_responder(connection: Connection, message: Message) -> bool:
+    """Starter: tell who answers an expired link that it is too late.
+
+    Return whether the link has expired. The responder does not become the peer.
+    """
+    if connection.their_key or not connection.is_expired:
+        return False
+    party = _read_responder(message)
+    assert connection.my_key, "create_link() gave it a key"
+    waiting = undelivered_messages(my_key=connection.my_key, connection=None)
+    if party.verkey and not is_full(waiting):
+        error = LinkExpired()
+        report = problem_report(message, error.code, error.message)
+        outbox.enqueue_to_party(party, report, connection.my_key, None)
+    return True
 
 
 def offer_gone_error() -> Conflict:

@@ -2,6 +2,8 @@
 
 // The page of a link. Its state is read again until it ends (poll.js).
 const WALLET_MS = 2500;
+const RETURN_MS = 5000;
+const returnedKey = `returned from ${location.pathname}`;
 const seenKey = `state of ${location.pathname}`;
 
 // A phone may also drop a page while the wallet app is open and load it anew. The new
@@ -38,6 +40,38 @@ function prepare() {
   }
 }
 
+// Lead back to the organization once it is done, and only once: whoever comes back with
+// the browser's own button stays. While the wallet app is in front, nothing moves.
+function leadBack() {
+  const link = document.querySelector("[data-return]");
+  const note = document.querySelector("[data-returning]");
+  if (!link || !note || !note.hidden) return;
+  try {
+    if (sessionStorage.getItem(returnedKey)) return;
+  } catch {
+    return;  // without storage the link leads back
+  }
+  note.hidden = false;
+  let timer = 0;
+  const start = () => {
+    clearTimeout(timer);
+    if (!document.hidden) timer = setTimeout(go, RETURN_MS);
+  };
+  const stay = () => {
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", start);
+    sessionStorage.setItem(returnedKey, "yes");
+    note.hidden = true;
+  };
+  const go = () => {
+    stay();
+    location.assign(link.href);
+  };
+  note.querySelector("[data-stay]").addEventListener("click", () => { stay(); link.focus(); });
+  document.addEventListener("visibilitychange", start);
+  start();
+}
+
 document.addEventListener("htmx:afterSwap", () => {
   const state = document.getElementById("state");
   const heading = state.querySelector("h1");
@@ -46,7 +80,9 @@ document.addEventListener("htmx:afterSwap", () => {
   prepareCopyButtons();
   prepare();
   remember();
+  leadBack();
 });
 
 prepare();
 remember();
+leadBack();

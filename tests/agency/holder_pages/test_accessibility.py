@@ -1,7 +1,9 @@
 """No page of a link has any finding of axe-core: light, dark, from right to left."""
 
 import pytest
+from django.utils import timezone
 
+from connections.models import Connection
 from tests.agency.holder_pages.conftest import LinkPage, answer, take_offer
 from tests.agency.studio.test_accessibility import RUN, axe
 from tests.support import chromium
@@ -47,6 +49,10 @@ def addresses(faber, offer, ask, live_server, settings):
         "withdrawn": LinkPage(gone["offerUrl"]).path,
         "unknown": "/i/unknown",
     }
+    late = faber.invites(expiresAt="2999-01-01T00:00:00Z")
+    rows = Connection.objects.filter(connection_id=late["connectionId"])
+    rows.update(expires_at=timezone.now())
+    paths["expired"] = LinkPage(late["invitationUrl"]).path
     opened = LinkPage(offer()["offerUrl"])
     opened.client.get(opened.path, headers={"Accept": "application/json"})
     paths["opened"] = opened.path

@@ -3,8 +3,16 @@
 import time
 
 import pytest
+from django.utils import timezone
 
-from tests.agency.holder_pages.conftest import LinkPage, answer, take_offer
+from connections.models import Connection
+from tenants.branding import LANGUAGES
+from tests.agency.holder_pages.conftest import (
+    CONNECTING,
+    LinkPage,
+    answer,
+    take_offer,
+)
 from tests.support import chromium
 
 pytestmark = [
@@ -70,6 +78,96 @@ def test_it_follows_an_offer_to_its_end(visit, faber, offer, width):
     before = page.evaluate(looks)
     time.sleep(3)
     assert page.evaluate(looks) == before  # an end state is read no more
+
+
+@pytest.fixture
+def shop(faber, live_server):
+    """A return address on the host of the tests, and an offer that leads there."""
+    faber.tenant.return_urls = [f"{live_server.url}/docs"]
+    faber.tenant.save()
+    return f"{live_server.url}/docs/errors?order=7"
+
+
+NOTE = "document.querySelector('[data-returning]')"
+
+
+def test_it_leads_back_once_it_is_done(visit, page, faber, offer, shop):
+    made = offer(returnUrl=shop)
+    visit(made["offerUrl"])
+    take_offer(faber.hosts("Alice"), made["offerUrl"])
+    becomes(page, "done", within=4)
+    assert page.evaluate(f"{NOTE}.hidden") is False
+    assert page.evaluate("document.querySelector('[data-return]').href") == shop
+    page.wait_for(f"location.href === '{shop}'")
+    # Who comes back by the browser's own button stays.
+    visit(made["offerUrl"])
+    becomes(page, "done", within=2)
+    time.sleep(6)
+    assert page.evaluate(STATE) == "done"
+
+
+def test_whoever_wants_to_stay_stays(visit, page, faber, offer, shop):
+    made = offer(returnUrl=shop)
+    visit(made["offerUrl"])
+    take_offer(faber.hosts("Alice"), made["offerUrl"])
+    becomes(page, "done", within=4)
+    page.evaluate("document.querySelector('[data-stay]').click()")
+    assert page.evaluate(f"{NOTE}.hidden") is True
+    time.sleep(6)
+    assert page.evaluate(STATE) == "done"
+
+
+def test_nobody_is_led_back_from_another_end(visit, page, faber, ask, shop):
+    made = ask(returnUrl=shop)
+    visit(made["verificationRequestUrl"])
+    answer(faber.hosts("Bob"), made["verificationRequestUrl"])
+    becomes(page, "failed", within=4)
+    assert page.evaluate("document.querySelector('a[href$=\"order=7\"]') !== null")
+    time.sleep(6)
+    assert page.evaluate(STATE) == "failed"
+
+
+def test_an_expired_link_is_an_end(visit, page, faber):
+    made = faber.invites(expiresAt="2999-01-01T00:00:00Z")
+    visit(made["invitationUrl"], PHONE)
+    assert page.evaluate(STATE) == "waiting"
+    Connection.objects.update(expires_at=timezone.now())
+    becomes(page, "expired", within=4)
+    told = page.evaluate("document.getElementById('state-change').textContent")
+    assert told.startswith("This invitation has expired.")
+
+
+def test_it_says_that_an_offer_was_declined_and_that_one_was_used(
+    visit, page, faber, offer
+):
+    alice = faber.hosts("Alice")
+    made = offer(**CONNECTING)
+    visit(made["offerUrl"], PHONE)
+    alice.accepts_invitation(made["offerUrl"])
+    becomes(page, "opened", within=4)
+    credential = alice.newest("credentials")["credentialId"]
+    alice.post(f"/credentials/{credential}/decline")
+    becomes(page, "declined", within=4)
+    take_offer(alice, (used := offer())["offerUrl"])
+    visit(used["offerUrl"])
+    assert page.evaluate(STATE) == "used"
+    assert page.evaluate("document.querySelector('[data-return]')") is None
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_it_is_read_in_each_language_on_the_smallest_phone(visit, page, ask, language):
+    page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": language})
+    try:
+        visit(ask()["verificationRequestUrl"], SMALLEST)
+        page.evaluate(
+            "document.querySelectorAll('details').forEach((d) => d.open = 1)"
+        )
+        assert page.evaluate("document.documentElement.lang") == language
+        direction = "getComputedStyle(document.body).direction"
+        assert page.evaluate(direction) == ("rtl" if language == "ar" else "ltr")
+        assert page.evaluate("document.documentElement.scrollWidth") == SMALLEST
+    finally:
+        page.call("Network.setExtraHTTPHeaders", headers={"Accept-Language": "en"})
 
 
 def test_it_calls_no_other_host(visit, live_server, offer):

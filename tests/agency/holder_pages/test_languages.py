@@ -1,33 +1,16 @@
-"""The languages of a page: which one is chosen, and that none has a gap."""
+"""The languages of a page: which one is chosen, and what it says."""
 
-import gettext
 import re
-import shutil
 
 import pytest
-from django.core.management import call_command
 from django.utils import translation
 
 from agency.holder_pages.texts import TEXTS
 from tenants.branding import LANGUAGES
 from tests.agency.holder_pages.conftest import LinkPage, take_offer, text_of
-from tests.support.paths import ROOT
 
-FOLDER = ROOT / "agency" / "holder_pages"
 TRANSLATED = [language for language in LANGUAGES if language != "en"]
 FIELD = re.compile(r"{\w*}")
-HAS_GETTEXT = all(map(shutil.which, ("xgettext", "msgmerge", "msgfmt")))
-
-
-def catalog_of(path):
-    """The texts of a .mo file, without its header."""
-    with path.open("rb") as file:
-        catalog = gettext.GNUTranslations(file)._catalog
-    return {key: text for key, text in catalog.items() if key}
-
-
-def file_of(folder, language, ending):
-    return folder / "locale" / language / "LC_MESSAGES" / f"django.{ending}"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -108,40 +91,3 @@ def test_done_is_said_in_the_readers_language(faber, offer):
     take_offer(faber.hosts("Alice"), made["offerUrl"])
     response = page.look(**{"Accept-Language": "de"})
     assert "Der Nachweis ist in Ihrer Wallet" in text_of(response)
-
-
-@pytest.mark.parametrize("language", TRANSLATED)
-def test_no_text_is_missing_or_fuzzy(language):
-    """Also without gettext: read from the files themselves."""
-    source = file_of(FOLDER, language, "po").read_text()
-    assert "fuzzy" not in source
-    assert 'msgstr ""\n\n' not in source and not source.endswith('msgstr ""\n')
-    catalog = catalog_of(file_of(FOLDER, language, "mo"))
-    assert all(catalog.values())
-    wanted = len(re.findall(r"^msgid ", source, re.M)) - 1
-    keys = {key[0] if isinstance(key, tuple) else key for key in catalog}
-    assert len(keys) == wanted
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not HAS_GETTEXT, reason="gettext is not installed")
-def test_both_files_are_those_of_the_source(tmp_path, monkeypatch):
-    """If it fails: cd agency/holder_pages, then for each language
-    `django-admin makemessages -l de --no-location --no-obsolete`, translate what is
-    new, and `django-admin compilemessages`.
-    """
-    copy = shutil.copytree(FOLDER, tmp_path / "holder_pages")
-    monkeypatch.chdir(copy)
-    options = {"no_location": True, "no_obsolete": True, "verbosity": 0}
-    call_command("makemessages", locale=TRANSLATED, **options)
-    call_command("compilemessages", verbosity=0)
-    for language in TRANSLATED:
-        source = file_of(copy, language, "po").read_text()
-        assert "fuzzy" not in source
-        assert 'msgstr ""\n\n' not in source
-        assert len(re.findall("^msgid ", source, re.M)) == len(
-            re.findall("^msgid ", file_of(FOLDER, language, "po").read_text(), re.M)
-        )
-        assert catalog_of(file_of(copy, language, "mo")) == catalog_of(
-            file_of(FOLDER, language, "mo")
-        )

@@ -1,4 +1,4 @@
-"""Where the page of a link leads back to, once it is done."""
+"""What a caller chooses for a new link: until when it works, where it leads back to."""
 
 from agency.core import network_reads
 from agency.core.errors import Invalid
@@ -6,8 +6,11 @@ from connections.models import Connection
 from tenants import branding
 
 
-def read_return_url(tenant, body):
-    """The `returnUrl` of valid LinkParameters, or "". 400 unless it is allowed."""
+def read_link_options(tenant, body):
+    """The columns of a new link, from valid LinkParameters; {} if none is chosen.
+
+    400 unless `returnUrl` is allowed.
+    """
     url = body.get("returnUrl", "")
     if url and not branding.allows_return(tenant.return_urls or [], url):
         message = (
@@ -15,17 +18,18 @@ def read_return_url(tenant, body):
             "Add it to them in the studio or with the provider API (returnUrls)."
         )
         raise Invalid("return_url_not_allowed", message, {"returnUrl": [message]})
-    return url
+    chosen = {"return_url": url, "expires_at": body.get("expiresAt")}
+    return {name: value for name, value in chosen.items() if value}
 
 
-def create_link(create, return_url):
+def create_link(create, columns):
     """Call `create`, which makes an invitation or an exchange with a link."""
-    return _create_with(create, return_url) if return_url else create()
+    return _create_with(create, columns) if columns else create()
 
 
 @network_reads.atomic_with_reads
-def _create_with(create, return_url):
+def _create_with(create, columns):
     made = create()
     connection = made if isinstance(made, Connection) else made.connection
-    connection.update_columns(return_url=return_url)
+    connection.update_columns(**columns)
     return made

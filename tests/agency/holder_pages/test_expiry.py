@@ -1,0 +1,213 @@
+"""Links with an end: who comes later is told so, as a wallet and as a person."""
+
+from datetime import timedelta
+from unittest.mock import patch
+
+import pytest
+from django.utils import timezone
+
+from connections.models import Connection
+from connections.protocols import connections_1_0
+from tests.agency.holder_pages.conftest import (
+    CONNECTING,
+    POLICY,
+    LinkPage,
+    answer,
+    take_offer,
+    text_of,
+)
+from tests.support import queues
+from tests.support.errors import assert_error, error_of
+from tests.support.outside_agent import Agent
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HOUR = timedelta(hours=1)
+
+
+def soon():
+    return (timezone.now() + HOUR).isoformat()
+
+
+def expire():
+    """As if the hour of all links were over."""
+    past = timezone.now() - timedelta(seconds=1)
+    Connection.objects.exclude(expires_at=None).update(expires_at=past)
+
+
+@pytest.fixture
+def links(faber, offer, ask):
+    """`{kind: link}` of one link of each kind, which end in an hour."""
+    end = {"expiresAt": soon()}
+    stored = faber.post("/verificationPolicies", POLICY)["policyId"]
+    by_policy = faber.put(f"/verifications/policy/{stored}", end)
+    return {
+        "offer": offer(**end)["offerUrl"],
+        "request": ask(**end)["verificationRequestUrl"],
+        "request by policy": by_policy["verificationRequestUrl"],
+        "invitation": faber.invites(**end)["invitationUrl"],
+        "offer that connects": offer(**end, **CONNECTING)["offerUrl"],
+        "invitation for many": faber.invites(multiParty=True, **end)["invitationUrl"],
+    }
+
+
+TAKE = {
+    "offer": take_offer,
+    "request": answer,
+    "request by policy": answer,
+}
+
+
+def take(kind, holder, link):
+    known = TAKE.get(kind)
+    return known(holder, link) if known else holder.accepts_invitation(link)
+
+
+def test_the_page_of_an_expired_link_says_so(links):
+    pages = {kind: LinkPage(link) for kind, link in links.items()}
+    assert {page.open().status_code for page in pages.values()} == {200}
+    expire()
+    for kind, page in pages.items():
+        response = page.open()
+        what = kind.split()[0]
+        assert (response.status_code, page.seen) == (410, "expired"), kind
+        assert f"This {what} has expired" in text_of(response)
+        assert f"ask Faber College for a new {what}" in text_of(response)
+        assert "qr.svg" not in response.content.decode()
+
+
+def test_a_page_that_waits_learns_it(links):
+    page = LinkPage(links["offer"])
+    page.open()
+    assert page.seen == "waiting"
+    later = timezone.now() + 2 * HOUR
+    with patch("django.utils.timezone.now", return_value=later):
+        assert page.state == "expired"
+
+
+@pytest.mark.parametrize(
+    "language, words",
+    [
+        ("de", "Dieses Angebot ist abgelaufen"),
+        ("fr", "Cette offre a expiré"),
+        ("es", "Esta oferta ha caducado"),
+        ("ar", "انتهت صلاحية هذا العرض"),
+    ],
+)
+def test_it_is_said_in_each_language(links, language, words):
+    expire()
+    page = LinkPage(links["offer"])
+    assert words in text_of(page.open(**{"Accept-Language": language}))
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/didcomm-plain"])
+def test_the_message_is_not_handed_out_any_more(links, accept):
+    expire()
+    for kind, link in links.items():
+        page = LinkPage(link)
+        for path in ("", "/wallet", "/qr.svg"):
+            response = page.client.get(page.path + path, headers={"Accept": accept})
+            assert response.status_code == 410, (kind, path)
+            assert response.json()["code"] == "link_expired", (kind, path)
+
+
+def test_before_its_end_a_link_works_as_any(faber, links):
+    for number, (kind, link) in enumerate(links.items()):
+        take(kind, faber.hosts(f"Holder {number}"), link)
+    pages = {kind: LinkPage(link) for kind, link in links.items()}
+    expire()
+    states = {kind: page.open() and page.seen for kind, page in pages.items()}
+    assert states.pop("invitation for many") == "expired"
+    assert states.pop("offer that connects") == "opened"  # the offer is answered next
+    assert set(states.values()) == {"used"}
+
+
+def test_a_hosted_holder_is_refused(faber, acme, links):
+    carried = {}
+    for kind, link in links.items():
+        page = LinkPage(link)
+        response = page.client.get(page.path, headers={"Accept": "application/json"})
+        carried[kind] = response.content.decode()
+    expire()
+    for number, (kind, message) in enumerate(carried.items()):
+        holder = acme.hosts(f"Holder {number}")
+        error = error_of(take, kind, holder, message)
+        assert_error(error, 409, "link_expired")
+        assert holder.get("/connections") == holder.get("/credentials") == []
+
+
+def test_a_remote_wallet_gets_a_problem_report(faber):
+    agent = Agent()
+    invited = faber.invites(expiresAt=soon())
+    invitation = Connection.objects.get(
+        connection_id=invited["connectionId"]
+    ).invitation
+    expire()
+    request = connections_1_0.request("Phone", "", agent.party, agent.prefix)
+    agent.asks(request, to=invitation["recipientKeys"][0])
+    report = agent.newest("connection/1.0/problem-report").body
+    assert report["problem-code"] == "request_not_accepted"
+    assert "The link has expired." in str(report)
+    row = Connection.objects.get(connection_id=invited["connectionId"])
+    assert (row.state, row.their_key) == ("Invited", "")
+
+
+def test_a_wallet_that_answers_an_offer_too_late_gets_a_problem_report(faber, offer):
+    agent = Agent()
+    made = offer(expiresAt=soon())
+    row = Connection.objects.get(connectionless=True)
+    page = LinkPage(made["offerUrl"])
+    shared = page.client.get(page.path, headers={"Accept": "application/json"}).json()
+    expire()
+    [key] = shared["~service"]["recipientKeys"]
+    kind = "issue-credential/1.0/request-credential"
+    request = agent.build(kind, shared["@id"], **{"requests~attach": []})
+    agent.asks(request, to=key)
+    queues.sweep()
+    agent.newest("issue-credential/1.0/problem-report")
+    assert agent.inbox[-1].body["description"]["code"] == "link_expired"
+    assert "ask for a new one" in str(agent.inbox[-1].body).lower()
+    row.refresh_from_db()
+    assert (row.state, row.their_key) == ("Invited", "")
+    assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Offered"
+
+
+@pytest.mark.parametrize("given", ["2020-01-01T00:00:00Z", "soon", 7, ""])
+def test_an_end_is_a_time_in_the_future(faber, offer, ask, given):
+    for make in (offer, ask, faber.invites):
+        error = error_of(make, expiresAt=given)
+        assert_error(error, 400, "invalid_request")
+        assert list(error.body["errors"]) == ["expiresAt"]
+
+
+def test_null_means_no_end(faber):
+    faber.invites(expiresAt=None)
+    assert Connection.objects.get().expires_at is None
+
+
+def test_an_offer_over_a_connection_takes_no_end(faber, offer):
+    alice = faber.hosts("Alice")
+    error = error_of(offer, connectionId=alice.known_as(faber), expiresAt=soon())
+    assert_error(error, 400, "invalid_request")
+
+
+def test_the_connection_shows_its_end(faber):
+    end = timezone.now().replace(microsecond=0) + HOUR
+    made = faber.invites(expiresAt=end.isoformat())
+    read = faber.get(f"/connections/{made['connectionId']}")
+    assert read["expiresAtUtc"] == made["expiresAtUtc"]
+    assert read["expiresAtUtc"] == end.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    assert "expiresAtUtc" not in faber.invites()
+
+
+def test_a_reused_connection_gets_no_exchange_of_an_expired_link(faber, offer):
+    terms = {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]}
+    alice = faber.hosts("Alice")
+    first = faber.invites(reuse=True, **terms)
+    alice.accepts_invitation(first["invitationUrl"])
+    made = offer(expiresAt=soon(), reuse=True, **terms)
+    page = LinkPage(made["offerUrl"])
+    shared = page.client.get(page.path, headers={"Accept": "application/json"})
+    expire()
+    alice.accepts_invitation(shared.content.decode())
+    assert alice.get("/credentials") == []
+    assert faber.get(f"/credentials/{made['credentialId']}")["state"] == "Offered"
