@@ -49,6 +49,8 @@ ACTIONS = {
     "member.removed": "Member removed",
     "invitation.resent": "Invitation sent again",
     "invitation.withdrawn": "Invitation withdrawn",
+    "endpoint.published": "Endpoint of the public DID published",
+    "invitation.used": "Invitation used by a member",
     "agreement.accepted": "Ledger agreement accepted",
     "network.added": "Network added",
     "network.changed": "Network changed",

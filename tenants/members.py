@@ -12,7 +12,7 @@ from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, NotFound
 from agency.core.retention import BatchBudget, days_ago, delete_in_batches
 from tenants import audit, vault
-from tenants.models import Invitation, Membership, Role, Tenant
+from tenants.models import Invitation, Membership, Permission, Role, Tenant
 from tenants.models.people import INVITATION_LIFETIME
 
 MAX_MEMBERS = 200
@@ -21,7 +21,7 @@ EXPIRED_DAYS = 30  # for which an expired invitation can be sent again
 
 
 @transactions.atomic()
-def invite(
+def invite_person(
     tenant: Tenant, email: str, role: str, *, by: Any
 ) -> tuple[Invitation, str]:
     """Create an invitation. Return it and the token of its link.
@@ -112,6 +112,8 @@ def accept_invitation(
             tenant=found.tenant, user=user, role=found.role
         )
         audit.record("member.joined", member, by=by)
+    else:
+        audit.record("invitation.used", found, by=by)
     found.delete()
     return found.tenant
 
@@ -137,7 +139,10 @@ def add_member(
 def change_role(
     membership: Membership, role: str, *, by: Any, reason: str = ""
 ) -> None:
-    """Raises Conflict `last_owner` if nobody would own the organization any more."""
+    """Give a person another role. Who may invite no longer loses open invitations.
+
+    Raises Conflict `last_owner` if nobody would own the organization any more.
+    """
     lock_tenant(membership.tenant)
     row = lock_membership(membership)
     if row.role == role:
@@ -147,11 +152,13 @@ def change_role(
     former = row.role
     Membership.objects.filter(pk=row.pk).update(role=role, updated_at=timezone.now())
     audit.record("member.role_changed", row, by=by, reason=reason, role=[former, role])
+    if not Membership(role=role).may(Permission.PEOPLE):
+        withdraw_invitations_of(row, by=by)
 
 
 @transactions.atomic()
 def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
-    """Remove a person, who may be the one who asks for it.
+    """Remove a person, who may be the one who asks, and that person's invitations.
 
     Raises Conflict `last_owner`.
     """
@@ -161,7 +168,19 @@ def remove_member(membership: Membership, *, by: Any, reason: str = "") -> None:
     user = getattr(by, "user", None)
     action = "member.left" if row.user == user else "member.removed"
     audit.record(action, row, by=by, reason=reason)
+    withdraw_invitations_of(row, by=by)
     row.delete()
+
+
+def withdraw_invitations_of(membership: Membership, *, by: Any) -> None:
+    """Withdraw the open invitations by somebody who may invite no longer.
+
+    Else the person could come back by one that went to an address of theirs.
+    """
+    rows = membership.tenant.invitations.filter(invited_by=membership.user)
+    for invitation in rows.select_for_update():
+        audit.record("invitation.withdrawn", invitation, by=by)
+        invitation.delete()
 
 
 def lock_tenant(tenant: Tenant) -> None:

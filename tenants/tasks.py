@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from tenants import audit, idempotency, members, retention
+from tenants import audit, idempotency, members, retention, sessions
 
 
 @shared_task
@@ -13,6 +13,7 @@ def delete_old_idempotency_keys() -> None:
 @shared_task
 def delete_old_sessions_and_pictures() -> None:
     retention.delete_expired_sessions()
+    sessions.delete_ended_rows()
     retention.delete_ownerless_pictures()
     retention.delete_orphaned_files()
     members.delete_expired_invitations()

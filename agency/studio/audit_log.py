@@ -21,8 +21,8 @@ from tenants.models import AuditEntry, Permission, Tenant
 PAGE_SIZE = 50
 CSV_CHUNK_ROWS = 500
 MAX_CSV_ROWS = 10_000
-# Spreadsheets run cells that begin with these as formulas.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# Spreadsheets run cells that begin with these as formulas, the wide ones too.
+FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠", "\t", "\r", "\n")
 COLUMNS = (
     "created_at", "action", "actor_kind", "actor_id", "actor_name", "object_type",
     "object_id", "origin", "reason", "request_id", "details",
@@ -63,7 +63,7 @@ class LogFilter(forms.Form):
 
 
 def first_id_of(day: date, days_later: int = 0) -> UUID:
-    """Return the lowest UUIDv7 of this day, or of a later one (RFC 9562, section 5.7)."""
+    """Return the lowest UUIDv7 (RFC 9562, section 5.7) of this day or a later one."""
     start = datetime.combine(day, time.min, tzinfo=UTC)
     # Not by adding to the day: the last one that Python knows has no next one.
     seconds = int(start.timestamp()) + days_later * 86400
@@ -190,4 +190,7 @@ def csv_cells(entry: AuditEntry) -> list[str]:
 
 def safe_cell(text: str) -> str:
     """Return the text so that no spreadsheet takes it for a formula."""
-    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+    is_formula = text.startswith(FORMULA_STARTS) or (
+        text.lstrip().startswith(FORMULA_STARTS)
+    )
+    return f"'{text}" if is_formula else text

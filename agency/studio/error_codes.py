@@ -1,4 +1,4 @@
-"""The page of all error codes, to which each error leads: the tables of docs/errors.md."""
+"""The page of all error codes, which each error links to: tables of docs/errors.md."""
 
 import re
 from functools import cache
@@ -13,9 +13,8 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 
 CODE = re.compile(r"`([^`]+)`")
-LINK = re.compile(
-    r"\[([^]]+)\]\([^)]*\)"
-)  # to other files of docs/, which is not served
+# To other files of docs/, which is not served.
+LINK = re.compile(r"\[([^]]+)\]\([^)]*\)")
 
 
 @require_safe

@@ -5,6 +5,8 @@ from collections import defaultdict
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Window
+from django.db.models.functions import RowNumber
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 
@@ -16,6 +18,8 @@ from webhooks.api.serializers import SHOWN_STATUS
 from webhooks.models import Delivery, Event
 
 PAGE_SIZE = 50
+MAX_BADGES = 20  # deliveries of one event in the list
+MAX_DELIVERIES = 200  # on the page of an event
 BADGES = {
     Delivery.Status.DONE: "good",
     Delivery.Status.PENDING: "soon",
@@ -55,9 +59,18 @@ def with_deliveries_of_events(
     tenant: Tenant, shown: list[Event]
 ) -> list[dict[str, Any]]:
     found = defaultdict(list)
-    for delivery in list_deliveries(tenant).filter(event__in=shown):
+    number = Window(RowNumber(), partition_by="event", order_by="-pk")
+    rows = list_deliveries(tenant).filter(event__in=shown).annotate(number=number)
+    for delivery in rows.filter(number__lte=MAX_BADGES + 1):
         found[delivery.event_id].append(add_badge(delivery))
-    return [{"event": event, "deliveries": found[event.pk]} for event in shown]
+    return [
+        {
+            "event": event,
+            "deliveries": found[event.pk][:MAX_BADGES],
+            "has_more": len(found[event.pk]) > MAX_BADGES,
+        }
+        for event in shown
+    ]
 
 
 def list_deliveries(tenant: Tenant) -> Any:
@@ -75,16 +88,20 @@ def add_badge(delivery: Delivery) -> Delivery:
 
 @studio_page("GET", "HEAD")
 def show_event(request: HttpRequest, tenant_id: UUID, event_id: UUID) -> HttpResponse:
-    tenant = get_membership(request, tenant_id).tenant
+    membership = get_membership(request, tenant_id)
+    tenant = membership.tenant
     found = get_object_or_404(Event.objects.filter(tenant=tenant), pk=event_id)
+    deliveries = list(
+        list_deliveries(tenant).filter(event=found)[: MAX_DELIVERIES + 1]
+    )
     context = {
+        "membership": membership,
         "tenant": tenant,
         "event": found,
         "has_page": found.object_type in KINDS and not found.is_example,
         "page_name": f"studio:{found.object_type}",
         "body": json.dumps(json.loads(found.body), indent=2),
-        "deliveries": [
-            add_badge(row) for row in list_deliveries(tenant).filter(event=found)
-        ],
+        "deliveries": [add_badge(row) for row in deliveries[:MAX_DELIVERIES]],
+        "has_more": len(deliveries) > MAX_DELIVERIES,
     }
     return render(request, "studio/event.html", context)

@@ -7,7 +7,7 @@ forms that were processed.
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from django import forms
 from django.contrib import messages
@@ -55,16 +55,23 @@ def claim_form_token(request: HttpRequest) -> bool:
     return is_new
 
 
-def once_per_form(back: str) -> Callable[[View], View]:
-    """Decorator: process a form once. If sent again, redirect to the page `back`."""
+def once_per_form(
+    back: str, keep: tuple[str, ...] = ("tenant_id",)
+) -> Callable[[View], View]:
+    """Decorator: process a form once. If sent again, redirect to the page `back`.
+
+    back: the name of its route, which may contain parameters of this one, in braces.
+    keep: the parameters that both routes have.
+    """
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def view_once(request: HttpRequest, **ids: UUID) -> HttpResponse:
+        def view_once(request: HttpRequest, **given: Any) -> HttpResponse:
             if request.method == "POST" and not claim_form_token(request):
                 messages.warning(request, SENT_BEFORE)
-                return redirect(back, **{k: ids[k] for k in ids if k == "tenant_id"})
-            return view(request, **ids)
+                kept = {name: given[name] for name in keep if name in given}
+                return redirect(back.format(**given), **kept)
+            return view(request, **given)
 
         return view_once
 

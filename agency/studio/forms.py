@@ -84,7 +84,7 @@ def write_wallet_apps(apps: list[dict[str, Any]]) -> str:
 
 
 class SettingsForm(forms.ModelForm):
-    """What a request leaves out of name and logo address stays as it is."""
+    """Name, logo address and choices that a request leaves out stay as they are."""
 
     name = forms.CharField(
         max_length=200,
@@ -111,12 +111,16 @@ class SettingsForm(forms.ModelForm):
             "name",
             "image_url",
             "short_qr_codes",
+            "invalid_proof_answer",
+            "own_wallet_api",
             "primary_color",
             "secondary_color",
             "default_language",
         ]
         labels = {
             "short_qr_codes": "QR codes of invitations hold the short link only",
+            "invalid_proof_answer": "Answer to a proof that is not valid",
+            "own_wallet_api": "The organization holds credentials itself",
             "primary_color": "Color of buttons",
             "secondary_color": "Color behind your name",
             "default_language": "Language",
@@ -124,6 +128,10 @@ class SettingsForm(forms.ModelForm):
         help_texts = {
             "short_qr_codes": "Smaller codes, for wallets that open links. Without it "
             "a code holds the whole invitation, which older scanners need.",
+            "own_wallet_api": "The wallet API then takes the id of its own wallet "
+            "(ownWalletId of the organization).",
+            "invalid_proof_answer": "Choose the ack for wallets that expect what "
+            "ACA-Py sends.",
             "primary_color": "On the pages of your links, as in #0b6b62. It is changed "
             "where it could not be read.",
             "default_language": "Of the pages of your links, for readers whose browser "
@@ -141,12 +149,13 @@ class SettingsForm(forms.ModelForm):
             "return_urls": "\n".join(instance.return_urls or []),
         }
         super().__init__(*args, instance=instance, initial=initial, **kwargs)
+        self.fields["invalid_proof_answer"].required = False
 
     def clean(self) -> dict[str, Any]:
         given = super().clean()
         if "name" in self.data and not given.get("name") and "name" not in self.errors:
             self.add_error("name", "Give the organization a name.")
-        for name in ("name", "image_url"):
+        for name in ("name", "image_url", "invalid_proof_answer"):
             if name not in self.data:
                 given.pop(name, None)
         return given

@@ -71,8 +71,11 @@ def rotate_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpRespo
 
 @studio_page("GET", "HEAD", "POST")
 def revoke_key(request: HttpRequest, tenant_id: UUID, key_id: UUID) -> HttpResponse:
-    tenant = get_membership(request, tenant_id, Permission.DEVELOP).tenant
+    membership = get_membership(request, tenant_id, Permission.DEVELOP)
+    tenant = membership.tenant
     key = get_object_or_404(list_keys(tenant), pk=key_id)
+    if not membership.may_issue(key.kind):
+        raise PermissionDenied
     if key.is_live and request.method != "POST":
         return render(
             request, "studio/revoke_key.html", {"tenant": tenant, "key": key}

@@ -19,7 +19,7 @@ from agency.api.pagination import ListQuery, only_columns, paginate_both_ways
 from agency.core.errors import Invalid
 from agency.studio import searching
 from agency.studio.curl import example_call
-from agency.studio.objects import describe, own_wallet, with_names
+from agency.studio.objects import describe_rows, own_wallet, with_names
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.searching import Search
 from connections.api.serializers import ConnectionQuery
@@ -194,7 +194,7 @@ def render_list(
         "tenant": tenant,
         "kind": kind,
         "form": form,
-        "rows": describe(tenant, page.rows),
+        "rows": describe_rows(tenant, page.rows),
         "newer": page_query(request, "before", page.previous),
         "older": page_query(request, "after", page.next),
         "example": example_call(path, body),

@@ -73,7 +73,7 @@ def render_members(
 
 @studio_page("POST")
 @once_per_form(back="studio:members")
-def invite(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+def invite_member(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id, Permission.PEOPLE)
     form = InviteForm(request.POST)
     if not form.is_valid():
@@ -81,7 +81,7 @@ def invite(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     given = form.cleaned_data
     try:
         limit_mails(tenant_id, given["email"])
-        invitation, token = members.invite(
+        invitation, token = members.invite_person(
             membership.tenant, given["email"], given["role"], by=request
         )
     except AgencyError as error:
@@ -190,7 +190,7 @@ def remove_member(
 
 
 @studio_page("GET", "HEAD", "POST")
-def leave(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
+def leave_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     membership = get_membership(request, tenant_id)
     if request.method != "POST":
         context = {"membership": membership, "tenant": membership.tenant}

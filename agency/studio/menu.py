@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import SimpleLazyObject, cached_property
 
-from agency.studio.pages import list_memberships
+from agency.studio.pages import list_memberships, may_create_organizations
 from tenants.models import Membership, Permission, Tenant
 
 MAX_SWITCHER = 20  # organizations in the menu; the page of all has the rest
@@ -40,10 +40,7 @@ MENU: list[tuple[str, list[Entry]]] = [
             Entry(
                 "Overview",
                 "organization",
-                (
-                    "settings", "delete_organization", "new_key", "rotate_key",
-                    "revoke_key",
-                ),
+                ("new_key", "rotate_key", "revoke_key"),
             ),
         ],
     ),
@@ -75,6 +72,12 @@ MENU: list[tuple[str, list[Entry]]] = [
         "Organization",
         [
             Entry("Members", "members", MEMBER_PAGES),
+            Entry(
+                "Settings",
+                "settings",
+                ("delete_organization",),
+                permission=Permission.CONFIGURE,
+            ),
             Entry("Log", "log", permission=Permission.LOG),
         ],
     ),
@@ -110,6 +113,10 @@ class Menu:
         return self.membership.tenant if self.membership else None
 
     @property
+    def may_create(self) -> bool:
+        return may_create_organizations(self.request.user)
+
+    @property
     def others(self) -> list[Membership]:
         return [row for row in self.memberships if row != self.membership]
 
@@ -133,6 +140,6 @@ class Menu:
         return {"label": entry.label, "url": url, "current": current}
 
 
-def menu(request: HttpRequest) -> dict[str, Any]:
+def menu_context(request: HttpRequest) -> dict[str, Any]:
     """Context processor. Pages that show no menu execute no query for it."""
     return {"menu": SimpleLazyObject(lambda: Menu(request))}

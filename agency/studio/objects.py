@@ -13,12 +13,8 @@ from tenants.models import Tenant
 from verifications.models import Verification, VerificationPolicy
 from wallets.models import Wallet
 
-BADGES = {
-    Connection.State.CONNECTED: "good",
-    Credential.State.ISSUED: "good",
-    Credential.State.REVOKED: "bad",
-    Credential.State.REJECTED: "bad",
-}
+GOOD = ("Connected", "Issued", "Valid")
+BAD = ("Rejected", "Not valid", "Revoked")
 
 
 def own_wallet(tenant: Tenant) -> Wallet:
@@ -43,7 +39,7 @@ def with_names(rows: QuerySet[Any]) -> QuerySet[Any]:
     return rows.annotate(policy_name=Subquery(policies.values("name")[:1]))
 
 
-def describe(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
+def describe_rows(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
     """Add what a list shows to rows of with_names(), connections or wallets.
 
     Adds `page` (its address), `shown_name`, `shown_state` and `badge` (a CSS class).
@@ -54,7 +50,8 @@ def describe(tenant: Tenant, rows: Iterable[Any]) -> list[Any]:
         row.page = page_of(row)
         row.shown_name = name_of(row)
         if hasattr(row, "state"):
-            row.shown_state, row.badge = state_of(row)
+            row.shown_state = label_of(row)
+            row.badge = badge_of(row)
         if getattr(row, "connection", None):
             row.peer = row.connection
             row.peer.page = page_of(row.peer)
@@ -78,9 +75,20 @@ def page_of(row: Any) -> str:
     return reverse(f"studio:{kind}", args=[row.tenant_id, row.pk])
 
 
-def state_of(row: Any) -> tuple[str, str]:
+def label_of(row: Any) -> str:
+    """The state in the words of the API, or how it ended if the state does not say."""
     if isinstance(row, Connection) and row.left_at:
-        return "Ended", "bad"
+        return "Ended"
     if isinstance(row, Verification) and row.is_valid is not None:
-        return ("Valid", "good") if row.is_valid else ("Not valid", "bad")
-    return row.state, BADGES.get(row.state, "soon")
+        return "Valid" if row.is_valid else "Not valid"
+    return str(row.state)
+
+
+def badge_of(row: Any) -> str:
+    """The CSS class of the state."""
+    label = label_of(row)
+    if label in GOOD:
+        return "good"
+    if label in BAD or row.problem:
+        return "bad"
+    return "" if label == "Ended" else "soon"

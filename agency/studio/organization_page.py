@@ -1,4 +1,4 @@
-"""The page of one organization: its keys, members and settings.
+"""The page of one organization: what it is, and its keys.
 
 Two views render it: the page itself, and a form for a new key that has errors.
 """
@@ -10,7 +10,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from agency.studio.forms import KeyForm, SettingsForm
+from agency.studio.forms import KeyForm
 from tenants.models import ApiKey, Membership, Tenant
 
 MAX_ENDED_KEYS = 50  # on the page
@@ -20,7 +20,6 @@ def render_organization(
     request: HttpRequest,
     membership: Membership,
     form: KeyForm | None = None,
-    settings_form: SettingsForm | None = None,
 ) -> HttpResponse:
     tenant = membership.tenant
     keys = list(list_keys(tenant))
@@ -32,7 +31,6 @@ def render_organization(
         "ended": [key for key in keys if not key.is_live][:MAX_ENDED_KEYS],
         "kinds": [kind for kind in ApiKey.Kind if membership.may_issue(kind)],
         "form": form or key_form(membership),
-        "settings_form": settings_form or SettingsForm(instance=tenant),
     }
     return render(request, "studio/organization.html", context)
 

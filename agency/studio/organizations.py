@@ -1,6 +1,5 @@
-"""The studio's pages of organizations and their settings."""
+"""The studio's pages of organizations: all, a new one, one, its deletion."""
 
-from copy import copy
 from uuid import UUID
 
 from django.conf import settings
@@ -11,19 +10,20 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from agency.core import transactions
+from agency.core.errors import Forbidden
 from agency.studio.curl import example_call
 from agency.studio.form_tokens import once_per_form
-from agency.studio.forms import DeletionForm, OrganizationForm, SettingsForm
+from agency.studio.forms import DeletionForm, OrganizationForm
 from agency.studio.invitations import emails_of, invitation_of
 from agency.studio.keys import secret_context
 from agency.studio.organization_page import render_organization
 from agency.studio.pages import (
     get_membership,
     list_memberships,
+    may_create_organizations,
     studio_page,
 )
 from organizations.provisioning import (
-    change_organization,
     create_organization,
     remove_organization,
 )
@@ -52,12 +52,22 @@ def show_organizations(request: HttpRequest) -> HttpResponse:
         return redirect(
             "studio:invitation" if has_invitation else "studio:new_organization"
         )
-    return render(request, "studio/organizations.html", {"memberships": memberships})
+    context = {
+        "memberships": memberships,
+        "may_create": may_create_organizations(request.user),
+    }
+    return render(request, "studio/organizations.html", context)
 
 
 @studio_page("GET", "HEAD", "POST")
 @once_per_form(back="studio:organizations")
 def new_organization(request: HttpRequest) -> HttpResponse:
+    if not may_create_organizations(request.user):
+        raise Forbidden(
+            "sign_up_closed",
+            "Here only staff let people create organizations. Ask them, or ask an "
+            "owner to invite you to an organization.",
+        )
     if settings.STUDIO_VERIFY_EMAIL and not emails_of(request.user):
         messages.warning(request, "Confirm your mail address first.")
         return redirect("studio:account_email")
@@ -100,19 +110,6 @@ def new_organization(request: HttpRequest) -> HttpResponse:
 @studio_page("GET", "HEAD")
 def show_organization(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
     return render_organization(request, get_membership(request, tenant_id))
-
-
-@studio_page("POST")
-def change_settings(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    membership = get_membership(request, tenant_id, Permission.CONFIGURE)
-    tenant = membership.tenant
-    # A copy: the form writes what was typed into it, and the page shows the name.
-    form = SettingsForm(request.POST, instance=copy(tenant))
-    if not form.is_valid():
-        return render_organization(request, membership, settings_form=form)
-    change_organization(tenant, form.cleaned_data, by=request)
-    messages.success(request, "The settings are saved.")
-    return redirect("studio:organization", tenant_id=tenant_id)
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
@@ -14,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from agency.core.errors import AgencyError
 from agency.studio.accounts.second_factor import require_second_factor
-from tenants.models import Membership, Permission
+from tenants.models import Membership, Permission, Provider
 
 View = Callable[..., HttpResponse]
 
@@ -44,6 +46,20 @@ def studio_page(*methods: str) -> Callable[[View], View]:
 def list_memberships(request: HttpRequest) -> QuerySet[Membership]:
     found = Membership.objects.filter(user=request.user)
     return found.select_related("tenant__network", "tenant__provider")
+
+
+def may_create_organizations(user: Any) -> bool:
+    """Whether the person may create organizations.
+
+    Where sign-up is closed, only staff, people with Django's permission for it, and
+    those who created one before: an invitation lets people into its organization only.
+    """
+    return (
+        settings.STUDIO_SIGN_UP
+        or user.is_staff
+        or user.has_perm("tenants.add_tenant")
+        or Provider.objects.filter(person=user).exists()
+    )
 
 
 def get_membership(

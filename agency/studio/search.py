@@ -10,9 +10,10 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS
-from agency.studio.objects import describe, own_wallet
+from agency.studio.objects import describe_rows, own_wallet
 from agency.studio.pages import get_membership, studio_page
 from agency.studio.searching import Search, search_webhooks
+from tenants.models import Membership, Permission
 from webhooks.models import Webhook
 
 MAX_FOUND = 5  # of each kind
@@ -24,21 +25,23 @@ class SearchForm(forms.Form):
 
 @studio_page("GET", "HEAD")
 def show_search(request: HttpRequest, tenant_id: UUID) -> HttpResponse:
-    tenant = get_membership(request, tenant_id).tenant
+    membership = get_membership(request, tenant_id)
+    tenant = membership.tenant
     form = SearchForm(request.GET)
     text = form.cleaned_data["q"] if form.is_valid() else ""
     search = Search(own_wallet(tenant), text)
     context = {
+        "membership": membership,
         "tenant": tenant,
         "text": text,
         "kinds": find_objects(search) if text else [],
-        "webhooks": find_webhooks(search) if text else [],
+        "webhooks": find_webhooks(search, membership) if text else [],
     }
     return render(request, "studio/search.html", context)
 
 
 def find_objects(search: Search) -> list[dict[str, Any]]:
-    """The newest objects of each kind that a search finds; kinds without any are out."""
+    """The newest objects that a search finds, by kind, without empty kinds."""
     tenant = search.wallet.tenant
     found = []
     for kind in (CONNECTIONS, CREDENTIALS, VERIFICATIONS, WALLETS):
@@ -49,7 +52,7 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
             found.append(
                 {
                     "kind": kind,
-                    "rows": describe(tenant, newest[:MAX_FOUND]),
+                    "rows": describe_rows(tenant, newest[:MAX_FOUND]),
                     "has_more": len(newest) > MAX_FOUND,
                     "url": f"{page}?{urlencode({'q': search.text})}",
                 }
@@ -57,6 +60,15 @@ def find_objects(search: Search) -> list[dict[str, Any]]:
     return found
 
 
-def find_webhooks(search: Search) -> list[Webhook]:
-    rows = search_webhooks(Webhook.for_tenant(search.wallet.tenant), search)
-    return list(rows.order_by("-pk")[:MAX_FOUND])
+def find_webhooks(search: Search, membership: Membership) -> list[Webhook]:
+    """The newest webhooks that a search finds, by what the person sees of them."""
+    rows = search_webhooks(Webhook.for_tenant(membership.tenant), search)
+    rows = rows.order_by("-pk")
+    if membership.may(Permission.DEVELOP):
+        return list(rows[:MAX_FOUND])
+    text = search.text.lower()
+    # Else a secret in an address could be guessed letter by letter.
+    found = [
+        row for row in rows if text in row.masked_url or str(row.pk).startswith(text)
+    ]
+    return found[:MAX_FOUND]

@@ -46,7 +46,7 @@ class Search:
 
     @cached_property
     def connections(self) -> list[UUID]:
-        """The newest connections of the wallet that are found, whose exchanges are too."""
+        """The newest connections that are found. Their exchanges are found too."""
         found = search_connections(self.wallet.connections.all(), self)
         newest = found.order_by("-pk").values_list("pk", flat=True)
         return list(newest[:MAX_CONNECTIONS])

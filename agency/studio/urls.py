@@ -13,9 +13,11 @@ from agency.studio import (
     members,
     organizations,
     search,
+    settings_page,
     wallet_page,
     webhooks,
 )
+from agency.studio.accounts import mail_language, sessions
 from agency.studio.accounts.mail_required import require_mail
 from agency.studio.exchange import views as exchange
 
@@ -64,6 +66,18 @@ urlpatterns = [
         name="account_reset_password",
     ),
     path("accounts/email/", require_mail(account.email), name="account_email"),
+    path("accounts/language/", mail_language.show_language, name="language"),
+    path("accounts/sessions/", sessions.show_sessions, name="sessions"),
+    path(
+        "accounts/sessions/others/end",
+        sessions.end_other_sessions,
+        name="end_other_sessions",
+    ),
+    path(
+        "accounts/sessions/<int:session_id>/end",
+        sessions.end_one_session,
+        name="end_session",
+    ),
     path("", organizations.show_home, name="home"),
     path("studio", RedirectView.as_view(pattern_name="studio:organizations")),
     path("studio/", organizations.show_organizations, name="organizations"),
@@ -78,7 +92,7 @@ urlpatterns = [
         organizations.delete_organization,
         name="delete_organization",
     ),
-    path(f"{organization}/settings", organizations.change_settings, name="settings"),
+    path(f"{organization}/settings", settings_page.show_settings, name="settings"),
     path(f"{organization}/keys", keys.new_key, name="new_key"),
     path(f"{key}/rotate", keys.rotate_key, name="rotate_key"),
     path(f"{key}/revoke", keys.revoke_key, name="revoke_key"),
@@ -103,13 +117,13 @@ urlpatterns = [
     ),
     path("studio/invitation", invitations.show_invitation, name="invitation"),
     path(f"{organization}/members", members.show_members, name="members"),
-    path(f"{organization}/members/invite", members.invite, name="invite"),
+    path(f"{organization}/members/invite", members.invite_member, name="invite"),
     path(
         f"{organization}/second-factor",
         members.change_requirement,
         name="change_requirement",
     ),
-    path(f"{organization}/leave", members.leave, name="leave"),
+    path(f"{organization}/leave", members.leave_organization, name="leave"),
     path(f"{member}/role", members.change_role, name="change_role"),
     path(f"{member}/remove", members.remove_member, name="remove_member"),
     path(f"{invitation}/resend", members.resend_invitation, name="resend_invitation"),

@@ -7,7 +7,7 @@ from django.shortcuts import get_object_or_404, render
 
 from agency.api.pagination import only_columns
 from agency.studio.lists import CONNECTIONS, CREDENTIALS, VERIFICATIONS
-from agency.studio.objects import describe
+from agency.studio.objects import describe_rows
 from agency.studio.pages import get_membership, studio_page
 from wallets.models import Wallet
 
@@ -27,7 +27,7 @@ def show_wallet(
         kinds.append(
             {
                 "kind": kind,
-                "rows": describe(tenant, newest[:MAX_SHOWN]),
+                "rows": describe_rows(tenant, newest[:MAX_SHOWN]),
                 "has_more": len(newest) > MAX_SHOWN,
             }
         )

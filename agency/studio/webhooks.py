@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
+from agency.api.views import parse_uuid
 from agency.core.errors import AgencyError
 from agency.studio.events import PAGE_SIZE, add_badge, list_deliveries
 from agency.studio.form_tokens import OnceForm, once_per_form
@@ -101,13 +102,6 @@ def show_webhook(
         "recovery": RecoveryForm(),
     }
     return render(request, "studio/webhook.html", context)
-
-
-def parse_uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 @studio_page("GET", "HEAD", "POST")

@@ -32,6 +32,13 @@ def url_prefix() -> Collate:
     return Collate(Left("url", INDEXED_URL), "C")
 
 
+def mask_url(url: str) -> str:
+    """Return scheme, host and port of an address, and `…` for what follows."""
+    parts = urlsplit(url)
+    begun = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}/"
+    return begun if parts.path in ("", "/") and not parts.query else f"{begun}…"
+
+
 class Webhook(Record):
     """A registered address, with the state of its recent calls.
 
@@ -209,6 +216,11 @@ class Webhook(Record):
         self._update(
             recover_since=since, recover_unconfirmed=unconfirmed, lost_since=None
         )
+
+    @property
+    def masked_url(self) -> str:
+        """Where it is, for people who may not change it. The rest may hold a token."""
+        return mask_url(self.url)
 
     @property
     def audit_facts(self) -> dict[str, str]:

@@ -71,7 +71,7 @@ def record_all(finished: Sequence[Finished]) -> None:
     for delivery, outcome in finished:
         try:
             record_outcomes([(delivery, outcome)])
-        except Exception:
+        except Exception:  # the others of this call still have to be recorded
             logger.exception("delivery %s waits for its lease to end", delivery.pk)
 
 

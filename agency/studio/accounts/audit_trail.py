@@ -27,7 +27,7 @@ ACTIONS: dict[Signal, str] = {
 }
 
 
-def connect() -> None:
+def connect_signals() -> None:
     """Record each of these signals. Called once, when the process starts."""
     for signal, action in ACTIONS.items():
         signal.connect(recorder_of(action), weak=False, dispatch_uid=action)

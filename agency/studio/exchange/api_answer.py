@@ -23,9 +23,10 @@ READABLE = {
     "code", "connectionId", "createdAtUtc", "credentialDefinitionId", "credentialId",
     "definitionId", "did", "endedAtUtc", "imageUrl", "invitation", "invitationUrl",
     "issuedAtUtc", "issuerDid", "message", "mimeType", "myDid", "myKey", "name",
-    "offerUrl", "policyName", "predicate", "predicateType", "referent", "rule",
-    "schemaId", "schemaIssuerDid", "schemaName", "schemaVersion", "state", "status",
-    "theirDid", "theirKey", "updatedAtUtc", "uri", "validAt", "verificationId",
+    "offerUrl", "policyName", "predicate", "predicateType", "problem", "referent",
+    "revocationRegistryId", "rule", "schemaId", "schemaIssuerDid", "schemaName",
+    "schemaVersion", "state", "status", "theirDid", "theirKey", "threadId",
+    "updatedAtUtc", "uri", "validAt", "validFrom", "verificationId",
     "verificationRequestUrl", "verificationUrl", "verifiedAtUtc", "verkey", "version",
 }  # fmt: skip
 # The members that are objects with members of their own. Others map names to values.
@@ -44,7 +45,7 @@ HEADERS = (
 def masked_json(request: HttpRequest, row: Any, *, links: bool) -> str:
     """The JSON of the API with each value masked, and without `links` each link."""
     contract = CONTRACTS[row.OBJECT_TYPE](row, context={"request": request})
-    answer = mask(contract.data)
+    answer = mask_members(contract.data)
     if row.OBJECT_TYPE == "connection" and carries_message(row):
         answer |= {name: MASK for name in INVITATIONS if name in answer}
     if not links:
@@ -57,7 +58,7 @@ def carries_message(connection: Any) -> bool:
     return is_attached or "requests~attach" in connection.invitation
 
 
-def mask(members: dict[str, Any]) -> dict[str, Any]:
+def mask_members(members: dict[str, Any]) -> dict[str, Any]:
     """The same structure with masks in place of values."""
     return {name: mask_member(name, value) for name, value in members.items()}
 
@@ -68,12 +69,12 @@ def mask_member(name: str, value: Any) -> Any:
     if not isinstance(value, dict):
         return mask_text(name, value)
     if name == BY_ITEM:
-        return {item: mask(entry) for item, entry in value.items()}
-    return mask(value) if name in OBJECTS else dict.fromkeys(value, MASK)
+        return {item: mask_members(entry) for item, entry in value.items()}
+    return mask_members(value) if name in OBJECTS else dict.fromkeys(value, MASK)
 
 
 def mask_listed(name: str, value: Any) -> Any:
-    return mask(value) if isinstance(value, dict) else mask_text(name, value)
+    return mask_members(value) if isinstance(value, dict) else mask_text(name, value)
 
 
 def mask_text(name: str, value: Any) -> Any:

@@ -8,6 +8,7 @@ from django.utils import timezone
 from agency.studio.exchange import steps, words
 from agency.studio.exchange.kinds import connection_of
 from agency.studio.exchange.timeline import Entry, timeline_of
+from agency.studio.objects import badge_of, label_of
 from connections.api.serializers import was_started_by_link
 from verifications.proofs import failures
 
@@ -21,8 +22,8 @@ def exchange_context(row: Any) -> dict[str, Any]:
         "object": row,
         "kind": row.OBJECT_TYPE,
         "title": title_of(row),
-        "state": steps.label_of(row),
-        "badge": steps.badge_of(row),
+        "state": label_of(row),
+        "badge": badge_of(row),
         "steps": steps.steps_of(row),
         "next_step": words.next_step(row),
         "problem": words.problem_in_words(row),
@@ -72,7 +73,7 @@ def checks_of(row: Any) -> dict[str, list[failures.CheckInWords]]:
 
 
 def is_watched(row: Any) -> bool:
-    """Whether the page is read again. Deliveries follow shortly after the last change."""
+    """Whether the page is read again. Deliveries follow soon after the last change."""
     if row.OBJECT_TYPE == "connection" and row.multi_party:
         return False
     age = (timezone.now() - row.updated_at).total_seconds()

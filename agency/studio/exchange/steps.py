@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from agency.studio.objects import label_of
 from connections.models import Connection
 from credentials.models import Credential
 from verifications.models import Verification
@@ -42,27 +43,6 @@ def steps_of(row: Any) -> list[Step]:
         Step(label, is_past=number < current, is_current=number == current)
         for number, label in enumerate(labels)
     ]
-
-
-def label_of(row: Any) -> str:
-    """The state in the words of the API, or how it ended where the state does not say."""
-    if row.OBJECT_TYPE == "connection" and row.left_at:
-        return "Ended"
-    if row.OBJECT_TYPE == "verification" and row.is_valid is not None:
-        return "Valid" if row.is_valid else "Not valid"
-    return str(row.state)
-
-
-def badge_of(row: Any) -> str:
-    """The CSS class of the state."""
-    good = ("Connected", "Issued", "Valid")
-    bad = ("Rejected", "Not valid", "Revoked")
-    label = label_of(row)
-    if label in good:
-        return "good"
-    if label in bad or row.problem:
-        return "bad"
-    return "" if label == "Ended" else "soon"
 
 
 def labels_of(row: Any) -> list[str]:

@@ -17,7 +17,7 @@ from agency.studio.exchange.page import exchange_context, link_of
 from agency.studio.exchange.timeline import sent_rows
 from agency.studio.exchange.values import masked_values, revealed_values
 from agency.studio.exchange.words import ROLES
-from agency.studio.form_tokens import SENT_BEFORE, OnceForm, claim_form_token
+from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
 from tenants import audit
@@ -143,16 +143,17 @@ def object_page(row: Any) -> HttpResponse:
     return redirect(name, tenant_id=row.tenant_id, object_id=row.pk)
 
 
+once_per_object = once_per_form(back="studio:{kind}", keep=("tenant_id", "object_id"))
+
+
 @studio_page("POST")
+@once_per_object
 def cancel_exchange(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
     """Decline an open exchange, which tells the other side, as the API does."""
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS[kind], object_id)
-    if not claim_form_token(request):
-        messages.warning(request, SENT_BEFORE)
-        return object_page(row)
     try:
         audit.recorded(row.decline, "exchange.cancelled", row, by=request)()
         messages.success(request, "It is cancelled, and the other side is told.")
@@ -162,6 +163,7 @@ def cancel_exchange(
 
 
 @studio_page("POST")
+@once_per_object
 def reveal_values(
     request: HttpRequest, tenant_id: UUID, kind: str, object_id: UUID
 ) -> HttpResponse:
@@ -171,9 +173,6 @@ def reveal_values(
     form = RevealForm(request.POST)
     if not form.is_valid():
         return render_exchange(request, membership, row, reveal_form=form)
-    if not claim_form_token(request):
-        messages.warning(request, SENT_BEFORE)
-        return object_page(row)
     values = [value for value in revealed_values(row) if value.text]
     if not values:
         messages.info(request, NO_VALUES)
@@ -185,6 +184,7 @@ def reveal_values(
 
 
 @studio_page("POST")
+@once_per_object
 def resend_message(
     request: HttpRequest,
     tenant_id: UUID,
@@ -195,12 +195,9 @@ def resend_message(
     tenant = get_membership(request, tenant_id, Permission.OPERATE).tenant
     row = get_object(tenant, KINDS[kind], object_id)
     sent = get_object_or_404(sent_rows(row), pk=message_id)
-    if not claim_form_token(request):
-        messages.warning(request, SENT_BEFORE)
-        return object_page(row)
     try:
         with transactions.atomic():
-            outbox.resend(sent)
+            outbox.resend_message(sent)
             audit.record("message.resent", sent, by=request)
         messages.success(request, "The message is sent again now.")
     except AgencyError as error:
@@ -209,6 +206,7 @@ def resend_message(
 
 
 @studio_page("GET", "HEAD", "POST")
+@once_per_form(back="studio:connections")
 def remove_connection(
     request: HttpRequest, tenant_id: UUID, object_id: UUID
 ) -> HttpResponse:
@@ -220,8 +218,13 @@ def remove_connection(
             "membership": membership,
             "tenant": membership.tenant,
             "connection": row,
+            "form": OnceForm(),
         }
         return render(request, "studio/remove_connection.html", context)
-    audit.recorded(row.remove, "connection.deleted", row, by=request)()
+    try:
+        audit.recorded(row.remove, "connection.deleted", row, by=request)()
+    except AgencyError as error:
+        messages.error(request, error.message)
+        return object_page(row)
     messages.success(request, "The connection is deleted.")
     return redirect("studio:connections", tenant_id=tenant_id)

@@ -1,4 +1,4 @@
-"""What the exchange page says: states, steps, messages and transport errors in words."""
+"""What the exchange page says: states, messages and transport errors in words."""
 
 from typing import Any
 
@@ -186,6 +186,10 @@ MULTI_PARTY = (
     "The invitation stays open for everybody who has its link. Each one who accepts "
     "becomes a connection of its own."
 )
+HELD = (
+    "A request to connect waits: accept it with PUT /connections/{connectionId}, or "
+    "refuse it with DELETE."
+)
 VALID = "The proof is valid: it shows what was asked for."
 NOT_VALID = "The proof is not valid. The failed checks below say why and what to do."
 PROVER_VALID = "The verifier has found the proof valid."
@@ -215,6 +219,8 @@ def next_step_of_connection(row: Connection) -> str:
         )
     if row.multi_party:
         return MULTI_PARTY
+    if row.is_held:
+        return HELD
     return NEXT_STEPS["connection", row.role, row.state]
 
 

@@ -63,6 +63,8 @@ PAGES: dict[str, str] = {
     "account_change_password": OWNER,
     "account_reauthenticate": OWNER,
     "mfa_index": OWNER,
+    "studio:sessions": OWNER,
+    "studio:language": OWNER,
     "studio:organizations": OWNER,
     "studio:new_organization": OWNER,
     "studio:organization": OWNER,
@@ -88,6 +90,7 @@ PAGES: dict[str, str] = {
     "studio:log": OWNER,
     "studio:members": OWNER,
     "studio:leave": OWNER,
+    "studio:settings": OWNER,
     "studio:delete_organization": OWNER,
     "studio:remove_member": OWNER,
     "studio:invitation": INVITED,
@@ -111,6 +114,9 @@ NO_PAGES: dict[str, str] = {
     "account_email": "studio:account_email has its address",
     "account_reset_password": "studio:account_reset_password has its address",
     "account_set_password": MOVED,
+    "usersessions_list": "studio:sessions has its address",
+    "studio:end_session": ACTION,
+    "studio:end_other_sessions": ACTION,
     "account_confirm_login_code": MOVED,
     "account_confirm_email": ELSEWHERE,
     "account_reset_password_from_key": ELSEWHERE,
@@ -137,7 +143,6 @@ NO_PAGES: dict[str, str] = {
     "admin:view_on_site": MOVED,
     "admin:app_list": DJANGO,
     "admin:": "leads to the page of an object, or is 404",
-    "studio:settings": ACTION,
     "studio:new_key": ACTION,
     "studio:new_webhook": ACTION,
     "studio:enable_webhook": ACTION,
@@ -181,7 +186,7 @@ OF_A_MODEL = re.compile(r"^admin:\w+_(add|change|changelist|delete|history)$")
 
 
 def html_routes() -> list[str]:
-    """The names of all routes that a browser may open, or their patterns without one."""
+    """The names of all routes that a browser may open, or else their patterns."""
     return [
         name
         for name, route, view in walk_routes(get_resolver().url_patterns)

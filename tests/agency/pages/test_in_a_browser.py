@@ -27,7 +27,8 @@ LOADED = """performance.getEntriesByType("resource")
 # All rules with all impacts; that for the size of targets is not among the usual ones.
 RULES = '{resultTypes: ["violations"], rules: {"target-size": {enabled: true}}}'
 AXE = f"""axe.run(document, {RULES}).then((found) => found.violations.map((one) =>
-  one.nodes.map((node) => `${{one.id}} ${{node.target.join(" ")}}: ${{node.failureSummary}}`)))"""
+  one.nodes.map((node) =>
+    `${{one.id}} ${{node.target.join(" ")}}: ${{node.failureSummary}}`)))"""
 # The elements that stick out of the window, or scroll sideways with it.
 TOO_WIDE = """document.documentElement.scrollWidth <= innerWidth ? [] :
   [...document.querySelectorAll("body *")]
@@ -48,10 +49,11 @@ FOCUS = """(() => {
   };
 })()"""
 FOCUSABLE = """[...document.querySelectorAll(
-    "a[href], button, input:not([type=hidden]), select, textarea, summary, pre[tabindex]")]
+    "a[href], button, input:not([type=hidden]), select, textarea, summary, "
+    + "pre[tabindex]")]
   .filter((one) => one.tabIndex >= 0 && one.checkVisibility({visibilityProperty: true})
     && !(one.type === "radio" && !one.checked)).length"""
-# Swagger UI, which /docs shows, is measured in tests/agency/studio/test_accessibility.py.
+# Swagger UI, which /docs shows: tests/agency/studio/test_accessibility.py measures it.
 FOREIGN = {"/docs"}
 
 
@@ -205,7 +207,8 @@ def test_a_list_is_filtered_without_loading_the_page_anew(visitor, page):
     visitor.open(visitor.world.address("studio:connections"))
     page.evaluate("window.isTheSame = true")
     choose = "(state) => { const one = document.getElementById('id_state');"
-    choose += " one.value = state; one.dispatchEvent(new Event('change', {bubbles: true})); }"
+    choose += " one.value = state;"
+    choose += " one.dispatchEvent(new Event('change', {bubbles: true})); }"
     page.evaluate(f"({choose})('Invited')")
     page.wait_for("document.querySelector('#rows').textContent.includes('matches')")
     assert page.evaluate(
@@ -239,7 +242,8 @@ def test_without_scripts_menu_filter_and_pages_work(visitor, page):
     page.wait_for("document.querySelector('#menu').checkVisibility()")
     page.evaluate("document.querySelector('#menu a[href$=credentials]').click()")
     page.wait_for(
-        "location.pathname.endsWith('/credentials') && document.readyState === 'complete'"
+        "location.pathname.endsWith('/credentials')"
+        " && document.readyState === 'complete'"
     )
     page.evaluate("document.getElementById('id_state').value = 'Issued'")
     page.evaluate("document.querySelector('.filter button').click()")

@@ -9,9 +9,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
+from agency.studio import events
+from connections.models import Connection
 from connections.protocols import handshakes
 from tenants import vault
+from tenants.models import Membership
+from tests.agency.studio.conftest import browser_of, person
 from webhooks.delivery import recording
 from webhooks.delivery.outcomes import Outcome, Result
 from webhooks.models import Delivery, Event, Webhook
@@ -354,3 +359,52 @@ def queries(browser, path):
     with CaptureQueriesContext(connection) as captured:
         browser.get(path)
     return len(captured)
+
+
+@pytest.mark.parametrize("role, sees_all", [
+    ("owner", True), ("developer", True), ("operator", False), ("viewer", False),
+])  # fmt: skip
+def test_only_who_may_change_webhooks_sees_whole_addresses(
+    college, url, office, delivery, role, sees_all
+):
+    Webhook.objects.update(url="http://127.0.0.1:3000/office?token=SECRET")
+    user = person("someone")
+    Membership.objects.create(tenant=college.tenant, user=user, role=role)
+    someone = browser_of(user)
+    hook = f"{url}/webhooks/{office.pk}"
+    lobby = Connection.objects.get(connection_id="lobby")
+    for page in (
+        f"{url}/webhooks",
+        hook,
+        f"{hook}/deliveries/{delivery.pk}",
+        f"{url}/events/{delivery.event_id}",
+        f"{url}/search?q=127.0.0.1",
+        f"{url}/connections/{lobby.pk}",
+        f"{url}/connections/{lobby.pk}/live",
+    ):
+        shown = text(someone.get(page))
+        assert ("token=SECRET" in shown) is sees_all, page
+        assert sees_all or "http://127.0.0.1:3000/…" in shown, page
+    assert "SECRET" not in text(someone.get(f"{url}/events"))
+    found = text(someone.get(f"{url}/search?q=SECR"))
+    assert (str(office.pk) in found) is sees_all
+
+
+def test_a_page_of_events_has_so_many_deliveries_of_each(
+    browser, url, delivery, monkeypatch, django_assert_max_num_queries
+):
+    monkeypatch.setattr(events, "MAX_BADGES", 2)
+    monkeypatch.setattr(events, "MAX_DELIVERIES", 3)
+    webhook = Webhook.objects.get()
+    for _ in range(3):
+        webhook.pk = delivery.pk = uuid7()
+        webhook.save(force_insert=True)
+        delivery.webhook = webhook
+        delivery.save(force_insert=True)
+    with django_assert_max_num_queries(12):
+        page = text(browser.get(f"{url}/events"))
+    assert len(re.findall(r"/deliveries/", page)) == 2
+    assert f'/events/{delivery.event_id}">more</a>' in page
+    page = text(browser.get(f"{url}/events/{delivery.event_id}"))
+    assert len(re.findall(r"/deliveries/", page)) == 3
+    assert "Older ones are on the pages of the webhooks." in page

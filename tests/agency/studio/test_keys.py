@@ -61,6 +61,18 @@ def test_looking_at_the_question_does_nothing(browser, college, url, act):
     assert ApiKey.objects.count() == len(KINDS)
 
 
+@pytest.mark.parametrize("act", ["rotate", "revoke"])
+def test_only_owners_end_a_provider_key(browser, developer, college, url, act):
+    key = college.tenant.provider.keys.get()
+    path = f"{url}/keys/{key.pk}/{act}"
+    assert path not in developer.get(url).content.decode()
+    assert developer.get(path).status_code == 403
+    assert developer.send(path).status_code == 403
+    key.refresh_from_db()
+    assert (key.expires_at, key.revoked_at) == (None, None)
+    assert path in browser.get(url).content.decode()
+
+
 def test_revoking_again_keeps_the_first_time(browser, college, url):
     key = key_of(college.tenant)
     browser.send(f"{url}/keys/{key.pk}/revoke")

@@ -303,7 +303,9 @@ def test_the_file_holds_all_chunks_up_to_its_limit(browser, college, url, monkey
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t"])
+@pytest.mark.parametrize("start", [
+    "=", "+", "-", "@", "\t", "\n", "\r", "＝", " =", "\u00a0@",
+])  # fmt: skip
 def test_no_cell_of_the_file_is_a_formula(browser, college, url, start):
     actor = audit.Actor(AuditEntry.ActorKind.PERSON, "1", f"{start}cmd|' /C calc'!A0")
     audit.record("key.created", college.tenant, by=actor)

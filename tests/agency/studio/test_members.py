@@ -6,6 +6,7 @@ from smtplib import SMTPServerDisconnected
 
 import pytest
 from allauth.account.models import EmailAddress
+from django.contrib.auth.models import Permission
 from django.contrib.sessions.models import Session
 from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
@@ -15,7 +16,7 @@ from agency.core.errors import Conflict
 from agency.studio import members as pages_of_members
 from organizations.provisioning import create_organization
 from tenants import audit, members
-from tenants.models import AuditEntry, Invitation, Membership, Role
+from tenants.models import AuditEntry, Invitation, Membership, Role, Tenant
 from tests.agency.studio.conftest import browser_of, person
 from tests.support.pages import Browser
 from tests.support.races import at_once
@@ -76,7 +77,7 @@ def test_the_mail_is_text_and_html_in_our_words(college, invite, settings):
     [message] = mail.outbox
     [(html, kind)] = message.alternatives
     assert message.to == ["ada@faber.example"]
-    assert message.subject == "Agency: invitation to Faber College"
+    assert message.subject == "Agency: Invitation to Faber College"
     assert kind == "text/html"
     for part in (message.body, html):
         assert f"{settings.PUBLIC_URL}{link}" in part
@@ -85,13 +86,15 @@ def test_the_mail_is_text_and_html_in_our_words(college, invite, settings):
 
 
 def test_names_cannot_change_the_mail(college, invite):
-    college.tenant.name = "Faber\r\nBcc: all@x.example <b>College</b>"
+    college.tenant.name = "Faber\r\nBcc: all@x.example https://x.example <b>C</b>"
     college.tenant.save()
     invite()
     [message] = mail.outbox
     assert "\n" not in message.subject
     assert message.recipients() == ["ada@faber.example"]
     assert "<b>" not in message.alternatives[0][0]
+    for part in (message.subject, message.body, message.alternatives[0][0]):
+        assert "Faber Bcc: all" in part and "x.example" not in part
 
 
 def test_somebody_new_signs_up_with_the_invitation(college, invite, settings):
@@ -112,6 +115,38 @@ def test_somebody_new_signs_up_with_the_invitation(college, invite, settings):
     assert signed_up["Location"] == "/studio/invitation"
     ada.post("/studio/invitation")
     assert set(roles_in(college.tenant).values()) == {"owner", "developer"}
+
+
+def test_where_sign_up_is_closed_an_invited_person_creates_no_organization(
+    college, browser, settings
+):
+    settings.STUDIO_SIGN_UP = False
+    ada = person("ada")
+    Membership.objects.create(tenant=college.tenant, user=ada, role=Role.OWNER)
+    theirs, path = browser_of(ada), "/studio/organizations/new"
+    for page in (theirs.get(path), theirs.send(path, name="Mine", network_id="local")):
+        assert page.status_code == 403
+        assert "sign_up_closed" in text(page)
+    assert Tenant.objects.count() == 1
+    assert path not in text(theirs.get("/studio/"))
+    # Fay has created one before.
+    assert path in text(browser.get("/studio/"))
+    assert browser.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("grant", ["staff", "permission"])
+def test_where_sign_up_is_closed_staff_let_people_create_organizations(
+    db, settings, grant
+):
+    settings.STUDIO_SIGN_UP = False
+    ada = person("ada")
+    if grant == "staff":
+        ada.is_staff = True
+        ada.save()
+    else:
+        ada.user_permissions.add(Permission.objects.get(codename="add_tenant"))
+    page = browser_of(ada).get("/studio/", follow=True)
+    assert page.status_code == 200 and "New organization" in text(page)
 
 
 def test_an_address_that_must_be_confirmed_counts_only_when_it_is(
@@ -381,7 +416,7 @@ def test_of_two_owners_who_go_at_once_one_stays(college, fay, act):
 def test_an_invitation_that_is_used_twice_at_once_makes_one_member(college, rf, fay):
     request = rf.post("/")
     request.user = fay
-    _, token = members.invite(
+    _, token = members.invite_person(
         college.tenant, "ada@faber.example", Role.VIEWER, by=request
     )
     ada = person("ada")
@@ -420,11 +455,58 @@ def test_all_of_it_is_logged(browser, college, invite, url, fay):
     assert entries[3].details == {"person": ada.email, "role": ["developer", "viewer"]}
 
 
+def test_an_invitation_that_a_member_uses_is_logged(college, invite, fay):
+    ada = person("ada")
+    Membership.objects.create(tenant=college.tenant, user=ada, role=Role.VIEWER)
+    EmailAddress.objects.create(user=ada, email="ada@home.example", verified=True)
+    join(browser_of(ada), invite("ada@home.example", "owner"))
+    assert roles_in(college.tenant) == {"fay": "owner", "ada": "viewer"}
+    assert not Invitation.objects.exists()
+    entry = AuditEntry.objects.get(action="invitation.used")
+    assert (entry.actor_name, entry.details["person"]) == (
+        ada.email,
+        "ada@home.example",
+    )
+
+
+@pytest.mark.parametrize("loss", ["remove", "role", "leave"])
+def test_invitations_end_with_the_right_to_invite(browser, college, url, loss, fay):
+    bob = person("bob")
+    member = Membership.objects.create(
+        tenant=college.tenant, user=bob, role=Role.OWNER
+    )
+    his = browser_of(bob)
+    his.send(f"{url}/members/invite", email="bob@home.example", role="owner")
+    link = link_in(mail.outbox[-1])
+    browser.send(f"{url}/members/invite", email="ada@faber.example", role="viewer")
+    if loss == "leave":
+        his.post(f"{url}/leave")
+    else:
+        form = {"role": "developer"} if loss == "role" else {}
+        browser.post(f"{url}/members/{member.pk}/{loss}", form)
+    assert [row.email for row in Invitation.objects.all()] == ["ada@faber.example"]
+    assert Browser().get(link, follow=True).status_code == 404
+    entry = AuditEntry.objects.get(action="invitation.withdrawn")
+    by = "bob" if loss == "leave" else "fay"
+    assert (entry.actor_name, entry.details["person"]) == (
+        f"{by}@faber.example", "bob@home.example",
+    )  # fmt: skip
+
+
+def test_owners_who_stay_owners_keep_their_invitations(college, invite, fay):
+    invite()
+    member = college.tenant.memberships.get()
+    members.change_role(member, Role.OWNER, by=audit.SYSTEM)
+    assert Invitation.objects.exists()
+
+
 def test_members_and_invitations_of_others_are_not_there(browser, college, url, fay):
     acme = create_organization("Acme Corp", owner=person("max")).tenant
     other = acme.memberships.get()
     request = type("Request", (), {"user": fay, "META": {}, "path": "/"})
-    invitation, _ = members.invite(acme, "x@acme.example", Role.VIEWER, by=request)
+    invitation, _ = members.invite_person(
+        acme, "x@acme.example", Role.VIEWER, by=request
+    )
     for path in (
         f"{url}/members/{other.pk}/role",
         f"{url}/members/{other.pk}/remove",
@@ -455,7 +537,7 @@ def test_the_page_costs_the_same_whatever_its_rows(
             college.tenant, person(f"p{number}"), Role.VIEWER, by=audit.SYSTEM
         )
         email = f"i{number}@x.example"
-        members.invite(college.tenant, email, Role.VIEWER, by=request)
+        members.invite_person(college.tenant, email, Role.VIEWER, by=request)
     with django_assert_max_num_queries(12):
         page = text(browser.get(f"{url}/members"))
     assert "p19@faber.example" in page and "i19@x.example" in page

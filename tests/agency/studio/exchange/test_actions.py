@@ -2,11 +2,14 @@
 
 import json
 import re
+from datetime import timedelta
 from html import unescape
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
+from agency.core.errors import Conflict
 from agency.studio.exchange.kinds import KINDS, connection_of
 from connections.models import Connection, OutboundMessage
 from tenants.models import AuditEntry, Membership
@@ -116,6 +119,44 @@ def test_a_connection_is_deleted_after_a_question(browser, walk):
     entry = AuditEntry.objects.get(action="connection.deleted")
     assert entry.object_id == str(row.pk)
     assert browser.get(url_of(row)).status_code == 404
+
+
+def test_a_connection_is_deleted_once_per_form(browser, walk):
+    row = walks.connection(walk, "inviter", "Connected")
+    page = text(browser.get(f"{url_of(row)}/remove"))
+    [token] = re.findall(r'name="form_token" value="([^"]+)"', page)
+    browser.post(f"{url_of(row)}/remove")  # a form without a token
+    assert Connection.objects.filter(pk=row.pk).exists()
+    for _ in range(2):
+        browser.post(f"{url_of(row)}/remove", {"form_token": token})
+    assert not Connection.objects.filter(pk=row.pk).exists()
+    listed = url_of(row).rpartition("/")[0]
+    assert "counts once" in text(browser.get(listed))
+
+
+def test_why_a_connection_is_not_deleted_is_said_on_its_page(
+    browser, walk, monkeypatch
+):
+    row = walks.connection(walk, "inviter", "Connected")
+
+    def refuse(self):
+        raise Conflict("wrong_state", "It changed meanwhile.")
+
+    monkeypatch.setattr(Connection, "remove", refuse)
+    refused = browser.send(f"{url_of(row)}/remove")
+    assert refused["Location"] == url_of(row)
+    assert "It changed meanwhile." in text(browser.get(url_of(row)))
+    assert not AuditEntry.objects.filter(action="connection.deleted").exists()
+
+
+def test_a_message_that_is_being_sent_is_not_said_to_be_sent_again(browser, given_up):
+    row, sent = given_up
+    end = timezone.now() + timedelta(minutes=1)
+    sent.update(status="pending", lease_owner=row.pk, lease_until=end)
+    browser.send(f"{url_of(row)}/messages/{sent.get().pk}/resend")
+    page = text(browser.get(url_of(row)))
+    assert "is being sent right now" in page and "sent again now" not in page
+    assert not AuditEntry.objects.filter(action="message.resent").exists()
 
 
 def test_a_form_sent_twice_counts_once(browser, offered):

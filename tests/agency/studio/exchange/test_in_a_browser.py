@@ -42,8 +42,8 @@ def page(tmp_path_factory):
 def visit(page, live_server, settings, fay):
     """Open the page of an object at a width, as Fay."""
     settings.PUBLIC_URL = live_server.url
-    session = browser_of(fay).cookies["sessionid"].value
-    page.set_cookie(live_server.url, "sessionid", session)
+    session = browser_of(fay).cookies[settings.SESSION_COOKIE_NAME].value
+    page.set_cookie(live_server.url, settings.SESSION_COOKIE_NAME, session)
 
     def visit(row, width=DESKTOP, scheme="light"):
         page.prefer(scheme)

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from agency.studio.exchange.api_answer import mask
+from agency.studio.exchange.api_answer import mask_members
 from connections.didcomm.message import encode_url
 from connections.models import Connection
 from credentials.models import Credential
@@ -182,7 +182,7 @@ def test_a_member_that_is_not_known_is_masked():
         "policy": {"attributes": [{"policyName": "who", "values": attributes}]},
         "texts": [NAME],
     }
-    masked = mask(answer)
+    masked = mask_members(answer)
     assert NAME not in str(masked)
     assert masked["state"] == "Issued"
     assert masked["proof"]["name"]["name"] == "Full Name"
