@@ -25,6 +25,8 @@ from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema, build_schema_body, organization_wallet
 from credentials.publications import (
     publisher,
+    retry_now,
+    run_job,
     try_job,
     wait_for_job,
     waiting_deadline,
@@ -57,6 +59,38 @@ def run_did_job(job: Publication, payload: dict[str, Any]) -> None:
     job.record_submission(job.subject)
     job.ledger.publish_did(job.subject, payload["verkey"])
     job.complete(job.subject)
+
+
+@transactions.atomic()
+def publish_endpoint(tenant: Tenant, endpoint: str) -> None:
+    """Publish the endpoint of an organization's DID, or publish it again.
+
+    On the local network at once. On a remote ledger a job publishes it once this
+    transaction has committed, and a worker if the ledger does not respond then.
+    """
+    wallet = organization_wallet(tenant)
+    wallet.lock_or_404()  # one call at a time replaces the job
+    jobs = Publication.not_refused(Kind.ENDPOINT, subject=wallet.did)
+    pending = jobs.filter(status=Publication.Status.PENDING).first()
+    if pending and pending.wanted == request_digest(endpoint):
+        with suppress(Conflict):  # a worker has just published it
+            retry_now(pending)
+        return
+    jobs.delete()
+    job = Publication.create_leased(
+        tenant, Kind.ENDPOINT, wallet.did, {"endpoint": endpoint}, request=endpoint
+    )
+    if job.ledger.is_remote:
+        transaction.on_commit(lambda: try_job(job), robust=True)
+    else:
+        run_job(job)
+
+
+@publisher(Kind.ENDPOINT)
+def run_endpoint_job(job: Publication, payload: dict[str, Any]) -> None:
+    job.record_submission(payload["endpoint"])
+    job.ledger.publish_endpoint(job.subject, payload["endpoint"])
+    job.complete(payload["endpoint"])
 
 
 def prepare_schema(

@@ -13,10 +13,15 @@ from organizations.api.providers import (
     ProviderNetworks,
     ProviderTenants,
 )
+from organizations.api.public_did import PublicDids
 
 credentials_api = [
     path("tenants", Tenants.as_view({"get": "list", "post": "create"})),
     path("tenants/issuerStatus", Tenants.as_view({"get": "read_status"})),
+    path(
+        "tenants/publicDid",
+        PublicDids.as_view({"get": "retrieve", "put": "update", "post": "publish"}),
+    ),
     path(
         "tenants/<str:tenantId>",
         Tenants.as_view({"get": "retrieve", "delete": "destroy"}),

@@ -24,6 +24,10 @@ class MessageFormat(NamedTuple):
     def type(self, protocol: str, name: str) -> str:
         return f"{protocol}/{self.version}/{name}"
 
+    def in_version(self, version: str) -> "MessageFormat":
+        """The same in this version. Empty: unchanged."""
+        return self._replace(version=version or self.version)
+
 
 class Attachment(NamedTuple):
     """How one kind of content is attached to a message.

@@ -20,6 +20,7 @@ TYPE = re.compile(
     r"([\w-]{1,40})/(\d{1,4})\.(\d{1,4})/([\w-]{1,40})$",
     re.ASCII,
 )
+MAX_REASON = 500  # characters of an explanation that is kept
 MAX_ID = 128
 HANDSHAKES = ("connections", "didexchange")
 HANDSHAKE_CODES = {
@@ -180,6 +181,16 @@ def problem_code(message: Message) -> str:
     code = description.get("code") if isinstance(description, dict) else description
     code = code or message.body.get("problem-code") or message.body.get("explain-ltxt")
     return code[:100] if isinstance(code, str) and code else "problem"
+
+
+def problem_text(message: Message) -> str | None:
+    """The explanation in a problem report, without control characters, or None."""
+    description = message.body.get("description")
+    found = description.get("en") if isinstance(description, dict) else None
+    found = found or message.body.get("explain") or message.body.get("comment")
+    if not isinstance(found, str):
+        return None
+    return "".join(one for one in found[:MAX_REASON] if one.isprintable()) or None
 
 
 def json_attachment(identifier: str, content: dict) -> dict:

@@ -7,6 +7,7 @@ from typing import Any
 
 from agency.core import bounded_json
 from agency.core.errors import PeerError
+from connections import resolver
 from connections.didcomm import dids
 from connections.didcomm.dids import Party, reachable, texts
 from connections.didcomm.message import (
@@ -17,6 +18,7 @@ from connections.didcomm.message import (
     text,
 )
 from connections.protocols import trust_ping
+from tenants.models import Tenant
 from wallets import keys
 
 INVITATION = "connections/1.0/invitation"
@@ -37,6 +39,11 @@ def invitation(label: str, image_url: str, verkey: str, endpoint: str) -> dict:
     )
     message["@id"] = secrets.token_urlsafe(8)  # a UUID would make its QR code larger
     return message | ({"imageUrl": image_url} if image_url else {})
+
+
+def did_invitation(identifier: str, label: str, did: str) -> dict:
+    """Build an invitation by a public DID. A request names the identifier."""
+    return build(INVITATION, label=label, did=did) | {"@id": identifier}
 
 
 def request(
@@ -120,13 +127,19 @@ def read_party(connection: Any) -> Party:
     return dids.of_document(text(connection, "DID").removeprefix("did:sov:"), document)
 
 
-def read_invitation(message: Message) -> Party:
-    """The inviter, without DID. PeerError `bad_invitation` if it cannot be used."""
+def read_invitation(message: Message, tenant: Tenant) -> Party:
+    """The inviter. PeerError `bad_invitation` if it cannot be used.
+
+    It has a DID only if the invitation names it by its public DID. tenant: the
+    organization on whose behalf that is resolved.
+    """
     if message.family != "connections/1/invitation":
         raise PeerError(
             "bad_invitation", f"{message.type} is not a connection invitation"
         )
     recipients = texts(message.body, "recipientKeys")
+    if not recipients and "did" in message.body:
+        return resolver.resolve_reachable(text(message.body, "did"), tenant)
     if not recipients:
         raise PeerError("bad_invitation", "the invitation has no recipientKeys")
     endpoint = reachable(text(message.body, "serviceEndpoint"))

@@ -10,9 +10,11 @@ from typing import Any
 
 from agency.core import bounded_json
 from agency.core.errors import PeerError
+from connections import resolver
 from connections.didcomm import dids, signatures
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, text
+from tenants.models import Tenant
 from wallets import keys
 
 COMPLETE = "didexchange/1.1/complete"
@@ -34,9 +36,12 @@ def request(
     return body | {"~thread": {"thid": body["@id"], "pthid": parent}}
 
 
-def read_request(message: Message) -> Party:
-    """The requester. If its document is signed, its key must have signed it."""
-    party = _read(message)
+def read_request(message: Message, tenant: Tenant | None = None) -> Party:
+    """The requester. If its document is signed, its key must have signed it.
+
+    tenant: the organization on whose behalf a public DID is resolved.
+    """
+    party = _read(message, tenant)
     signed_by = signatures.signers(message.body.get("did_doc~attach"))
     if signed_by and party.verkey not in signed_by:
         raise PeerError("bad_signature", "the document is not signed by its own key")
@@ -68,7 +73,9 @@ def response(
     return body | {"did_rotate~attach": rotation}
 
 
-def read_response(message: Message, inviter_key: str) -> Party:
+def read_response(
+    message: Message, inviter_key: str, tenant: Tenant | None = None
+) -> Party:
     """The responder. PeerError unless the key of the invitation vouches for it.
 
     That key must have signed the document or the DID, or have packed the message.
@@ -86,14 +93,15 @@ def read_response(message: Message, inviter_key: str) -> Party:
         raise PeerError(
             "bad_signature", "the invitation's key has not signed the response"
         )
-    return _read(message)
+    return _read(message, tenant)
 
 
 def complete(version: str, thread_id: str, prefix: str, parent: str) -> dict[str, Any]:
     return build(f"didexchange/{version}/complete", prefix, thread_id, parent)
 
 
-def _read(message: Message) -> Party:
+def _read(message: Message, tenant: Tenant | None) -> Party:
+    did = text(message.body, "did")
     attachment, document = message.body.get("did_doc~attach"), None
     if attachment is not None:
         try:
@@ -105,7 +113,9 @@ def _read(message: Message) -> Party:
                 "message_parse_failure",
                 "did_doc~attach holds no document",
             )
-    return dids.read(text(message.body, "did"), document)
+    if tenant and document is None:
+        return resolver.resolve(did, tenant, is_stranger=True)
+    return dids.read(did, document)
 
 
 def _peer_4(party: Party) -> str:

@@ -12,13 +12,15 @@ from typing import Any
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from agency.core import transactions
+from agency.core import network_reads, transactions
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, Invalid, PeerError, Unavailable, WrongState
 from agency.core.states import move
+from connections import resolver
 from connections.didcomm import message as didcomm
 from connections.didcomm.dids import Party
 from connections.didcomm.message import Message, build, problem_code, problem_report
+from connections.link_expiry import LinkExpired, require_unexpired
 from connections.messaging import outbox, pair_lock
 from connections.messaging.envelopes import didcomm_endpoint
 from connections.messaging.models import OutboundMessage
@@ -32,9 +34,11 @@ from connections.protocols import (
 )
 from connections.protocols.out_of_band import Invited, OutOfBandOptions
 from tenants import vault
+from tenants.models import Tenant
 from tenants.quotas import QuotaExceeded
 from wallets.models import Key, Wallet
 
+MAX_HELD = 1000  # requests to one wallet that wait to be confirmed
 MAX_UNDELIVERED = 100  # responses by one invitation; refusals by one key
 # How long a requester without an endpoint may take to fetch its response.
 UNFETCHED_RESPONSE_GRACE = timedelta(minutes=1)
@@ -50,6 +54,10 @@ invitation_by_key = CompiledQuery(
 )
 
 
+class TooManyHeld(Exception):
+    """No further request can wait to be confirmed."""
+
+
 @transactions.atomic()
 def invite(
     wallet: Wallet,
@@ -58,12 +66,17 @@ def invite(
     multi_party: bool = False,
     options: OutOfBandOptions | None = None,
     exchange_version: str = "",
+    confirms: bool = False,
+    by_public_did: bool = False,
 ) -> Connection:
     """Create an invitation: of connections/1.0 or, with options, out-of-band.
 
     name: shown to invitees, and the name of the connection. Without a name, invitees
     see the name of the wallet, and the connection gets the invitee's label.
     exchange_version: of later exchanges; see Connection.message_format_for().
+    confirms: whether requests wait to be confirmed (confirmation.py).
+    by_public_did: the invitation of connections/1.0 names the wallet by its public
+    DID. For out-of-band there is an option.
     """
     connection = Connection(
         tenant=wallet.tenant,
@@ -73,10 +86,15 @@ def invite(
         multi_party=multi_party,
         token=secrets.token_urlsafe(16),
         exchange_version=exchange_version,
+        confirms=confirms,
     )
     connection.connection_id = connection_id or str(connection.pk)
     if options:
         out_of_band.write_invitation(connection, options)
+    elif by_public_did:
+        connection.invitation = connections_1_0.did_invitation(
+            str(connection.pk), connection.inviter_name, wallet.qualified_did
+        )
     else:
         key = wallet.create_key()
         connection.invitation_key = key
@@ -87,19 +105,19 @@ def invite(
     return connection
 
 
-@transactions.atomic()
+@network_reads.atomic_with_reads
 def accept(wallet: Wallet, invitation: Message) -> Connection:
     """Accept an invitation and send a request to connect.
 
     The existing connection is returned if the wallet has accepted this single-use
     invitation before, or knows the inviter by a lasting DID or key.
     """
-    invited = out_of_band.read(invitation)
+    invited = out_of_band.read(invitation, wallet.tenant)
     wallet.lock_or_404()
     hosted = find_hosted_invitation(invited.inviter.verkey, invitation.id)
     if hosted and hosted.wallet_id == wallet.pk:
         raise Invalid("own_invitation", "A wallet cannot accept its own invitation.")
-    known = _lock_known_connection(wallet, invited, invitation.id)
+    known = lock_known_connection(wallet, invited, invitation.id)
     # A multi-party invitation with its own key makes a new connection each time.
     if known and not (hosted and hosted.multi_party and hosted.invitation_key_id):
         out_of_band.reuse_connection(known, invitation)
@@ -110,10 +128,14 @@ def accept(wallet: Wallet, invitation: Message) -> Connection:
         raise invitation_gone_error()
     if hosted and hosted.state != State.INVITED:
         raise invitation_used_error()
-    return _connect(wallet, invitation, invited)
+    if hosted:
+        require_unexpired(hosted)
+    body = {k: v for k, v in invitation.body.items() if k != "requests~attach"}
+    request = out_of_band.request_of(invitation)
+    return connect(wallet, invited, body, invitation.prefix, request)
 
 
-def _lock_known_connection(
+def lock_known_connection(
     wallet: Wallet, invited: Invited, invitation_id: str
 ) -> Connection | None:
     """Find and lock this wallet's connection with the inviter, if there is one.
@@ -121,16 +143,25 @@ def _lock_known_connection(
     It is connected, or was begun by the same invitation.
     """
     same_inviter = Q(inviter_key=invited.inviter.verkey)
-    if invited.did:
-        same_inviter |= Q(invitation__services__contains=[invited.did])
+    for did in resolver.spellings_of(invited.did) if invited.did else []:
+        same_inviter |= Q(invitation__services__contains=[did])
     usable = Q(state=State.CONNECTED) | Q(invitation__contains={"@id": invitation_id})
     rows = wallet.connections.filter(same_inviter, usable, left_at=None)
     known = rows.order_by("pk").first()
     return known if known and known.lock() and not known.left_at else None
 
 
-def _connect(wallet: Wallet, invitation: Message, invited: Invited) -> Connection:
-    body = {k: v for k, v in invitation.body.items() if k != "requests~attach"}
+def connect(
+    wallet: Wallet,
+    invited: Invited,
+    body: dict[str, Any],
+    prefix: str,
+    request: dict[str, Any] | None = None,
+) -> Connection:
+    """Create a connection and send a request to connect.
+
+    body: what stands for the invitation, with its id. request: what was attached.
+    """
     connection = Connection(
         tenant=wallet.tenant,
         wallet=wallet,
@@ -140,10 +171,10 @@ def _connect(wallet: Wallet, invitation: Message, invited: Invited) -> Connectio
         handshake=invited.handshake,
         name=str(body.get("label") or "")[:200],
         image_url=str(body.get("imageUrl") or "")[:2000],
-        message_prefix=invitation.prefix,
+        message_prefix=prefix,
     )
     connection.connection_id = str(connection.pk)
-    vault.seal(connection, "shared", out_of_band.request_of(invitation))
+    vault.seal(connection, "shared", request)
     connection.insert_within_quota()
     send_request(connection, invited.inviter)
     return connection
@@ -203,13 +234,14 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
             prefix=prefix,
             parent=invitation_id,
         )
-    is_out_of_band = "handshake_protocols" in connection.invitation
+    # By an invitation with a key of its own, the key says which one is answered.
+    names_parent = connection.invitation.keys() & {"handshake_protocols", "did"}
     return connections_1_0.request(
         label=wallet.name,
         image_url=wallet.image_url,
         party=party,
         prefix=prefix,
-        parent=invitation_id if is_out_of_band else None,
+        parent=invitation_id if names_parent else None,
     )
 
 
@@ -220,7 +252,9 @@ def receive_request(connection: Connection, message: Message) -> None:
         answer_request(connection, message)
     except WrongState:
         refuse_request(connection, message, "The invitation was used already.")
-    except QuotaExceeded:
+    except LinkExpired as error:
+        refuse_request(connection, message, error.message)
+    except (QuotaExceeded, TooManyHeld):
         refuse_request(
             connection, message, "No further connections are accepted at present."
         )
@@ -230,18 +264,24 @@ def answer_request(invitation: Connection, message: Message) -> None:
     """Inviter: answer a request. A multi-party invitation makes a new connection.
 
     A repeated request gets a response for the same connection: the first one may have
-    been lost. WrongState and QuotaExceeded come before any change.
+    been lost, or waits to be confirmed. WrongState, LinkExpired, QuotaExceeded and
+    TooManyHeld come before any change.
     """
-    party = read_requester(message)
+    party = read_requester(message, invitation.wallet.tenant)
     if not pair_lock.find_locked_by_key(Connection, party.verkey):
         _limit_undelivered(invitation)
     known = _find_answered(invitation, party)
     if known:
         assert known.my_key, "who has answered a request has a key"
+        if known.is_held:
+            return
         outbox.enqueue(known, _build_response(invitation, known.my_key, message))
         return
     if invitation.state != State.INVITED:
         raise WrongState(invitation, [State.INVITED])
+    require_unexpired(invitation)
+    if invitation.confirms:
+        _limit_held(invitation)
     connection = invitation
     if invitation.multi_party:
         connection = _spawn_connection(invitation)
@@ -255,8 +295,24 @@ def answer_request(invitation: Connection, message: Message) -> None:
         my_key=my_key,
         my_did=_own_did(response),
         handshake="/".join(didcomm.read(response).protocol),
+        **_held_columns(connection, response),
     )
-    outbox.enqueue(connection, response)
+    if not connection.is_held:
+        outbox.enqueue(connection, response)
+
+
+def _held_columns(connection: Connection, response: dict[str, Any]) -> dict[str, Any]:
+    """The columns that hold the response back, if requests must be confirmed."""
+    if not connection.confirms:
+        return {}
+    return {"held_response": vault.sealed(connection, "held_response", response)}
+
+
+def _limit_held(invitation: Connection) -> None:
+    """Raise TooManyHeld if very many requests to the wallet wait to be confirmed."""
+    held = invitation.wallet.connections.filter(held_response__isnull=False)
+    if held[:MAX_HELD].count() >= MAX_HELD:
+        raise TooManyHeld
 
 
 def _limit_undelivered(invitation: Connection) -> None:
@@ -316,6 +372,7 @@ def _spawn_connection(invitation: Connection) -> Connection:
         invitation=invitation.invitation,
         name=invitation.name,
         exchange_version=invitation.exchange_version,
+        confirms=invitation.confirms,
     )
     connection.connection_id = str(connection.pk)
     connection.insert_within_quota()
@@ -330,13 +387,12 @@ def refuse_request(connection: Connection, message: Message, explanation: str) -
     rows = undelivered_messages(my_key=connection.inviting_key, connection=None)
     if is_full(rows):
         return
-    for report in _refusal_reports(message, explanation):
-        outbox.enqueue_to_party(
-            read_requester(message), report, connection.inviting_key, None
-        )
+    requester = read_requester(message, connection.wallet.tenant)
+    for report in refusal_reports(message, explanation):
+        outbox.enqueue_to_party(requester, report, connection.inviting_key, None)
 
 
-def _refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]:
+def refusal_reports(message: Message, explanation: str) -> list[dict[str, Any]]:
     """Build the report in both message types that are in use: no agent knows both.
 
     The first is Credo's (`connection/1.0/problem-report` for connections/1.0), the
@@ -369,7 +425,12 @@ def receive_response(connection: Connection, message: Message) -> None:
         raise PeerError(
             "response_not_accepted", "unexpected response: no request is pending"
         )
-    party = MODULES[name].read_response(message, connection.inviter_key)
+    if name == "didexchange":
+        party = did_exchange.read_response(
+            message, connection.inviter_key, connection.wallet.tenant
+        )
+    else:
+        party = connections_1_0.read_response(message, connection.inviter_key)
     if message.sender not in (party.verkey, connection.inviter_key):
         raise PeerError(
             "response_not_accepted",
@@ -402,6 +463,8 @@ def confirm(connection: Connection) -> None:
     Later calls do nothing.
     """
     if connection.role != Role.INVITER or connection.state != State.NEGOTIATING:
+        return
+    if connection.is_held:
         return
     try:
         move(connection, [State.NEGOTIATING], State.CONNECTED)
@@ -436,6 +499,8 @@ def request_refused_error(connection: Connection) -> Conflict:
             "The inviter accepts no further connections at present. Try again later."
         )
         return Conflict("invitation_refused", message)
+    if hosted and hosted.is_open and hosted.is_expired:
+        return LinkExpired()
     return invitation_used_error()
 
 
@@ -462,9 +527,15 @@ def is_full(rows: QuerySet[OutboundMessage]) -> bool:
     return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
 
 
-def read_requester(message: Message) -> Party:
-    """The requester. PeerError unless its own key packed the request."""
-    party: Party = MODULES[message.protocol[0]].read_request(message)
+def read_requester(message: Message, tenant: Tenant) -> Party:
+    """The requester. PeerError unless its own key packed the request.
+
+    tenant: the organization that was asked, on whose behalf a public DID is resolved.
+    """
+    if message.protocol[0] == "didexchange":
+        party = did_exchange.read_request(message, tenant)
+    else:
+        party = connections_1_0.read_request(message)
     if message.sender != party.verkey:
         raise PeerError("request_not_accepted", "the sender is not the document's key")
     return party

@@ -5,6 +5,7 @@ import uuid
 from typing import Any, NamedTuple
 
 from agency.core.errors import PeerError
+from connections import resolver
 from connections.didcomm import dids, message
 from connections.didcomm.dids import Party
 from connections.didcomm.message import PREFIX, Message, build, read_attachment
@@ -15,6 +16,7 @@ from connections.messaging.router import handles
 from connections.models import Connection
 from connections.protocols import connections_1_0
 from tenants import vault
+from tenants.models import Tenant
 from wallets import keys
 from wallets.models import Wallet
 
@@ -35,12 +37,15 @@ class OutOfBandOptions(NamedTuple):
     goal_code, goal: the purpose of the invitation, for programs and for people.
     is_lasting: use the wallet's public key instead of a new one, so that an agent that
     is already connected recognises the inviter.
+    by_public_did: name the inviter by the wallet's public DID, which must have an
+    endpoint. It is lasting, too.
     """
 
     handshakes: tuple[str, ...] = HANDSHAKES
     goal_code: str = ""
     goal: str = ""
     is_lasting: bool = False
+    by_public_did: bool = False
 
     @property
     def goal_members(self) -> dict[str, str]:
@@ -113,19 +118,21 @@ def attachment_thread(attached: Message) -> dict[str, Any]:
     return {"~thread": threads} if attached.parent_id else {}
 
 
-def read(received: Message) -> Invited:
-    """Read an invitation of either protocol. PeerError if it cannot be used."""
+def read(received: Message, tenant: Tenant) -> Invited:
+    """Read an invitation of either protocol. PeerError if it cannot be used.
+
+    tenant: the organization on whose behalf a DID is resolved.
+    """
     if received.family != "out-of-band/1/invitation":
-        return Invited(
-            connections_1_0.read_invitation(received), "connections/1.0", ""
-        )
+        inviter = connections_1_0.read_invitation(received, tenant)
+        return Invited(inviter, "connections/1.0", inviter.did)
     handshake = _handshake(received)
     if not handshake:
         raise PeerError(
             "bad_invitation", "the invitation offers no handshake that is known here"
         )
     request_of(received)
-    return Invited(_inviter(received), handshake, _did(received))
+    return Invited(_inviter(received, tenant), handshake, _did(received))
 
 
 def _handshake(received: Message) -> str:
@@ -147,14 +154,16 @@ def _handshake(received: Message) -> str:
     )
 
 
-def _inviter(received: Message) -> Party:
+def _inviter(received: Message, tenant: Tenant) -> Party:
     listed = received.body.get("services")
     services = listed[:MAX_LISTED] if isinstance(listed, list) else []
     inline = [one for one in services if isinstance(one, dict)]
     did = _did(received)
     if not inline and not did:
         raise PeerError("bad_invitation", "the invitation names no services")
-    party = dids.of_document("", {"service": inline}) if inline else dids.read(did)
+    if not inline:
+        return resolver.resolve_reachable(did, tenant)
+    party = dids.of_document("", {"service": inline})
     if not party.endpoint:
         raise PeerError(
             "bad_invitation", "the invitation gives no http address to answer to"
@@ -183,25 +192,26 @@ def request_of(received: Message) -> dict | None:
     return request
 
 
-def unwrap_request(received: Message) -> Message:
+def unwrap_request(received: Message, tenant: Tenant) -> Message:
     """Turn an invitation without a handshake into its attached message.
 
     The message gets a `~service` with the invitation's services, as if it had been
     shared by itself. Any other message is returned unchanged.
+    tenant: the organization on whose behalf a DID is resolved.
     """
     if received.family != "out-of-band/1/invitation" or _handshake(received):
         return received
     request = request_of(received)
     if request is None:
         return received
-    service = write_service(_inviter(received))
+    service = write_service(_inviter(received, tenant))
     return message.read(request | {"~service": service})
 
 
 def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
     """Set the out-of-band invitation of a new connection. Does not save the row."""
     wallet = connection.wallet
-    if options.is_lasting:
+    if options.is_lasting or options.by_public_did:
         key = wallet.public_key
     elif options.handshakes:
         key = wallet.create_key()
@@ -220,6 +230,8 @@ def write_invitation(connection: Connection, options: OutOfBandOptions) -> None:
         handshakes=options.handshakes,
         **options.goal_members,
     )
+    if options.by_public_did:
+        connection.invitation["services"] = [wallet.qualified_did]
 
 
 def reuse_connection(connection: Connection, invitation: Message) -> None:
@@ -245,7 +257,8 @@ def receive_reuse(connection: Connection, message: Message) -> None:
     invitation = _lock_open_invitation(connection.wallet, message.parent_id)
     if not invitation:
         raise PeerError(
-            "expired-invitation", "there is no such invitation, or it was used"
+            "expired-invitation",
+            "there is no such invitation, or it was used, or it has expired",
         )
     router.move_exchanges(invitation, connection)
     if not invitation.multi_party:
@@ -264,7 +277,7 @@ def _lock_open_invitation(wallet: Wallet, invitation_id: str) -> Connection | No
         pk=pk, connectionless=False, role=Connection.Role.INVITER
     )
     found = rows.first()
-    is_open = found and found.lock() and found.is_open
+    is_open = found and found.lock() and found.is_open and not found.is_expired
     return found if is_open else None
 
 

@@ -1,5 +1,8 @@
 """trust_ping/1.0 (RFC 0048)."""
 
+from django.utils import timezone
+
+from agency.core import transactions
 from connections.didcomm.message import Message, build
 from connections.messaging import outbox
 from connections.messaging.router import handles
@@ -7,6 +10,17 @@ from connections.models import Connection
 
 PING = "trust_ping/1.0/ping"
 PING_RESPONSE = "trust_ping/1.0/ping_response"
+
+
+@transactions.atomic()
+def send_ping(connection: Connection) -> None:
+    """Send a ping. The connection keeps the times of the last one and of its answer."""
+    connection.require_connected()
+    body = build(PING, connection.message_prefix, response_requested=True)
+    connection.update_columns(
+        ping_id=body["@id"], pinged_at=timezone.now(), ping_answered_at=None
+    )
+    outbox.enqueue(connection, body)
 
 
 @handles(PING)
@@ -18,4 +32,10 @@ def receive_ping(connection: Connection, message: Message) -> None:
 
 @handles(PING_RESPONSE)
 def receive_ping_response(connection: Connection, message: Message) -> None:
-    """Do nothing: any message of the peer confirms the connection (inbox.handle())."""
+    """Record when the last ping was answered.
+
+    Any message of the peer confirms the connection (inbox.handle()).
+    """
+    is_answer = bool(connection.ping_id) and message.thread_id == connection.ping_id
+    if is_answer and connection.ping_answered_at is None:
+        connection.update_columns(ping_answered_at=timezone.now())

@@ -54,15 +54,14 @@ class Ledger(viewsets.ViewSet):
         query = StatusListQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         timestamp = query.validated_data.get("timestamp", int(time.time()))
-        lists = StatusList.objects.filter(network_id=networkId, registry_id=objectId)
-        found = lists.filter(timestamp__lte=timestamp).order_by("-timestamp").first()
+        found = StatusList.find_newest(networkId, objectId, timestamp)
         if not found:
             raise NotFound("not_found", f"The registry has no list at {timestamp}.")
         headers = {
             "Cache-Control": "public, max-age=1",
             "Access-Control-Allow-Origin": "*",
         }
-        return Response(found.body, headers=headers)
+        return Response(found.final_body(), headers=headers)
 
     def published(self, network_id, kind, object_id):
         rows = PublishedObject.objects.filter(

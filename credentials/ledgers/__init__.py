@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from connections.didcomm.dids import Party, reachable
 from credentials.ledgers.base import Ledger
 from credentials.ledgers.indy import IndyLedger
 from credentials.ledgers.local import LocalLedger
@@ -15,3 +16,22 @@ ADAPTERS: dict[Network.Kind, Callable[[Network], Ledger]] = {
 
 def ledger_of(network: Network) -> Ledger:
     return ADAPTERS[Network.Kind(network.kind)](network)
+
+
+def find_party(network: Network, did: str) -> Party | None:
+    """The key and the endpoint of an unqualified DID, or None. For resolver.py.
+
+    The local network is read too, and first: it needs no call, and its DIDs are made
+    of their keys, so nobody can take that of another network.
+    """
+    local = Network.objects.filter(kind=Network.Kind.LOCAL).exclude(pk=network.pk)
+    found = None
+    for candidate in (*local, network):
+        service = ledger_of(candidate).did_service(did)
+        if service is None:
+            continue
+        endpoint = reachable(service.endpoint)
+        found = Party(did, service.verkey, endpoint, service.routing_keys)
+        if endpoint:
+            break
+    return found

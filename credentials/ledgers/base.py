@@ -30,6 +30,17 @@ class Agreement(NamedTuple):
     mechanisms: dict[str, str]
 
 
+class DidService(NamedTuple):
+    """Where messages to a DID go. endpoint: "" if none is published for the DID.
+
+    verkey: base58 of 32 bytes.
+    """
+
+    verkey: str
+    endpoint: str
+    routing_keys: list[str]
+
+
 class Ledger(Protocol):
     """The interface of an adapter. Objects are JSON as in the AnonCreds specification.
 
@@ -45,6 +56,8 @@ class Ledger(Protocol):
 
     def publish_did(self, did: str, verkey: str) -> None: ...
 
+    def publish_endpoint(self, did: str, endpoint: str) -> None: ...
+
     def publish_schema(self, schema: dict[str, Any]) -> str: ...
 
     def publish_definition(
@@ -55,6 +68,13 @@ class Ledger(Protocol):
 
     def publish_status_list(self, status_list: dict[str, Any]) -> None: ...
 
+    def replace_status_list(self, status_list: dict[str, Any]) -> bool:
+        """Publish a list in place of the one of the same time.
+
+        Return False, and change nothing, if somebody may rely on that one.
+        """
+        ...
+
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool: ...
 
     def schema(self, schema_id: str) -> dict[str, Any] | None: ...
@@ -63,13 +83,28 @@ class Ledger(Protocol):
 
     def revocation_registry(self, registry_id: str) -> dict[str, Any] | None: ...
 
-    def status_list(
+    def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
+        """The newest list not later than `timestamp` (unix seconds), or None.
+
+        Another list of the same time, with more revocations, may replace it.
+        """
+        ...
+
+    def final_status_list(
         self, registry_id: str, timestamp: int
-    ) -> dict[str, Any] | None: ...
+    ) -> dict[str, Any] | None:
+        """Like status_list(), but the list is never replaced from now on.
+
+        For everybody who names the list to others, such as a prover: they find it by
+        its time.
+        """
+        ...
 
     def is_revoked(self, registry_id: str, index: int) -> bool: ...
 
     def did_role(self, did: str) -> DidRole: ...
+
+    def did_service(self, did: str) -> DidService | None: ...
 
     def agreement(self) -> Agreement | None: ...
 

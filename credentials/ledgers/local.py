@@ -9,15 +9,17 @@ import time
 from functools import lru_cache
 from typing import Any
 
+from agency.core import network_reads
 from agency.core.errors import Conflict
 from credentials.ledgers.base import (
     DidRole,
+    DidService,
     registry_id_of,
     schema_exists,
     schema_id_of,
     tag_taken,
 )
-from credentials.models.published import PublishedObject, StatusList
+from credentials.models.published import DidEndpoint, PublishedObject, StatusList
 from tenants.models import Network
 
 
@@ -34,6 +36,12 @@ class LocalLedger:
         if read_body(self.network.pk, kind, did):
             raise Conflict("did_taken", f"The DID {did} is on the network already.")
         self._write_object(kind, did, {"did": did, "verkey": verkey})
+
+    def publish_endpoint(self, did: str, endpoint: str) -> None:
+        """Set the endpoint of a DID."""
+        DidEndpoint.objects.update_or_create(
+            network=self.network, did=did, defaults={"endpoint": endpoint}
+        )
 
     def publish_schema(self, schema: dict[str, Any]) -> str:
         """Publish a schema, unless the same one exists. Return its id.
@@ -78,6 +86,9 @@ class LocalLedger:
             body=status_list,
         )
 
+    def replace_status_list(self, status_list: dict[str, Any]) -> bool:
+        return StatusList.replace(self.network, status_list)
+
     def has_tag(self, issuer_did: str, schema_id: str, tag: str | None) -> bool:
         """Whether the tag is taken now. publish_definition() checks it again."""
         if self.schema(schema_id) is None:
@@ -94,10 +105,20 @@ class LocalLedger:
         return self._find_body(PublishedObject.Kind.REGISTRY, registry_id)
 
     def status_list(self, registry_id: str, timestamp: int) -> dict[str, Any] | None:
-        """The newest list not later than `timestamp` (unix seconds), or None."""
         if "\0" in registry_id:
             return None  # PostgreSQL cannot store this character
         return StatusList.newest(self.network, registry_id, timestamp)
+
+    def final_status_list(
+        self, registry_id: str, timestamp: int
+    ) -> dict[str, Any] | None:
+        newest = StatusList.find_newest(self.network, registry_id, timestamp)
+        if newest is None:
+            return None
+        if newest.is_final:
+            return newest.body
+        # Outside of a transaction, like a read of a remote ledger.
+        return network_reads.read_once(("final list", newest.pk), newest.final_body)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
         """Whether the newest list shows the index as revoked."""
@@ -107,6 +128,15 @@ class LocalLedger:
     def did_role(self, did: str) -> DidRole:
         """The role of a DID. Every DID here is registered and may write for itself."""
         return DidRole(is_registered=True, may_write=True, may_endorse=True)
+
+    def did_service(self, did: str) -> DidService | None:
+        """The key and the endpoint of a DID, or None if it is not published."""
+        found = self._find_body(PublishedObject.Kind.DID, did)
+        if found is None:
+            return None
+        rows = DidEndpoint.objects.filter(network=self.network, did=did)
+        endpoint = rows.values_list("endpoint", flat=True).first()
+        return DidService(found["verkey"], endpoint or "", [])
 
     def agreement(self) -> None:
         return None

@@ -44,6 +44,7 @@ def with_issuer(rows: QuerySet[Tenant]) -> QuerySet[Tenant]:
     )
     return rows.select_related("network").annotate(
         issuer_did=Subquery(wallets.values("did")[:1]),
+        own_wallet_id=Subquery(wallets.values("wallet_id")[:1]),
         issuer_key=Subquery(keys.order_by("pk").values("verkey")[:1]),
     )
 
@@ -58,6 +59,8 @@ def create_tenant(provider: Provider, wanted: dict) -> Tenant:
         "region": wanted.get("region"),
         "endorser": wanted.get("endorserType"),
         "short_qr_codes": wanted.get("shortQrCodes"),
+        "own_wallet_api": wanted.get("ownWalletApi"),
+        "invalid_proof_answer": wanted.get("invalidProofAnswer"),
     } | {column: wanted.get(name) for name, column in BRANDING.items()}
     return create_provider_organization(
         provider,

@@ -103,6 +103,8 @@ class ProviderTenants(ProviderView):
             "name": "name",
             "imageUrl": "image_url",
             "shortQrCodes": "short_qr_codes",
+            "ownWalletApi": "own_wallet_api",
+            "invalidProofAnswer": "invalid_proof_answer",
         } | BRANDING
         changes = {
             column: body[name] for name, column in names.items() if name in body

@@ -26,6 +26,15 @@ from webhooks.api.serializers import WebAddressField
 SHORT_QR_CODES = (
     "Whether QR codes of invitations hold the short link, not the invitation itself."
 )
+INVALID_PROOF_ANSWER = (
+    "How a wallet learns that its proof is not valid: by a problem report (the "
+    "default), or by an ack with `verification_result` false, as from ACA-Py."
+)
+INVALID_PROOF_ANSWERS = [(str(one), str(one)) for one in Tenant.InvalidProofAnswer]
+OWN_WALLET_API = (
+    "Whether the wallet API takes the id of the organization's own wallet, so that the "
+    "organization can hold credentials and prove."
+)
 ENDORSERS = [(str(one), str(one)) for one in Tenant.Endorser]
 # The members of BrandingParameters and their columns.
 BRANDING = {
@@ -163,6 +172,10 @@ class TenantParameters(BrandingParameters):
     tenantId = TenantIdField(required=False)
     region = serializers.CharField(required=False, max_length=100, allow_blank=True)
     shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+    )
+    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
 
 
 class TenantUpdateParameters(BrandingParameters):
@@ -173,6 +186,10 @@ class TenantUpdateParameters(BrandingParameters):
     name = serializers.CharField(required=False, max_length=200)
     imageUrl = WebAddressField(required=False, allow_blank=True)
     shortQrCodes = serializers.BooleanField(required=False, help_text=SHORT_QR_CODES)
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS, required=False, help_text=INVALID_PROOF_ANSWER
+    )
+    ownWalletApi = serializers.BooleanField(required=False, help_text=OWN_WALLET_API)
 
 
 class NetworkContract(Contract):
@@ -212,6 +229,18 @@ class TenantContract(Contract):
     region = serializers.CharField(required=False)
     shortQrCodes = serializers.BooleanField(
         source="short_qr_codes", help_text=SHORT_QR_CODES
+    )
+    invalidProofAnswer = serializers.ChoiceField(
+        INVALID_PROOF_ANSWERS,
+        source="invalid_proof_answer",
+        help_text=INVALID_PROOF_ANSWER,
+    )
+    ownWalletApi = serializers.BooleanField(
+        source="own_wallet_api", help_text=OWN_WALLET_API
+    )
+    ownWalletId = serializers.CharField(
+        source="own_wallet_id",
+        help_text="The id of its own wallet, for the wallet API.",
     )
     primaryColor = serializers.CharField(source="primary_color", required=False)
     secondaryColor = serializers.CharField(source="secondary_color", required=False)

@@ -8,6 +8,7 @@ Publishing can be repeated: an object of ours that is already on the ledger coun
 published.
 """
 
+import json
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,9 +19,11 @@ from indy_vdr import ledger
 
 from agency.core import network_reads
 from agency.core.errors import Conflict, Unavailable
+from agency.core.waiting import seconds_left
 from credentials.ledgers.base import (
     Agreement,
     DidRole,
+    DidService,
     registry_id_of,
     schema_exists,
     schema_id_of,
@@ -68,6 +71,41 @@ class IndyLedger:
             return DidRole(is_registered=False, may_write=False, may_endorse=False)
         return DidRole(
             is_registered=True, may_write=nym.may_write, may_endorse=nym.may_endorse
+        )
+
+    def did_service(self, did: str) -> DidService | None:
+        """The key and the endpoint of a DID, or None if it is not on the ledger."""
+        nym = reads.fetch_nym(self.network, did)
+        if not nym or not nym.verkey:
+            return None
+        published = reads.fetch_endpoint(self.network, did) or {}
+        endpoint = published.get("endpoint")
+        listed = published.get("routingKeys")
+        return DidService(
+            keys.expand_verkey(did, nym.verkey),
+            endpoint if isinstance(endpoint, str) else "",
+            [str(key) for key in listed] if isinstance(listed, list) else [],
+        )
+
+    def publish_endpoint(self, did: str, endpoint: str) -> None:
+        """Write the attribute `endpoint` of a DID, in the form that ACA-Py reads."""
+        published = {"endpoint": endpoint, "routingKeys": []}
+
+        def read_own_endpoint() -> dict[str, Any] | None:
+            found = reads.fetch_endpoint(self.network, did)
+            return found if found == published else None
+
+        self._write_once(
+            read=read_own_endpoint,
+            write=lambda: writes.write_as_organization(
+                self.network,
+                did,
+                ledger.build_attrib_request,
+                did,
+                None,
+                json.dumps({"endpoint": published}),
+                None,
+            ),
         )
 
     def agreement(self) -> Agreement | None:
@@ -179,6 +217,9 @@ class IndyLedger:
             raise list_superseded() from None
         self._store_list(found)
 
+    def replace_status_list(self, status_list: dict[str, Any]) -> bool:
+        return False  # nothing on a ledger is ever replaced
+
     def _write_entry(
         self, status_list: dict[str, Any], newest: dict[str, Any] | None
     ) -> None:
@@ -229,6 +270,11 @@ class IndyLedger:
         return network_reads.read_once(
             name, lambda: self._newest_list(registry_id, timestamp)
         )
+
+    def final_status_list(
+        self, registry_id: str, timestamp: int
+    ) -> dict[str, Any] | None:
+        return self.status_list(registry_id, timestamp)
 
     def is_revoked(self, registry_id: str, index: int) -> bool:
         """Whether the newest list revokes the index. Polls for NODE_LAG_SECONDS."""
@@ -325,6 +371,7 @@ class IndyLedger:
             registry_id=body["revRegDefId"],
             timestamp=body["timestamp"],
             body=body,
+            is_final=True,
         )
         StatusList.objects.bulk_create([copy], ignore_conflicts=True)
 
@@ -338,7 +385,7 @@ def list_superseded() -> Unavailable:
 def poll_until_found(
     read: Callable[[], Seen | None], seconds: float, pause: float = POLL_SECONDS
 ) -> Seen | None:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds_left(seconds)
     while (found := read()) is None and time.monotonic() < deadline:
         time.sleep(pause)
     return found

@@ -78,6 +78,14 @@ def fetch_nym(network: Network, did: str) -> Nym | None:
     return Nym(written.get("verkey"), written.get("role"))
 
 
+def fetch_endpoint(network: Network, did: str) -> dict[str, Any] | None:
+    """The attribute `endpoint` of a DID, such as `{"endpoint": <URL>}`, or None."""
+    answer = send_read(network, ledger.build_get_attrib_request, did, "endpoint")
+    data = answer and answer["data"]
+    written = json.loads(data).get("endpoint") if data else None
+    return written if isinstance(written, dict) else None
+
+
 def fetch_schema(network: Network, schema_id: str) -> LedgerObject | None:
     did = issuer_did_of(schema_id)
     answer = did and send_read(network, ledger.build_get_schema_request, schema_id)

@@ -70,6 +70,25 @@ class Contract:
             registry.publish_did(did, keys.verkey_of(keys.generate_seed()))
         assert taken.value.code == "did_taken"
 
+    def test_the_endpoint_of_a_did_is_found_as_it_was_published(
+        self, registry, did, writing
+    ):
+        eventually(lambda: registry.did_role(did).is_registered, 10)
+        before = registry.did_service(did)
+        assert (keys.did_of(before.verkey), before.endpoint) == (did, "")
+        for endpoint in ("https://one.example/didcomm", "https://two.example/didcomm"):
+            for _ in range(2):
+                with writing():
+                    registry.publish_endpoint(did, endpoint)
+            wanted = (before.verkey, endpoint, [])
+            eventually(lambda wanted=wanted: registry.did_service(did) == wanted, 10)
+            assert registry.did_service(did) == wanted
+
+    def test_the_service_of_a_did_that_is_not_there_is_none(self, registry):
+        absent = keys.did_of(keys.verkey_of(keys.generate_seed()))
+        assert registry.did_service(absent) is None
+        assert registry.did_service("nothing at all") is None
+
     def test_a_schema_is_found_as_it_was_published(self, registry, schema):
         schema_id, body = schema
         assert schema_id == f"{body['issuerId']}:2:{body['name']}:1.0"

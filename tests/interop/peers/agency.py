@@ -106,6 +106,16 @@ class Agency:
                     f"UPDATE {table} SET {changes} WHERE status = 'pending'"
                 )
 
+    def answers_false_proofs(self, organization: "Organization", answer: str) -> None:
+        """Set `invalidProofAnswer`, as its provider account would."""
+        tenant_id = organization.get("/tenants")[0]["tenantId"]
+        with psycopg.connect(self.environment["DATABASE_URL"]) as connection:
+            connection.execute(
+                "UPDATE tenants_tenant SET invalid_proof_answer = %s "
+                "WHERE public_id = %s",
+                (answer, tenant_id),
+            )
+
     def output(self) -> str:
         return "\n".join(
             f"{name}: {one.output()}" for name, one in self.services.items()

@@ -80,7 +80,8 @@ def starts(tmp_path_factory, indy_pool, tails):
             tails.url,
         )
         folder = tmp_path_factory.mktemp(label)
-        options = (*ledger, *revocation, "--plugin", "forger")
+        public = ("--public-invites", "--requests-through-public-did")
+        options = (*ledger, *revocation, *public, "--plugin", "forger")
         RUNNING[label] = agent = Acapy(release, folder, label, *options)
         started.append(agent)
         return agent

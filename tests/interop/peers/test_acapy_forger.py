@@ -106,3 +106,23 @@ def test_a_revoked_credential_that_says_nothing_of_it_is_not_valid(
         False,
         {"non_revocation_missing"},
     )
+
+
+@pytest.fixture(params=["problem-report", "ack"])
+def chosen(request, agency, faber):
+    """How Faber answers a proof that is not valid."""
+    agency.answers_false_proofs(faber, request.param)
+    yield request.param
+    agency.answers_false_proofs(faber, "problem-report")
+
+
+def test_a_false_proof_is_answered_as_the_organization_chose(
+    judged, proof, link, chosen
+):
+    assert judged("another_value")[0] is False
+    sent = proof.records(connection_id=link[1])
+    record = max(sent, key=lambda one: one["created_at"])
+    if chosen == "ack":
+        assert proof.until(record, "done")["verified"] == "false"
+    else:
+        proof.until(record, "abandoned")

@@ -5,7 +5,7 @@ import pytest
 from connections.didcomm.message import decode_json
 from tests.interop.peers.acapy import Refused
 from tests.interop.peers.agency import reaches
-from tests.interop.peers.conftest import SECOND_VERSION, VALUES
+from tests.interop.peers.conftest import VALUES
 from tests.interop.peers.processes import eventually
 
 
@@ -146,15 +146,12 @@ def hears_of_the_revocation(issuance, held):
     eventually(lambda: peer.get(f"/credential/revoked/{held}")["revoked"])
 
 
-@pytest.mark.parametrize("spoken", SECOND_VERSION, ids="-".join, indirect=True)
 def test_a_request_of_an_out_of_band_invitation_is_answered_without_a_connection(
     peer, faber, degree, issue, proof
 ):
     issue()
-    asked = faber.post(
-        "/verifications/policy",
-        policy(degree, ["Full Name"]) | {"protocol": "out-of-band"},
-    )
+    terms = {"protocol": "out-of-band", "exchangeVersion": proof.version}
+    asked = faber.post("/verifications/policy", policy(degree, ["Full Name"]) | terms)
     invitation = decode_json(asked["verificationRequestData"])
     received = peer.post("/out-of-band/receive-invitation", invitation)
     assert not received.get("connection_id")
@@ -165,7 +162,6 @@ def test_a_request_of_an_out_of_band_invitation_is_answered_without_a_connection
     proof.until(record, "done")
 
 
-@pytest.mark.parametrize("spoken", SECOND_VERSION, ids="-".join, indirect=True)
 def test_an_offer_of_an_out_of_band_invitation_is_taken_without_a_connection(
     peer, faber, degree, issuance
 ):
@@ -174,7 +170,8 @@ def test_an_offer_of_an_out_of_band_invitation_is_taken_without_a_connection(
         "credentialValues": VALUES,
         "automaticIssuance": True,
     }
-    offered = faber.post("/credentials", body | {"protocol": "out-of-band"})
+    terms = {"protocol": "out-of-band", "exchangeVersion": issuance.version}
+    offered = faber.post("/credentials", body | terms)
     received = peer.post(
         "/out-of-band/receive-invitation", decode_json(offered["offerData"])
     )

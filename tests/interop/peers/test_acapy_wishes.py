@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests.interop.peers.acapy import Refused
 from tests.interop.peers.agency import reaches
 from tests.interop.peers.conftest import EITHER, VALUES
 from tests.interop.peers.definitions import is_anoncreds
+from tests.interop.peers.exchanges import Issuance, Proof
 from tests.interop.peers.processes import eventually
 
 OF_INDY = [
@@ -164,3 +166,73 @@ def test_a_wallet_answers_an_offer_of_acapy_with_a_proposal(
         issuance.until(second, "request-received"), "issue", {"comment": "Here"}
     )
     assert reaches(wallet, f"/credentials/{mine}", "Issued")["values"] == BETTER
+
+
+@pytest.fixture
+def newly_met(faber):
+    """A function: a new wallet, and (our id, their id) of its connection."""
+
+    def meet(peer):
+        wallet = faber.hosts("Dora")
+        body = {"handshake_protocols": ["https://didcomm.org/didexchange/1.1"]}
+        invited = peer.post("/out-of-band/create-invitation", body)
+        ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
+        reaches(wallet, f"/connections/{ours}", "Connected")
+        record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
+        theirs = record["connection_id"]
+        peer.until(f"/connections/{theirs}", state="active")
+        return wallet, (ours, theirs)
+
+    return meet
+
+
+@pytest.mark.parametrize("chosen", ["1.0", "2.0"])
+def test_a_wallet_proposes_in_the_version_that_it_chose(
+    acapy, defined, newly_met, chosen
+):
+    wallet, (ours, theirs) = newly_met(acapy)
+    definition = defined(acapy)
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    body |= {"exchangeVersion": chosen}
+    issuance = Issuance(acapy, chosen)
+    mine = wallet.put(f"/credentials/propose/{ours}", body)["credentialId"]
+    record = issuance.next("proposal-received", connection_id=theirs)
+    issuance.act(record, "send-offer")
+    reaches(wallet, f"/credentials/{mine}", "Offered")
+    wallet.post(f"/credentials/{mine}")
+    issuance.act(
+        issuance.until(record, "request-received"), "issue", {"comment": "Here"}
+    )
+    reaches(wallet, f"/credentials/{mine}", "Issued")
+    proof = Proof(acapy, chosen)
+    restrictions = [{"credentialDefinitionId": definition}]
+    wanted = [{"policyName": "level", "restrictions": restrictions}]
+    body = {"name": "My level", "version": "1.0", "attributes": wanted}
+    body |= {"exchangeVersion": chosen}
+    shown = wallet.put(f"/verifications/propose/{ours}", body)["verificationId"]
+    asked = proof.next("proposal-received", connection_id=theirs)
+    proof.act(asked, "send-request")
+    reaches(wallet, f"/verifications/{shown}", "Requested")
+    wallet.put(f"/verifications/{shown}/autoSelect")
+    assert proof.verdict(asked) is True
+
+
+def test_a_wallet_that_proposes_first_finds_the_format_of_its_peer(
+    current, defined, newly_met
+):
+    wallet, (ours, theirs) = newly_met(current)
+    body = {"definitionId": defined(current), "credentialValues": VALUES}
+    issuance = Issuance(current, "2.0")
+    mine = wallet.put(f"/credentials/propose/{ours}", body)["credentialId"]
+    first = issuance.next("proposal-received", connection_id=theirs)
+    with pytest.raises(Refused, match="anoncreds"):
+        issuance.act(first, "send-offer")
+    second = issuance.next("proposal-received", connection_id=theirs)
+    issuance.act(second, "send-offer")
+    reaches(wallet, f"/credentials/{mine}", "Offered")
+    wallet.post(f"/credentials/{mine}")
+    issuance.act(
+        issuance.until(second, "request-received"), "issue", {"comment": "Here"}
+    )
+    got = reaches(wallet, f"/credentials/{mine}", "Issued")
+    assert got["values"] == VALUES

@@ -1,0 +1,58 @@
+"""Requests to connect that wait until the inviter confirms them, or refuses.
+
+An invitation with `confirms` holds the response to each request back: handshakes.py
+seals it into the row, in state Negotiating.
+"""
+
+from agency.core import transactions
+from agency.core.errors import Conflict
+from connections.didcomm.message import Message
+from connections.messaging import outbox
+from connections.models import Connection
+from connections.protocols import handshakes
+from tenants import vault
+
+REFUSED = "The inviter has not accepted the request."
+
+
+@transactions.atomic()
+def accept_request(connection: Connection) -> None:
+    """Inviter: send the response that was held back.
+
+    409 `nothing_to_confirm` if no request waits, because it was accepted already.
+    """
+    if not connection.lock():
+        raise outbox.connection_gone()
+    response = vault.unseal(connection, "held_response")
+    if response is None:
+        raise Conflict(
+            "nothing_to_confirm",
+            "No request waits on this connection: it was accepted already, or nobody "
+            "has answered the invitation yet.",
+        )
+    connection.update_columns(held_response=None)
+    outbox.enqueue(connection, response)
+
+
+@transactions.atomic()
+def refuse_or_remove(connection: Connection) -> None:
+    """Delete a connection. A request that waits on it is refused first."""
+    if connection.lock() and connection.held_response is not None:
+        # A hosted peer handles the report while this row and its key exist.
+        with transactions.run_at_end():
+            for report in handshakes.refusal_reports(
+                _held_request(connection), REFUSED
+            ):
+                outbox.enqueue_if_possible(connection, report)
+    connection.remove()
+
+
+def _held_request(connection: Connection) -> Message:
+    """What a report needs of the request: its protocol and its thread."""
+    return Message(
+        f"{connection.handshake}/request",
+        connection.message_prefix,
+        connection.thread_id,
+        connection.thread_id,
+        {},
+    )

@@ -1,0 +1,142 @@
+"""Connect by a public DID, without an invitation (RFC 0023, implicit invitation).
+
+An organization that accepts such requests has an invitation for many without a link,
+whose connection id is the DID. So a request to the DID is answered, limited and counted
+as one by any other invitation for many. Deleting it ends this.
+"""
+
+from django.conf import settings
+from django.db import IntegrityError
+
+from agency.core import network_reads, rate_limits, transactions
+from agency.core.errors import Conflict, Invalid
+from connections import resolver
+from connections.didcomm import message as didcomm
+from connections.didcomm.message import Message
+from connections.models import Connection
+from connections.protocols import handshakes
+from connections.protocols.out_of_band import Invited
+from wallets.models import Key, Wallet
+
+HANDSHAKE = "didexchange/1.1"
+OPENINGS = ("connections/1/request", "didexchange/1/request")
+
+
+def accepts_requests(wallet: Wallet) -> bool:
+    return find_open_invitation(wallet) is not None
+
+
+def find_open_invitation(wallet: Wallet) -> Connection | None:
+    """The invitation that stands for the wallet's public DID, or None."""
+    rows = wallet.connections.filter(connection_id=wallet.did, multi_party=True)
+    return rows.filter(role=Connection.Role.INVITER, token="").first()
+
+
+@transactions.atomic()
+def accept_requests(wallet: Wallet) -> None:
+    """Answer requests to the public DID from now on. 409 `connection_id_taken`."""
+    wallet.lock_or_404()
+    if accepts_requests(wallet):
+        return
+    row = Connection(
+        tenant=wallet.tenant,
+        wallet=wallet,
+        role=Connection.Role.INVITER,
+        connection_id=wallet.did,
+        multi_party=True,
+        handshake=HANDSHAKE,
+        invitation={"@id": wallet.did},
+    )
+    try:
+        with transactions.atomic():
+            row.insert_within_quota()
+    except IntegrityError:
+        raise Conflict(
+            "connection_id_taken",
+            f"Another connection has the connectionId {wallet.did}. Delete it first.",
+        ) from None
+
+
+@transactions.atomic()
+def refuse_requests(wallet: Wallet) -> None:
+    """Answer requests to the public DID no longer. Its connections stay."""
+    wallet.lock_or_404()
+    if row := find_open_invitation(wallet):
+        row.remove()
+
+
+def find_by_request(key: Key, parent_id: str) -> Connection | None:
+    """The open invitation to which a request to this key belongs, or None.
+
+    parent_id: of the request: the DID, its service, or "".
+    """
+    if not names_did(parent_id, key.did):
+        return None
+    wallet = owner_of(key)
+    return find_open_invitation(wallet) if wallet else None
+
+
+def owner_of(key: Key) -> Wallet | None:
+    """The wallet whose public DID has this key, or None."""
+    return Wallet.objects.filter(keys=key, did=key.did).first()
+
+
+def names_did(parent_id: str, did: str) -> bool:
+    """Whether a request with this `pthid` was sent without an invitation."""
+    return resolver.normalise_did(parent_id) in ("", did)
+
+
+def limit_requests(key: Key, received: Message) -> None:
+    """Raise TooOften if too many requests come to a public DID in a minute."""
+    if received.family not in OPENINGS or not names_did(received.parent_id, key.did):
+        return
+    if owner_of(key):
+        rate_limits.take_token("did_request", key.did, settings.REQUESTS_PER_DID)
+
+
+def require_endpoint(wallet: Wallet) -> None:
+    """Check that others can resolve the wallet's public DID. Outside of transactions.
+
+    409 `endpoint_not_published`.
+    """
+    try:
+        resolver.resolve_reachable(wallet.qualified_did, wallet.tenant)
+    except resolver.DidNotResolved:
+        raise Conflict(
+            "endpoint_not_published",
+            "The public DID has no endpoint yet. Publish it (POST /tenants/publicDid) "
+            "and wait until it is Published.",
+        ) from None
+
+
+@network_reads.atomic_with_reads
+def request_connection(wallet: Wallet, did: str, name: str = "") -> Connection:
+    """Ask the owner of a public DID to connect.
+
+    The existing connection is returned if the wallet has connected by this DID before,
+    or has asked and waits. name: of the connection; by default the owner's label.
+    Raises DidNotResolved; 400 `own_did`; 409 `requests_not_accepted` for an
+    organization here that accepts none.
+    """
+    party = resolver.resolve_reachable(did, wallet.tenant)
+    wallet.lock_or_404()
+    parent = resolver.spellings_of(did)[-1]
+    invited = Invited(party, HANDSHAKE, parent)
+    key = Key.find(party.verkey)
+    if key and key.wallet_id == wallet.pk:
+        raise Invalid("own_did", "A wallet cannot connect to its own DID.")
+    known = handshakes.lock_known_connection(wallet, invited, parent)
+    if known and not known.problem:
+        return known
+    hosted = find_by_request(key, parent) if key else None
+    if key and not (hosted and hosted.lock(is_shared=True)):
+        raise requests_not_accepted_error(did)
+    body = {"@id": parent, "services": [parent], "label": name}
+    return handshakes.connect(wallet, invited, body, didcomm.PREFIX)
+
+
+def requests_not_accepted_error(did: str) -> Conflict:
+    return Conflict(
+        "requests_not_accepted",
+        f"{did} accepts no requests to connect. Ask its owner for an invitation.",
+    )

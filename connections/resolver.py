@@ -1,0 +1,174 @@
+"""Resolve a DID that a peer gave: to whom messages go, and where.
+
+did:key and did:peer contain their document. Unqualified DIDs and did:sov are read from
+the network of the organization, and from the local one. The document of a did:web is
+read at its https address (https://w3c-ccg.github.io/did-method-web/).
+
+A stranger may name any DID. So what a DID resolves to is remembered for a minute, and
+an organization has a limit of reads each minute, those for strangers apart from its
+own (DIDS_PER_MINUTE).
+"""
+
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
+from threading import Lock
+from urllib.parse import unquote
+
+from django.conf import settings
+
+from agency.core import bounded_json, http, network_reads, rate_limits
+from agency.core.errors import Invalid, PeerError
+from connections.didcomm import dids
+from connections.didcomm.dids import Party
+from tenants.models import Network, Tenant
+
+INDY_DID = re.compile(r"[1-9A-HJ-NP-Za-km-z]{21,22}")
+WEB_DID = re.compile(r"did:web:([A-Za-z0-9.-]+(?:%3[Aa][0-9]{1,5})?)((?::[\w.%-]+)*)")
+# Seconds for which an answer is remembered. It is short, because the owner of the DID
+# may publish another endpoint at any moment.
+MEMORY_SECONDS = 60.0
+MAX_REMEMBERED = 1000
+FETCH_TIMEOUT_SECONDS = 5.0
+MAX_DOCUMENT_BYTES = 64 * 1024
+
+
+class DidNotResolved(PeerError):
+    """A DID that leads nowhere: unknown, without a key, or not supported here."""
+
+    def __init__(self, did: str, reason: str) -> None:
+        super().__init__("did_not_resolved", f"{did[:100]}: {reason}")
+
+    def as_invalid(self, field: str) -> Invalid:
+        """The error for a caller of the API who gave the DID."""
+        message = f"The DID cannot be resolved. {self.message}."
+        return Invalid(self.code, message, {field: [message]})
+
+
+def _not_registered(network: Network, did: str) -> Party | None:
+    raise RuntimeError("CredentialsConfig.ready() registers the ledgers")
+
+
+# Returns the party of an unqualified DID on a network, or None.
+read_from_ledger: Callable[[Network, str], Party | None] = _not_registered
+
+
+class ResolvedDids:
+    """What DIDs have resolved to, in this process, for MEMORY_SECONDS."""
+
+    def __init__(self) -> None:
+        self._parties: OrderedDict[tuple[str, str], tuple[float, Party]] = (
+            OrderedDict()
+        )
+        self._lock = Lock()
+
+    def find(self, network: Network, did: str) -> Party | None:
+        until, party = self._parties.get((network.pk, did), (0.0, None))
+        return party if time.monotonic() < until else None
+
+    def add(self, network: Network, did: str, party: Party) -> None:
+        with self._lock:
+            self._parties.pop((network.pk, did), None)
+            self._parties[network.pk, did] = time.monotonic() + MEMORY_SECONDS, party
+            while len(self._parties) > MAX_REMEMBERED:
+                self._parties.popitem(last=False)
+
+    def clear(self) -> None:
+        self._parties.clear()
+
+
+resolved_dids = ResolvedDids()
+
+
+def resolve(did: str, tenant: Tenant, is_stranger: bool = False) -> Party:
+    """The party of a DID. Its endpoint is "" if the DID has none.
+
+    tenant: on whose behalf. is_stranger: whether the DID is that of a sender who is
+    not known yet. Raises DidNotResolved; TooOften; Unavailable if the ledger does not
+    respond. In a transaction it raises ReadNeeded (agency/core/network_reads.py).
+    """
+    did = normalise_did(did)
+    if dids.carries_document(did):
+        return dids.read(did)
+    if known := resolved_dids.find(tenant.network, did):
+        return known
+    read = partial(_read_and_remember, did, tenant, is_stranger)
+    return network_reads.read_once(("did", tenant.network.pk, did), read)
+
+
+def resolve_reachable(did: str, tenant: Tenant) -> Party:
+    """Like resolve(), for an inviter: DidNotResolved if it has no HTTP endpoint."""
+    party = resolve(did, tenant)
+    if not party.endpoint:
+        raise DidNotResolved(did, "it has no http address to answer to")
+    return party
+
+
+def normalise_did(did: str) -> str:
+    """The DID of a DID URL. did:sov is written without its method."""
+    did = re.split(r"[#?/;]", did, maxsplit=1)[0] if len(did) <= dids.MAX_TEXT else did
+    return did.removeprefix("did:sov:")
+
+
+def spellings_of(did: str) -> list[str]:
+    """The forms in which peers write a DID."""
+    did = normalise_did(did)
+    return [did, f"did:sov:{did}"] if INDY_DID.fullmatch(did) else [did]
+
+
+def _read_and_remember(did: str, tenant: Tenant, is_stranger: bool) -> Party:
+    who = f"{'strangers' if is_stranger else 'own'}:{tenant.pk}"
+    rate_limits.take_token("did", who, settings.DIDS_PER_MINUTE)
+    party = _read(did, tenant.network)
+    if party.endpoint:  # one that has none yet may be published at any moment
+        resolved_dids.add(tenant.network, did, party)
+    return party
+
+
+def _read(did: str, network: Network) -> Party:
+    if INDY_DID.fullmatch(did):
+        party = read_from_ledger(network, did)
+        if party is None:
+            raise DidNotResolved(did, f"it is not on {network}")
+        return party
+    if did.startswith("did:web:"):
+        return _read_web(did)
+    raise DidNotResolved(did, "this kind of DID is not supported")
+
+
+def _read_web(did: str) -> Party:
+    url = web_address(did)
+    try:
+        response = http.get(
+            url,
+            accept="application/did+json, application/json",
+            timeout=FETCH_TIMEOUT_SECONDS,
+            max_bytes=MAX_DOCUMENT_BYTES,
+            max_redirects=0,
+        )
+    except http.CallFailed as error:
+        raise DidNotResolved(did, f"{url} cannot be read: {error}") from None
+    if response.status != 200 or not response.is_complete:
+        raise DidNotResolved(did, f"{url} responded {response.status}, or too much")
+    try:
+        document = bounded_json.loads(response.body)
+    except bounded_json.BadJSON as error:
+        raise DidNotResolved(did, f"{url}: {error}") from None
+    if not isinstance(document, dict) or document.get("id") != did:
+        raise DidNotResolved(did, f"{url} is the document of another DID")
+    try:
+        return dids.of_document(did, document)
+    except PeerError as error:
+        raise DidNotResolved(did, error.message) from None
+
+
+def web_address(did: str) -> str:
+    """The address of the document of a did:web. Raises DidNotResolved."""
+    match = WEB_DID.fullmatch(did)
+    if not match or len(did) > dids.MAX_DID:
+        raise DidNotResolved(did, "it is not a did:web")
+    host = unquote(match[1])
+    path = match[2].replace(":", "/") or "/.well-known"
+    return f"https://{host}{path}/did.json"

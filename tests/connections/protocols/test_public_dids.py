@@ -1,0 +1,418 @@
+"""Invitations and requests by public DID, between wallets and with other agents."""
+
+import json
+
+import pytest
+from django.db import transaction
+
+from connections.didcomm import message
+from connections.didcomm.message import PREFIX
+from connections.models import Connection
+from connections.protocols import connections_1_0, did_exchange, out_of_band
+from credentials.ledgers import ledger_of
+from tests.support import queues
+from tests.support.errors import assert_error, error_of
+from tests.support.outside_agent import Agent, listening
+from tests.support.races import at_once
+
+
+@pytest.fixture
+def shop(faber, phone):
+    """An outside agent whose DID and endpoint are on Faber's network."""
+    publish(phone, faber)
+    return phone
+
+
+def publish(agent, organization):
+    ledger = ledger_of(organization.tenant.network)
+    with transaction.atomic():
+        ledger.publish_did(agent.party.did, agent.verkey)
+    ledger.publish_endpoint(agent.party.did, agent.endpoint)
+
+
+def invitation_of(agent, *handshakes, identifier="invitation-1", prefix="did:sov:"):
+    return {
+        "@type": PREFIX + out_of_band.INVITATION,
+        "@id": identifier,
+        "label": "Shop",
+        "handshake_protocols": [PREFIX + one for one in handshakes],
+        "services": [prefix + agent.party.did],
+    }
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize("prefix", ["did:sov:", ""])
+def test_an_invitation_whose_service_is_a_did_is_answered(
+    faber, shop, version, prefix
+):
+    alice = faber.hosts("Alice")
+    body = invitation_of(shop, f"didexchange/{version}", prefix=prefix)
+    mine = alice.accepts_invitation(json.dumps(body))
+    queues.sweep()
+    asked = shop.newest(f"didexchange/{version}/request")
+    assert asked.parent_id == "invitation-1"
+    shop.their_key = did_exchange.read_request(asked).verkey
+    shop.says(did_exchange.response(shop.party, shop.seed, asked))
+    assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
+
+
+def test_a_connections_1_0_invitation_with_a_did_is_answered(faber, shop):
+    alice = faber.hosts("Alice")
+    body = {
+        "@type": PREFIX + connections_1_0.INVITATION,
+        "@id": "invitation-1",
+        "label": "Shop",
+        "did": f"did:sov:{shop.party.did}",
+    }
+    mine = alice.accepts_invitation(json.dumps(body))
+    queues.sweep()
+    asked = shop.newest(connections_1_0.REQUEST)
+    # Without the invitation's own key, only this says which invitation it answers.
+    assert asked.parent_id == "invitation-1"
+    shop.their_key = connections_1_0.read_request(asked).verkey
+    shop.says(connections_1_0.response(shop.party, shop.seed, asked))
+    assert alice.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
+
+
+def test_a_did_that_does_not_resolve_has_a_code_and_leaves_nothing(faber, phone):
+    alice = faber.hosts("Alice")
+    body = json.dumps(invitation_of(phone, "didexchange/1.1"))
+    assert_error(error_of(alice.accepts_invitation, body), 400, "did_not_resolved")
+    assert not Connection.objects.exists()
+
+
+def test_a_second_invitation_of_the_same_did_reuses_the_connection(faber, shop):
+    alice = faber.hosts("Alice")
+    first = invitation_of(shop, "didexchange/1.1")
+    mine = alice.accepts_invitation(json.dumps(first))
+    again = alice.accepts_invitation(json.dumps(first))
+    assert again["connectionId"] == mine["connectionId"]
+    queues.sweep()
+    [asked] = shop.inbox
+    shop.their_key = did_exchange.read_request(asked).verkey
+    shop.says(did_exchange.response(shop.party, shop.seed, asked))
+    second = invitation_of(shop, "didexchange/1.1", identifier="second-1", prefix="")
+    again = alice.accepts_invitation(json.dumps(second))
+    assert again["connectionId"] == mine["connectionId"]
+    queues.sweep()
+    reuse = shop.newest(out_of_band.REUSE)
+    assert (reuse.parent_id, Connection.objects.count()) == ("second-1", 1)
+
+
+@pytest.mark.parametrize("is_signed_by_the_did", [True, False])
+def test_only_the_key_of_the_did_can_respond(faber, shop, is_signed_by_the_did):
+    alice = faber.hosts("Alice")
+    mine = alice.accepts_invitation(json.dumps(invitation_of(shop, "didexchange/1.1")))
+    queues.sweep()
+    asked = shop.newest("didexchange/1.1/request")
+    with listening(Agent()) as mallory:
+        speaker = shop if is_signed_by_the_did else mallory
+        speaker.their_key = did_exchange.read_request(asked).verkey
+        speaker.says(did_exchange.response(speaker.party, speaker.seed, asked))
+    state = alice.get(f"/connections/{mine['connectionId']}")["state"]
+    assert state == ("Connected" if is_signed_by_the_did else "Negotiating")
+
+
+def test_an_idempotent_accept_reads_the_did_outside_of_its_transaction(faber, shop):
+    alice = faber.hosts("Alice")
+    body = json.dumps(invitation_of(shop, "didexchange/1.1"))
+    path, form = "/connections/invitation", {"invitation": body}
+    once = alice.send("post", path, form=form, **{"Idempotency-Key": "k"})
+    again = alice.send("post", path, form=form, **{"Idempotency-Key": "k"})
+    assert once.status_code == 200 and once.content == again.content
+    assert Connection.objects.count() == 1
+
+
+@pytest.fixture
+def open_faber(faber):
+    """Faber, whose endpoint is published and whom anybody may ask to connect."""
+    shown = faber.post("/tenants/publicDid")
+    assert shown["state"] == "Published"
+    assert faber.put("/tenants/publicDid", {"acceptsRequests": True})[
+        "acceptsRequests"
+    ]
+    return faber
+
+
+def did_of(organization):
+    return organization.get("/tenants/publicDid")["did"]
+
+
+def asks(agent, organization, parent=None, version="1.1"):
+    """Send a request to connect to the public DID; return the message."""
+    shown = organization.get("/tenants/publicDid")
+    body = did_exchange.request(
+        version, "Rex", agent.party, agent.seed, agent.prefix, parent or shown["did"]
+    )
+    if parent == "":
+        del body["~thread"]["pthid"]
+    return agent.says(body, to=shown["verkey"])
+
+
+PROTOCOLS = {
+    "connections": {},
+    "out-of-band": {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]},
+    "out-of-band 1.0": {"protocol": "out-of-band", "handshakes": ["connections/1.0"]},
+}
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+@pytest.mark.parametrize("is_for_many", [True, False])
+def test_a_wallet_here_accepts_an_invitation_by_public_did(
+    open_faber, acme, name, is_for_many
+):
+    body = PROTOCOLS[name] | {"usePublicDid": True, "multiParty": is_for_many}
+    invited = open_faber.invites(**body)
+    mine = acme.hosts("Alice").accepts_invitation(invited["invitation"])
+    assert mine["state"] == "Connected"
+    shown = message.decode_json(invited["invitation"])
+    did = f"did:sov:{did_of(open_faber)}"
+    assert shown.get("did", did) == did and shown.get("services", [did]) == [did]
+    theirs = open_faber.get(f"/connections/{invited['connectionId']}")
+    assert theirs["state"] == ("Invited" if is_for_many else "Connected")
+
+
+@pytest.mark.parametrize("name", PROTOCOLS)
+def test_an_agent_elsewhere_accepts_an_invitation_by_public_did(
+    open_faber, phone, name
+):
+    invited = open_faber.invites(**PROTOCOLS[name], usePublicDid=True)
+    verkey = open_faber.get("/tenants/publicDid")["verkey"]
+    parent = message.decode_json(invited["invitation"])["@id"]
+    is_first = name != "out-of-band"
+    if is_first:
+        asked = connections_1_0.request("Rex", "", phone.party, phone.prefix, parent)
+    else:
+        asked = did_exchange.request(
+            "1.1", "Rex", phone.party, phone.seed, phone.prefix, parent
+        )
+    phone.says(asked, to=verkey)
+    if is_first:
+        connections_1_0.read_response(phone.newest(connections_1_0.RESPONSE), verkey)
+    else:
+        answered = phone.newest("didexchange/1.1/response")
+        did_exchange.read_response(answered, verkey)
+    shown = open_faber.get(f"/connections/{invited['connectionId']}")
+    assert shown["theirKey"] == phone.verkey
+
+
+def test_an_exchange_by_link_may_name_the_public_did(open_faber, acme):
+    definition = open_faber.defines("name", "level")
+    body = PROTOCOLS["out-of-band"] | {"usePublicDid": True}
+    offer = open_faber.post(
+        "/credentials",
+        body
+        | {
+            "definitionId": definition["definitionId"],
+            "credentialValues": {"name": "Ann", "level": "7"},
+        },
+    )
+    alice = acme.hosts("Alice")
+    alice.accepts_invitation(offer["offerUrl"])
+    assert alice.newest("credentials")["state"] == "Offered"
+    body = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
+    alice.accepts_invitation(body["invitation"])
+    assert len(alice.get("/connections")) == 1, "it was reused"
+    body = {"usePublicDid": True} | {
+        "definitionId": definition["definitionId"],
+        "protocol": "out-of-band",
+    }
+    assert_error(
+        error_of(open_faber.post, "/credentials", body), 400, "invalid_request"
+    )
+
+
+def test_a_did_without_endpoint_invites_nobody(faber):
+    refused = error_of(faber.invites, usePublicDid=True)
+    assert_error(refused, 409, "endpoint_not_published")
+    assert not Connection.objects.exists()
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+@pytest.mark.parametrize(
+    "parent", ["{}", "did:sov:{}", "did:sov:{}#did-communication", ""]
+)
+def test_a_request_to_the_public_did_is_answered_without_invitation(
+    open_faber, phone, parent, version
+):
+    asks(phone, open_faber, parent.format(did_of(open_faber)), version)
+    answered = phone.newest(f"didexchange/{version}/response")
+    verkey = open_faber.get("/tenants/publicDid")["verkey"]
+    phone.their_key = did_exchange.read_response(answered, verkey).verkey
+    row = Connection.objects.get(their_key=phone.verkey)
+    assert (row.state, row.name) == ("Negotiating", "Rex")
+    phone.says(
+        did_exchange.complete(version, answered.thread_id, phone.prefix, parent)
+    )
+    row.refresh_from_db()
+    assert row.state == "Connected"
+
+
+def test_by_default_a_request_without_invitation_changes_nothing(faber, phone):
+    faber.post("/tenants/publicDid")
+    asks(phone, faber)
+    assert not phone.inbox and not Connection.objects.exists()
+
+
+def test_who_stops_accepting_keeps_its_connections(open_faber, phone):
+    asks(phone, open_faber)
+    shown = open_faber.put("/tenants/publicDid", {"acceptsRequests": False})
+    assert shown["acceptsRequests"] is False
+    with listening(Agent()) as other:
+        asks(other, open_faber)
+        assert not other.inbox
+    assert [one["name"] for one in open_faber.get("/connections")] == ["Rex"]
+
+
+def test_a_repeated_request_makes_one_connection(open_faber, phone):
+    body = asks(phone, open_faber)
+    verkey = open_faber.get("/tenants/publicDid")["verkey"]
+    phone.says(body, to=verkey)
+    phone.says(body | {"@id": "another-id-1"}, to=verkey)
+    assert Connection.objects.filter(their_key=phone.verkey).count() == 1
+    assert len(phone.inbox) == 2, "the first response may have been lost"
+
+
+def test_a_request_for_another_did_is_refused(open_faber, acme, phone):
+    asks(phone, open_faber, parent=f"did:sov:{did_of(acme)}")
+    assert not phone.inbox and Connection.objects.count() == 1
+
+
+def test_requests_to_a_public_did_are_limited(open_faber, phone, settings):
+    settings.REQUESTS_PER_DID = 1
+    asks(phone, open_faber)
+    verkey = open_faber.get("/tenants/publicDid")["verkey"]
+    body = did_exchange.request(
+        "1.1", "Rex", phone.party, phone.seed, phone.prefix, did_of(open_faber)
+    )
+    refused = phone.post(phone.pack(body, to=verkey))
+    assert refused.status_code == 429 and refused["Retry-After"]
+    # Whoever was invited is not counted.
+    invited = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
+    parent = message.decode_json(invited["invitation"])["@id"]
+    body["~thread"]["pthid"] = parent
+    assert phone.post(phone.pack(body, to=verkey)).status_code == 202
+
+
+def test_accepting_requests_twice_or_at_once_makes_one_invitation(faber):
+    def accept():
+        faber.put("/tenants/publicDid", {"acceptsRequests": True})
+
+    at_once(*[accept] * 4)
+    rows = Connection.objects.filter(multi_party=True)
+    assert rows.count() == 1 and rows.get().connection_id == did_of(faber)
+    for _ in range(2):
+        faber.put("/tenants/publicDid", {"acceptsRequests": False})
+    assert not Connection.objects.exists()
+
+
+def test_a_chosen_connection_id_is_not_taken_over(faber):
+    faber.invites(connectionId=did_of(faber))
+    refused = error_of(faber.put, "/tenants/publicDid", {"acceptsRequests": True})
+    assert_error(refused, 409, "connection_id_taken")
+
+
+@pytest.mark.parametrize("is_wallet", [True, False])
+def test_who_is_hosted_here_connects_by_a_public_did(open_faber, acme, is_wallet):
+    caller = acme.hosts("Alice") if is_wallet else acme
+    body = {"did": f"did:sov:{did_of(open_faber)}", "name": "The college"}
+    mine = caller.post("/connections/requests", body)
+    assert (mine["state"], mine["name"]) == ("Connected", "The college")
+    assert "invitation" not in mine
+    again = caller.post("/connections/requests", {"did": did_of(open_faber)})
+    assert again["connectionId"] == mine["connectionId"]
+    assert Connection.objects.filter(role="invitee").count() == 1
+
+
+def test_calls_at_once_send_one_request(faber, shop):
+    body = {"did": shop.party.did}
+    made = at_once(*[lambda: faber.post("/connections/requests", body)] * 4)
+    assert len({one["connectionId"] for one in made}) == 1
+    queues.sweep()
+    assert [one.type for one in shop.inbox] == ["didexchange/1.1/request"]
+
+
+@pytest.mark.parametrize("is_wallet", [True, False])
+def test_an_agent_elsewhere_is_asked_by_its_public_did(faber, shop, is_wallet):
+    caller = faber.hosts("Alice") if is_wallet else faber
+    mine = caller.post("/connections/requests", {"did": shop.party.did})
+    assert mine["state"] == "Negotiating"
+    queues.sweep()
+    asked = shop.newest("didexchange/1.1/request")
+    assert asked.parent_id == f"did:sov:{shop.party.did}"
+    shop.their_key = did_exchange.read_request(asked).verkey
+    shop.says(did_exchange.response(shop.party, shop.seed, asked))
+    complete = next(one for one in shop.inbox if one.type.endswith("/complete"))
+    assert complete.parent_id == asked.parent_id
+    assert caller.get(f"/connections/{mine['connectionId']}")["state"] == "Connected"
+
+
+def test_a_refused_request_may_be_sent_again(faber, shop):
+    first = faber.post("/connections/requests", {"did": shop.party.did})
+    queues.sweep()
+    asked = shop.newest("didexchange/1.1/request")
+    shop.their_key = did_exchange.read_request(asked).verkey
+    shop.says(message.problem_report(asked, "request_not_accepted", "Not today."))
+    second = faber.post("/connections/requests", {"did": shop.party.did})
+    assert second["connectionId"] != first["connectionId"]
+
+
+@pytest.mark.parametrize("is_wallet", [True, False])
+def test_requests_that_cannot_be_sent_have_codes(faber, acme, is_wallet):
+    caller = faber.hosts("Alice") if is_wallet else faber
+
+    def refused(**body):
+        return error_of(caller.post, "/connections/requests", body)
+
+    assert_error(refused(), 400, "invalid_request")
+    assert_error(refused(did="did:example:1"), 400, "did_not_resolved")
+    assert_error(refused(did=did_of(acme)), 400, "did_not_resolved")
+    acme.post("/tenants/publicDid")
+    assert_error(refused(did=did_of(acme)), 409, "requests_not_accepted")
+    faber.post("/tenants/publicDid")
+    code = "requests_not_accepted" if is_wallet else "own_did"
+    assert_error(refused(did=did_of(faber)), 409 if is_wallet else 400, code)
+    assert not Connection.objects.exists()
+
+
+def test_a_requester_may_have_a_public_did(open_faber, shop):
+    """Its request has a DID without a document."""
+    shown = open_faber.get("/tenants/publicDid")
+    body = shop.build(
+        "didexchange/1.1/request", label="Shop", did=f"did:sov:{shop.party.did}"
+    )
+    shop.says(body | {"~thread": {"pthid": shown["did"]}}, to=shown["verkey"])
+    assert shop.newest("didexchange/1.1/response")
+    assert Connection.objects.get(their_key=shop.verkey).their_did == shop.party.did
+
+
+def test_a_did_that_is_somebody_elses_connects_nobody(open_faber, shop):
+    shown = open_faber.get("/tenants/publicDid")
+    with listening(Agent()) as mallory:
+        body = mallory.build(
+            "didexchange/1.1/request", label="Shop", did=f"did:sov:{shop.party.did}"
+        )
+        mallory.says(body | {"~thread": {"pthid": shown["did"]}}, to=shown["verkey"])
+        assert not mallory.inbox and not shop.inbox
+    assert Connection.objects.count() == 1
+
+
+def test_a_peer_that_is_connected_by_the_did_is_reused(open_faber, phone):
+    asks(phone, open_faber)
+    answered = phone.newest("didexchange/1.1/response")
+    verkey = open_faber.get("/tenants/publicDid")["verkey"]
+    phone.their_key = did_exchange.read_response(answered, verkey).verkey
+    invited = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
+    reuse = phone.build(out_of_band.REUSE)
+    parent = message.decode_json(invited["invitation"])["@id"]
+    phone.says(reuse | {"~thread": {"thid": reuse["@id"], "pthid": parent}})
+    accepted = next(one for one in phone.inbox if "reuse-accepted" in one.type)
+    assert accepted.parent_id == parent
+    shown = [one["name"] for one in open_faber.get("/connections", multiParty="false")]
+    assert shown == ["Rex"], "the invitation is used up"
+
+
+def test_a_hosted_wallet_has_no_public_did(open_faber):
+    alice = open_faber.hosts("Alice")
+    refused = error_of(alice.post, "/connections", {"usePublicDid": True})
+    assert_error(refused, 400, "invalid_request")

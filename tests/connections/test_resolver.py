@@ -1,0 +1,227 @@
+"""What a DID resolves to: on the networks, over https, and within limits."""
+
+import json
+import time
+
+import pytest
+
+from agency.core.errors import TooOften, Unavailable
+from connections import resolver
+from connections.didcomm import dids
+from connections.resolver import DidNotResolved, resolve
+from credentials.ledgers import indy, ledger_of
+from credentials.ledgers.indy import pool, reads
+from tenants.models import Network
+from tests.fixtures.wire_vectors import VECTORS, VERKEY_B
+from tests.support.http_endpoints import certificate, serving
+from tests.support.remote_ledger import moved
+from wallets import keys
+from wallets.models import Wallet
+
+ENDPOINT = "https://office.example/didcomm"
+
+
+@pytest.fixture
+def office(acme):
+    """The wallet of an organization whose endpoint is published."""
+    wallet = Wallet.objects.get(tenant=acme.tenant, is_organization=True)
+    ledger_of(acme.tenant.network).publish_endpoint(wallet.did, ENDPOINT)
+    return wallet
+
+
+@pytest.fixture
+def web(tmp_path, settings):
+    """A function that serves a document over https, and returns its DID.
+
+    document: without the id. other: the response, if it is not this document.
+    """
+    path, context = certificate(tmp_path, "localhost")
+    settings.OUTGOING_CA_FILE = str(path)
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    opened = []
+
+    def serve(document=None, other=None, path="", identifier=None, pause=0):
+        asked = []
+
+        def meet(connection):
+            asked.append(connection.recv(65536).split(b"\r\n")[0].decode())
+            body = json.dumps({"id": identifier or did} | (document or {})).encode()
+            head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(other or head.encode() + body)
+            time.sleep(pause)
+
+        server = serving(*[meet] * 5, context=context)
+        opened.append(server)
+        did = "did:web:localhost%3A" + server.__enter__().partition(":")[2] + path
+        return did, asked
+
+    yield serve
+    for server in opened:
+        server.__exit__(None, None, None)
+
+
+def code_of(did, tenant):
+    with pytest.raises(DidNotResolved) as refused:
+        resolve(did, tenant)
+    return refused.value.code
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{}", "did:sov:{}", "did:sov:{}#did-communication"]
+)
+def test_a_did_of_the_local_network_is_resolved(faber, office, spelling):
+    found = resolve(spelling.format(office.did), faber.tenant)
+    assert found == (office.did, office.public_key.verkey, ENDPOINT, [])
+
+
+def test_a_did_without_endpoint_has_none(faber, acme):
+    did = Wallet.objects.get(tenant=acme.tenant, is_organization=True).did
+    assert resolve(did, faber.tenant).endpoint == ""
+    with pytest.raises(DidNotResolved):
+        resolver.resolve_reachable(did, faber.tenant)
+
+
+def test_a_did_that_carries_its_document_needs_no_network(faber):
+    assert resolve(VECTORS["did_peer_4_long"], faber.tenant).verkey == VERKEY_B
+    assert resolve(VECTORS["didkey_B"], faber.tenant).verkey == VERKEY_B
+
+
+@pytest.mark.parametrize(
+    "did",
+    [
+        "did:sov:V4SGRU86Z58d6TV7PBUe6f",
+        "did:example:123",
+        "did:web:",
+        "did:web:a/../b",
+        "did:web:user@host",
+        "did:web:host:..:x?",
+        "nothing\0at all",
+        "x" * 9000,
+    ],
+)
+def test_what_leads_nowhere_has_one_code(faber, did):
+    assert code_of(did, faber.tenant) == "did_not_resolved"
+
+
+def test_did_web_is_read_at_its_address(faber, web):
+    document = dids.document(VERKEY_B, ENDPOINT)
+    did, asked = web(document)
+    assert resolve(did, faber.tenant) == (did, VERKEY_B, ENDPOINT, [])
+    assert asked == ["GET /.well-known/did.json HTTP/1.1"]
+    did, asked = web(document, path=":offices:north")
+    assert resolve(did, faber.tenant).did == did
+    assert asked == ["GET /offices/north/did.json HTTP/1.1"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {
+            "identifier": "did:web:example.com",
+            "document": dids.document(VERKEY_B, ENDPOINT),
+        },
+        {"document": {"verificationMethod": []}},
+        {"other": b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}"},
+        {"other": b"HTTP/1.1 301 Moved\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"},
+        {"other": b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nno!!"},
+        {"other": b"HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n" + b" " * 99999},
+        {"other": b"not http"},
+    ],
+)
+def test_a_bad_document_of_did_web_is_refused(faber, web, given):
+    did, asked = web(**given)
+    assert code_of(did, faber.tenant) == "did_not_resolved"
+    assert len(asked) == 1
+
+
+def test_did_web_is_not_read_from_this_machine(faber, web, settings):
+    did, asked = web(dids.document(VERKEY_B, ENDPOINT))
+    settings.OUTGOING_ALLOW_LOOPBACK = False
+    assert code_of(did, faber.tenant) == "did_not_resolved"
+    assert not asked
+
+
+def test_a_slow_did_web_has_a_deadline(faber, web, monkeypatch):
+    monkeypatch.setattr(resolver, "FETCH_TIMEOUT_SECONDS", 0.3)
+    did, _ = web(other=b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\n{", pause=2.5)
+    started = time.monotonic()
+    assert code_of(did, faber.tenant) == "did_not_resolved"
+    assert time.monotonic() - started < 2
+
+
+def test_an_answer_is_remembered_for_a_minute(faber, web, monkeypatch):
+    did, asked = web(dids.document(VERKEY_B, ENDPOINT))
+    assert resolve(did, faber.tenant) == resolve(did, faber.tenant)
+    assert len(asked) == 1
+    monkeypatch.setattr(resolver, "MEMORY_SECONDS", -1)
+    resolver.resolved_dids.clear()
+    assert resolve(did, faber.tenant) == resolve(did, faber.tenant)
+    assert len(asked) == 3
+
+
+def test_what_is_remembered_is_bounded(faber, monkeypatch):
+    monkeypatch.setattr(resolver, "MAX_REMEMBERED", 2)
+    for number in range(4):
+        resolver.resolved_dids.add(faber.tenant.network, f"did:web:{number}", number)
+    found = [
+        resolver.resolved_dids.find(faber.tenant.network, f"did:web:{number}")
+        for number in range(4)
+    ]
+    assert found == [None, None, 2, 3]
+
+
+def test_strangers_do_not_use_up_the_organizations_own_reads(faber, acme, settings):
+    settings.DIDS_PER_MINUTE = 2
+    for number in (1, 2):
+        with pytest.raises(DidNotResolved):
+            resolve(f"did:example:{number}", faber.tenant, is_stranger=True)
+    with pytest.raises(TooOften):
+        resolve("did:example:3", faber.tenant, is_stranger=True)
+    assert code_of("did:example:3", faber.tenant) == "did_not_resolved"
+    with pytest.raises(DidNotResolved):
+        resolve("did:example:3", acme.tenant, is_stranger=True)
+
+
+@pytest.fixture
+def far(faber, monkeypatch):
+    """Faber on an Indy ledger; a dictionary of its DIDs: (verkey, endpoint)."""
+    written = {}
+
+    def fetch_nym(network, did):
+        return reads.Nym(written[did][0], None) if did in written else None
+
+    monkeypatch.setattr(reads, "fetch_nym", fetch_nym)
+    monkeypatch.setattr(reads, "fetch_endpoint", lambda network, did: written[did][1])
+    moved(faber)
+    faber.tenant.refresh_from_db()
+    return written
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_a_did_of_an_indy_ledger_is_resolved(faber, far, is_short):
+    did, mediator = keys.did_of(VERKEY_B), keys.verkey_of(keys.generate_seed())
+    verkey = indy.abbreviate_verkey(VERKEY_B) if is_short else VERKEY_B
+    far[did] = (verkey, {"endpoint": ENDPOINT, "routingKeys": [mediator]})
+    assert resolve(did, faber.tenant) == (did, VERKEY_B, ENDPOINT, [mediator])
+
+
+@pytest.mark.parametrize("endpoint", [None, {}, {"endpoint": 7}, {"ha": "1.2.3.4"}])
+def test_an_indy_did_without_http_endpoint_has_none(faber, far, endpoint):
+    did = keys.did_of(VERKEY_B)
+    far[did] = (VERKEY_B, endpoint)
+    assert resolve(did, faber.tenant).endpoint == ""
+
+
+def test_a_local_did_is_known_on_other_networks(faber, office, far):
+    assert resolve(office.did, faber.tenant).endpoint == ENDPOINT
+
+
+def test_a_silent_ledger_is_asked_later(faber, far, monkeypatch):
+    def silent(network, did):
+        raise pool.no_response(network)
+
+    monkeypatch.setattr(reads, "fetch_nym", silent)
+    with pytest.raises(Unavailable) as away:
+        resolve(keys.did_of(VERKEY_B), faber.tenant)
+    assert away.value.code == "ledger_unavailable"
+    assert Network.objects.filter(kind="indy").exists()

@@ -1,0 +1,141 @@
+"""Public DIDs on the ledger, with ACA-Py: invitations and requests, both ways."""
+
+import pytest
+
+from connections.didcomm.message import decode_json
+from tests.interop.peers.agency import reaches
+from tests.interop.peers.processes import eventually
+from tests.interop.peers.test_acapy_invitations import invites, record_of
+
+DIDS = "/tenants/publicDid"
+OUT_OF_BAND = [
+    ("acapy", "didexchange/1.0"),
+    ("acapy", "didexchange/1.1"),
+    ("acapy", "connections/1.0"),
+    ("current", "didexchange/1.0"),
+    ("current", "didexchange/1.1"),
+]
+
+
+@pytest.fixture(scope="session")
+def office(agency, indy_pool):
+    """An organization whose endpoint is on the ledger; anybody may ask to connect."""
+    made = agency.organization("Office", "indy")
+    made.post(DIDS)
+    shown = eventually(lambda: published(made))
+    assert shown["endpoint"] == f"{agency.url}/didcomm"
+    made.put(DIDS, {"acceptsRequests": True})
+    indy_pool.settle()
+    return made
+
+
+def published(organization):
+    shown = organization.get(DIDS)
+    return shown if shown["state"] == "Published" else None
+
+
+@pytest.fixture(params=OUT_OF_BAND, ids="-".join)
+def spoken_to(request):
+    """(peer, protocol of the handshake)."""
+    return request.getfixturevalue(request.param[0]), request.param[1]
+
+
+@pytest.fixture(params=["acapy", "current"])
+def either(request):
+    return request.getfixturevalue(request.param)
+
+
+def receives(peer, invited, reuses=False):
+    return peer.post(
+        "/out-of-band/receive-invitation",
+        decode_json(invited["invitation"]),
+        use_existing_connection=str(reuses).lower(),
+    )
+
+
+def public_did_of(peer):
+    return peer.get("/wallet/did/public")["result"]["did"].removeprefix("did:sov:")
+
+
+def test_acapy_accepts_an_invitation_by_our_public_did(office, spoken_to):
+    peer, handshake = spoken_to
+    invited = office.invites(
+        protocol="out-of-band", handshakes=[handshake], usePublicDid=True
+    )
+    theirs = receives(peer, invited)["connection_id"]
+    reaches(office, f"/connections/{invited['connectionId']}", "Connected")
+    peer.until(f"/connections/{theirs}", state="active")
+
+
+def test_acapy_accepts_a_connections_1_0_invitation_by_our_did(office, acapy):
+    invited = office.invites(usePublicDid=True)
+    path = "/connections/receive-invitation"
+    theirs = acapy.post(path, decode_json(invited["invitation"]))["connection_id"]
+    reaches(office, f"/connections/{invited['connectionId']}", "Connected")
+    acapy.until(f"/connections/{theirs}", state="active")
+
+
+def test_a_wallet_accepts_an_invitation_by_the_public_did_of_acapy(office, spoken_to):
+    peer, handshake = spoken_to
+    dora, invited = office.hosts("Dora"), invites(peer, handshake, use_public_did=True)
+    assert isinstance(invited["invitation"]["services"][0], str)
+    ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
+    reaches(dora, f"/connections/{ours}", "Connected")
+    theirs = record_of(peer, invited)["connection_id"]
+    peer.until(f"/connections/{theirs}", state="active")
+
+
+def test_a_wallet_accepts_a_connections_1_0_invitation_by_the_did_of_acapy(
+    office, acapy
+):
+    invited = acapy.post("/connections/create-invitation", public="true")
+    assert invited["invitation"]["did"]
+    dora = office.hosts("Dora")
+    ours = dora.accepts_invitation(invited["invitation_url"])["connectionId"]
+    reaches(dora, f"/connections/{ours}", "Connected")
+
+
+def test_acapy_asks_to_connect_by_our_public_did(office, either):
+    did = office.get(DIDS)["did"]
+    record = either.post(
+        "/didexchange/create-request", their_public_did=f"did:sov:{did}"
+    )
+    either.until(f"/connections/{record['connection_id']}", state="active")
+    rows = office.get("/connections", state="Connected")
+    assert either.label in [one["name"] for one in rows]
+
+
+@pytest.mark.parametrize("is_wallet", [True, False])
+def test_we_ask_to_connect_by_the_public_did_of_acapy(office, either, is_wallet):
+    caller = office.hosts("Erin") if is_wallet else office
+    body = {"did": f"did:sov:{public_did_of(either)}"}
+    ours = caller.post("/connections/requests", body)["connectionId"]
+    shown = reaches(caller, f"/connections/{ours}", "Connected")
+    assert either.endpoint.rstrip("/") in shown["endpoint"]["uri"]
+
+    def labels():
+        rows = either.get("/connections", state="active", their_role="requester")
+        return [one["their_label"] for one in rows["results"]]
+
+    eventually(lambda: ("Erin" if is_wallet else "Office") in labels())
+
+
+def test_acapy_reuses_a_connection_by_our_public_did(office, acapy):
+    def invited():
+        return office.invites(
+            protocol="out-of-band", handshakes=["didexchange/1.1"], usePublicDid=True
+        )
+
+    first = invited()
+    theirs = receives(acapy, first)["connection_id"]
+    reaches(office, f"/connections/{first['connectionId']}", "Connected")
+    acapy.until(f"/connections/{theirs}", state="active")
+    before = ids_of(office)
+    second = invited()
+    receives(acapy, second, reuses=True)
+    eventually(lambda: second["connectionId"] not in ids_of(office))
+    assert ids_of(office) == before
+
+
+def ids_of(organization):
+    return {one["connectionId"] for one in organization.get("/connections")}
