@@ -30,9 +30,11 @@ class AgencyConfig(AppConfig):
     def ready(self) -> None:
         from agency.ops import deployment_checks, startup
         from agency.server.static_files import check_static_files
-        from agency.studio.accounts import audit_trail
+        from agency.studio.accounts import audit_trail, mail_language, sessions
 
-        audit_trail.connect()
+        audit_trail.connect_signals()
+        sessions.connect_signals()
+        mail_language.connect_signals()
         checks.register(check_static_files)
         checks.register(deployment_checks.check_mail, deploy=True)
         checks.register(deployment_checks.check_tls_proxy, deploy=True)

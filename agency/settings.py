@@ -101,7 +101,13 @@ KEY_POOL_SIZE = env.int("KEY_POOL_SIZE", default=1)
 # ones.
 REVOCATION_FIRST_REGISTRY_SIZE = env.int("REVOCATION_FIRST_REGISTRY_SIZE", default=64)
 REVOCATION_REGISTRY_SIZE = env.int("REVOCATION_REGISTRY_SIZE", default=1000)
-# Seconds that a call waits for a remote ledger.
+# Public DIDs that may be resolved per minute on behalf of one organization: so many of
+# its own callers, and so many of strangers. 0 for no limit.
+DIDS_PER_MINUTE = env.int("DIDS_PER_MINUTE", default=120)
+# Requests per minute to connect to the public DID of one organization, if it accepts
+# them without an invitation; 0 for no limit.
+REQUESTS_PER_DID = env.int("REQUESTS_PER_DID", default=60)
+# Seconds that a call waits for a remote ledger, all in all.
 LEDGER_TIMEOUT = env.float("LEDGER_TIMEOUT", default=15.0)
 # Maximal bytes of another issuer's tails file: 10 MiB are enough for 40,000
 # credentials.
@@ -224,10 +230,12 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.mfa",
+    "agency.studio.accounts.apps.SessionsConfig",
     "django_htmx",
     "template_partials",
     "agency",
     "agency.holder_pages",
+    "agency.mails",
     "agency.support.apps.SupportConfig",
     "agency.devtools",
     "tenants",
@@ -243,6 +251,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "agency.server.chains.ChainByPath",
     "agency.server.middleware.request_id",
+    "agency.server.middleware.limited_waiting",
     "agency.server.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -261,6 +270,7 @@ MIDDLEWARE = [
 # The same without sessions, CSRF tokens, users, messages and static files.
 API_MIDDLEWARE = [
     "agency.server.middleware.request_id",
+    "agency.server.middleware.limited_waiting",
     "agency.server.cors.Middleware",
     "django.middleware.security.SecurityMiddleware",
     "agency.server.middleware.no_store",
@@ -327,7 +337,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "agency.studio.menu.menu",
+                "agency.studio.menu.menu_context",
             ],
         },
     },
@@ -431,6 +441,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "count-usage": {
+        "task": "organizations.tasks.count_usage",
+        "schedule": 900.0,
+        "options": {"expires": 900},
+    },
     "delete-old-audit-entries": {
         "task": "tenants.tasks.delete_old_audit_entries",
         "schedule": 3600.0,
@@ -516,7 +531,7 @@ SPECTACULAR_SETTINGS = {
         "EndorserType": "tenants.models.Tenant.Endorser",
         "WebhookType": "webhooks.models.Webhook.Type",
         "ChosenVersion": "connections.api.protocols.EXCHANGE_VERSIONS",
-        "ExchangeVersion": "connections.models.Connection.Version",
+        "ExchangeVersion": "connections.api.serializers.VERSIONS",
         "InvitationProtocol": "connections.api.serializers.PROTOCOLS",
         "LinkProtocol": "connections.api.serializers.LINK_PROTOCOLS",
         "MessageDirection": "connections.models.BasicMessage.Direction",
@@ -532,6 +547,10 @@ SPECTACULAR_SETTINGS = {
         {
             "name": "Wallet connections",
             "description": "What one hosted wallet is connected to.",
+        },
+        {
+            "name": "Wallet messages",
+            "description": "Text messages of a hosted wallet.",
         },
         {
             "name": "Wallet credentials",
@@ -607,6 +626,8 @@ ACCOUNT_RATE_LIMITS = {
     "login_failed": "5/5m/key,20/m/ip,100/h/ip",
     "reset_password": "5/10m/key,20/m/ip",  # key: the mailbox
 }
+# A mail about each change of a password, an address or a second factor.
+ACCOUNT_EMAIL_NOTIFICATIONS = bool(EMAIL_URL)
 MFA_ADAPTER = "agency.studio.accounts.second_factor.MFAAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 MFA_PASSKEY_LOGIN_ENABLED = True
@@ -640,6 +661,9 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 SECURE = PUBLIC_URL.startswith("https://")
+# Not Django's `sessionid`: the list of a person's sessions lacks those that older
+# versions began, so nobody could end them.
+SESSION_COOKIE_NAME = "agency_session"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
 SESSION_COOKIE_AGE = 8 * 3600
 SESSION_SAVE_EVERY_REQUEST = True

@@ -48,6 +48,7 @@ class Connection(EventSource):
 
     With didexchange the inviter waits for `complete` or any message of the invitee.
     A multi-party invitation stays Invited and makes a new connection for each request.
+    With `confirms`, the inviter's response waits in Negotiating for accept_request().
     A connection that either side ended (left_at) stays Connected, to be read.
 
     A connectionless exchange has a connection of its own, which is not listed. The
@@ -117,6 +118,8 @@ class Connection(EventSource):
     return_url = models.CharField(
         max_length=2000, blank=True, default="", db_default=""
     )
+    # From then on the link accepts nobody any more.
+    expires_at = models.DateTimeField(null=True)
     invitation_key = models.OneToOneField(
         Key, on_delete=models.PROTECT, null=True, related_name="invitation"
     )
@@ -166,6 +169,16 @@ class Connection(EventSource):
     )
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
+
+    # Inviter: whether each request waits until it is confirmed, and the response that
+    # is held back until then, sealed (protocols/confirmation.py).
+    confirms = models.BooleanField(default=False, db_default=False)
+    held_response = models.BinaryField(null=True)
+
+    # The last trust ping of this side: the id of its message, and its times.
+    ping_id = models.CharField(max_length=36, blank=True, default="", db_default="")
+    pinged_at = models.DateTimeField(null=True)
+    ping_answered_at = models.DateTimeField(null=True)
 
     # When either side ended it. Nothing is sent or accepted after that; the state
     # stays Connected.
@@ -217,6 +230,11 @@ class Connection(EventSource):
                 fields=["wallet", "id"],
                 condition=Q(multi_party=True),
                 name="connection_multi_party",
+            ),
+            models.Index(
+                fields=["wallet"],
+                condition=Q(held_response__isnull=False),
+                name="connection_held",
             ),
             models.Index(
                 fields=["tenant"],
@@ -479,11 +497,21 @@ class Connection(EventSource):
         return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
 
     @property
+    def seems_hosted(self) -> bool:
+        """Whether the peer's address is our own. Asks no database: it is a guess."""
+        return self.their_endpoint == didcomm_endpoint()
+
+    @property
     def awaits_peer(self) -> bool:
         """Whether the next step is the peer's."""
-        if self.multi_party or self.problem:
+        if self.multi_party or self.problem or self.is_held:
             return False
         return self.state != self.State.CONNECTED
+
+    @property
+    def is_held(self) -> bool:
+        """Inviter: whether a request waits to be confirmed here."""
+        return self.held_response is not None
 
     @property
     def inviting_key(self) -> Key:
@@ -499,6 +527,11 @@ class Connection(EventSource):
     def is_open(self) -> bool:
         """Whether the link can still be used."""
         return self.state == self.State.INVITED
+
+    @property
+    def is_expired(self) -> bool:
+        """Whether the time for which the link can be used is over."""
+        return self.expires_at is not None and self.expires_at <= timezone.now()
 
     @property
     def is_new_link(self) -> bool:

@@ -14,6 +14,7 @@ from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, rate_limits, workers
+from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
 from tenants import vault
 from tests.support import database, keys, outside_agent
@@ -53,6 +54,7 @@ def nothing_is_remembered(monkeypatch):
     """Clear what processes cache, and what the broker's server stores."""
     vault.data_key.cache_clear()
     published_body.cache_clear()
+    resolved_dids.clear()
     monkeypatch.setattr(workers, "paused_until", 0.0)
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     cache.clear()

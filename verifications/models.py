@@ -271,14 +271,23 @@ class Verification(Exchange):
         )
 
     @transactions.atomic()
-    def decline(self) -> None:
-        """End an open exchange and send a problem report. Used by both roles."""
+    def decline(self, reason: str = "") -> None:
+        """End an open exchange and send a problem report. Used by both roles.
+
+        reason: for the other side, in the words of the one that declines.
+        """
         self.lock()
-        move(self, self.OPEN, self.State.REJECTED, problem="declined")
+        move(
+            self,
+            self.OPEN,
+            self.State.REJECTED,
+            problem="declined",
+            reason=self.sealed_reason(reason),
+        )
         if self.connection:
             report = messages.build_problem_report(
                 messages.ABANDONED,
-                "The proof is not wanted.",
+                reason or "The proof is not wanted.",
                 self.thread_id,
                 self.message_format,
             )

@@ -94,6 +94,11 @@ class Wallet(Record):
         return vault.unseal(self, "link_secret")
 
     @property
+    def qualified_did(self) -> str:
+        """The public DID with its method, as invitations have it."""
+        return f"did:sov:{self.did}"
+
+    @property
     def public_key(self) -> "Key":
         """The first key, that of the organization's public DID. It never changes."""
         key = self.keys.order_by("pk").first()

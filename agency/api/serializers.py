@@ -12,7 +12,8 @@ from agency.api import hints
 RESERVED_WORDS = {
     "wallets", "config", "invitation", "invitations", "connection", "connections", "credentials",
     "verification", "verifications", "presentations", "fromData", "propose", "health", "delete",
-    "purge", "policy", "proposal", "autoSelect", "availableCredentials", "decline",
+    "purge", "policy", "proposal", "requests", "autoSelect", "availableCredentials",
+    "decline", "messages",
 }  # fmt: skip
 NO_IDENTIFIER = (
     "Use 1 to 128 printable characters (Unicode form NFC) other than / ? #, without a space at "

@@ -30,6 +30,12 @@ class Invalid(AgencyError):
     status = 400
 
 
+class Forbidden(AgencyError):
+    """403: the caller may not do this."""
+
+    status = 403
+
+
 class NotFound(AgencyError):
     """404: no such object in the caller's organization."""
 

@@ -1,7 +1,8 @@
 """Create the objects of the examples in /docs (agency/api/openapi/examples.py).
 
 The demo creates them through the API. Only the id of the revocation registry, which no
-operation returns, is read from the database. Objects of one kind are interchangeable,
+operation returns, is read from the database, and the other organization is changed
+there. Objects of one kind are interchangeable,
 so those of a wallet are read in one call.
 """
 
@@ -10,6 +11,8 @@ from urllib.parse import quote
 
 from agency.api.openapi import examples
 from credentials.models import RevocationRegistry
+from organizations import public_did
+from tenants.models import Tenant
 
 Ids = dict[str, str]
 
@@ -62,6 +65,10 @@ def read_story(api: Api, story: Story) -> Ids:
     api.post(
         "/messages", {"connectionId": story.connection_id, "text": "Congratulations!"}
     )
+    api.post(
+        f"{story.wallet}/messages",
+        {"connectionId": story.connection_of_wallet_id, "text": "Thank you!"},
+    )
     registries = RevocationRegistry.objects.filter(
         definition__definition_id=story.definition_id
     )
@@ -88,6 +95,11 @@ def read_story(api: Api, story: Story) -> Ids:
         examples.MESSAGE: newest(
             f"/messages/connection/{quote(story.connection_id)}", "id"
         ),
+        examples.MESSAGE_OF_WALLET: newest(
+            f"{story.wallet}/messages/connection/"
+            f"{quote(story.connection_of_wallet_id)}",
+            "id",
+        ),
     }
 
 
@@ -102,12 +114,20 @@ def make_connections(api: Api, story: Story) -> Ids:
         )
         return accepted["connectionId"]
 
+    to_accept = invite("Alice, to be confirmed", confirmConnections=True)
+    accept(to_accept)
+    wanted = api.post(f"{story.wallet}/connections", {"confirmConnections": True})
+    bob = api.post("/api/wallets", {"ownerName": "Bob"})["walletId"]
+    form = {"invitation": (None, wanted["invitation"])}
+    api.call("POST", f"/api/{bob}/connections/invitation", files=form)
     to_end = invite("Alice, to be ended")
     to_leave = invite("Alice, to be deleted by her")
     accept(to_end)
     return {
         examples.INVITATION_LINK: invite("Anybody", multiParty=True)["invitationUrl"],
         examples.CONNECTION_TO_DELETE: invite("Nobody, to be deleted")["connectionId"],
+        examples.CONNECTION_TO_ACCEPT: to_accept["connectionId"],
+        examples.CONNECTION_OF_WALLET_TO_ACCEPT: wanted["connectionId"],
         examples.CONNECTION_TO_END: to_end["connectionId"],
         examples.CONNECTION_OF_WALLET_TO_DELETE: accept(to_leave),
     }
@@ -224,13 +244,25 @@ def make_organizations(api: Api, provider: Api) -> Ids:
     def create_tenant(name: str) -> str:
         return provider.post("/provider/v1/tenants", {"name": name})["tenantId"]
 
+    evening_school = create_tenant("Faber Evening School")
     return {
         examples.TENANT: api.get("/tenants")[0]["tenantId"],
-        examples.TENANT_OF_PROVIDER: create_tenant("Faber Evening School"),
+        examples.TENANT_OF_PROVIDER: evening_school,
+        examples.PUBLIC_DID: open_public_did(api, evening_school),
         examples.TENANT_OF_PROVIDER_TO_DELETE: create_tenant(
             "Faber Night School, to be deleted"
         ),
     }
+
+
+def open_public_did(api: Api, tenant_id: str) -> str:
+    """Let anybody connect to an organization by its public DID. Return the DID."""
+    tenant = Tenant.objects.get(public_id=tenant_id)
+    public_did.publish_endpoint(tenant)
+    public_did.set_accepts_requests(tenant, True)
+    # So that the organization of the demo can invite by its own DID.
+    api.post("/tenants/publicDid")
+    return f"did:sov:{public_did.read_public_did(tenant).did}"
 
 
 def make_wallets(api: Api) -> Ids:

@@ -11,8 +11,9 @@ from agency.api.negotiation import JSONParser
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, get_or_404, or_404
-from agency.core.errors import Conflict
-from connections.api import links, return_urls
+from agency.core.errors import Conflict, Invalid
+from connections import resolver
+from connections.api import link_options, links
 from connections.api.scopes import find_in_scope
 from connections.api.serializers import (
     AcceptInvitationParameters,
@@ -23,11 +24,18 @@ from connections.api.serializers import (
     ConnectionContract,
     ConnectionInvitationParameters,
     ConnectionQuery,
+    ConnectionRequestParameters,
     WalletConnectionQuery,
     out_of_band_options,
 )
 from connections.models import BasicMessage, Connection
-from connections.protocols import basic_message, handshakes, out_of_band
+from connections.protocols import (
+    basic_message,
+    confirmation,
+    handshakes,
+    out_of_band,
+    public_dids,
+)
 from wallets.api.wallets import WalletView
 
 
@@ -47,6 +55,10 @@ def get_connection(wallet, connection_id):
 
 
 def create_invitation(wallet, body):
+    for name in ("reuse", "usePublicDid"):
+        if body.get(name) and not wallet.is_organization:
+            message = f"A hosted wallet has no key that stays: leave `{name}` out."
+            raise Invalid("invalid_request", message, {name: [message]})
     chosen = body.get("connectionId")
     invite = partial(
         handshakes.invite,
@@ -56,14 +68,28 @@ def create_invitation(wallet, body):
         multi_party=body.get("multiParty", False),
         options=out_of_band_options(body, out_of_band.HANDSHAKES),
         exchange_version=body.get("exchangeVersion", ""),
+        confirms=body.get("confirmConnections", False),
+        by_public_did=body.get("usePublicDid", False),
     )
-    return_url = return_urls.read_return_url(wallet.tenant, body)
+    columns = link_options.read_link_options(wallet.tenant, body)
     try:
-        return return_urls.create_link(invite, return_url)
+        return link_options.create_link(invite, columns)
     except IntegrityError:
         raise Conflict(
             "connection_id_taken", f"The connectionId {chosen} is taken."
         ) from None
+
+
+def request_connection(view, wallet):
+    """The connection that a request to the DID in the body of this call makes."""
+    body = view.parse_body(ConnectionRequestParameters)
+    try:
+        made = view.perform(
+            public_dids.request_connection, wallet, body["did"], body.get("name", "")
+        )
+    except resolver.DidNotResolved as error:
+        raise error.as_invalid("did") from None
+    return get_connection(wallet, made.connection_id)
 
 
 class OrganizationView(View):
@@ -82,8 +108,20 @@ class Connections(OrganizationView):
     )
     def create(self, request):
         body = self.parse_body(ConnectionInvitationParameters)
+        if body.get("usePublicDid"):
+            public_dids.require_endpoint(self.wallet)
         return self.to_response(
             ConnectionContract, self.perform(create_invitation, self.wallet, body)
+        )
+
+    @operation(
+        "requestConnection",
+        request=ConnectionRequestParameters,
+        response=ConnectionContract,
+    )
+    def request_by_did(self, request):
+        return self.to_response(
+            ConnectionContract, request_connection(self, self.wallet)
         )
 
     @operation(
@@ -102,9 +140,16 @@ class Connections(OrganizationView):
             ConnectionContract, partial(get_connection, self.wallet, connectionId)
         )
 
+    @operation("acceptConnection", response=ConnectionContract)
+    def confirm_request(self, request, connectionId):
+        connection = get_connection(self.wallet, connectionId)
+        self.perform(confirmation.accept_request, connection)
+        found = get_connection(self.wallet, connectionId)
+        return self.to_response(ConnectionContract, found)
+
     @operation("deleteConnection")
     def destroy(self, request, connectionId):
-        get_connection(self.wallet, connectionId).remove()
+        confirmation.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()
 
 
@@ -141,8 +186,49 @@ class Messages(OrganizationView):
         return self.to_response(BasicMessageContract, get_or_404(self.rows, messageId))
 
 
+class WalletMessages(WalletView):
+    def rows_of(self, wallet):
+        return BasicMessage.objects.filter(wallet=wallet).select_related("connection")
+
+    @operation("sendWalletMessage", request=BasicMessageParameters)
+    def create(self, request, walletId):
+        wallet = self.wallet
+        body = self.parse_body(BasicMessageParameters)
+        connection = get_connection(wallet, body["connectionId"])
+        self.perform(basic_message.send_text, connection, body["text"])
+        return Response()
+
+    @operation(
+        "listWalletMessages",
+        response=BasicMessageRecord(many=True),
+        parameters=list_parameters(BasicMessageQuery),
+    )
+    def list(self, request, walletId, connectionId):
+        wallet = self.wallet
+        connection = get_connection(wallet, connectionId)
+        rows = self.rows_of(wallet).filter(connection=connection)
+        return self.list_response(BasicMessageRecord, rows, BasicMessageQuery)
+
+    @operation("getWalletMessage", response=BasicMessageContract)
+    def retrieve(self, request, walletId, messageId):
+        rows = self.rows_of(self.wallet)
+        return self.to_response(BasicMessageContract, get_or_404(rows, messageId))
+
+
 class WalletConnections(WalletView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
+
+    @operation(
+        "createWalletConnection",
+        request={"application/json": ConnectionInvitationParameters},
+        response=ConnectionContract,
+    )
+    def create(self, request, walletId):
+        wallet = self.wallet
+        body = self.parse_body(ConnectionInvitationParameters)
+        return self.to_response(
+            ConnectionContract, self.perform(create_invitation, wallet, body)
+        )
 
     @operation(
         "acceptInvitation",
@@ -152,7 +238,8 @@ class WalletConnections(WalletView):
     def accept(self, request, walletId):
         wallet = self.wallet
         given = self.parse_body(AcceptInvitationParameters)["invitation"]
-        invitation = links.resolve_message(given, "invitation", out_of_band.read)
+        check = partial(out_of_band.read, tenant=wallet.tenant)
+        invitation = links.resolve_message(given, "invitation", check, wallet.tenant)
         accepted = self.perform(handshakes.accept, wallet, invitation)
         connection = get_connection(wallet, accepted.connection_id)
         if connection.problem:
@@ -160,6 +247,16 @@ class WalletConnections(WalletView):
             connection.remove()
             raise error
         return self.to_response(ConnectionContract, connection)
+
+    @operation(
+        "requestWalletConnection",
+        request={"application/json": ConnectionRequestParameters},
+        response=ConnectionContract,
+    )
+    def request_by_did(self, request, walletId):
+        return self.to_response(
+            ConnectionContract, request_connection(self, self.wallet)
+        )
 
     @operation(
         "listWalletConnections",
@@ -188,7 +285,15 @@ class WalletConnections(WalletView):
 
         return self.wait_for_change(ConnectionContract, find)
 
+    @operation("acceptWalletConnection", response=ConnectionContract)
+    def confirm_request(self, request, walletId, connectionId):
+        wallet = self.wallet
+        connection = get_connection(wallet, connectionId)
+        self.perform(confirmation.accept_request, connection)
+        found = get_connection(wallet, connectionId)
+        return self.to_response(ConnectionContract, found)
+
     @operation("deleteWalletConnection")
     def destroy(self, request, walletId, connectionId):
-        get_connection(self.wallet, connectionId).remove()
+        confirmation.refuse_or_remove(get_connection(self.wallet, connectionId))
         return Response()

@@ -77,18 +77,29 @@ class ExchangeView(View):
 
 
 class WalletExchangeView(WalletView, ExchangeView):
-    """A view of the exchanges of the wallet that the path names."""
+    """A view of the exchanges of the wallet that the path names.
+
+    held_role: the only one in which the organization's own wallet is seen here.
+    """
+
+    held_role: str
 
     @property
     def rows(self) -> QuerySet[Any]:
-        return self.rows_of_wallet(self.wallet)
+        rows = self.rows_of_wallet(self.wallet)
+        return rows.filter(role=self.held_role) if self.own_wallet else rows
 
     def find_connection(self, connection_id: str) -> Connection | None:
+        if self.own_wallet:
+            return find_in_scope(self.tenant.pk, connection_id)
         found = find_in_scope(self.tenant.pk, connection_id, self.kwargs["walletId"])
         self._check_wallet(found)
         return found
 
     def find_exchange(self, pk: UUID, related: tuple[str, ...]) -> Any:
+        if self.own_wallet:
+            found = super().find_exchange(pk, related)
+            return found if found and found.role == self.held_role else None
         query = exchange_in(Scope.OF_HOLDER, self.model, related)
         found = query.first(*self.path_of_wallet, pk)
         self._check_wallet(found)

@@ -7,6 +7,7 @@ from agency.api.serializers import Contract, Parameters
 from connections.api.connections import OrganizationView, get_connection
 from connections.models import Connection
 from connections.protocols import did_rotate
+from wallets.api.wallets import WalletView
 
 AUTO = "auto"
 EXCHANGE_VERSIONS = [AUTO, *Connection.Version.values]
@@ -57,6 +58,12 @@ class ProtocolContract(Contract):
         return bool(connection.rotation_id)
 
 
+def choose_version(view, connection):
+    """Set the `exchangeVersion` in the body of the view's request."""
+    chosen = view.parse_body(ProtocolParameters)["exchangeVersion"]
+    view.perform(connection.set_exchange_version, "" if chosen == AUTO else chosen)
+
+
 class Protocols(OrganizationView):
     @operation("getConnectionProtocols", response=ProtocolContract)
     def retrieve(self, request, connectionId):
@@ -68,9 +75,7 @@ class Protocols(OrganizationView):
         "setConnectionProtocols", request=ProtocolParameters, response=ProtocolContract
     )
     def update(self, request, connectionId):
-        connection = get_connection(self.wallet, connectionId)
-        chosen = self.parse_body(ProtocolParameters)["exchangeVersion"]
-        self.perform(connection.set_exchange_version, "" if chosen == AUTO else chosen)
+        choose_version(self, get_connection(self.wallet, connectionId))
         return self.retrieve(request, connectionId)
 
     @operation("rotateConnection", response=ProtocolContract)
@@ -82,3 +87,20 @@ class Protocols(OrganizationView):
     def end(self, request, connectionId):
         self.perform(get_connection(self.wallet, connectionId).end)
         return self.retrieve(request, connectionId)
+
+
+class WalletProtocols(WalletView):
+    @operation("getWalletConnectionProtocols", response=ProtocolContract)
+    def retrieve(self, request, walletId, connectionId):
+        return self.to_response(
+            ProtocolContract, get_connection(self.wallet, connectionId)
+        )
+
+    @operation(
+        "setWalletConnectionProtocols",
+        request=ProtocolParameters,
+        response=ProtocolContract,
+    )
+    def update(self, request, walletId, connectionId):
+        choose_version(self, get_connection(self.wallet, connectionId))
+        return self.retrieve(request, walletId, connectionId)

@@ -61,10 +61,16 @@ def without_optional(invitation: dict) -> dict:
     kept = {name: value for name, value in invitation.items() if name not in OPTIONAL}
     if "services" in kept:
         kept["services"] = [
-            {name: value for name, value in service.items() if name not in OF_SERVICE}
-            for service in kept["services"]
+            without_optional_service(service) for service in kept["services"]
         ]
     return kept
+
+
+def without_optional_service(service: dict | str) -> dict | str:
+    """The service; a public DID stays as it is."""
+    if isinstance(service, str):
+        return service
+    return {name: value for name, value in service.items() if name not in OF_SERVICE}
 
 
 def link_with(connection: Connection, invitation: dict) -> str:

@@ -1,6 +1,7 @@
 """Serializers of connections and messages."""
 
 from django.conf import settings
+from django.utils import timezone
 from rest_framework import serializers
 
 from agency.api import dialects
@@ -20,7 +21,7 @@ from agency.api.serializers import (
     format_utc,
 )
 from connections import invitation_links
-from connections.didcomm.message import encode_url
+from connections.didcomm.message import MAX_REASON, encode_url
 from connections.models import BasicMessage, Connection
 from connections.protocols import out_of_band
 from connections.protocols.basic_message import MAX_CONTENT
@@ -33,6 +34,14 @@ OUT_OF_BAND = "out-of-band"
 LINK_PROTOCOLS = [OUT_OF_BAND]
 PROTOCOLS = ["connections", OUT_OF_BAND]
 DIRECTIONS = [(str(way), str(way)) for way in BasicMessage.Direction]
+
+CONFIRM_CONNECTIONS = (
+    "Whether each request by this invitation waits, as Negotiating, until it is "
+    "accepted with PUT or refused with DELETE."
+)
+THREAD_ID = "The id of its messages' thread, the same on both sides."
+PROBLEM = "Of one that was rejected: the code of what ended it."
+REASON = "Of one that was rejected: why, in the words of the side that ended it."
 
 # What exchanges show of their connection: columns that their lists read.
 LINK_COLUMNS = tuple(
@@ -53,7 +62,12 @@ LINK_COLUMNS = tuple(
 class LinkParameters(Parameters):
     """How an invitation, offer or request is written for a link. All of it may be left out."""
 
-    aliases = {"goal_code": "goalCode", "return_url": "returnUrl"}
+    aliases = {
+        "goal_code": "goalCode",
+        "return_url": "returnUrl",
+        "expires_at": "expiresAt",
+        "use_public_did": "usePublicDid",
+    }
     only_out_of_band = ("handshakes", "goalCode", "goal", "reuse")
 
     protocol = serializers.ChoiceField(
@@ -84,13 +98,27 @@ class LinkParameters(Parameters):
         help_text="Out-of-band only: under a key that stays, so that an agent that is "
         "connected already goes on there.",
     )
-
+    usePublicDid = serializers.BooleanField(
+        required=False,
+        help_text="Name the organization by its public DID, whose endpoint must be "
+        "published. An agent that is connected by it already goes on there.",
+    )
     returnUrl = serializers.CharField(
         required=False,
         max_length=branding.MAX_URL,
         help_text="Where the page of the link leads back to, once it is done: below "
         "one of the organization's `returnUrls`. Put no values of credentials in it.",
     )
+    expiresAt = serializers.DateTimeField(
+        required=False,
+        help_text="When the link ends: nobody can accept what is in it any more. "
+        "Without it the link has no such time.",
+    )
+
+    def validate_expiresAt(self, value):
+        if value <= timezone.now():
+            raise serializers.ValidationError("Give a time in the future.")
+        return value
 
     def validate(self, data):
         given = [name for name in self.only_out_of_band if data.get(name)]
@@ -104,11 +132,21 @@ class LinkParameters(Parameters):
 class ExchangeLinkParameters(LinkParameters):
     """Of an offer or request."""
 
+    aliases = LinkParameters.aliases | {"exchange_version": "exchangeVersion"}
+
+    exchangeVersion = serializers.ChoiceField(
+        VERSIONS,
+        required=False,
+        help_text="By link only: the version of issue-credential or present-proof. "
+        "Without it 1.0, and 2.0 in an out-of-band invitation.",
+    )
+
     def validate(self, data):
         data = super().validate(data)
-        if data.get("reuse") and "handshakes" not in data:
-            raise serializers.ValidationError({"reuse": ["This needs handshakes."]})
-        for name in ("protocol", "returnUrl"):
+        for name in ("reuse", "usePublicDid"):
+            if data.get(name) and "handshakes" not in data:
+                raise serializers.ValidationError({name: ["This needs handshakes."]})
+        for name in ("protocol", "returnUrl", "expiresAt", "exchangeVersion"):
             if name in data and "connectionId" in data:
                 raise serializers.ValidationError(
                     {name: ["A connection takes no link."]}
@@ -125,7 +163,13 @@ def out_of_band_options(body, handshakes=()):
         body.get("goalCode", ""),
         body.get("goal", ""),
         body.get("reuse", False),
+        body.get("usePublicDid", False),
     )
+
+
+EXCHANGE_VERSION = (
+    "The version of this exchange. Without it that of `/protocols` of the connection."
+)
 
 
 def was_started_by_link(connection):
@@ -135,10 +179,22 @@ def was_started_by_link(connection):
     return connection.connectionless or connection.carries_exchange
 
 
+class DeclineParameters(Parameters):
+    """May be left out."""
+
+    reason = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_REASON,
+        help_text="For the other side, in your words.",
+    )
+
+
 class ConnectionInvitationParameters(LinkParameters):
     aliases = LinkParameters.aliases | {
         "connection_id": "connectionId",
         "multi_party": "multiParty",
+        "confirm_connections": "confirmConnections",
     }
 
     protocol = serializers.ChoiceField(
@@ -149,7 +205,24 @@ class ConnectionInvitationParameters(LinkParameters):
     )
     connectionId = IdentifierField(required=False)
     multiParty = serializers.BooleanField(required=False)
+    confirmConnections = serializers.BooleanField(
+        required=False, help_text=CONFIRM_CONNECTIONS
+    )
     name = serializers.CharField(required=False, max_length=200, allow_blank=True)
+
+
+class ConnectionRequestParameters(Parameters):
+    did = serializers.CharField(
+        max_length=2000,
+        help_text="The public DID of whom to connect to: did:sov or without a method "
+        "on a network that is known here, or did:web.",
+    )
+    name = serializers.CharField(
+        required=False,
+        max_length=200,
+        allow_blank=True,
+        help_text="Of the connection; without it, the name that the other side gives.",
+    )
 
 
 class AcceptInvitationParameters(Parameters):
@@ -178,9 +251,9 @@ class AgentEndpoint(serializers.Serializer):
 
 class ConnectionContract(Contract):
     columns = (
-        "connection_id", "name", "image_url", "token", "their_did", "their_key",
-        "their_endpoint", "their_former_key", "state", "role", "created_at", "left_at",
-        "multi_party",
+        "connection_id", "name", "image_url", "token", "expires_at", "their_did",
+        "their_key", "their_endpoint", "their_former_key", "state", "role",
+        "created_at", "left_at", "multi_party", "confirms", "held_response",
         "connectionless", "invitation", "shared", "tenant", "wallet", "my_key__verkey",
         "invitation_key__verkey",
     )  # fmt: skip
@@ -206,6 +279,16 @@ class ConnectionContract(Contract):
         help_text="When either side ended it: nothing more goes over it.",
     )
     multiParty = serializers.BooleanField()
+    confirmConnections = serializers.BooleanField(
+        required=False, help_text=CONFIRM_CONNECTIONS
+    )
+    awaitsConfirmation = serializers.BooleanField(
+        required=False,
+        help_text="A request waits: PUT accepts it, DELETE refuses it.",
+    )
+    expiresAtUtc = serializers.DateTimeField(
+        required=False, help_text="When the link of the invitation ends."
+    )
 
     def to_representation(self, connection):
         key = connection.my_key
@@ -223,6 +306,9 @@ class ConnectionContract(Contract):
             createdAtUtc=format_utc(connection.created_at),
             endedAtUtc=format_utc(connection.left_at),
             multiParty=connection.multi_party,
+            confirmConnections=connection.confirms or None,
+            awaitsConfirmation=connection.is_held or None,
+            expiresAtUtc=format_utc(connection.expires_at),
         )
 
     def invitation_of(self, connection):
@@ -235,7 +321,10 @@ class ConnectionContract(Contract):
         if connection.token:
             url = connection.invitation_url
             data = invitation_links.encoded_message(connection)
-        elif connection.role == Connection.Role.INVITEE:
+        elif (
+            connection.role == Connection.Role.INVITEE
+            and "@type" in connection.invitation  # not of a request by public DID
+        ):
             accepted = connection.accepted_invitation
             data = encode_url(accepted)
             url = f"{settings.PUBLIC_URL}/?{invitation_links.query_name(accepted)}={data}"

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from functools import partial
+from uuid import UUID
 
 from drf_spectacular.utils import OpenApiTypes
 from rest_framework.response import Response
@@ -9,6 +10,7 @@ from rest_framework.response import Response
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import View, heavy, or_404
+from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import NotFound
 from credentials import publishing
 from credentials.api.serializers import (
@@ -25,6 +27,13 @@ from credentials.models import CredentialDefinition, Schema
 from credentials.models.schema import build_schema_body
 from wallets import key_pool
 
+active_definition = CompiledQuery(
+    lambda tenant_id, definition_id: CredentialDefinition.active_of(tenant_id).filter(
+        definition_id=definition_id
+    ),
+    UUID,
+    str,
+)
 # The demo organization has such a definition.
 
 
@@ -130,5 +139,5 @@ class CredentialDefinitions(View):
 
 
 def get_definition(tenant, definition_id):
-    rows = CredentialDefinition.active_of(tenant).filter(definition_id=definition_id)
-    return or_404(rows.first(), CredentialDefinition)
+    found = active_definition.first(tenant.pk, definition_id)
+    return or_404(found, CredentialDefinition)

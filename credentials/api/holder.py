@@ -10,6 +10,7 @@ from agency.api.pagination import list_parameters
 from agency.api.views import heavy
 from connections.api import links
 from connections.api.exchanges import WalletExchangeView
+from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
 from credentials.api.serializers import (
     ConnectionCredentialQuery,
@@ -27,6 +28,7 @@ from credentials.removal import remove_credential
 class WalletCredentials(WalletExchangeView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
     model = Credential
+    held_role = Credential.Role.HOLDER
     contract = CredentialContract
 
     @operation(
@@ -54,7 +56,8 @@ class WalletCredentials(WalletExchangeView):
     def propose(self, request, walletId, connectionId):
         connection = self.get_connection(connectionId)
         body = self.parse_body(CredentialProposalParameters)
-        proposed = self.perform(proposals.propose, connection, body)
+        version = body.pop("exchangeVersion", "")
+        proposed = self.perform(proposals.propose, connection, body, version)
         return self.exchange_response(proposed.pk)
 
     @operation(
@@ -88,15 +91,19 @@ class WalletCredentials(WalletExchangeView):
         wallet = self.wallet
         given = self.parse_body(CredentialDataParameters)["credentialData"]
         offer = links.resolve_message(
-            given, "credentialData", messages.check_shared_offer
+            given, "credentialData", messages.check_shared_offer, wallet.tenant
         )
         taken = self.perform(handlers.accept_shared_offer, wallet, offer)
         connectionless.discard_if_beaten(taken.connection, taken)
         return self.exchange_response(taken.pk)
 
-    @operation("declineCredentialOffer")
+    @operation(
+        "declineCredentialOffer", request={"application/json": DeclineParameters}
+    )
     def decline(self, request, walletId, credentialId):
-        self.perform(self.get_with_parties(credentialId).decline)
+        found = self.get_with_parties(credentialId)
+        reason = self.parse_body(DeclineParameters).get("reason", "")
+        self.perform(found.decline, reason)
         return Response()
 
     @operation("deleteWalletCredential")

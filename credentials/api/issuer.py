@@ -8,9 +8,11 @@ from agency.api.long_poll import PREFER
 from agency.api.openapi.operation import operation
 from agency.api.pagination import list_parameters
 from agency.api.views import heavy, or_404
+from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView
-from connections.api.return_urls import create_link, read_return_url
+from connections.api.link_options import create_link, read_link_options
 from connections.api.serializers import out_of_band_options
+from connections.protocols import public_dids
 from credentials import revocation
 from credentials.api.definitions import get_definition
 from credentials.api.serializers import (
@@ -30,6 +32,17 @@ class Credentials(ExchangeView):
     model = Credential
     contract = CredentialContract
 
+    def get_issued_here(self, credential_id):
+        """The credential, or 404. 409 `wrong_role` if the organization holds it."""
+        credential = self.get_with_parties(credential_id)
+        if credential.role != Credential.Role.ISSUER:
+            raise Conflict(
+                "wrong_role",
+                "Your organization holds this credential and does not issue it: use "
+                "the wallet API with its own wallet.",
+            )
+        return credential
+
     @operation(
         "createCredential",
         request=CredentialOfferParameters,
@@ -48,10 +61,19 @@ class Credentials(ExchangeView):
             offer = partial(Credential.offer, connection, **options)
         else:
             wallet = organization_wallet(self.tenant)
+            if body.get("usePublicDid"):
+                public_dids.require_endpoint(wallet)
             terms = out_of_band_options(body)
-            share = partial(Credential.offer_by_link, wallet, terms=terms, **options)
-            return_url = read_return_url(self.tenant, body)
-            offer = partial(create_link, share, return_url)
+            version = body.get("exchangeVersion", "")
+            share = partial(
+                Credential.offer_by_link,
+                wallet,
+                terms=terms,
+                exchange_version=version,
+                **options,
+            )
+            columns = read_link_options(self.tenant, body)
+            offer = partial(create_link, share, columns)
         return self.exchange_response(self.perform(offer).pk)
 
     @operation(
@@ -79,7 +101,7 @@ class Credentials(ExchangeView):
     @heavy
     def issue(self, request, credentialId):
         values = self.parse_body(CredentialValues)
-        credential = self.get_with_parties(credentialId)
+        credential = self.get_issued_here(credentialId)
         reserve = partial(revocation.reserve_slot, credential)
         self.perform(credential.issue, values, prepare=reserve)
         return Response()
@@ -92,7 +114,7 @@ class Credentials(ExchangeView):
     @heavy
     def answer_proposal(self, request, credentialId):
         body = self.parse_body(CredentialAnswerParameters)
-        credential = self.get_with_parties(credentialId)
+        credential = self.get_issued_here(credentialId)
         definition = None
         if definition_id := body.get("definitionId"):
             definition = get_definition(self.tenant, definition_id)
@@ -109,7 +131,7 @@ class Credentials(ExchangeView):
     @operation("revokeCredential")
     @heavy
     def revoke(self, request, credentialId):
-        revocation.revoke(self.get_with_parties(credentialId))
+        revocation.revoke(self.get_issued_here(credentialId))
         return Response()
 
     @operation("deleteCredential")

@@ -7,7 +7,12 @@ from rest_framework import serializers
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import Contract, Parameters, drop_nulls, format_utc
 from connections.api.serializers import (
+    EXCHANGE_VERSION,
     LINK_COLUMNS,
+    PROBLEM,
+    REASON,
+    THREAD_ID,
+    VERSIONS,
     ExchangeLinkParameters,
     was_started_by_link,
 )
@@ -234,9 +239,13 @@ class CounterProposalParameters(Parameters, ProposalPart):
 
 
 class CredentialProposalParameters(CounterProposalParameters):
+    exchangeVersion = serializers.ChoiceField(
+        VERSIONS, required=False, help_text=EXCHANGE_VERSION
+    )
+
     def validate(self, proposed):
         proposed = super().validate(proposed)
-        if not proposed.keys() - {"comment"}:
+        if not proposed.keys() - {"comment", "exchangeVersion"}:
             message = "Give at least a definition, schema, issuer or values."
             raise serializers.ValidationError({"definitionId": [message]})
         return proposed
@@ -275,8 +284,8 @@ class CredentialQuery(ConnectionCredentialQuery):
 class CredentialContract(Contract):
     columns = (
         "state", "definition_id", "schema_id", "created_at", "issued_at", "accepted_at",
-        "values",
-        "proposal", "tenant", *LINK_COLUMNS,
+        "values", "role", "thread_id", "revocation_registry_id", "revocation_index",
+        "proposal", "problem", "reason", "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
     credentialId = serializers.CharField()
@@ -295,11 +304,25 @@ class CredentialContract(Contract):
     acceptedAtUtc = serializers.DateTimeField(required=False)
     values = values_field(required=False)
     proposal = CredentialProposal(required=False)
+    threadId = serializers.CharField(help_text=THREAD_ID)
+    revocationRegistryId = serializers.CharField(
+        required=False,
+        help_text="For its issuer: the registry of a revocable credential, once issued.",
+    )
+    revocationIndex = serializers.IntegerField(
+        required=False, help_text="For its issuer: its place in that registry."
+    )
+    problem = serializers.CharField(required=False, help_text=PROBLEM)
+    reason = serializers.CharField(required=False, help_text=REASON)
 
     def to_representation(self, credential):
         issued_at = format_utc(credential.issued_at or credential.created_at)
         connection = credential.connection
         is_by_link = was_started_by_link(connection)
+        slot = {}
+        if credential.role == Credential.Role.ISSUER:
+            slot["revocationRegistryId"] = credential.revocation_registry_id or None
+            slot["revocationIndex"] = credential.revocation_index
         return drop_nulls(
             credentialId=str(credential.pk),
             state=credential.state,
@@ -313,4 +336,8 @@ class CredentialContract(Contract):
             acceptedAtUtc=format_utc(credential.accepted_at),
             values=credential.unsealed_values(),
             proposal=credential.unsealed_proposal(),
+            threadId=credential.thread_id,
+            **slot,
+            problem=credential.problem or None,
+            reason=credential.unsealed_reason(),
         )

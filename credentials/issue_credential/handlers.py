@@ -15,7 +15,7 @@ from agency.core.errors import Conflict, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
 from connections.didcomm.formats import attachment_of
-from connections.didcomm.message import Message, problem_code
+from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import PARTIES, format_columns, handles_exchange
 from connections.messaging.router import (
     handles,
@@ -246,7 +246,10 @@ def receive_ack(connection: Connection, message: Message) -> None:
 def receive_problem(connection: Connection, message: Message) -> None:
     """Either side: the other side has ended the exchange."""
     credential = find_reported(connection, message)
-    credential.receive_problem(problem_code(message))
+    if proposals.wants_other_format(credential, message):
+        proposals.propose_in_other_format(credential)
+        return
+    credential.receive_problem(problem_code(message), problem_text(message))
 
 
 def find_reported(connection: Connection, message: Message) -> Credential:

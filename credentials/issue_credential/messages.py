@@ -65,8 +65,12 @@ def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
     return _build_message("ack", message_format, thread_id, status="OK")
 
 
-def build_problem_report(thread_id: str, message_format: MessageFormat) -> dict:
-    description = {"code": ABANDONED, "en": "The credential is not wanted."}
+def build_problem_report(
+    thread_id: str, message_format: MessageFormat, reason: str = ""
+) -> dict:
+    """Build the report of a side that declines. reason: in its own words."""
+    explanation = reason or "The credential is not wanted."
+    description = {"code": ABANDONED, "en": explanation}
     return _build_message(
         "problem-report", message_format, thread_id, description=description
     )

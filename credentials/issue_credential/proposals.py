@@ -8,8 +8,9 @@ from django.db.models import QuerySet
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid, PeerError, WrongState
 from agency.core.states import move
+from connections.didcomm import formats
 from connections.didcomm.formats import format_of
-from connections.didcomm.message import Message
+from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import format_columns
 from connections.messaging import outbox
 from connections.messaging.router import handles
@@ -28,10 +29,16 @@ State = Credential.State
 
 
 @transactions.atomic()
-def propose(connection: Connection, proposed: Proposal) -> Credential:
-    """Holder: propose a credential. proposed: see proposal_messages."""
+def propose(
+    connection: Connection, proposed: Proposal, exchange_version: str = ""
+) -> Credential:
+    """Holder: propose a credential. proposed: see proposal_messages.
+
+    exchange_version: instead of that of Connection.message_format_for().
+    """
     connection.require_connected()
     message_format = connection.message_format_for(messages.ISSUE_CREDENTIAL)
+    message_format = message_format.in_version(exchange_version)
     message = proposal_messages.build_proposal(proposed, message_format)
     credential = create_proposed(
         connection,
@@ -77,6 +84,38 @@ def _check_counter_proposal(credential: Credential, proposed: Proposal) -> None:
             "You proposed this and it was offered: accept it, or propose something "
             "else.",
         )
+
+
+def wants_other_format(credential: Credential, report: Message) -> bool:
+    """Holder: whether an agent may have refused a proposal for its format alone.
+
+    ACA-Py with the wallet `askar-anoncreds` offers nothing for a proposal in
+    `hlindy/*`. Its report has the code in place of an explanation (acapy_agent 1.7.0,
+    issue_credential/v2_0/routes.py); a person who declines gives one. Peers do not
+    disclose their formats, so the other one is tried, once.
+    """
+    if credential.role != Role.HOLDER or credential.state != State.PROPOSED:
+        return False
+    if credential.wire_version != "2.0" or credential.wire_format != formats.HLINDY:
+        return False
+    is_answered = credential.offer_body is not None
+    return not is_answered and problem_text(report) == problem_code(report)
+
+
+def propose_in_other_format(credential: Credential) -> None:
+    """Holder: propose the same again, in a thread of its own: the first has ended."""
+    proposed = credential.unsealed_proposal()
+    assert proposed, "a check constraint of the table"
+    message_format = credential.message_format._replace(format=formats.ANONCREDS)
+    message = proposal_messages.build_proposal(proposed, message_format)
+    move(
+        credential,
+        [State.PROPOSED],
+        State.PROPOSED,
+        thread_id=message["@id"],
+        wire_format=message_format.format,
+    )
+    credential.send_message(message)
 
 
 @handles("issue-credential/1.0/propose-credential")

@@ -3,7 +3,7 @@
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition
 from credentials.models.publication import Publication
-from credentials.models.published import PublishedObject, StatusList
+from credentials.models.published import DidEndpoint, PublishedObject, StatusList
 from credentials.models.registry import RevocationRegistry
 from credentials.models.schema import Schema
 
@@ -11,6 +11,7 @@ __all__ = [
     "Credential",
     "CredentialDefinition",
     "Publication",
+    "DidEndpoint",
     "PublishedObject",
     "RevocationRegistry",
     "Schema",

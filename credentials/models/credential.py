@@ -1,17 +1,20 @@
 """Credentials: proposed, offered, requested, issued and revoked."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
+from uuid import UUID
 
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import HashIndex
 from django.db import models
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from agency.core import network_reads, transactions
-from agency.core.errors import Conflict, Invalid, WrongState
+from agency.core import network_reads, prepared_results, transactions
+from agency.core.compiled_sql import CompiledQuery
+from agency.core.errors import AgencyError, Conflict, Invalid, WrongState
 from agency.core.states import move
 from connections.exchange import Exchange
 from connections.messaging import outbox
@@ -28,6 +31,36 @@ from wallets.models import Wallet
 from webhooks.events.types import Type
 
 Values = dict[str, str]  # by attribute name
+
+
+# A definition, which never changes, with the rows that signing needs.
+definition_with_schema = CompiledQuery(
+    lambda tenant_id, definition_id: CredentialDefinition.objects.select_related(
+        "schema", "tenant__network"
+    ).filter(tenant_id=tenant_id, definition_id=definition_id),
+    UUID,
+    str,
+)
+# The definition of an offer of an issuer here, if it will issue it automatically.
+automatic_definitions = CompiledQuery(
+    lambda thread_id, definition_id: CredentialDefinition.objects.select_related(
+        "schema", "tenant__network"
+    ).filter(
+        Exists(
+            Credential.objects.filter(
+                tenant=OuterRef("tenant"),
+                thread_id=thread_id,
+                role=Credential.Role.ISSUER,
+                state=Credential.State.OFFERED,
+                automatic_issuance=True,
+            )
+        ),
+        definition_id=definition_id,
+        supports_revocation=False,
+    ),
+    str,
+    str,
+)
 
 
 @dataclass(frozen=True)
@@ -246,6 +279,7 @@ class Credential(Exchange):
         values: Values | None,
         automatic_issuance: bool = False,
         terms: Any = None,
+        exchange_version: str = "",
     ) -> Self:
         """Issuer: offer a credential in a link. The first wallet to accept gets it.
 
@@ -255,7 +289,7 @@ class Credential(Exchange):
         if values is None:
             message = "An offer without a connection needs credentialValues."
             raise Invalid("values_missing", message, {"credentialValues": [message]})
-        connection = connectionless.create_link(wallet, terms)
+        connection = connectionless.create_link(wallet, terms, exchange_version)
         return cls.offer(connection, definition, values, automatic_issuance)
 
     @network_reads.atomic_with_reads
@@ -269,6 +303,8 @@ class Credential(Exchange):
             self.wallet.unseal_link_secret(),
             self.connection.my_key.did,  # type: ignore[union-attr]
         )
+        if self.connection and self.connection.seems_hosted:
+            self._prepare_issuance(request, metadata)
         self.lock()
         move(
             self,
@@ -281,6 +317,33 @@ class Credential(Exchange):
         self.send_message(
             messages.build_request(request, self.thread_id, self.message_format)
         )
+
+    def _prepare_issuance(
+        self, request: dict[str, Any], metadata: dict[str, Any]
+    ) -> None:
+        """Holder: sign and process what a hosted issuer will issue automatically.
+
+        Nobody gets this signature unless issue() asks for the same one. A revocable
+        credential is issued after the commit.
+        """
+        definition = automatic_definitions.first(self.thread_id, self.definition_id)
+        values = self.unsealed_values()
+        if definition is None or values is None:
+            return
+        key = (CredentialDefinition, definition.tenant_id, self.definition_id)
+        transactions.locked_rows()[key] = definition
+        # If this cannot be signed, issue() will find out.
+        with suppress(AgencyError), prepared_results.preparing():
+            signed = definition.sign_credential(
+                vault.unseal(self, "offer_body"), request, values
+            )
+            anoncreds.process_credential(
+                signed,
+                metadata,
+                self.wallet.unseal_link_secret(),
+                self.public_definition(),
+                None,
+            )
 
     @network_reads.atomic_with_reads
     def issue(
@@ -335,28 +398,45 @@ class Credential(Exchange):
         return values
 
     @transactions.atomic()
-    def decline(self) -> None:
-        """Either side: end an open exchange and notify the other side."""
+    def decline(self, reason: str = "") -> None:
+        """Either side: end an open exchange and tell the other side, and why."""
         self.lock()
-        move(self, self.OPEN, self.State.REJECTED, problem="declined")
+        move(
+            self,
+            self.OPEN,
+            self.State.REJECTED,
+            problem="declined",
+            reason=self.sealed_reason(reason),
+        )
         if self.connection:
             outbox.enqueue_if_possible(
                 self.connection,
-                messages.build_problem_report(self.thread_id, self.message_format),
+                messages.build_problem_report(
+                    self.thread_id, self.message_format, reason
+                ),
             )
 
-    def receive_problem(self, code: str) -> None:
+    def receive_problem(self, code: str, reason: str | None = None) -> None:
         """The other side has ended the exchange. A finished one does not change."""
         if self.state in self.OPEN:
-            move(self, self.OPEN, self.State.REJECTED, problem=code)
+            move(
+                self,
+                self.OPEN,
+                self.State.REJECTED,
+                problem=code,
+                reason=self.sealed_reason(reason),
+            )
 
     @cached_property
     def definition(self) -> CredentialDefinition:
         """Issuer: the definition of the credential."""
-        definitions = CredentialDefinition.objects.select_related(
-            "schema", "tenant__network"
+        key = (CredentialDefinition, self.tenant_id, self.definition_id)
+        known: CredentialDefinition | None = transactions.locked_rows().get(key)
+        found = known or definition_with_schema.first(
+            self.tenant_id, self.definition_id
         )
-        return definitions.get(tenant=self.tenant, definition_id=self.definition_id)
+        assert found, "credentials keep their definition"
+        return found
 
     def public_definition(self) -> dict[str, Any]:
         """The definition as published on the network. 409 `unknown_definition`."""

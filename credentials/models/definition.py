@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
+from uuid import UUID
 
 from django.db import models
 from django.db.models import F, Max, Q, QuerySet, Sum
@@ -48,8 +49,8 @@ class CredentialDefinition(Record):
         return self.definition_id
 
     @classmethod
-    def active_of(cls, tenant: Tenant) -> QuerySet[Self]:
-        """The definitions of a tenant that are not deleted."""
+    def active_of(cls, tenant: Tenant | UUID) -> QuerySet[Self]:
+        """The definitions of a tenant, given by row or id, that are not deleted."""
         rows = cls.objects.filter(tenant=tenant, deleted_at=None)
         return rows.select_related("schema")
 

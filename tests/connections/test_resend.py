@@ -25,24 +25,26 @@ def message(phone, faber):
 
 
 def test_a_message_that_was_given_up_is_sent_again(message, phone):
-    outbox.resend(message)
+    outbox.resend_message(message)
     queues.sweep()
     assert OutboundMessage.objects.get(pk=message.pk).status == "done"
     assert phone.newest("basicmessage/1.0/message").body["content"] == "Hello"
 
 
 def test_its_schedule_starts_again(message):
-    outbox.resend(message)
+    outbox.resend_message(message)
     row = OutboundMessage.objects.get(pk=message.pk)
     assert (row.status, row.attempts) == ("pending", 0)
     assert row.due_at <= timezone.now()
 
 
-def test_one_that_is_being_posted_is_left_alone(message):
+def test_one_that_is_being_posted_is_left_alone_and_that_is_said(message):
     end = timezone.now() + timedelta(minutes=1)
     rows = OutboundMessage.objects.filter(pk=message.pk)
     rows.update(status="pending", lease_owner=message.pk, lease_until=end)
-    outbox.resend(rows.get())
+    with pytest.raises(Conflict) as refused:
+        outbox.resend_message(rows.get())
+    assert refused.value.code == "message_not_resendable"
     assert (rows.get().attempts, rows.get().lease_until) == (10, end)
 
 
@@ -53,7 +55,7 @@ def test_what_cannot_be_sent_again_is_refused(message, changes):
     rows = OutboundMessage.objects.filter(pk=message.pk)
     rows.update(**changes)
     with pytest.raises(Conflict) as refused:
-        outbox.resend(rows.get())
+        outbox.resend_message(rows.get())
     assert refused.value.code == "message_not_resendable"
 
 

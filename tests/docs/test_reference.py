@@ -41,7 +41,7 @@ NOT_FOR_CALLERS = {
     "invalid_status_list",
     "unknown_index",
     "already_revoked",
-    "timestamp_not_later",
+    "timestamp_earlier",
 }
 
 

@@ -45,10 +45,14 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "auth_user_user_permissions": "nobody gives one person a permission",
     "django_admin_log": "nobody of staff has changed anything",
     "connections_seenmessage": "it is newer than 0.1.0",
+    "credentials_didendpoint": "it is newer than 0.1.0",
     "holderpages_closedlink": "it is newer than 0.1.0",
+    "mails_maillanguage": "it is newer than 0.1.0",
     "mfa_authenticator": "second factors are newer than 0.1.0",
     "tenants_auditentry": "it is newer than 0.1.0",
+    "tenants_dailyusage": "it is newer than 0.1.0",
     "tenants_invitation": "it is newer than 0.1.0",
+    "usersessions_usersession": "the list of sessions is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",
 }
 PASSING = {  # states that a hosted party leaves within the call
@@ -66,6 +70,13 @@ NOT_SEALED = {  # binary columns, and what is in them instead
     "tenants_invitation.digest": "a keyed digest",
     "connections_outboundmessage.envelope": "a message packed for another agent",
     "connections_seenmessage.digest": "a digest of a message id",
+}
+
+
+NEWER_SEALED = {  # no release has a value in these sealed columns
+    "connections_connection.held_response",
+    "credentials_credential.reason",
+    "verifications_verification.reason",
 }
 
 
@@ -223,7 +234,7 @@ def test_every_sealed_value_opens(world):
         for row in model.objects.exclude(**{column: None}):
             assert vault.unseal(row, column) is not None
             opened[place] += 1
-    assert set(opened) == set(sealed_columns())
+    assert set(sealed_columns()) - set(opened) == NEWER_SEALED
     for row in DataKey.objects.all():
         assert len(vault.unwrap_data_key(row)) == 32
 

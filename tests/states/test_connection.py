@@ -3,11 +3,12 @@
 import pytest
 
 from agency.core import transactions
-from agency.core.errors import WrongState
+from agency.core.errors import Conflict, WrongState
 from connections.didcomm.message import build
 from connections.models import Connection
-from connections.protocols import connections_1_0, handshakes
-from tests.support import walks
+from connections.protocols import confirmation, connections_1_0, handshakes
+from tests.support import queues, walks
+from tests.support.races import error_codes, transitions
 from wallets.models import Key
 
 
@@ -138,3 +139,75 @@ def test_a_deleted_connection_refuses_every_transition(walk):
     Connection.objects.filter(pk=row.pk).delete()
     with transactions.atomic():
         assert row.lock() is False, "so no handler is called"
+
+
+@pytest.fixture
+def held(faber):
+    """The inviter's row of a request that waits to be confirmed."""
+    invited = faber.invites(confirmConnections=True)
+    faber.hosts("Alice").accepts_invitation(invited["invitation"])
+    return Connection.objects.get(connection_id=invited["connectionId"])
+
+
+def test_a_held_request_is_not_confirmed_by_messages(held):
+    walks.ignores(lambda: confirm(held))
+
+
+def test_a_held_request_leaves_the_invitation_used(held):
+    walks.refuses(lambda: receive_request(held))
+    walks.refuses(held.require_connected)
+
+
+@pytest.mark.parametrize(
+    "role, state",
+    [
+        ("inviter", "Invited"),
+        ("inviter", "Negotiating"),
+        ("inviter", "Connected"),
+        ("invitee", "Negotiating"),
+        ("invitee", "Connected"),
+    ],
+)
+def test_nothing_else_can_be_accepted(walk, role, state):
+    row = walks.connection(walk, role, state)
+    before = walks.everything()
+    with pytest.raises(Conflict) as refused:
+        confirmation.accept_request(row)
+    assert refused.value.code == "nothing_to_confirm"
+    assert walks.everything() == before
+
+
+def test_one_of_many_acceptances_sends_the_response(held, monkeypatch):
+    sent = queues.record_sent(monkeypatch)
+    answers = transitions(held, *[confirmation.accept_request] * 8)
+    assert error_codes(answers) == ["nothing_to_confirm"] * 7
+    assert sent.count(connections_1_0.RESPONSE) == 1
+    states = Connection.objects.values_list("state", flat=True)
+    assert set(states) == {"Connected"}
+
+
+def test_accepting_and_refusing_at_once_happen_in_one_of_the_two_orders(held):
+    answers = transitions(
+        held, confirmation.accept_request, confirmation.refuse_or_remove
+    )
+    left = Connection.objects.get()  # the inviter's row is deleted in both orders
+    assert left.role == "invitee"
+    if error_codes(answers):
+        assert error_codes(answers) == ["connection_gone"]
+        assert (left.state, left.problem) == ("Negotiating", "request_not_accepted")
+    else:
+        assert left.state == "Connected"
+
+
+def test_a_death_while_accepting_leaves_the_request_waiting(held, monkeypatch):
+    def dies(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(confirmation.outbox, "enqueue", dies)
+    before = walks.everything()
+    with pytest.raises(KeyboardInterrupt):
+        confirmation.accept_request(walks.fresh(held))
+    monkeypatch.undo()
+    assert walks.everything() == before
+    confirmation.accept_request(walks.fresh(held))
+    assert set(Connection.objects.values_list("state", flat=True)) == {"Connected"}

@@ -71,9 +71,10 @@ def judge(
     presentation: object,
     known: Ledger | None = None,
     at: int | None = None,
+    allows_interval: bool = False,
 ) -> Outcome:
     return checks.judge_presentation(
-        request, presentation, known or ledger(), judged_at=at
+        request, presentation, known or ledger(), at, allows_interval
     )
 
 

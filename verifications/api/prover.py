@@ -11,15 +11,16 @@ from agency.api.pagination import list_parameters
 from agency.api.views import heavy
 from connections.api import links
 from connections.api.exchanges import WalletExchangeView
+from connections.api.serializers import DeclineParameters
 from connections.protocols import connectionless
 from verifications.api.serializers import (
     ConnectionVerificationQuery,
+    ProposedPolicyParameters,
     SelectionParameters,
     VerificationContract,
     VerificationDataParameters,
     VerificationDataSelections,
     VerificationPolicyCredentialContract,
-    VerificationPolicyParameters,
     WalletVerificationQuery,
 )
 from verifications.models import Verification
@@ -30,6 +31,7 @@ from verifications.proofs import proof_policy
 class WalletVerifications(WalletExchangeView):
     parser_classes = [MultiPartParser, FormParser, JSONParser]
     model = Verification
+    held_role = Verification.Role.PROVER
     contract = VerificationContract
 
     @operation(
@@ -55,13 +57,15 @@ class WalletVerifications(WalletExchangeView):
 
     @operation(
         "proposeVerification",
-        request={"application/json": VerificationPolicyParameters},
+        request={"application/json": ProposedPolicyParameters},
         response=VerificationContract,
     )
     def propose(self, request, walletId, connectionId):
         connection = self.get_connection(connectionId)
-        body = proof_policy.normalise(self.parse_body(VerificationPolicyParameters))
-        proposed = self.perform(prover.send_proposal, connection, body)
+        given = self.parse_body(ProposedPolicyParameters)
+        body = proof_policy.normalise(given)
+        version = given.get("exchangeVersion", "")
+        proposed = self.perform(prover.send_proposal, connection, body, version)
         return self.exchange_response(proposed.pk)
 
     @operation(
@@ -129,12 +133,12 @@ class WalletVerifications(WalletExchangeView):
     def submit_data(self, request, walletId):
         wallet = self.wallet
         body = self.parse_body(VerificationDataSelections)
-        message = resolve_request(body["verificationData"])
+        message = resolve_request(body["verificationData"], self.tenant)
         return self.answer_shared(wallet, message, body.get("parameters", []))
 
     def parse_request(self):
         body = self.parse_body(VerificationDataParameters)
-        return resolve_request(body["verificationData"])
+        return resolve_request(body["verificationData"], self.tenant)
 
     @operation("submitVerificationAutoSelect")
     @heavy
@@ -157,9 +161,11 @@ class WalletVerifications(WalletExchangeView):
         self.perform(prover.submit_selections, verification, serializer.validated_data)
         return Response()
 
-    @operation("declineVerification")
+    @operation("declineVerification", request={"application/json": DeclineParameters})
     def decline(self, request, walletId, verificationId):
-        self.perform(self.get_with_parties(verificationId).decline)
+        found = self.get_with_parties(verificationId)
+        reason = self.parse_body(DeclineParameters).get("reason", "")
+        self.perform(found.decline, reason)
         return Response()
 
     @operation("deleteWalletVerification")
@@ -168,8 +174,8 @@ class WalletVerifications(WalletExchangeView):
         return Response()
 
 
-def resolve_request(data):
+def resolve_request(data, tenant):
     """The request message in a link, base64 or JSON."""
     return links.resolve_message(
-        data, "verificationData", messages.check_shared_request
+        data, "verificationData", messages.check_shared_request, tenant
     )

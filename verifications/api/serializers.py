@@ -7,7 +7,12 @@ from rest_framework import serializers
 from agency.api.pagination import ChangingQuery, NamedQuery
 from agency.api.serializers import Contract, Parameters
 from connections.api.serializers import (
+    EXCHANGE_VERSION,
     LINK_COLUMNS,
+    PROBLEM,
+    REASON,
+    THREAD_ID,
+    VERSIONS,
     ExchangeLinkParameters,
     was_started_by_link,
 )
@@ -21,6 +26,10 @@ ROLES = [(str(role), str(role)) for role in Verification.Role]
 NOT_COMPARED = (
     "Give a whole number: predicates compare whole numbers only. A date compares as "
     "one, as 20260131; a text is asked for by a restriction on its value."
+)
+VALID_FROM = (
+    "The start of an interval that ends at `validAt` or with `validNow`: the credential "
+    "must not have been revoked at some moment in it."
 )
 PREDICATES = [(kind, kind) for kind in (">=", ">", "<=", "<", "==")]
 
@@ -44,6 +53,13 @@ class VerificationPolicyRestriction(Parameters):
     value = RestrictedAttribute(required=False)
 
 
+class ItemRevocationRequirement(Parameters):
+    """Of one item, in place of that of the policy."""
+
+    validFrom = serializers.DateTimeField(required=False, help_text=VALID_FROM)
+    validAt = serializers.DateTimeField(required=False)
+
+
 class AttributePolicy(Parameters):
     policyName = serializers.CharField(max_length=256, trim_whitespace=False)
     attributeNames = serializers.ListField(
@@ -52,6 +68,7 @@ class AttributePolicy(Parameters):
         max_length=125,
     )
     restrictions = VerificationPolicyRestriction(many=True, required=False)
+    revocationRequirement = ItemRevocationRequirement(required=False)
 
 
 class PredicatePolicy(Parameters):
@@ -71,9 +88,11 @@ class PredicatePolicy(Parameters):
         "meets it too.",
     )
     restrictions = VerificationPolicyRestriction(many=True, required=False)
+    revocationRequirement = ItemRevocationRequirement(required=False)
 
 
 class RevocationRequirement(Parameters):
+    validFrom = serializers.DateTimeField(required=False, help_text=VALID_FROM)
     validAt = serializers.DateTimeField(required=False)
     validNow = serializers.BooleanField(required=False)
 
@@ -84,6 +103,14 @@ class VerificationPolicyParameters(Parameters):
     attributes = AttributePolicy(many=True, required=False)
     predicates = PredicatePolicy(many=True, required=False)
     revocationRequirement = RevocationRequirement(required=False)
+
+
+class ProposedPolicyParameters(VerificationPolicyParameters):
+    """A policy that a holder proposes to meet."""
+
+    exchangeVersion = serializers.ChoiceField(
+        VERSIONS, required=False, help_text=EXCHANGE_VERSION
+    )
 
 
 class SharedPolicyParameters(VerificationPolicyParameters, ExchangeLinkParameters):
@@ -155,7 +182,8 @@ class ProofProposal(serializers.Serializer):
 class VerificationContract(Contract):
     columns = (
         "policy_id", "state", "created_at", "updated_at", "is_valid", "verified_at",
-        "policy", "proposal", "proof", "checks", "tenant", *LINK_COLUMNS,
+        "policy", "proposal", "proof", "checks", "thread_id", "problem", "reason",
+        "tenant", *LINK_COLUMNS,
     )  # fmt: skip
 
     verificationId = serializers.CharField(source="pk")
@@ -179,6 +207,12 @@ class VerificationContract(Contract):
     )
     verificationRequestUrl = serializers.CharField(required=False)
     verificationUrl = serializers.CharField(required=False)
+    threadId = serializers.CharField(source="thread_id", help_text=THREAD_ID)
+    problem = serializers.CharField(required=False, help_text=PROBLEM)
+    reason = serializers.CharField(required=False, help_text=REASON)
+
+    def get_reason(self, verification):
+        return verification.unsealed_reason()
 
     def get_proof(self, verification):
         return verification.unsealed_proof()

@@ -10,8 +10,9 @@ from agency.api.pagination import list_parameters
 from agency.api.views import get_or_404
 from agency.core.errors import Conflict
 from connections.api.exchanges import ExchangeView, with_parties
-from connections.api.return_urls import create_link, read_return_url
+from connections.api.link_options import create_link, read_link_options
 from connections.api.serializers import ExchangeLinkParameters, out_of_band_options
+from connections.protocols import public_dids
 from credentials.models.schema import organization_wallet
 from verifications.api.serializers import (
     SharedPolicyParameters,
@@ -42,10 +43,19 @@ class Verifications(ExchangeView):
     def share_request(self, given, body, policy_id=None):
         """given: valid ExchangeLinkParameters."""
         wallet = organization_wallet(self.tenant)
+        if given.get("usePublicDid"):
+            public_dids.require_endpoint(wallet)
         terms = out_of_band_options(given)
-        share = partial(verifier.send_request_by_link, wallet, body, policy_id, terms)
-        return_url = read_return_url(self.tenant, given)
-        shared = self.perform(partial(create_link, share, return_url))
+        share = partial(
+            verifier.send_request_by_link,
+            wallet,
+            body,
+            policy_id,
+            options=terms,
+            exchange_version=given.get("exchangeVersion", ""),
+        )
+        columns = read_link_options(self.tenant, given)
+        shared = self.perform(partial(create_link, share, columns))
         return self.exchange_response(shared.pk)
 
     @operation("sendVerificationFromPolicy", response=VerificationContract)

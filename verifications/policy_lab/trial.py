@@ -75,14 +75,14 @@ def try_policy(
     now: int,
     integer_attributes: IntegerAttributes | None = None,
 ) -> Trial:
-    """Try a normalised policy as if sent now, or at its `validAt` if that is later.
+    """Try a normalised policy as if sent now, or at its latest time if that is later.
 
     samples: {"values": {name: raw}}; "definitionId", "revoked" and the other members
     of a restriction are optional. now: unix seconds. integer_attributes: see
     `build_request`. Raises Invalid("invalid_sample") for what cannot be a credential.
     """
     integer_attributes = integer_attributes or {}
-    sent_at = max(now, proof_policy.valid_at(policy) or 0)
+    sent_at = max(now, proof_policy.latest_moment(policy) or 0)
     request = build_request(
         resolve_attributes(policy, ledger),
         nonce="0",

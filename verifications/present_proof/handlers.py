@@ -1,7 +1,7 @@
 """Handlers of both roles: problem reports, and connections that end or are merged."""
 
 from agency.core.states import move
-from connections.didcomm.message import Message, problem_code
+from connections.didcomm.message import Message, problem_code, problem_text
 from connections.exchange import handles_exchange
 from connections.messaging.router import on_connection_ended, on_connection_merged
 from verifications.models import Verification
@@ -24,6 +24,7 @@ def receive_problem(verification: Verification, message: Message) -> None:
             Verification.OPEN,
             State.REJECTED,
             problem=problem_code(message),
+            reason=verification.sealed_reason(problem_text(message)),
         )
 
 

@@ -61,13 +61,19 @@ def build_presentation(
     return message | attach_as(message_format, formats.PRESENTATION, presentation)
 
 
-def build_ack(thread_id: str, message_format: MessageFormat) -> dict:
-    """Build the ack of a valid proof. A proof that is not valid gets a problem report.
+def build_ack(
+    thread_id: str, message_format: MessageFormat, is_valid: bool = True
+) -> dict:
+    """Build the ack of a presentation, with the verdict as ACA-Py writes it.
 
     `verification_result` is an extension of ACA-Py, see `is_found_valid`.
     """
     return _build_message(
-        "ack", message_format, thread_id, status="OK", verification_result="true"
+        "ack",
+        message_format,
+        thread_id,
+        status="OK",
+        verification_result="true" if is_valid else "false",
     )
 
 

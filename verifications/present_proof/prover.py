@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from agency.core import network_reads, transactions
+from agency.core import network_reads, prepared_results, transactions
 from agency.core.errors import PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
@@ -25,7 +25,10 @@ from verifications.present_proof.candidates import build_candidates, find_creden
 from verifications.present_proof.messages import PRESENT_PROOF
 from verifications.present_proof.requests import lazy_ledger
 from verifications.proofs import selection
-from verifications.proofs.checks import proof_of_own_presentation
+from verifications.proofs.checks import (
+    proof_of_own_presentation,
+    verify_own_presentation,
+)
 from verifications.proofs.proof_items import Item
 from verifications.proofs.request_reading import policy_from_request
 from verifications.proofs.selection import Candidate, Selection
@@ -36,12 +39,18 @@ State = Verification.State
 
 
 @network_reads.atomic_with_reads
-def send_proposal(connection: Connection, policy: dict[str, Any]) -> Verification:
-    """Propose a proof of a normalised policy to the verifier."""
+def send_proposal(
+    connection: Connection, policy: dict[str, Any], exchange_version: str = ""
+) -> Verification:
+    """Propose a proof of a normalised policy to the verifier.
+
+    exchange_version: instead of that of Connection.message_format_for().
+    """
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
     message_format = connection.message_format_for(PRESENT_PROOF)
+    message_format = message_format.in_version(exchange_version)
     message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,
@@ -191,7 +200,11 @@ def _send_presentation(
         tails_path,
     )
     proof = proof_of_own_presentation(proof_request, presentation, ledger)
+    connection = verification.connection
     with transactions.atomic():
+        if connection and connection.seems_hosted and not ledger.is_remote:
+            with prepared_results.preparing():
+                verify_own_presentation(proof_request, presentation, ledger)
         verification.lock()
         move(
             verification,

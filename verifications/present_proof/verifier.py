@@ -18,6 +18,7 @@ from connections.protocols import connectionless
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.ledgers import ledger_of
 from tenants import vault
+from tenants.models import Tenant
 from verifications.attribute_meaning import resolve_attributes
 from verifications.models import Verification
 from verifications.present_proof import messages, proposals
@@ -61,12 +62,14 @@ def send_request_by_link(
     policy: dict[str, Any],
     policy_id: UUID | None = None,
     options: OutOfBandOptions | None = None,
+    exchange_version: str = "",
 ) -> Verification:
     """Create a proof request as a link. The first wallet that accepts it answers.
 
     With options, the link is an out-of-band invitation.
     """
-    return send_request(connectionless.create_link(wallet, options), policy, policy_id)
+    link = connectionless.create_link(wallet, options, exchange_version)
+    return send_request(link, policy, policy_id)
 
 
 @handles("present-proof/1.0/propose-presentation")
@@ -153,13 +156,15 @@ def receive_presentation(verification: Verification, message: Message) -> None:
         return
     # `validNow` means the time of receipt. Any other time is in the request.
     judged_at = None
-    if proof_policy.is_judged_at_receipt(verification.unsealed_policy()):
+    policy = verification.unsealed_policy()
+    if proof_policy.is_judged_at_receipt(policy):
         judged_at = network_reads.now()
     outcome = judge_presentation(
         verification.require_proof_request(),
         presentation,
         ledger_of(verification.tenant.network),
         judged_at=judged_at,
+        allows_interval=proof_policy.allows_interval(policy),
     )
     checks = [check._asdict() for check in outcome.checks]
     move(
@@ -177,10 +182,13 @@ def receive_presentation(verification: Verification, message: Message) -> None:
 
 
 def _send_verdict(verification: Verification) -> None:
-    """Send an ack for a valid proof, else a problem report."""
+    """Send an ack for a valid proof, else what the organization has chosen."""
     thread_id = verification.thread_id
-    if verification.is_valid:
-        verdict = messages.build_ack(thread_id, verification.message_format)
+    answer = verification.tenant.invalid_proof_answer
+    if verification.is_valid or answer == Tenant.InvalidProofAnswer.ACK:
+        verdict = messages.build_ack(
+            thread_id, verification.message_format, bool(verification.is_valid)
+        )
     else:
         verdict = messages.build_problem_report(
             messages.NOT_VALID,

@@ -69,7 +69,11 @@ from verifications.proofs.presentation_reading import (
     read_presentation,
 )
 from verifications.proofs.proof_items import Item, credential_facts, matches_facts
-from verifications.proofs.request_reading import prune_request, read_items
+from verifications.proofs.request_reading import (
+    interval_of_request,
+    prune_request,
+    read_items,
+)
 from verifications.proofs.selection import LedgerReader
 from wallets import anoncreds
 from wallets.anoncreds import normalise_name
@@ -110,6 +114,7 @@ def judge_presentation(
     presentation: Any,
     ledger: LedgerReader,
     judged_at: int | None = None,
+    allows_interval: bool = False,
 ) -> Outcome:
     """Check a presentation against our stored request with its restrictions and nonce.
 
@@ -117,7 +122,9 @@ def judge_presentation(
     verification ensures that.
     judged_at: unix seconds. It replaces all times at which the request requires
     credentials not to be revoked ("validNow" at receipt). It changes nothing for items
-    that do not require non-revocation.
+    that do not require non-revocation, and for items with a time of their own.
+    allows_interval: whether any status list of an interval proves non-revocation. If
+    not, only the newest up to its end does: an older one lacks later revocations.
     No presentation makes this raise; `ledger` may raise if it cannot be reached.
     `proof` has one entry per policy item, with the API's field names: what the holder
     *sent*, to be trusted only if `is_valid`. An item without an answer has no value.
@@ -134,6 +141,7 @@ def judge_presentation(
             proof={item.policy_name: _proof_entry(item, [], False) for item in items},
         )
     judgement = Judgement(request, items, sent, ledger, judged_at)
+    judgement.allows_interval = allows_interval
     checks = list(_run_rules(judgement))
     is_valid = all(check.status == "pass" for check in checks)
     return Outcome(is_valid, checks, _proof_by_item(judgement, is_valid))
@@ -149,6 +157,19 @@ def proof_of_own_presentation(
     sent = read_presentation(presentation)
     judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
     return _proof_by_item(judgement, is_valid=True)
+
+
+def verify_own_presentation(
+    request: dict, presentation: dict, ledger: LedgerReader
+) -> None:
+    """Verify our own presentation as a verifier will, to have the result prepared.
+
+    See agency/core/prepared_results.py.
+    """
+    sent = read_presentation(presentation)
+    judgement = Judgement(request, read_items(request), sent, ledger, judged_at=None)
+    if sent.sub_proofs:
+        check_signature(judgement)
 
 
 class Judgement:
@@ -167,6 +188,8 @@ class Judgement:
         self.sent = sent
         self.ledger = ledger
         self.judged_at = judged_at
+        self.allows_interval = False
+        self.default_interval = interval_of_request(request)
         self._status_lists: dict[tuple[str, int], dict | None] = {}
 
     def own_answers(self, item: Item) -> list[Answer]:
@@ -232,9 +255,21 @@ class Judgement:
         """The time at which the item's credential must not be revoked, or None."""
         if item.non_revoked is None:
             return None
-        if self.judged_at is not None:
+        if self.judged_at is not None and item.non_revoked == self.default_interval:
             return self.judged_at
         return item.non_revoked.latest_timestamp
+
+    def oldest_timestamp(self, index: int, item: Item, newest: dict) -> int:
+        """The time of the oldest status list that proves the item's non-revocation.
+
+        It is the list in force at the start of an interval, if that is allowed.
+        """
+        interval = item.non_revoked
+        if not self.allows_interval or interval is None or interval.start is None:
+            return newest["timestamp"]
+        first = self.status_list(index, interval.start)
+        # Without a list at the start, the registry was made within the interval.
+        return min(newest["timestamp"], first["timestamp"] if first else 0)
 
     def non_revocation_proofs(self, item: Item) -> list[int]:
         """The indexes of the item's sub-proofs that prove non-revocation."""
@@ -502,7 +537,8 @@ def check_revocation_registry(judgement: Judgement, item: Item) -> Failure | Non
 def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
     """Check that the presentation uses the newest list up to the requested time.
 
-    An older list lacks later revocations.
+    An older list lacks later revocations. Where the policy has `validFrom`, it counts
+    if it was in force at some time since.
     """
     time = judgement.non_revoked_at(item)
     for index in judgement.non_revocation_proofs(item):
@@ -511,11 +547,12 @@ def check_status_list(judgement: Judgement, item: Item) -> Failure | None:
         newest = named if time is None else judgement.status_list(index, time)
         if time is not None and newest is None:
             return failures.NOT_YET_VALID
-        if named is None or named["timestamp"] != timestamp:
+        if named is None or timestamp is None or named["timestamp"] != timestamp:
             return failures.UNKNOWN_TIMESTAMP
-        if newest and newest["timestamp"] > timestamp:
+        shown = named["timestamp"]
+        if newest and judgement.oldest_timestamp(index, item, newest) > shown:
             return failures.STALE
-        if newest and newest["timestamp"] < timestamp:
+        if newest and newest["timestamp"] < shown:
             # The list is later than the requested time.
             return failures.UNKNOWN_TIMESTAMP
     return None

@@ -20,6 +20,7 @@ from wallets.anoncreds import normalise_name
 # The tolerance for a policy's author whose clock is ahead of ours.
 CLOCK_SKEW_SECONDS = 60
 
+REQUIREMENT = "revocationRequirement"
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+){0,2}(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,20}")
 
@@ -43,10 +44,7 @@ def normalise(body: dict) -> dict:
             errors, "predicates", body.get("predicates"), _read_predicate
         ),
     }
-    if body.get("revocationRequirement") is not None:
-        policy["revocationRequirement"] = _read_revocation_requirement(
-            errors, body["revocationRequirement"]
-        )
+    policy |= _read_revocation_requirement(errors, "", body)
     _check_size(errors, policy["attributes"] + policy["predicates"])
     _check_policy_names(errors, policy)
     errors.raise_if_any()
@@ -59,29 +57,77 @@ def non_revoked_at(policy: dict, now: int) -> int | None:
     policy: normalised. now: when the request is sent. All times are unix seconds.
     "validNow" means now, and is checked again when the presentation arrives
     (`is_judged_at_receipt`). A policy with a future time cannot be sent before it:
-    raises Invalid("not_yet_due") for a "validAt" more than a minute ahead.
+    raises Invalid("not_yet_due"), which names the time, if one is more than a minute
+    ahead.
     """
+    for path, time in _moments(policy):
+        if time > now + CLOCK_SKEW_SECONDS:
+            message = f"{path} is in the future. Send the policy at that time."
+            raise Invalid("not_yet_due", message, errors={path: [message]})
     if is_judged_at_receipt(policy):
         return now
-    time = valid_at(policy)
-    if time is None:
-        return None
-    if time > now + CLOCK_SKEW_SECONDS:
-        raise Invalid(
-            "not_yet_due", "validAt is in the future. Send the policy at that time."
-        )
-    return max(0, min(time, now))
+    moment = valid_at(policy)
+    return None if moment is None else max(0, min(moment, now))
 
 
 def valid_at(policy: dict) -> int | None:
     """The `validAt` of a normalised policy, in unix seconds."""
-    moment = policy.get("revocationRequirement", {}).get("validAt")
+    return _read_moment(policy.get(REQUIREMENT, {}), "validAt")
+
+
+def non_revoked_from(policy: dict) -> int | None:
+    """The `validFrom` of a normalised policy, in unix seconds."""
+    return _read_moment(policy.get(REQUIREMENT, {}), "validFrom")
+
+
+def interval_of_item(item: dict) -> dict[str, int] | None:
+    """The item's own interval as a proof request writes it, or None."""
+    requirement = item.get(REQUIREMENT, {})
+    end = _read_moment(requirement, "validAt")
+    if end is None:
+        return None
+    start = _read_moment(requirement, "validFrom")
+    return {"from": max(0, end if start is None else start), "to": max(0, end)}
+
+
+def allows_interval(policy: dict) -> bool:
+    """Whether some credential may have been revoked after `validFrom`."""
+    return any("validFrom" in one.get(REQUIREMENT, {}) for _, one in _parts(policy))
+
+
+def latest_moment(policy: dict) -> int | None:
+    """The latest time that a normalised policy names, in unix seconds."""
+    return max((time for _, time in _moments(policy)), default=None)
+
+
+def _moments(policy: dict) -> list[tuple[str, int]]:
+    """Every time in a normalised policy, with its path."""
+    found = [
+        (f"{path}{REQUIREMENT}.{name}", _read_moment(part.get(REQUIREMENT, {}), name))
+        for path, part in _parts(policy)
+        for name in ("validFrom", "validAt")
+    ]
+    return [(path, time) for path, time in found if time is not None]
+
+
+def _parts(policy: dict) -> list[tuple[str, dict]]:
+    """The policy and its items, which may have requirements of their own."""
+    items = [
+        (f"{part}[{index}].", item)
+        for part in ("attributes", "predicates")
+        for index, item in enumerate(policy[part])
+    ]
+    return [("", policy), *items]
+
+
+def _read_moment(requirement: dict, name: str) -> int | None:
+    moment = requirement.get(name)
     return None if moment is None else int(datetime.fromisoformat(moment).timestamp())
 
 
 def is_judged_at_receipt(policy: dict) -> bool:
     """Whether revocation is checked for the time of receipt, not of the request."""
-    return bool(policy.get("revocationRequirement", {}).get("validNow"))
+    return bool(policy.get(REQUIREMENT, {}).get("validNow"))
 
 
 class _Errors(dict[str, list[str]]):
@@ -141,7 +187,8 @@ def _read_attribute(errors: _Errors, path: str, body: dict) -> dict:
     given = body.get("attributeNames") or ([name] if name else [])
     names = _read_names(errors, f"{path}.attributeNames", given)
     restrictions = _read_restrictions(errors, path, body)
-    return {"policyName": name, "attributeNames": names} | restrictions
+    requirement = _read_revocation_requirement(errors, f"{path}.", body)
+    return {"policyName": name, "attributeNames": names} | restrictions | requirement
 
 
 def _read_names(errors: _Errors, path: str, names: object) -> list[str]:
@@ -176,6 +223,7 @@ def _read_predicate(errors: _Errors, path: str, body: dict) -> dict:
         "predicateType": kind,
         "predicateValue": value,
     } | _read_restrictions(errors, path, body)
+    policy |= _read_revocation_requirement(errors, f"{path}.", body)
     if _allows_text(errors, path, body):
         policy["allowText"] = True
     _check_own_value(errors, path, policy)
@@ -256,21 +304,47 @@ def _read_required_value(errors: _Errors, path: str, value: object) -> dict:
     return {"attributeName": name, "attributeValue": required}
 
 
-def _read_revocation_requirement(errors: _Errors, value: object) -> dict:
-    path = "revocationRequirement"
-    body = value if isinstance(value, dict) else {}
-    requirement: dict = {}
-    if body.get("validAt") is not None:
-        requirement["validAt"] = _read_time(errors, f"{path}.validAt", body["validAt"])
+def _read_revocation_requirement(errors: _Errors, prefix: str, part: dict) -> dict:
+    """The requirement of a policy (prefix "") or of an item, as a member or none."""
+    path = f"{prefix}{REQUIREMENT}"
+    if part.get(REQUIREMENT) is None:
+        return {}
+    body = part[REQUIREMENT] if isinstance(part[REQUIREMENT], dict) else {}
+    requirement = {
+        name: _read_time(errors, f"{path}.{name}", body[name])
+        for name in ("validFrom", "validAt")
+        if body.get(name) is not None
+    }
+    _read_valid_now(errors, path, body, requirement)
+    ends = "validAt" in requirement or requirement.get("validNow")
+    if prefix and "validNow" in requirement:
+        errors.add_error(
+            f"{path}.validNow", "Give validNow for the whole policy, not for an item."
+        )
+    elif "validFrom" in requirement and not ends:
+        errors.add_error(
+            path, "Give the end of the interval too: validAt or validNow."
+        )
+    elif not requirement:
+        errors.add_error(path, "Give validAt or validNow, or leave it out.")
+    if "validAt" in requirement and requirement.get("validNow"):
+        errors.add_error(path, "Give either validAt or validNow, not both.")
+    _check_order(errors, path, requirement)
+    return {REQUIREMENT: requirement}
+
+
+def _read_valid_now(errors: _Errors, path: str, body: dict, requirement: dict) -> None:
     if body.get("validNow") is not None:
         requirement["validNow"] = body["validNow"]
         if not isinstance(body["validNow"], bool):
             errors.add_error(f"{path}.validNow", "Give true or false.")
-    if not requirement:
-        errors.add_error(path, "Give validAt or validNow, or leave it out.")
-    if "validAt" in requirement and requirement.get("validNow"):
-        errors.add_error(path, "Give either validAt or validNow, not both.")
-    return requirement
+
+
+def _check_order(errors: _Errors, path: str, requirement: dict) -> None:
+    start, end = requirement.get("validFrom"), requirement.get("validAt")
+    # Both are written in one form, which sorts by time.
+    if start and end and start > end:
+        errors.add_error(f"{path}.validFrom", "The interval ends before it starts.")
 
 
 def _read_time(errors: _Errors, path: str, value: object) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Container, Mapping
 
 from agency.core.errors import Invalid
+from verifications.proofs import proof_policy
 from verifications.proofs.proof_items import (
     BOUND_SUFFIX,
     LOWER_BOUND_TYPES,
@@ -31,7 +32,7 @@ def build_request(
     nonce: a decimal number.
     non_revoked_at: unix seconds, see `proof_policy.non_revoked_at`. It becomes both
     `from` and `to`, as RFC 0441 advises: holders then answer with the newest status
-    list up to that time.
+    list up to that time. A policy with `validFrom` has it as `from`.
     integer_attributes: of the `definitions_of_predicates`. An item that only integers
     can satisfy gets no bound.
     Raises Invalid("invalid_policy") if an item has the name of another item's bound.
@@ -43,17 +44,19 @@ def build_request(
         names = item["attributeNames"]
         body = {"name": names[0]} if len(names) == 1 else {"names": names}
         restrictions = item.get("restrictions", [])
-        attributes[item["policyName"]] = body | _restrictions_member(restrictions)
-        attributes |= _companion_referents(item, revealed=names)
+        referents = {item["policyName"]: body | _restrictions_member(restrictions)}
+        referents |= _companion_referents(item, revealed=names)
+        attributes |= _with_interval(item, referents)
     for item in policy["predicates"]:
         has_bound = needs_bound(item, integer_attributes or {})
-        predicates |= _predicate_referents(item, has_bound)
+        predicates |= _with_interval(item, _predicate_referents(item, has_bound))
         _check_bound_name_is_free(
             item["policyName"] + BOUND_SUFFIX,
             policy,
             predicates,
         )
-        attributes |= _companion_referents(item, revealed=[])
+        companions = _companion_referents(item, revealed=[])
+        attributes |= _with_interval(item, companions)
     request = {
         "name": policy["name"],
         "version": policy["version"],
@@ -62,8 +65,18 @@ def build_request(
         "requested_predicates": predicates,
     }
     if non_revoked_at is not None:
-        request["non_revoked"] = {"from": non_revoked_at, "to": non_revoked_at}
+        start = proof_policy.non_revoked_from(policy)
+        start = non_revoked_at if start is None else max(0, min(start, non_revoked_at))
+        request["non_revoked"] = {"from": start, "to": non_revoked_at}
     return request
+
+
+def _with_interval(item: dict, referents: dict[str, dict]) -> dict[str, dict]:
+    """The referents of an item with its own interval, if it has one."""
+    interval = proof_policy.interval_of_item(item)
+    if interval is None:
+        return referents
+    return {name: body | {"non_revoked": interval} for name, body in referents.items()}
 
 
 def definitions_of_predicates(policy: dict) -> set[str]:

@@ -49,7 +49,7 @@ def read_items(request: dict) -> list[Item]:
     "restriction_unsupported".
     """
     attributes, predicates = _requested_parts(request)
-    default = _read_interval(request)
+    default = interval_of_request(request)
     attribute_items = [
         _read_attribute(referent, body, default)
         for referent, body in attributes.items()
@@ -80,7 +80,7 @@ def policy_from_request(request: dict) -> dict:
     """
     items = read_items(request)
     intervals = [item.non_revoked for item in items if item.non_revoked is not None]
-    interval = _read_interval(request) or max(
+    interval = interval_of_request(request) or max(
         intervals, key=lambda one: one.latest_timestamp, default=None
     )
     policy = {
@@ -170,6 +170,11 @@ def _read_interval(body: dict) -> Interval | None:
     if start is None and end is None:
         return None
     return Interval(start, end)
+
+
+def interval_of_request(request: dict) -> Interval | None:
+    """The interval of the items that have none of their own."""
+    return _read_interval(request)
 
 
 def _read_attribute(referent: str, body: object, default: Interval | None) -> Item:

@@ -71,6 +71,10 @@ class LedgerReader(Protocol):
         """The newest list of the registry up to `timestamp`, in unix seconds."""
         ...
 
+    def final_status_list(self, registry_id: str, timestamp: int) -> dict | None:
+        """Like status_list(), but no other list of its time will replace it."""
+        ...
+
 
 def find_fitting(
     request: dict, candidates: Sequence[Candidate]
@@ -282,7 +286,8 @@ def _revocation_state(
         raise Invalid(
             "unknown_registry", "The ledger does not know the credential's registry."
         )
-    status_list = ledger.status_list(registry_id, interval.latest_timestamp)
+    # The verifier finds the list by its time, so there must be no other one.
+    status_list = ledger.final_status_list(registry_id, interval.latest_timestamp)
     if status_list is None:
         return None
     if tails_path is None:

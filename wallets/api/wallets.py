@@ -43,10 +43,27 @@ _hosted_wallet = CompiledQuery(
 
 
 class WalletView(View):
-    """A view inside the wallet that the path names."""
+    """A view inside the wallet that the path names.
+
+    It may be the organization's own, if its settings allow that.
+    """
+
+    reaches_own_wallet = True
+
+    @property
+    def own_wallet(self):
+        """The organization's own wallet, if it is the one in the path, else None."""
+        own = self.request.user.wallet
+        is_named = self.kwargs.get("walletId") == own.wallet_id
+        if not (self.reaches_own_wallet and is_named and self.tenant.own_wallet_api):
+            return None
+        own.tenant = self.tenant
+        return own
 
     @property
     def wallet(self):
+        if own := self.own_wallet:
+            return own
         wallet = _hosted_wallet.first(*self.path_of_wallet)
         return or_404(wallet, Wallet)
 
@@ -68,6 +85,8 @@ def create_wallet(tenant, body):
 
 
 class Wallets(WalletView):
+    reaches_own_wallet = False  # it is deleted with its organization only
+
     @operation("createWallet", request=WalletParameters, response=WalletContract)
     def create(self, request):
         body = self.parse_body(WalletParameters)

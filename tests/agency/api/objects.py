@@ -44,6 +44,7 @@ def objects_of(organization):
         "policyId": policy_id,
         "verificationId": asked["verificationId"],
         WALLET: {
+            "messageId": message_of(alice),
             "walletId": alice.wallet_id,
             "connectionId": alice.newest("connections")["connectionId"],
             "credentialId": alice.newest("credentials")["credentialId"],
@@ -73,3 +74,9 @@ def caller(organization, path):
     provider = Provider(organization)
     provider.prefix = ""
     return provider
+
+
+def message_of(holder):
+    connection_id = holder.newest("connections")["connectionId"]
+    holder.post("/messages", {"connectionId": connection_id, "text": "Hello"})
+    return holder.get(f"/messages/connection/{connection_id}")[0]["id"]

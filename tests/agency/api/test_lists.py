@@ -122,9 +122,11 @@ def test_a_known_parameter_with_a_bad_value_is_named(world):
             assert set(response.json()["errors"]) == {name}, f"{path} {name}"
 
 
+# Whether they are there tells what an inviter shows.
 NOTED = {
-    ("connections_connection", "shared")
-}  # whether it is there tells what an inviter shows
+    ("connections_connection", "held_response"),
+    ("connections_connection", "shared"),
+}
 SEALED = {
     model._meta.db_table: {
         f.column for f in model._meta.fields if isinstance(f, BinaryField)

@@ -10,10 +10,11 @@ from drf_spectacular.generators import SchemaGenerator
 from tenants.models import ApiKey, IdempotencyKey
 from tests.agency.api.contract_calls import GIVEN, body, ids, path
 from tests.agency.api.contract_world import Given
-from tests.support.people import Api
+from tests.support.people import Api, Organization
 
 PREFIXES = {"/custodian/v1": "wallet", "/provider/v1": "provider", "": "credentials"}
 EXAMPLE = {"messageType": "new_connection"}
+OPEN = {"acceptsRequests": True}
 SINCE = {"since": "2026-01-31T08:00:00Z"}
 
 
@@ -29,6 +30,19 @@ def with_delivery(world):
 
 def with_connection(sent=None):
     return lambda world: Given({"connectionId": world.connected()[0]}, sent)
+
+
+def held_by(inviter, invitee):
+    """The connection of a request that waits to be confirmed."""
+    invited = inviter.post("/connections", {"confirmConnections": True})
+    invitee.accepts_invitation(invited["invitation"])
+    return invited["connectionId"]
+
+
+def by_public_did(world):
+    office = Organization("Office")
+    office.post("/tenants/publicDid")
+    return body({"did": office.put("/tenants/publicDid", OPEN)["did"]})
 
 
 MORE = {  # what the contract does not have, or names otherwise
@@ -54,6 +68,26 @@ MORE = {  # what the contract does not have, or names otherwise
     "PUT /connections/{connectionId}/protocols": with_connection(
         {"exchangeVersion": "2.0"}
     ),
+    "PUT /connections/{connectionId}": lambda world: path(
+        connectionId=held_by(world.faber, world.faber.hosts())
+    ),
+    "PUT /api/{walletId}/connections/{connectionId}": lambda world: path(
+        connectionId=held_by(world.alice, world.faber.hosts())
+    ),
+    "POST /connections/{connectionId}/ping": with_connection(),
+    "POST /api/{walletId}/connections/{connectionId}/ping": lambda world: path(
+        connectionId=world.connected()[1]
+    ),
+    "PUT /api/{walletId}/connections/{connectionId}/protocols": lambda world: body(
+        {"exchangeVersion": "2.0"}
+    ),
+    "POST /api/{walletId}/connections": lambda world: body({"name": "Alice"}),
+    "POST /api/{walletId}/messages": lambda world: body(
+        {"connectionId": world.connection[1], "text": "Hello"}
+    ),
+    "POST /connections/requests": by_public_did,
+    "POST /api/{walletId}/connections/requests": by_public_did,
+    "PUT /tenants/publicDid": lambda world: body(OPEN),
     "POST /connections/{connectionId}/rotate": with_connection(),
     "POST /connections/{connectionId}/hangup": with_connection(),
     "PATCH /webhooks/{webhookId}": with_webhook({"retryUnconfirmed": False}),

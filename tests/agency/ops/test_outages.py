@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import psutil
 import pytest
 import requests
+from django.conf import settings
 
 from agency.devtools.embedded import postgres, temporary_home, valkey
 from tests.support.processes import Processes, eventually, processes
@@ -55,7 +56,7 @@ class Product(NamedTuple):
     def routes(self) -> dict[str, Callable[[], requests.Response]]:
         """A request of each kind, which succeeds while all is well."""
         headers, page = self.world["headers"], {"Accept": "text/html"}
-        cookies = {"sessionid": self.world["session"]}
+        cookies = {settings.SESSION_COOKIE_NAME: self.world["session"]}
 
         def get(path: str, **given: Any) -> Callable[[], requests.Response]:
             url = self.running.url + path

@@ -156,7 +156,7 @@ def test_to_a_message_shared_out_of_band_it_is_nobodys(faber, phone):
     ):
         wallet = Wallet.objects.get(pk=alice.wallet_id)
         row = connectionless.accept_shared(
-            wallet, out_of_band.unwrap_request(message.read(given))
+            wallet, out_of_band.unwrap_request(message.read(given), None)
         )
         sent = row.outboundmessage_set.model(
             connection=row, recipient_key=row.their_key

@@ -40,7 +40,7 @@ def open_shared_message(pocket, url):
     """The shared message, as a phone gets it by the link."""
     path = url.removeprefix(settings.PUBLIC_URL)
     body = pocket.client.get(path, headers={"Accept": "application/json"}).json()
-    shared = out_of_band.unwrap_request(message.read(body))
+    shared = out_of_band.unwrap_request(message.read(body), None)
     pocket.their_key = service.read_service(shared).verkey
     return shared
 

@@ -468,3 +468,56 @@ def test_a_phone_that_cannot_be_called_gets_the_offer_in_a_later_answer(
     faber.put(f"/credentials/{newest_credential(faber)['credentialId']}/offer", {})
     phone.asks(phone.build(trust_ping.PING, response_requested=False))
     assert phone.newest(ISSUE + "offer-credential")
+
+
+REFUSAL = {"code": "issuance-abandoned", "en": "issuance-abandoned"}
+
+
+@pytest.fixture
+def proposed(faber, phone, definition):
+    """Alice, her proposal, and what the phone received."""
+    alice = faber.hosts()
+    mine = connects(alice, phone)
+    wanted = {"definitionId": definition, "credentialValues": VALUES}
+    body = wanted | {"exchangeVersion": "2.0"}
+    path = alice.put(f"/credentials/propose/{mine}", body)["credentialId"]
+    queues.sweep()
+    return alice, f"/credentials/{path}", phone.newest(PROPOSE_2)
+
+
+PROPOSE_2 = "issue-credential/2.0/propose-credential"
+
+
+def refuses(phone, thread, description):
+    report = phone.build(
+        "issue-credential/2.0/problem-report", thread, description=description
+    )
+    phone.says(report)
+
+
+def test_a_proposal_refused_for_its_format_is_sent_once_in_the_other(phone, proposed):
+    alice, path, first = proposed
+    assert first.body["formats"][0]["format"] == FILTER.formats[HLINDY]
+    refuses(phone, first.thread_id, REFUSAL)
+    second = phone.newest(PROPOSE_2)
+    assert second.body["formats"][0]["format"] == FILTER.formats[ANONCREDS]
+    assert second.thread_id == second.id != first.thread_id
+    preview = second.body["credential_preview"]
+    assert preview == first.body["credential_preview"]
+    seen = alice.get(path)
+    assert (seen["state"], seen["threadId"]) == ("Proposed", second.id)
+    number = len(phone.inbox)
+    refuses(phone, first.thread_id, REFUSAL)  # of a thread that is not known any more
+    assert alice.get(path)["state"] == "Proposed"
+    refuses(phone, second.thread_id, REFUSAL)
+    assert alice.get(path)["state"] == "Rejected"
+    assert [one.type for one in phone.inbox[number:]].count(PROPOSE_2) == 0
+
+
+def test_a_proposal_that_somebody_declines_is_not_sent_again(phone, proposed):
+    alice, path, first = proposed
+    number = len(phone.inbox)
+    refuses(phone, first.thread_id, REFUSAL | {"en": "No, thank you."})
+    seen = alice.get(path)
+    assert (seen["state"], seen["reason"]) == ("Rejected", "No, thank you.")
+    assert len(phone.inbox) == number

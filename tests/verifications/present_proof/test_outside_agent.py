@@ -8,11 +8,12 @@ from connections.didcomm.formats import PROOF_REQUEST, MessageFormat, attachment
 from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection
 from connections.protocols import connections_1_0 as connecting
+from tenants.models import Tenant
 from tests.fixtures import ALICE_LINK_SECRET, Stored
 from tests.support import forging_prover, queues
 from tests.support.forging_prover import Part
 from tests.support.outside_agent import Agent
-from tests.support.people import Organization
+from tests.support.people import ApiError, Organization
 from verifications.present_proof import messages
 from wallets import anoncreds
 
@@ -290,3 +291,59 @@ def test_an_ack_says_what_was_found(faber, phone, version):
     assert adult.answers(adult.forges(request))["isValid"] is True
     ack = phone.newest(f"present-proof/{version}/ack")
     assert ack.body["verification_result"] == "true"
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_false_proof_gets_the_answer_that_the_organization_chose(
+    faber, phone, version
+):
+    child = Prover(phone, faber, CHILD)
+    Connection.objects.get(connection_id=child.connection_id).set_exchange_version(
+        version
+    )
+    Tenant.objects.filter(pk=faber.tenant.pk).update(invalid_proof_answer="ack")
+    lie = child.forges(child.is_asked({"policyName": "name"}, ADULT), adult=40)
+    assert child.answers(lie)["isValid"] is False
+    ack = phone.newest(f"present-proof/{version}/ack")
+    assert ack.body["status"] == "OK"
+    assert ack.body["verification_result"] == "false"
+    assert child.answers(lie)["isValid"] is False  # sent again: answered again
+    again = phone.newest(f"present-proof/{version}/ack")
+    assert again.id != ack.id and again.body["verification_result"] == "false"
+    Tenant.objects.filter(pk=faber.tenant.pk).update(
+        invalid_proof_answer="problem-report"
+    )
+    lie = child.forges(child.is_asked({"policyName": "name"}, ADULT), adult=40)
+    assert child.answers(lie)["isValid"] is False
+    report = phone.newest(f"present-proof/{version}/problem-report")
+    assert report.body["description"]["code"] == "proof-not-valid"
+
+
+def test_a_provider_account_chooses_the_answer_to_a_false_proof(provider):
+    made = provider.makes(invalidProofAnswer="ack")
+    assert made["invalidProofAnswer"] == "ack"
+    path = f"/tenants/{made['tenantId']}"
+    provider.put(path, {"name": "Office"})
+    office = provider.opens(made)
+    assert office.get("/tenants")[0]["invalidProofAnswer"] == "ack"
+    bob = office.post("/api/wallets", {})["walletId"]
+    invitation = office.post("/connections", {})
+    mine = office.post(
+        f"/api/{bob}/connections/invitation",
+        form={"invitation": invitation["invitation"]},
+    )
+    for answer in ("ack", "problem-report"):
+        provider.put(path, {"invalidProofAnswer": answer})
+        asked = office.put(
+            f"/verifications/policy/connections/{invitation['connectionId']}",
+            {"name": "P", "version": "1.0", "attributes": [{"policyName": "name"}]},
+        )
+        shown = office.get(f"/api/{bob}/verifications")[0]["verificationId"]
+        office.put(f"/api/{bob}/verifications/{shown}/autoSelect")
+        assert office.get(f"/api/{bob}/verifications")[0]["isValid"] is False
+        found = office.get(f"/verifications/{asked['verificationId']}")
+        assert (found["state"], found["isValid"]) == ("Accepted", False)
+    assert mine["state"] == "Connected"
+    with pytest.raises(ApiError) as caught:
+        provider.put(path, {"invalidProofAnswer": "silence"})
+    assert caught.value.body["errors"]["invalidProofAnswer"]

@@ -258,6 +258,16 @@ def test_restrictions_are_bounded():
         ({"validAt": "0001-01-01T00:00:00+14:00"}, ".validAt"),
         ({"validNow": "yes"}, ".validNow"),
         ({"validNow": True, "validAt": "2030-01-31T12:00:00Z"}, ""),
+        ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
+        ({"validFrom": "2030-01-31T12:00:00Z", "validNow": False}, ""),
+        ({"validFrom": "soon", "validNow": True}, ".validFrom"),
+        (
+            {
+                "validFrom": "2030-01-31T12:00:01Z",
+                "validAt": "2030-01-31T13:00:00+01:00",
+            },
+            ".validFrom",
+        ),
     ],
 )
 def test_a_revocation_requirement_says_when(given, path):
@@ -304,7 +314,37 @@ def test_a_moment_to_come_can_be_kept_but_not_sent():
     with pytest.raises(Invalid) as refused:
         proof_policy.non_revoked_at(written, NOON)
     assert refused.value.code == "not_yet_due"
+    assert list(refused.value.errors) == ["revocationRequirement.validAt"]
     assert proof_policy.non_revoked_at(written, NOON + 1) == NOON + 1
+
+
+def test_the_moment_to_come_is_named():
+    item = NAME | {
+        "revocationRequirement": {
+            "validFrom": "2000-01-01T00:00:00Z",
+            "validAt": "2023-11-14T22:14:21Z",
+        }
+    }
+    policy = normalise(attributes=[item], revocationRequirement={"validNow": True})
+    with pytest.raises(Invalid) as refused:
+        proof_policy.non_revoked_at(policy, NOON)
+    named = "attributes[0].revocationRequirement.validAt"
+    assert refused.value.code == "not_yet_due" and named in refused.value.message
+    assert list(refused.value.errors) == [named]
+
+
+@pytest.mark.parametrize(
+    ("given", "path"),
+    [
+        ({"validNow": True}, ".validNow"),
+        ({}, ""),
+        ("now", ""),
+        ({"validFrom": "2030-01-31T12:00:00Z"}, ""),
+    ],
+)
+def test_an_item_has_times_only(given, path):
+    found = errors(attributes=[NAME | {"revocationRequirement": given}])
+    assert found == {f"attributes[0].revocationRequirement{path}"}
 
 
 def test_all_errors_are_told_at_once():

@@ -3,6 +3,8 @@
 See test_forgeries for others.
 """
 
+from datetime import UTC, datetime
+
 import pytest
 
 from agency.core.errors import Invalid, Unavailable
@@ -27,7 +29,8 @@ from tests.support.presentations import (
     select,
 )
 from tests.verifications.proofs.test_checks import HOSTILE, changed, leaves
-from verifications.proofs import selection
+from verifications.proofs import proof_policy, selection
+from verifications.proofs.request_building import build_request
 from verifications.proofs.selection import Selection
 
 SECOND_LIST, THIRD_LIST = FIRST_LIST + DAY, FIRST_LIST + 2 * DAY
@@ -291,3 +294,72 @@ def test_a_text_that_is_no_point_is_malformed(text):
     assert codes(judge(asked, changed(answer(asked, badge(3)), path, text))) == {
         "malformed"
     }
+
+
+def iso(moment):
+    return datetime.fromtimestamp(moment, UTC).isoformat()
+
+
+def ask_between(start, end, **item):
+    """The request of a policy that asks for an interval, for all items or for one."""
+    requirement = {"validFrom": iso(start), "validAt": iso(end)}
+    body = {"name": "Proof", "version": "1.0", "attributes": [LEVEL | item]}
+    if not item:
+        body["revocationRequirement"] = requirement
+    policy = proof_policy.normalise(body)
+    at = proof_policy.non_revoked_at(policy, end)
+    return build_request(policy, "7", at), policy
+
+
+def test_who_was_revoked_within_the_interval_was_valid_at_its_start():
+    asked, policy = ask_between(FIRST_LIST, NOW)
+    assert asked["non_revoked"] == {"from": FIRST_LIST, "to": NOW}
+    old = asked | {"non_revoked": {"from": 0, "to": FIRST_LIST}}
+    sent = chosen(old, REVOKED)
+    assert proof_policy.allows_interval(policy)
+    assert judge(asked, sent, allows_interval=True).is_valid
+    assert codes(judge(asked, sent)) == {"stale"}
+    at_the_end = chosen(asked, REVOKED)
+    outcome = judge(asked, at_the_end, allows_interval=True)
+    assert codes(outcome) == {"revoked_or_invalid"}
+
+
+def test_a_list_that_was_replaced_before_the_interval_does_not_count():
+    asked, _ = ask_between(SECOND_LIST, NOW)
+    sent = chosen(asked | {"non_revoked": {"from": 0, "to": FIRST_LIST}}, REVOKED)
+    assert codes(judge(asked, sent, allows_interval=True)) == {"stale"}
+    asked, _ = ask_between(SECOND_LIST - 1, NOW)
+    assert judge(asked, sent | {}, allows_interval=True).is_valid
+
+
+def test_a_list_after_the_interval_does_not_count():
+    asked, _ = ask_between(FIRST_LIST, SECOND_LIST - 1)
+    sent = chosen(asked | {"non_revoked": {"from": 0, "to": NOW}}, badge(3))
+    outcome = judge(asked, sent, allows_interval=True)
+    assert codes(outcome) == {"unknown_timestamp"}
+
+
+def test_an_item_has_a_moment_of_its_own():
+    own = {"revocationRequirement": {"validAt": iso(FIRST_LIST)}}
+    asked = build_request(
+        proof_policy.normalise(
+            {
+                "name": "Proof",
+                "version": "1.0",
+                "attributes": [LEVEL | own, attribute("Full Name")],
+                "revocationRequirement": {"validAt": iso(NOW)},
+            }
+        ),
+        "7",
+        NOW,
+    )
+    moment = {"from": FIRST_LIST, "to": FIRST_LIST}
+    assert asked["requested_attributes"]["level"]["non_revoked"] == moment
+    assert "non_revoked" not in asked["requested_attributes"]["Full Name"]
+    held = REVOKED.credential_id
+    both = [Selection("level", held), Selection("Full Name", held)]
+    outcome = judge(asked, select(asked, [REVOKED], *both), at=NOW)
+    assert not outcome.is_valid
+    alone, _ = ask_between(0, NOW, **own)
+    assert "non_revoked" not in alone
+    assert judge(alone, chosen(alone, REVOKED), at=NOW).is_valid

@@ -1,0 +1,82 @@
+"""Trust pings (RFC 0048): whether the other side of a connection still answers."""
+
+from functools import partial
+
+from rest_framework import serializers
+
+from agency.api.long_poll import PREFER
+from agency.api.openapi.operation import operation
+from agency.api.serializers import Contract, drop_nulls, format_utc
+from connections.api.connections import OrganizationView, get_connection
+from connections.models import Connection
+from connections.protocols import trust_ping
+from wallets.api.wallets import WalletView
+
+
+class PingContract(Contract):
+    """The last ping. Without `answeredAtUtc` it was not answered yet."""
+
+    connectionId = serializers.CharField()
+    sentAtUtc = serializers.DateTimeField(required=False)
+    answeredAtUtc = serializers.DateTimeField(required=False)
+    milliseconds = serializers.IntegerField(
+        required=False, help_text="From the ping to its answer."
+    )
+
+    def to_representation(self, ping):
+        connection = ping.connection
+        took = None
+        if connection.ping_answered_at:
+            took = connection.ping_answered_at - connection.pinged_at
+        return drop_nulls(
+            connectionId=connection.connection_id,
+            sentAtUtc=format_utc(connection.pinged_at),
+            answeredAtUtc=format_utc(connection.ping_answered_at),
+            milliseconds=took and round(took.total_seconds() * 1000),
+        )
+
+
+class LastPing:
+    """The last ping of a connection, for a reader that waits for its answer."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    @property
+    def awaits_peer(self) -> bool:
+        connection = self.connection
+        return bool(connection.pinged_at) and connection.ping_answered_at is None
+
+
+class Pings(OrganizationView):
+    def find_ping(self, connection_id):
+        return LastPing(get_connection(self.wallet, connection_id))
+
+    @operation("pingConnection", response=PingContract)
+    def create(self, request, connectionId):
+        connection = get_connection(self.wallet, connectionId)
+        self.perform(trust_ping.send_ping, connection)
+        return self.to_response(PingContract, self.find_ping(connectionId))
+
+    @operation("getConnectionPing", response=PingContract, parameters=[PREFER])
+    def retrieve(self, request, connectionId):
+        return self.wait_for_change(
+            PingContract, partial(self.find_ping, connectionId)
+        )
+
+
+class WalletPings(WalletView):
+    def find_ping(self, connection_id):
+        return LastPing(get_connection(self.wallet, connection_id))
+
+    @operation("pingWalletConnection", response=PingContract)
+    def create(self, request, walletId, connectionId):
+        connection = get_connection(self.wallet, connectionId)
+        self.perform(trust_ping.send_ping, connection)
+        return self.to_response(PingContract, self.find_ping(connectionId))
+
+    @operation("getWalletConnectionPing", response=PingContract, parameters=[PREFER])
+    def retrieve(self, request, walletId, connectionId):
+        return self.wait_for_change(
+            PingContract, partial(self.find_ping, connectionId)
+        )

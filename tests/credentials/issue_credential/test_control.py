@@ -1,0 +1,114 @@
+"""What a controller sees of an exchange: its thread, its slot, and why it ended."""
+
+import json
+
+import pytest
+
+from connections.didcomm.message import read_attachment
+from credentials.models import Credential
+from tests.support import queues
+from tests.support.outside_exchanges import ISSUE, offered_to
+from tests.support.people import ApiError
+from verifications.models import Verification
+from webhooks.events.models import Event
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Alice", "level": "7"}
+ASKED = [{"policyName": "name"}]
+WHY = "My name is spelt Alicia.\n"
+
+
+def test_both_sides_name_an_exchange_by_its_thread(faber):
+    alice, definition = faber.hosts(), faber.defines("name", "level")
+    offered = faber.offers(alice, definition, VALUES)
+    asked = faber.asks(alice, attributes=ASKED)
+    assert alice.newest("credentials")["threadId"] == offered["threadId"]
+    assert alice.newest("verifications")["threadId"] == asked["threadId"]
+    assert offered["threadId"] != asked["threadId"]
+    told = [json.loads(event.body) for event in Event.objects.order_by("pk")]
+    threads = {
+        (one["object_type"], one["data"].get("thread_id"))
+        for one in told
+        if one["object_type"] in ("credential", "verification")
+    }
+    assert threads == {
+        ("credential", offered["threadId"]),
+        ("verification", asked["threadId"]),
+    }
+
+
+def test_the_thread_is_that_of_the_messages(faber, phone):
+    offered_to(phone, faber)
+    message = phone.newest(ISSUE + "offer-credential")
+    [listed] = faber.get("/credentials")
+    assert listed["threadId"] == message.thread_id
+    assert read_attachment(message, "offers~attach")["cred_def_id"]
+
+
+def test_the_issuer_alone_sees_the_slot_of_a_revocable_credential(faber):
+    alice = faber.hosts()
+    definition = faber.defines("name", "level", supportRevocation=True)
+    queues.sweep()
+    offered = faber.offers(alice, definition, VALUES)
+    assert "revocationIndex" not in offered
+    alice.accepts_offer()
+    path = f"/credentials/{offered['credentialId']}"
+    faber.put(path)
+    row = Credential.objects.get(role="issuer")
+    for seen in (faber.get(path), faber.get("/credentials")[0]):
+        assert seen["revocationRegistryId"] == row.revocation_registry_id
+        assert seen["revocationIndex"] == row.revocation_index >= 1
+    assert "revocationRegistryId" not in alice.newest("credentials")
+    assert "revocationIndex" not in alice.newest("credentials")
+
+
+@pytest.mark.parametrize("kind", ["credentials", "verifications"])
+def test_who_declines_says_why(faber, kind):
+    alice, definition = faber.hosts(), faber.defines("name", "level")
+    if kind == "credentials":
+        seen, method = faber.offers(alice, definition, VALUES), "post"
+        path = f"/{kind}/{seen['credentialId']}"
+        hers = f"/{kind}/{alice.newest(kind)['credentialId']}"
+    else:
+        seen, method = faber.asks(alice, attributes=ASKED), "put"
+        path = f"/{kind}/{seen['verificationId']}"
+        hers = f"/{kind}/{alice.newest(kind)['verificationId']}"
+    assert not {"problem", "reason"} & seen.keys()
+    with pytest.raises(ApiError) as too_long:
+        alice.call(method, f"{hers}/decline", {"reason": "x" * 501})
+    assert too_long.value.body["errors"]["reason"]
+    alice.call(method, f"{hers}/decline", {"reason": WHY})
+    there = faber.get(path)
+    assert (there["state"], there["reason"]) == ("Rejected", WHY.strip())
+    assert there["problem"] in ("issuance-abandoned", "abandoned")
+    here = alice.get(hers)
+    assert (here["problem"], here["reason"]) == ("declined", WHY.strip())
+    assert faber.get(f"/{kind}")[0]["reason"] == WHY.strip()
+    model = Credential if kind == "credentials" else Verification
+    assert all(b"Alicia" not in row.reason for row in model.objects.all())
+
+
+def test_a_decline_without_a_reason_stays_as_it_was(faber):
+    alice, definition = faber.hosts(), faber.defines("name", "level")
+    offered = faber.offers(alice, definition, VALUES)
+    hers = f"/credentials/{alice.newest('credentials')['credentialId']}"
+    alice.post(f"{hers}/decline")
+    assert "reason" not in alice.get(hers)
+    there = faber.get(f"/credentials/{offered['credentialId']}")
+    assert there["reason"] == "The credential is not wanted."
+
+
+@pytest.mark.parametrize("said", [7, "x" * 900, "a\x07b\x1bc", "", None])
+def test_any_explanation_of_an_agent_is_read(faber, phone, said):
+    _, path = offered_to(phone, faber)
+    offer = phone.newest(ISSUE + "offer-credential")
+    report = phone.build(
+        ISSUE + "problem-report",
+        offer.thread_id,
+        description={"code": "issuance-abandoned", "en": said},
+    )
+    phone.says(report)
+    seen = faber.get(path)
+    assert (seen["state"], seen["problem"]) == ("Rejected", "issuance-abandoned")
+    expected = {"x" * 900: "x" * 500, "a\x07b\x1bc": "abc"}.get(said)
+    assert seen.get("reason") == expected
