@@ -22,6 +22,8 @@ env = environ.FileAwareEnv()
 DEBUG = env.bool("DEBUG", default=False)
 # Signs sessions and links in the studio.
 SECRET_KEY = env.str("SECRET_KEY", default="")
+# Former values of SECRET_KEY, separated by commas: what they signed stays valid.
+SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 # Base64 of 32 random bytes. This key wraps the data keys that seal every secret in the
 # database.
 AGENCY_MASTER_KEY = env.str("AGENCY_MASTER_KEY", default="")

@@ -98,7 +98,8 @@ def fill_organizations(tenant):
     owned = {"id": NEW_ID, "tenant_id": "bench_org.tenant"}
     copy_row(DataKey, DataKey.objects.get(tenant=tenant).pk, OTHERS, **owned)
     for key in ApiKey.objects.filter(tenant=tenant):
-        copy_row(ApiKey, key.pk, OTHERS, digest=RANDOM_DIGEST, **owned)
+        digests = {"digest": RANDOM_DIGEST, "sha256": RANDOM_DIGEST}
+        copy_row(ApiKey, key.pk, OTHERS, **digests, **owned)
     for webhook in Webhook.objects.filter(tenant=tenant):
         copy_row(Webhook, webhook.pk, OTHERS, **owned)
     mine = tenant.wallets.get(is_organization=True)

@@ -1,9 +1,11 @@
 """The format of tokens and keys: `<prefix>_<32 base62 characters><6 of checksum>`.
 
 The prefix shows the kind to people and secret scanners. With the checksum (CRC-32),
-other text is refused without a query. 32 base62 characters are 190 random bits.
+other text is refused without a query. 32 base62 characters are 190 random bits, which
+nobody can guess: so their SHA-256 is kept, and it needs no key.
 """
 
+import hashlib
 import secrets
 import string
 import zlib
@@ -29,6 +31,11 @@ def is_well_formed(secret: str, prefix: str) -> bool:
         return False
     body = rest[:RANDOM_LENGTH]
     return rest[RANDOM_LENGTH:] == checksum_of(prefix, body)
+
+
+def digest_of(secret: str) -> bytes:
+    """Return what is stored of a key (32 bytes), and by which it is found."""
+    return hashlib.sha256(secret.encode()).digest()
 
 
 def hint_of(secret: str) -> str:

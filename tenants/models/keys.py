@@ -51,6 +51,9 @@ class ApiKey(Record):
         Provider, on_delete=models.CASCADE, null=True, related_name="keys"
     )
     name = models.CharField(max_length=100)
+    # The SHA-256 by which it is found. Keys of version 0.1.0 get it at their first use.
+    sha256 = models.BinaryField(unique=True, null=True)
+    # The keyed digest, by which version 0.1.0 finds it. So both versions can serve.
     digest = models.BinaryField(unique=True)
     # The sealed key, if the provider API must show it again: for organizations that a
     # provider account created, if PROVIDER_KEYS_READABLE is set.
@@ -81,6 +84,7 @@ class ApiKey(Record):
         """Create a key. Return (row, secret). Provider keys belong to an account."""
         secret = tokens.generate_token(tokens.PREFIXES[kind])
         row = cls(kind=kind, name=name)
+        row.sha256 = tokens.digest_of(secret)
         row.digest = vault.keyed_digest(secret)
         row.hint = tokens.hint_of(secret)
         if isinstance(owner, Provider):
@@ -110,10 +114,26 @@ class ApiKey(Record):
         digests = cls.digest_all(secrets)
         if not digests:
             return {}
-        keys = cls.live().select_related(
+        rows = cls.live().select_related(
             "tenant__network", "tenant__provider", "provider"
         )
-        return {key.kind: key for key in keys.filter(digest__in=digests)}
+        found = rows.filter(sha256__in=digests)
+        if len(found) < len(digests) and cls.adopt_keys(secrets):
+            found = found.all()  # once more
+        return {key.kind: key for key in found}
+
+    @classmethod
+    def adopt_keys(cls, secrets: dict[str, str]) -> int:
+        """Let keys be found by their SHA-256 whose row has the keyed digest only.
+
+        Return how many there are. Two requests at once both find them.
+        """
+        return sum(
+            cls.objects.filter(digest=vault.keyed_digest(secret)).update(
+                sha256=tokens.digest_of(secret)
+            )
+            for secret in secrets.values()
+        )
 
     @classmethod
     def digest_all(cls, secrets: dict[str, str]) -> list[bytes]:
@@ -124,7 +144,7 @@ class ApiKey(Record):
         for kind, secret in secrets.items():
             if not tokens.is_well_formed(secret, tokens.PREFIXES[kind]):
                 return []
-        return [vault.keyed_digest(secret) for secret in secrets.values()]
+        return [tokens.digest_of(secret) for secret in secrets.values()]
 
     @property
     def is_live(self) -> bool:

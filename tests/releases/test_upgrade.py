@@ -63,6 +63,7 @@ PASSING = {  # states that a hosted party leaves within the call
 OUR_OWN = "state is no string enum CredentialState: 'Proposed'"
 NOT_SEALED = {  # binary columns, and what is in them instead
     "tenants_apikey.digest": "a keyed digest",
+    "tenants_apikey.sha256": "a digest",
     "tenants_datakey.wrapped": (
         "a data key wrapped by the master key, see vault.unwrap_data_key()"
     ),

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from hashlib import sha256
 
 import pytest
 from django.db import connection
@@ -11,6 +12,7 @@ from django.utils import timezone
 from tenants import tokens, vault
 from tenants.models import ApiKey
 from tests.support.people import Api
+from tests.support.races import at_once
 
 Kind = ApiKey.Kind
 
@@ -63,11 +65,66 @@ def test_garbage_is_refused_without_a_look_into_the_database(db):
 
 def test_only_a_digest_is_kept(faber):
     key = ApiKey.objects.get(tenant=faber.tenant, kind=Kind.ACCESS_TOKEN)
+    assert bytes(key.sha256) == sha256(faber.made.access_token.encode()).digest()
     assert bytes(key.digest) == vault.keyed_digest(faber.made.access_token)
     assert len(key.digest) == 32 and faber.made.access_token.startswith(key.hint)
 
 
-def test_the_digest_depends_on_the_master_key(settings):
+@pytest.fixture
+def as_in_0_1_0(faber):
+    """The keys have no SHA-256, as that version leaves them."""
+    ApiKey.objects.update(sha256=None)
+
+
+def read_connections(faber):
+    with CaptureQueriesContext(connection) as queries:
+        status = faber.send("get", "/connections").status_code
+    return status, len(queries)
+
+
+def test_a_key_of_the_former_version_gets_its_sha256_at_its_first_use(
+    faber, as_in_0_1_0
+):
+    assert faber.send("get", "/connections").status_code == 200
+    key = token_of(faber)
+    assert bytes(key.sha256) == tokens.digest_of(faber.made.access_token)
+    assert bytes(key.digest) == vault.keyed_digest(faber.made.access_token)
+    faber.get("/connections")  # the note of the first use has changed the rows
+    assert read_connections(faber) == (200, 2)
+
+
+def test_a_provider_key_of_the_former_version_works(faber, as_in_0_1_0):
+    secret = faber.made.provider_key
+    for _ in range(2):
+        assert ApiKey.find_live(Kind.PROVIDER_KEY, secret)
+    with CaptureQueriesContext(connection) as queries:
+        assert ApiKey.find_live(Kind.PROVIDER_KEY, secret)
+    assert len(queries) == 1
+
+
+def test_one_key_may_be_of_the_former_version(faber):
+    ApiKey.objects.filter(kind=Kind.SUBSCRIPTION_KEY).update(sha256=None)
+    assert faber.send("get", "/connections").status_code == 200
+
+
+@pytest.mark.parametrize("ended", ["revoked_at", "expires_at"])
+def test_a_dead_key_of_the_former_version_stays_dead(faber, as_in_0_1_0, ended):
+    ApiKey.objects.filter(kind=Kind.ACCESS_TOKEN).update(**{ended: timezone.now()})
+    for _ in range(2):
+        assert faber.send("get", "/connections").status_code == 401
+
+
+def test_two_first_uses_at_once_both_find_the_key(faber, as_in_0_1_0):
+    secret = {Kind.ACCESS_TOKEN: faber.made.access_token}
+
+    def use():
+        return ApiKey.adopt_keys(secret), ApiKey.find_live_by_kind(secret)
+
+    for adopted, found in at_once(use, use):
+        assert adopted == 1 and set(found) == {Kind.ACCESS_TOKEN}
+
+
+def test_the_keyed_digest_depends_on_the_master_key(settings):
     before = vault.keyed_digest("secret")
     settings.MASTER_KEY = bytes(32)
     vault.derive_key.cache_clear()

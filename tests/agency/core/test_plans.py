@@ -115,7 +115,8 @@ def objects(faber):
     definition = faber.defines("name", "year")
     offered = faber.offers(alice, definition, {"name": "Alice", "year": "2026"})
     asked = faber.asks(alice, name="Name", attributes=[{"policyName": "name"}])
-    multiply(ApiKey, digest="sha256(n::text::bytea)")
+    digest = "sha256(n::text::bytea)"
+    multiply(ApiKey, digest=digest, sha256=digest)
     keys = dict.fromkeys(("my_key_id", "invitation_key_id"), NEW_ID)
     multiply(Connection, connection_id=f"{NEW_ID}::text", token="n::text", **keys)
     for model in (Credential, Verification):
@@ -142,7 +143,7 @@ def test_a_read_of_one_object_finds_all_rows_by_an_index_for_whatever_parameters
         faber.get(path)
         proof, row = statements_of(lambda path=path: faber.get(path))
         assert indexes_of(generic_plan(*proof), ApiKey) == {
-            "tenants_apikey_digest_key"
+            "tenants_apikey_sha256_key"
         }
         assert indexes_of(generic_plan(*row), model) == {INDEXES[model]}
 

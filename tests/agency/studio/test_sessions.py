@@ -223,3 +223,18 @@ def test_django_admin_leads_to_our_page_of_passwords(db):
 )
 def test_a_device_is_named_in_words(user_agent, name):
     assert device_name(user_agent) == name
+
+
+def test_a_new_secret_key_beside_the_former_one_signs_nobody_out(fay, settings):
+    desk = sign_in()
+    settings.SECRET_KEY_FALLBACKS = [settings.SECRET_KEY]
+    settings.SECRET_KEY = "another key, as long as one should be"
+    assert is_signed_in(desk)
+    settings.SECRET_KEY_FALLBACKS = []
+    assert is_signed_in(desk), "the session has moved to the new key"
+
+
+def test_a_new_secret_key_alone_signs_everybody_out(fay, settings):
+    desk = sign_in()
+    settings.SECRET_KEY = "another key, as long as one should be"
+    assert not is_signed_in(desk)
