@@ -1,9 +1,11 @@
-"""The number of processors: `python -m agency.core.processors` prints it.
+"""The processors: how many there are, and who may wait for them.
 
-The Procfile starts one web process for each. It runs this before anything else, so this
-module imports nothing of the project.
+`python -m agency.core.processors` prints their number: the Procfile starts one web
+process for each. It runs this before anything else, so this module imports nothing of
+the project.
 """
 
+import contextlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -50,3 +52,16 @@ def read_quota(path: Path) -> Iterator[float]:
 
 if __name__ == "__main__":
     print(count_processors())
+
+
+def yield_processors() -> None:
+    """Let this process run when no other one wants to.
+
+    On Linux it is SCHED_IDLE: a processor that runs it counts as idle, so another
+    process that wakes up never waits for it. Elsewhere, or where a container forbids
+    that, it has the lowest priority.
+    """
+    os.nice(19)
+    if hasattr(os, "SCHED_IDLE"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

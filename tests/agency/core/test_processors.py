@@ -83,3 +83,22 @@ def test_the_line_of_the_procfile_starts_as_many(tmp_path: Path) -> None:
 
     assert f"--workers {processors.count_processors()} " in arguments()
     assert "--workers 3 " in arguments(WEB_PROCESSES="3")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="only on Linux")
+def test_a_process_that_yields_runs_when_no_other_one_wants_to():
+    script = (
+        "import os\n"
+        "from agency.core.processors import yield_processors\n"
+        "yield_processors()\n"
+        "print(os.sched_getscheduler(0) == os.SCHED_IDLE, os.nice(0))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert ran.stdout.split() == ["True", "19"], ran.stderr

@@ -1,10 +1,10 @@
 """`manage.py fill_key_pool`: generate the definition keys missing in the pool."""
 
-import os
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from agency.core.processors import yield_processors
 from wallets import key_pool
 from wallets.models import SpareKey
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     def handle(self, show: bool, **options: Any) -> None:
         if not show:
-            os.nice(19)
+            yield_processors()
             key_pool.fill_pool(self.stdout.write)
         for number in sorted(
             set(SpareKey.objects.values_list("attributes", flat=True))
