@@ -17,11 +17,11 @@ from wallets import urls as wallets
 from webhooks import urls as webhooks
 
 credentials_api = [
-    *tenants.credentials_api,
-    *webhooks.credentials_api,
     *connections.credentials_api,
     *credentials.credentials_api,
     *verifications.credentials_api,
+    *tenants.credentials_api,
+    *webhooks.credentials_api,
     path("health", health.Health.as_view({"get": "live"})),
 ]
 wallet_api = [
@@ -42,33 +42,35 @@ provider_api = [
     path("health", health.Health.as_view({"get": "live"})),
 ]
 
+# A request tries one after the other, and most requests are calls of the API: its
+# prefixes come first, and the pages, which are many, last.
 urlpatterns = [
-    path("", include("agency.studio.urls")),
-    path("accounts/", include("allauth.urls")),
-    path("", include("agency.holder_pages.urls")),
-    path(
-        "admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"
-    ),
-    path("admin/", admin.site.urls),
-    path("docs", page.page, name="docs"),
-    path("docs/examples.json", page.example_ids, name="docs_examples"),
-    path("docs/errors", show_error_codes, name="error_codes"),
-    path("docs/", RedirectView.as_view(pattern_name="docs")),
-    path("openapi.json", document.serve_document, name="openapi"),
-    path("metrics", monitoring.metrics_page),
-    path("health/ready", health.Health.as_view({"get": "ready"})),
     *connections.public,
-    *credentials.public,
-    *tenants.public,
-    path("", include(credentials_api)),
-    path("agency/v1/", include(credentials_api)),
-    path("credentials/v1/", include(credentials_api)),
-    path("", include(wallet_family)),
     path("custodian/v1/", include(custodian)),
     path("custodian/", include(custodian)),
     path("wallet/v1/", include(custodian)),
     path("management/v1/", include(provider_api)),
     path("provider/v1/", include(provider_api)),
+    path("agency/v1/", include(credentials_api)),
+    *credentials_api,
+    path("credentials/v1/", include(credentials_api)),
+    *wallet_family,
+    path("health/ready", health.Health.as_view({"get": "ready"})),
+    path("metrics", monitoring.metrics_page),
+    *credentials.public,
+    *tenants.public,
+    path("openapi.json", document.serve_document, name="openapi"),
+    path("docs", page.page, name="docs"),
+    path("docs/examples.json", page.example_ids, name="docs_examples"),
+    path("docs/errors", show_error_codes, name="error_codes"),
+    path("docs/", RedirectView.as_view(pattern_name="docs")),
+    path("", include("agency.holder_pages.urls")),
+    path("", include("agency.studio.urls")),
+    path("accounts/", include("allauth.urls")),
+    path(
+        "admin/queues/", admin.site.admin_view(monitoring.queues_page), name="queues"
+    ),
+    path("admin/", admin.site.urls),
 ]
 
 handler400 = exceptions.bad_request
