@@ -2,6 +2,6 @@
 
 from webhooks.delivery.endpoints import Webhook
 from webhooks.delivery.models import Attempt, Delivery
-from webhooks.events.models import Event
+from webhooks.events.models import Event, FeedEpoch
 
-__all__ = ["Attempt", "Delivery", "Event", "Webhook"]
+__all__ = ["Attempt", "Delivery", "Event", "FeedEpoch", "Webhook"]

@@ -133,6 +133,7 @@ def authenticate_listener(request: ASGIRequest) -> Listener:
         query.is_valid(raise_exception=True)
         wanted = dict(query.validated_data)
         start = feed.parse_cursor(wanted.pop("after"))
+        feed.current_horizon().require_epoch_of(start)
     except SuspiciousOperation as error:
         raise Invalid("invalid_request", "The query cannot be read.") from error
     except (DatabaseError, InterfaceError) as error:
@@ -147,7 +148,8 @@ async def send_events(
 ) -> None:
     await start_response(send, 200, [*HEADERS, new_request_id()])
     await send({"type": "http.response.body", "body": RETRY, "more_body": True})
-    with contextlib.suppress(DatabaseError, InterfaceError):
+    # Invalid: the database was restored under this stream.
+    with contextlib.suppress(DatabaseError, InterfaceError, Invalid):
         async for text in broadcaster.stream_to(listener):
             await send({"type": "http.response.body", "body": text, "more_body": True})
     await send({"type": "http.response.body", "body": b""})

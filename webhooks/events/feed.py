@@ -7,8 +7,9 @@ running number are returned: no event can later appear before or between them.
 A cursor is a position in this order: after the last event that was read or, at the
 end, after all complete numbers. It stays valid, and later events come after it.
 
-After a restore from a backup, stored numbers may be higher than any number that this
-server has assigned. The events with such numbers come before all others.
+After a restore from a backup, cursors of the time before are refused: see epochs.py.
+If the operator did not begin an epoch, stored numbers may be higher than any number
+that this server has assigned. Events with such numbers come before all others.
 """
 
 from datetime import timedelta
@@ -31,7 +32,8 @@ CURSOR_PURPOSE = "cursor|events"
 FROM_START = "start"  # instead of a cursor: from the oldest event that is kept
 FROM_NOW = "now"  # instead of a cursor: only events from now on
 SNAPSHOT_SQL = """
-SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint
+SELECT pg_snapshot_xmin(now)::text::bigint, pg_snapshot_xmax(now)::text::bigint,
+    coalesce((SELECT name::text FROM webhooks_feedepoch), '')
 FROM pg_current_snapshot() now
 """
 # Evaluated when the rows are read. With an earlier snapshot, new events would match
@@ -49,20 +51,22 @@ class Position(NamedTuple):
 
     transaction_id: int
     event_id: str
+    epoch: str = ""
 
 
-FIRST_POSITION = Position(0, str(UUID(int=0)))
+FIRST_POSITION = Position(-(2**63), str(UUID(int=0)))  # in every epoch
 
 
 class Horizon(NamedTuple):
     """The state of all transactions at one moment.
 
     Numbers below `first_running` are complete: their events are safe to read.
-    `first_unassigned` is the next new number.
+    `first_unassigned` is the next new number. Cursors belong to `epoch`.
     """
 
     first_running: int
     first_unassigned: int
+    epoch: str
 
     @property
     def end_position(self) -> Position:
@@ -71,7 +75,18 @@ class Horizon(NamedTuple):
         Its id contains the current time, by which the cursor expires.
         """
         latest = smallest_uuid7(unix_milliseconds(timezone.now())).int | (2**80 - 1)
-        return Position(self.first_running - 1, str(UUID(int=latest)))
+        return Position(self.first_running - 1, str(UUID(int=latest)), self.epoch)
+
+    def require_epoch_of(self, position: Position) -> None:
+        """Raise Invalid `database_restored` if the position is of another epoch."""
+        if position == FIRST_POSITION or position.epoch == self.epoch:
+            return
+        message = (
+            "The agency was restored from a backup after it gave this cursor: some of "
+            "what you have read did not happen any more. Read your objects again, and "
+            "continue with `start` (the oldest event that is kept) or `now`."
+        )
+        raise Invalid("database_restored", message, {"after": [message]})
 
 
 class Page(NamedTuple):
@@ -97,9 +112,13 @@ def events_of(tenant: Tenant) -> "QuerySet[Event]":
 
 
 def read_page(rows: "QuerySet[Event]", start: Position, limit: int) -> Page:
-    """Return the next events of `rows` after `start`, in order."""
+    """Return the next events of `rows` after `start`, in order.
+
+    Raises Invalid `database_restored`.
+    """
     # The horizon must be read before the events.
     horizon = current_horizon()
+    horizon.require_epoch_of(start)
     events: list[Event] = []
     if start == FIRST_POSITION or start.transaction_id >= horizon.first_unassigned:
         events += events_behind(start, rows.filter(IS_RESTORED))[:limit]
@@ -107,26 +126,30 @@ def read_page(rows: "QuerySet[Event]", start: Position, limit: int) -> Page:
     if len(events) < limit:
         complete = rows.filter(transaction_id__lt=horizon.first_running)
         events += events_behind(start, complete)[: limit - len(events)]
+    for event in events:
+        event.epoch = horizon.epoch
     if len(events) == limit:
         return Page(events, position_of(events[-1]), is_full=True)
     return Page(events, horizon.end_position, is_full=False)
 
 
 def events_behind(start: Position, rows: "QuerySet[Event]") -> "QuerySet[Event]":
-    is_behind = RawSQL(BEHIND_SQL, start, BooleanField())
+    is_behind = RawSQL(BEHIND_SQL, start[:2], BooleanField())
     return rows.filter(is_behind).order_by("transaction_id", "id")
 
 
 def position_of(event: Event) -> Position:
-    return Position(event.transaction_id, str(event.pk))
+    return Position(event.transaction_id, str(event.pk), event.epoch)
 
 
 def cursor_for(position: Position) -> str:
     """Return the cursor of a position.
 
-    It is encrypted: transaction numbers show the activity of all organizations.
+    It is encrypted: transaction numbers show the activity of all organizations. Without
+    an epoch it is as processes of the previous version expect it.
     """
-    return vault.seal_text(position, CURSOR_PURPOSE)
+    parts = position if position.epoch else position[:2]
+    return vault.seal_text(parts, CURSOR_PURPOSE)
 
 
 def parse_cursor(cursor: str) -> Position:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import models
 from django.db.models.expressions import RawSQL
+from django.utils import timezone
 
 from tenants.models import Record, Tenant
 from webhooks.events.types import Type
@@ -39,6 +40,9 @@ class Event(Record):
     transaction_id = models.BigIntegerField()
     # The X-Request-Id of the organization's API call that caused it, if one did.
     request_id = models.CharField(max_length=64, blank=True, default="", db_default="")
+
+    # The name of the feed's epoch, set when the feed reads the event.
+    epoch = ""
 
     class Meta:
         constraints = [
@@ -79,3 +83,22 @@ class Event(Record):
     def message_id(self) -> str:
         """The `webhook-id` (Standard Webhooks), by which receivers detect retries."""
         return f"msg_{self.pk}"
+
+
+class FeedEpoch(models.Model):
+    """The history to which the cursors of the feed belong, see epochs.py.
+
+    There is one row at most, and none until the database was restored once.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)
+    name = models.UUIDField()
+    began_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=models.Q(id=1), name="one_epoch")
+        ]
+
+    def __str__(self) -> str:
+        return str(self.name)

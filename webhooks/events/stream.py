@@ -19,7 +19,7 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from agency.core import metrics
-from agency.core.errors import TooMany, Unavailable
+from agency.core.errors import Invalid, TooMany, Unavailable
 from tenants.models import ApiKey, Tenant
 from webhooks.events import feed
 from webhooks.events.feed import Position
@@ -242,7 +242,12 @@ class Broadcaster:
         self.admit_joining()
         tenants = list(self.listeners)
         events = Event.objects.filter(tenant__in=tenants, is_example=False)
-        batch: Batch = await self.run_in_thread(read_batch, events, self.position)
+        try:
+            batch: Batch = await self.run_in_thread(read_batch, events, self.position)
+        except Invalid:  # another epoch: the clients come again and are told
+            self.close_all()
+            self.position = None
+            return
         for message in batch.messages:
             for listener in self.listeners.get(message.tenant_id, ()):
                 listener.enqueue(message)

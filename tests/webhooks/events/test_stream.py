@@ -24,7 +24,7 @@ from tests.support.event_streams import (
 from tests.support.people import Organization
 from tests.support.processes import eventually
 from tests.support.races import threads
-from webhooks.events import feed
+from webhooks.events import epochs, feed
 from webhooks.events.stream import Broadcaster, Listener
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -261,3 +261,22 @@ def test_the_web_server_says_where_the_stream_is(faber, settings):
 def test_without_a_key_the_web_server_says_nothing(faber, client):
     assert client.get("/events/stream").status_code == 401
     assert Organization("Acme").send("get", "/events/stream").status_code == 421
+
+
+def test_a_restore_ends_streams_and_refuses_their_cursors(faber, server):
+    stream = Stream(faber, server)
+    stream.until_place()
+    epochs.begin_epoch()
+    with pytest.raises(StopIteration):
+        while True:
+            stream.next()
+    again = requests.get(
+        f"{server}/events/stream",
+        headers=faber.headers | {"Last-Event-ID": stream.last},
+        timeout=10,
+    )
+    assert_stream_error(again, 400, "database_restored")
+    started = Stream(faber, server)
+    started.until_place()
+    faber.invites(connectionId="a1")
+    assert started.take(1) == ["a1"]
