@@ -448,6 +448,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 900.0,
         "options": {"expires": 900},
     },
+    "erase": {
+        "task": "organizations.tasks.erase",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
     "delete-old-audit-entries": {
         "task": "tenants.tasks.delete_old_audit_entries",
         "schedule": 3600.0,

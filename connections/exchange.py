@@ -11,6 +11,7 @@ from django.db import models
 from agency.core import transactions
 from agency.core.compiled_sql import CompiledQuery
 from agency.core.errors import Conflict, PeerError, WrongState
+from agency.core.states import move
 from connections.didcomm.formats import HLINDY, VERSIONS, MessageFormat, format_of
 from connections.didcomm.message import Message
 from connections.messaging import outbox, router
@@ -147,6 +148,14 @@ class Exchange(EventSource):
         for row in rows.order_by("pk"):
             with suppress(WrongState):  # finished in this transaction
                 cls._shared(row, connection).decline()
+
+    @classmethod
+    def abandon_open(cls, connection: Connection) -> None:
+        """End the open exchanges of a connection whose peer cannot tell any more."""
+        rows = cls.objects.filter(connection=connection, state__in=cls.OPEN)
+        for row in rows.order_by("pk"):
+            found = cls._shared(row, connection)
+            move(found, cls.OPEN, "Rejected", problem=cls.ABANDONED)
 
     @classmethod
     def move_to_connection(cls, connection: Connection, to: Connection) -> None:

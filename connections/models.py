@@ -262,6 +262,19 @@ class Connection(EventSource):
     def __str__(self):
         return self.connection_id
 
+    @classmethod
+    def of_live_wallets(cls) -> models.QuerySet[Connection]:
+        """Without those of deleted wallets and organizations, removed one by one."""
+        return cls.objects.filter(
+            wallet__deleted_at=None, wallet__tenant__deleted_at=None
+        )
+
+    @classmethod
+    def find_by_token(cls, token: str) -> Connection | None:
+        """The connection behind a link. Rows without a link have an empty token."""
+        rows = cls.of_live_wallets().select_related("tenant", "wallet__tenant")
+        return rows.exclude(token="").filter(token=token).first()
+
     def insert_within_quota(self) -> None:
         """Save a new row. 409 `quota_exceeded` at the organization's limit.
 
@@ -494,7 +507,7 @@ class Connection(EventSource):
         """Whether the peer is a live wallet hosted here."""
         if pair_lock.find_locked_by_key(type(self), self.their_key):
             return True
-        return Key.objects.filter(verkey=self.their_key, retired_at=None).exists()
+        return Key.find_live(self.their_key) is not None
 
     @property
     def seems_hosted(self) -> bool:

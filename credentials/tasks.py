@@ -43,6 +43,8 @@ def left_behind(**filters: Any) -> QuerySet[Credential]:
     rows = rows.filter(
         role=Credential.Role.ISSUER,
         updated_at__lt=timezone.now() - LEFT_BEHIND,
+        wallet__deleted_at=None,
+        tenant__deleted_at=None,
         **filters,
     )
     return rows.order_by("updated_at")[:AT_ONCE]

@@ -32,6 +32,7 @@ from tenants.models import (
     AuditEntry,
     DailyUsage,
     DataKey,
+    Erasure,
     IdempotencyKey,
     Invitation,
     Membership,
@@ -396,6 +397,19 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     fields = [
         "id", "key", "operation", "tenant", "provider", "object_model", "object_id",
         "shown_once", "created_at", "updated_at",
+    ]  # fmt: skip
+
+
+@admin.register(Erasure)
+class ErasureAdmin(ReadOnlyAdmin):
+    """What was deleted, while a worker removes its rows."""
+
+    list_display = ["kind", "object_key", "created_at", "due_at", "last_error"]
+    list_filter = ["kind"]
+    date_hierarchy = "created_at"
+    fields = [
+        "id", "kind", "object_key", "status", "due_at", "lease_until", "last_error",
+        "created_at", "updated_at",
     ]  # fmt: skip
 
 

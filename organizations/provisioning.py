@@ -3,21 +3,34 @@
 from typing import Any, NamedTuple
 
 from django.conf import settings
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 from django.utils import timezone
+from uuid_utils.compat import uuid7
 
 from agency.core import transactions
 from agency.core.errors import Conflict, Invalid
 from connections.models import Connection
 from credentials import publishing
 from credentials.ledgers import ledger_of
+from credentials.models import CredentialDefinition, Publication
 from tenants import audit, quotas, vault
-from tenants.models import ApiKey, Membership, Network, Provider, Tenant
+from tenants.models import (
+    ApiKey,
+    DataKey,
+    Erasure,
+    Invitation,
+    Membership,
+    Network,
+    Provider,
+    Tenant,
+)
 from wallets import keys
 from wallets.models import Key, Wallet
+from webhooks.models import Webhook
 
 LOCAL = "local"
 FIRST_KEY_NAME = "First key"
+MAX_WALLETS_LOCKED = 1000
 TENANT_KINDS = (ApiKey.Kind.ACCESS_TOKEN, ApiKey.Kind.SUBSCRIPTION_KEY)
 
 
@@ -113,12 +126,14 @@ def create_tenant(
 
 @transactions.atomic()
 def remove_organization(tenant: Tenant, by: Any) -> None:
-    """Delete an organization and all its objects. A second call does nothing.
+    """Delete an organization: from now on it is found nowhere, and its id is free.
 
-    by: the request or the actor, for the audit log.
+    by: the request or the actor, for the audit log. A second call does nothing.
 
-    Its published objects stay, and so do its keys as tombstones: peers that send to
-    them get the problem report `connection_gone`.
+    Without its data key, what it has sealed cannot be read any more. A worker removes
+    the rows (erasure.py). Its published objects stay, and so do its keys as
+    tombstones: a message to one of them is refused with `connection_gone`. If it has
+    few connections, other agents are told now; nobody can sign for it later.
     """
     row = Tenant.objects.filter(pk=tenant.pk)
     if not row.select_for_update(of=["self"], no_key=True).first():
@@ -126,14 +141,20 @@ def remove_organization(tenant: Tenant, by: Any) -> None:
     audit.record("organization.deleted", tenant, by=by)
     # All wallets, then all connections: others lock in this order too.
     wallets = Wallet.objects.filter(tenant=tenant).order_by("pk")
-    locked = list(wallets.select_for_update(no_key=True))
-    Connection.lock_all(Connection.objects.filter(tenant=tenant))
-    for wallet in locked:
-        wallet.remove()
-    # Take the full lock only now: until wallet.remove() has locked a connection, other
-    # processes may insert rows for it that refer to the organization.
-    row.select_for_update(of=["self"]).get()
-    tenant.delete()
+    locked = wallets.select_for_update(no_key=True)[: MAX_WALLETS_LOCKED + 1]
+    if len(locked) <= MAX_WALLETS_LOCKED:
+        Wallet.end_few_connections(Connection.objects.filter(tenant=tenant))
+    for model in (ApiKey, DataKey, Membership, Invitation, Webhook):
+        model._default_manager.filter(tenant=tenant).delete()
+    jobs = Publication.objects.filter(tenant=tenant)
+    jobs.filter(status=Publication.Status.PENDING).delete()
+    now = timezone.now()
+    CredentialDefinition.objects.filter(tenant=tenant).update(deleted_at=now)
+    # Takes the full lock. Until here, other processes may insert rows that refer to the
+    # organization, for connections that they have locked.
+    row.update(deleted_at=now, public_id=uuid7())
+    Erasure.start(Erasure.Kind.ORGANIZATION, tenant)
+    transaction.on_commit(vault.data_key.cache_clear)
 
 
 @transactions.atomic()

@@ -47,7 +47,7 @@ class Quota(NamedTuple):
     def rows_of(self, label: str, owner: Any) -> QuerySet:
         # By label, because the models are in apps that import this one.
         model: Any = apps.get_model(label)
-        rows = model._base_manager.filter(self.rows[label], **{self.owner: owner})
+        rows = model._default_manager.filter(self.rows[label], **{self.owner: owner})
         return rows.filter(state__in=model.OPEN) if self.open_only else rows
 
     def count_used(self, owner: Any, limit: int) -> int:

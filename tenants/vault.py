@@ -54,15 +54,20 @@ def unseal(row: Any, column: str) -> Any:
 
 
 def unseal_all(rows: Iterable[Any], column: str) -> dict[Any, Any]:
-    """Return the JSON values of a column by the rows' ids, or None where it is empty.
+    """Return the JSON values of a column by the rows' ids.
 
+    None where it is empty, and where the data key went with its organization.
     For pages that list rows of many tenants: it reads all data keys with one query.
     """
     rows = list(rows)
     tenants = {row.tenant_id for row in rows if getattr(row, column) is not None}
     found = data_key_model().objects.filter(tenant__in=tenants) if tenants else ()
     keys = {row.tenant_id: unwrap_data_key(row) for row in found}
-    return {row.pk: unseal_with(keys.get(row.tenant_id), row, column) for row in rows}
+    return {
+        row.pk: unseal_with(key, row, column) if key else None
+        for row in rows
+        for key in [keys.get(row.tenant_id)]
+    }
 
 
 def unseal_with(key: bytes | None, row: Any, column: str) -> Any:

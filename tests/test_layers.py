@@ -48,6 +48,7 @@ CATCH_ALL = {
     "credentials/issue_credential/handlers.py": {"_issue_before_commit"},
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
+    "organizations/erasure.py": {"try_job"},  # the worker's loop
     "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
     "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners

@@ -6,6 +6,7 @@ from uuid import UUID
 from django.contrib.postgres.indexes import HashIndex
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from agency.core import transactions
@@ -13,7 +14,7 @@ from agency.core.collation import case_insensitive
 from agency.core.compiled_sql import CompiledQuery, insert_row
 from agency.core.errors import NotFound
 from tenants import quotas, vault
-from tenants.models import Record, Tenant
+from tenants.models import Erasure, LiveRows, Record, Tenant
 from wallets import anoncreds, keys
 
 
@@ -22,6 +23,9 @@ class Wallet(Record):
 
     An organization has one wallet of its own, which issues and verifies with a public
     DID, and any number of hosted wallets, one for each holder.
+
+    `objects` has those that are not deleted. Of a deleted one (`deleted_at`) a worker
+    removes the rows, and at last its own: organizations/erasure.py.
     """
 
     tenant = models.ForeignKey(
@@ -35,11 +39,19 @@ class Wallet(Record):
     did = models.CharField(max_length=64, blank=True)
     # Sealed (tenants/vault.py).
     link_secret = models.BinaryField()
+    deleted_at = models.DateTimeField(null=True, editable=False)
+
+    objects = LiveRows()
+
+    # With more connections, a worker ends them after the call.
+    MAX_ENDED_AT_ONCE = 50
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "wallet_id"], name="one_wallet_per_id"
+                fields=["tenant", "wallet_id"],
+                condition=Q(deleted_at=None),
+                name="one_live_wallet_per_id",
             ),
             models.UniqueConstraint(
                 fields=["tenant"],
@@ -123,18 +135,26 @@ class Wallet(Record):
 
     @transactions.atomic()
     def remove(self) -> None:
-        """Delete the wallet and its connections. Its keys are kept as tombstones.
+        """Delete the wallet: from now on it is found nowhere, and its id is free.
 
-        A second call does nothing.
+        Its keys are kept as tombstones. Few connections end in this transaction; a
+        worker ends many, and removes the rows. A second call does nothing.
         """
         if not self.lock():
             return
-        connections = list(self.connections.order_by("pk"))
-        self.connections.model.lock_all(connections)
+        self.end_few_connections(self.connections.all())
+        Wallet.objects.filter(pk=self.pk).update(deleted_at=timezone.now())
+        Erasure.start(Erasure.Kind.WALLET, self)
+
+    @classmethod
+    def end_few_connections(cls, rows: "models.QuerySet[Any]") -> None:
+        """Remove these connections if they are few: the peers learn it at once."""
+        connections = list(rows.order_by("pk")[: cls.MAX_ENDED_AT_ONCE + 1])
+        if len(connections) > cls.MAX_ENDED_AT_ONCE:
+            return
+        rows.model.lock_all(connections)
         for connection in connections:
             connection.remove()
-        self.keys.update(**Key.TOMBSTONE, retired_at=timezone.now())
-        self.delete()
 
 
 class Key(Record):
@@ -177,9 +197,30 @@ class Key(Record):
         return key
 
     @classmethod
+    def with_end(cls) -> "models.QuerySet[Key]":
+        """All keys, with `ended_at`: when each was retired or its wallet deleted."""
+        return cls.objects.annotate(
+            ended_at=Coalesce(
+                "retired_at", "wallet__deleted_at", "wallet__tenant__deleted_at"
+            )
+        )
+
+    @classmethod
     def find(cls, verkey: str) -> "Key | None":
         """The key, retired or not."""
         return _key_by_verkey.first(verkey)
+
+    @classmethod
+    def find_live(cls, verkey: str) -> "Key | None":
+        found = cls.find(verkey)
+        return None if found is None or found.is_retired else found
+
+    @property
+    def is_retired(self) -> bool:
+        """Whether it receives nothing more. Of a key of with_end(): that of a deleted
+        wallet too.
+        """
+        return getattr(self, "ended_at", self.retired_at) is not None
 
     @property
     def did(self) -> str:
@@ -195,7 +236,9 @@ class Key(Record):
         )
 
 
-_key_by_verkey = CompiledQuery(lambda verkey: Key.objects.filter(verkey=verkey), str)
+_key_by_verkey = CompiledQuery(
+    lambda verkey: Key.with_end().filter(verkey=verkey), str
+)
 
 
 class SpareKey(Record):

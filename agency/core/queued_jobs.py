@@ -130,6 +130,15 @@ class QueuedJob(models.Model):
         """End the lease: any worker may claim the row. Return False if it was lost."""
         return self._fenced(lease_owner=None, lease_until=None)
 
+    def try_later(self, delay, error=""):
+        """End the lease until a later attempt. It is never exhausted."""
+        return self._fenced(
+            lease_owner=None,
+            lease_until=None,
+            due_at=timezone.now() + delay,
+            last_error=error,
+        )
+
     def exhaust(self, error, **changes):
         return self._fenced(
             status=self.Status.EXHAUSTED,

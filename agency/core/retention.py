@@ -32,6 +32,16 @@ class BatchBudget:
         return self.left >= 0
 
 
+class TimeBudget(BatchBudget):
+    """Batches until the time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+
+    def take_batch(self) -> bool:
+        return time.monotonic() < self.end
+
+
 def days_ago(days: float) -> datetime:
     return timezone.now() - timedelta(days=days)
 

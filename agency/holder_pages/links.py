@@ -131,7 +131,7 @@ def rejected_state(exchange: Exchange) -> State:
 
 
 def find_link(token: str) -> Link | None:
-    connection = find_connection(token)
+    connection = Connection.find_by_token(token)
     if connection:
         kind, thread_id = message_of(connection)
         return Link(
@@ -141,7 +141,8 @@ def find_link(token: str) -> Link | None:
             connection=connection,
             exchange=find_exchange(kind, connection.pk, thread_id),
         )
-    closed = ClosedLink.objects.select_related("tenant").filter(token=token).first()
+    closed_links = ClosedLink.objects.select_related("tenant")
+    closed = closed_links.filter(token=token, tenant__deleted_at=None).first()
     if not closed:
         return None
     return Link(
@@ -152,12 +153,6 @@ def find_link(token: str) -> Link | None:
         exchange=find_exchange(closed.kind, closed.moved_to, closed.thread_id),
         closed=closed,
     )
-
-
-def find_connection(token: str) -> Connection | None:
-    """Rows without a link have an empty token."""
-    rows = Connection.objects.select_related("tenant", "wallet__tenant")
-    return rows.exclude(token="").filter(token=token).first()
 
 
 def message_of(connection: Connection) -> tuple[str, str]:

@@ -33,6 +33,7 @@ MENU: tuple[tuple[str, tuple[str, ...]], ...] = (
             "connections.outboundmessage",
             "connections.inboundmessage",
             "credentials.publication",
+            "tenants.erasure",
         ),
     ),
     (
@@ -84,6 +85,7 @@ NAMES = {
     "tenants.membership": "Members",
     "auth.group": "Groups of staff",
     "credentials.didendpoint": "Endpoints of DIDs",
+    "tenants.erasure": "Deletions",
     "tenants.dailyusage": "Usage by day",
     "admin.logentry": "Changes in the admin",
 }

@@ -121,9 +121,7 @@ def find_records(term: str, user: Staff) -> list[Result]:
     order = list(KINDS)
     results = sorted(found.values(), key=time_of, reverse=True)
     results.sort(key=lambda one: (order.index(one.model), one.role not in FIRST_ROLES))
-    results = results[:MAX_RESULTS]
-    add_tenants(results, user)
-    return results
+    return with_tenants(results[:MAX_RESULTS], user)
 
 
 def shown_label(row: dict[str, Any]) -> str:
@@ -137,13 +135,15 @@ def time_of(result: Result) -> float:
     return result.at.timestamp() if result.at else 0.0
 
 
-def add_tenants(results: list[Result], user: Staff) -> None:
-    if not may_view(user, Tenant):
-        return
+def with_tenants(results: list[Result], user: Staff) -> list[Result]:
+    """Add the organizations that the person may view; leave out deleted ones."""
     ids = {result.tenant_id for result in results if result.tenant_id}
     tenants = Tenant.objects.only("name").in_bulk(ids) if ids else {}
-    for result in results:
-        result.tenant = tenants.get(result.tenant_id)
+    results = [one for one in results if not one.tenant_id or one.tenant_id in tenants]
+    if may_view(user, Tenant):
+        for result in results:
+            result.tenant = tenants.get(result.tenant_id)
+    return results
 
 
 def build_statement(term: str, user: Staff) -> QuerySet | None:

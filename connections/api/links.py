@@ -54,7 +54,8 @@ def _read_message(given):
     if carried:
         return carried
     if given.startswith(f"{settings.PUBLIC_URL}/i/"):
-        found = find_connection(urlsplit(given).path.rstrip("/").rpartition("/")[2])
+        token = urlsplit(given).path.rstrip("/").rpartition("/")[2]
+        found = Connection.find_by_token(token)
         if found:
             return invitation_links.shared_message(found)
     elif given.startswith(("http://", "https://")):
@@ -137,7 +138,7 @@ def show_qr_code(request, token, form):
 
 
 def connection_or_404(token):
-    connection = find_connection(token)
+    connection = Connection.find_by_token(token)
     if not connection:
         raise Http404
     return connection
@@ -152,9 +153,3 @@ def ended_response(connection):
         error = link_expiry.LinkExpired()
         return plain_error_response(410, error.code, error.message)
     return None
-
-
-def find_connection(token):
-    """Rows without a link have an empty token."""
-    rows = Connection.objects.select_related("wallet__tenant").exclude(token="")
-    return rows.filter(token=token).first()

@@ -55,10 +55,10 @@ def open_envelope(data: bytes) -> tuple[Key, Message]:
     found: list[Key] = []
 
     def find_seed(kids: list[str]) -> tuple[str, bytes] | None:
-        known = Key.objects.filter(verkey__in=kids).first()
+        known = Key.with_end().filter(verkey__in=kids).first()
         if not known:
             return None
-        if known.retired_at:
+        if known.is_retired:
             raise RetiredKey
         found.append(known)
         return known.verkey, known.unseal_seed()

@@ -125,7 +125,10 @@ def process(row: InboundMessage) -> None:
 
 
 def _process(row: InboundMessage) -> None:
-    key = Key.objects.get(verkey=row.recipient_key)
+    key = Key.find(row.recipient_key)
+    if not key or key.is_retired:  # since it was received
+        row.finish(body=None)
+        return
     received = message.read(vault.unseal(row, "body"))
     received = received.with_sender(row.sender_key or None)
     try:

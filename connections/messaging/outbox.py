@@ -110,7 +110,7 @@ def enqueue_to_party(
 ) -> None:
     """Enqueue a message to a party. 409 `connection_gone` if its key was retired."""
     hosted = _find_hosted_key(party.verkey, connection)
-    if hosted and hosted.retired_at:
+    if hosted and hosted.is_retired:
         raise connection_gone()
     if hosted:
         sent = HostedMessage(body, my_key, hosted, connection)

@@ -121,7 +121,7 @@ def _find_hosted_link(verkey: str) -> Connection | None:
     key = Key.find(verkey)
     if not key:
         return None
-    if key.retired_at:
+    if key.is_retired:
         raise offer_gone_error()
     return Connection.objects.filter(my_key=key, connectionless=True).first()
 

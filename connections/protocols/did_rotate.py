@@ -138,10 +138,10 @@ def _read_next_party(connection: Connection, did: str) -> Party:
     except PeerError as error:
         raise PeerError("e.did.unresolvable", error.message) from None
     hosted = Key.find(party.verkey)
-    peer = Key.objects.filter(verkey=connection.their_key, retired_at=None).first()
+    peer = Key.find_live(connection.their_key)
     if not hosted:
         return party
-    if hosted.retired_at or not peer or hosted.wallet_id != peer.wallet_id:
+    if hosted.is_retired or not peer or hosted.wallet_id != peer.wallet_id:
         raise PeerError(
             "e.did.doc_unsupported", "the key belongs to another wallet here"
         )

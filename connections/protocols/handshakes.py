@@ -50,7 +50,8 @@ MODULES: dict[str, Any] = {
 State = Connection.State
 Role = Connection.Role
 invitation_by_key = CompiledQuery(
-    lambda verkey: Connection.objects.filter(invitation_key__verkey=verkey), str
+    lambda verkey: Connection.of_live_wallets().filter(invitation_key__verkey=verkey),
+    str,
 )
 
 
@@ -188,7 +189,7 @@ def find_hosted_invitation(verkey: str, invitation_id: str) -> Connection | None
     if not key:
         return None
     found = find_invitation(key, invitation_id)
-    if key.retired_at or not found:
+    if key.is_retired or not found:
         raise invitation_gone_error()
     return found
 

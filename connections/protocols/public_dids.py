@@ -78,7 +78,8 @@ def find_by_request(key: Key, parent_id: str) -> Connection | None:
 
 def owner_of(key: Key) -> Wallet | None:
     """The wallet whose public DID has this key, or None."""
-    return Wallet.objects.filter(keys=key, did=key.did).first()
+    wallets = Wallet.objects.filter(keys=key, did=key.did)
+    return wallets.filter(tenant__deleted_at=None).first()
 
 
 def names_did(parent_id: str, did: str) -> bool:

@@ -1,12 +1,13 @@
 """The tables of this app."""
 
 from tenants.models.audit import AuditEntry
+from tenants.models.erasure import Erasure
 from tenants.models.idempotency import IdempotencyKey
 from tenants.models.keys import ApiKey, DataKey
 from tenants.models.networks import AgreementAcceptance, Network
 from tenants.models.organizations import Asset, Provider, Tenant
 from tenants.models.people import Invitation, Membership, Permission, Role
-from tenants.models.record import Record
+from tenants.models.record import LiveRows, Record
 from tenants.models.usage import DailyUsage
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "AuditEntry",
     "DailyUsage",
     "DataKey",
+    "Erasure",
     "IdempotencyKey",
     "Invitation",
+    "LiveRows",
     "Membership",
     "Network",
     "Permission",

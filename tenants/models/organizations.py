@@ -6,7 +6,7 @@ from uuid_utils.compat import uuid7
 
 from agency.core.collation import case_insensitive
 from tenants.models.networks import Network
-from tenants.models.record import Record
+from tenants.models.record import LiveRows, Record
 
 
 class Provider(Record):
@@ -33,7 +33,11 @@ class Provider(Record):
 
 
 class Tenant(Record):
-    """An organization."""
+    """An organization.
+
+    `objects` has those that are not deleted. Of a deleted one (`deleted_at`) a worker
+    removes the rows, and at last its own: organizations/erasure.py.
+    """
 
     class Endorser(models.TextChoices):
         SHARED = "Shared"
@@ -86,6 +90,9 @@ class Tenant(Record):
     wallet_apps = models.JSONField(null=True)
     return_urls = models.JSONField(null=True)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
+    deleted_at = models.DateTimeField(null=True, editable=False)
+
+    objects = LiveRows()
 
     class Meta:
         indexes = [models.Index(case_insensitive("name"), name="tenant_by_name")]

@@ -1,4 +1,6 @@
-"""The base of all models with an id of their own."""
+"""The base of all models with an id of their own, and of those deleted in two steps."""
+
+from typing import Any
 
 from django.db import models
 from django.utils import timezone
@@ -14,3 +16,10 @@ class Record(models.Model):
 
     class Meta:
         abstract = True
+
+
+class LiveRows(models.Manager[Any]):
+    """The rows that are not deleted. `_base_manager` has the others too."""
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        return super().get_queryset().filter(deleted_at=None)

@@ -8,6 +8,7 @@ from connections.models import Connection, OutboundMessage
 from credentials.models import Credential
 from credentials.removal import remove_credential
 from tests.support import queues
+from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error, error_of
 from wallets.models import Key
 
@@ -82,6 +83,7 @@ def test_deleting_a_wallet_with_many_connections_ends_them_all(faber, alice):
         faber.offers(alice, badge, VALUES)
     deletes_her_wallet(faber, alice)
     queues.worker_catches_up()
+    worker_erases()
     assert set(Credential.objects.values_list("state", flat=True)) == {"Rejected"}
     assert Credential.objects.count() == count
 

@@ -6,6 +6,7 @@ from connections.models import Connection, InboundMessage, OutboundMessage
 from credentials.models import Credential, CredentialDefinition, PublishedObject
 from tenants.models import ApiKey, DataKey, Membership, Tenant
 from tests.support import queues, races
+from tests.support.erasing import worker_erases
 from tests.support.errors import error_of
 from tests.support.outside_agent import Agent, listening
 from tests.support.people import Provider
@@ -46,6 +47,7 @@ def test_all_that_is_its_own_goes(faber):
     busy(faber)
     tenant = faber.tenant.pk
     faber.delete(path_of(faber))
+    worker_erases()
     left = {
         model.__name__: model.objects.filter(tenant=tenant).count() for model in OWNED
     }
@@ -76,6 +78,7 @@ def test_a_peer_is_told_and_its_next_word_is_409(faber, acme):
     faber.offers(bob, definition, VALUES)
     faber.delete(path_of(faber))
     assert [one["state"] for one in bob.get("/credentials")] == ["Rejected", "Issued"]
+    worker_erases()
     row = Connection.objects.get(wallet__wallet_id=bob.wallet_id)
     assert Key.objects.get(verkey=row.their_key).tenant is None
     body = {"name": "P", "version": "1", "attributes": [{"policyName": "name"}]}
@@ -87,6 +90,7 @@ def test_the_keys_stay_as_tombstones_without_seeds(faber):
     faber.hosts().meets(faber)
     verkeys = set(Key.objects.values_list("verkey", flat=True))
     faber.delete(path_of(faber))
+    worker_erases()
     assert set(Key.objects.values_list("verkey", flat=True)) == verkeys
     assert not Key.objects.exclude(seed=None, wallet=None, tenant=None).exists()
 
@@ -103,6 +107,7 @@ def test_a_message_to_another_agent_still_goes_out(faber, settings):
         }
         faber.post("/credentials", body | {"credentialValues": VALUES})
         faber.delete(path_of(faber))
+        worker_erases()
         assert OutboundMessage.objects.filter(status="pending", tenant=None).exists()
         queues.worker_catches_up()
         assert phone.inbox[-1].is_problem_report

@@ -51,6 +51,7 @@ EMPTY = {  # tables without a row in the database of a release, and why
     "mfa_authenticator": "second factors are newer than 0.1.0",
     "tenants_auditentry": "it is newer than 0.1.0",
     "tenants_dailyusage": "it is newer than 0.1.0",
+    "tenants_erasure": "it is newer than 0.1.0",
     "tenants_invitation": "it is newer than 0.1.0",
     "usersessions_usersession": "the list of sessions is newer than 0.1.0",
     "wallets_keydemand": "it is newer than 0.1.0",

@@ -10,9 +10,11 @@ from django.db import connection
 
 from tests.support import queues
 
-WORK = """
+SETUP = """
 import django
 django.setup()
+"""
+WORK = """
 from connections import tasks
 tasks.sweep()
 tasks.deliver()
@@ -20,8 +22,8 @@ tasks.deliver()
 FAULT_POINTS = ["inside_handling", "after_message_before_mark"]
 
 
-def killed_worker(fault):
-    """Run a worker in its own process on the test's database. Return its exit code."""
+def start_worker(work, **given):
+    """Start a process that does this on the test's database. given: its variables."""
     database = connection.settings_dict
     server = f"{database['HOST']}:{database['PORT']}/{database['NAME']}"
     environment = os.environ | {
@@ -31,11 +33,16 @@ def killed_worker(fault):
         "DJANGO_SETTINGS_MODULE": "agency.settings",
         "OUTGOING_ALLOW_LOOPBACK": "1",
         "PUBLIC_URL": settings.PUBLIC_URL,
-        "FAULT_POINT": fault,
-        "FAULT_INJECTION": "1",
     }
-    done = subprocess.run([sys.executable, "-c", WORK], env=environment, timeout=60)
-    return done.returncode
+    return subprocess.Popen(
+        [sys.executable, "-c", SETUP + work], env=environment | given
+    )
+
+
+def killed_worker(fault):
+    """Run a worker that is killed at this point. Return its exit code."""
+    worker = start_worker(WORK, FAULT_POINT=fault, FAULT_INJECTION="1")
+    return worker.wait(timeout=60)
 
 
 def die_and_recover(fault):

@@ -22,6 +22,7 @@ from tenants import idempotency, tasks, vault
 from tenants.models import IdempotencyKey
 from tests.agency.api.contract_world import World
 from tests.agency.api.writes import everything, operations
+from tests.support.erasing import worker_erases
 from tests.support.errors import assert_error
 from tests.support.people import Organization, Provider
 from tests.support.queues import crash_before_the_drain, worker_catches_up
@@ -417,4 +418,5 @@ def test_removing_an_organization_removes_its_keys(faber):
     gone = Organization("Gone")
     keyed(gone, "/connections", {})
     gone.delete(f"/tenants/{gone.tenant.public_id}")
+    worker_erases()
     assert not IdempotencyKey.objects.exists()

@@ -82,6 +82,7 @@ def test_metrics_list_every_queue():
         "connections.InboundMessage",
         "connections.OutboundMessage",
         "credentials.Publication",
+        "tenants.Erasure",
         "webhooks.Delivery",
     }
 

@@ -1,0 +1,98 @@
+"""20,000 connections go while others work, and a worker is killed in the middle."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from bench.many_rows import copy_row, execute_statements, verkey_sql
+from connections.models import Connection
+from credentials.models import Credential
+from tenants.models import Erasure
+from tests.organizations.test_erasure import VALUES, deletes, rows_with, states_of
+from tests.support.killed_worker import start_worker
+from tests.support.processes import eventually
+from wallets.models import Key
+from webhooks.models import Event
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+MANY = 20_000
+PATIENCE = 600
+ERASE = """
+from organizations import erasure
+from tenants.models import Erasure
+while Erasure.objects.exists():
+    erasure.erase_due()
+"""
+NUMBERED = """
+CREATE TABLE numbered AS
+SELECT uuidv7() AS own, uuidv7() AS own_key FROM generate_series(1, {count});
+ANALYZE numbered
+"""
+
+
+def fill(organization, count):
+    """Copy its newest connection with its key, an offer and an event."""
+    tenant = organization.tenant
+    row = Connection.objects.filter(tenant=tenant).latest("pk")
+    offer = Credential.objects.get(connection=row)
+    event = Event.objects.filter(object_key=offer.pk).latest("pk")
+    execute_statements(NUMBERED.format(count=count))
+    copy_row(
+        Key, row.my_key.pk, "numbered", id="own_key", verkey=verkey_sql("own_key")
+    )
+    copied = {"id": "own", "connection_id": "own::text", "my_key_id": "own_key"}
+    copied |= {"their_key": verkey_sql("own"), "token": "''", "thread_id": "own::text"}
+    copied |= {"invitation_key_id": "NULL"}
+    copy_row(Connection, row.pk, "numbered", **copied)
+    copied = {"id": "own", "connection_id": "own", "thread_id": "own::text"}
+    copy_row(Credential, offer.pk, "numbered", **copied)
+    copied = {"id": "own", "object_key": "own", "object_id": "own::text"}
+    copy_row(Event, event.pk, "numbered", sequence="1", **copied)
+    execute_statements("DROP TABLE numbered; ANALYZE")
+
+
+def connections_left(tenant):
+    return Connection.objects.filter(tenant=tenant).count()
+
+
+def kill_midway(tenant):
+    """Kill a worker when it has removed some connections, and end its lease."""
+    worker = start_worker(ERASE)
+    try:
+        eventually(lambda: connections_left(tenant) < MANY - 1000, PATIENCE)
+    finally:
+        worker.kill()
+        worker.wait()
+    past = timezone.now() - timedelta(seconds=1)
+    Erasure.objects.update(lease_until=past)
+
+
+def read_feed_meanwhile(reader, tenant):
+    """Let a worker finish. Return how much was left at each event of the reader."""
+    left, cursor = [], reader.get("/events")[-1]["cursor"]
+    worker = start_worker(ERASE)
+    while worker.poll() is None:
+        made = reader.invites()["connectionId"]
+        found = []
+        while not found:
+            found = reader.get("/events", after=cursor)
+        assert [one["body"]["object_id"] for one in found] == [made]
+        cursor = found[-1]["cursor"]
+        left.append(connections_left(tenant))
+    assert worker.returncode == 0
+    return left
+
+
+def test_20000_connections_go_while_the_feeds_of_others_move_on(faber, acme):
+    tenant, bob = faber.tenant.pk, acme.hosts("Bob")
+    faber.offers(bob, faber.defines("name", "level"), VALUES)
+    fill(faber, MANY)
+    deletes(faber)
+    assert connections_left(tenant) > MANY, "the call did not wait for them"
+    kill_midway(tenant)
+    assert 0 < connections_left(tenant) < MANY
+    left = read_feed_meanwhile(acme, tenant)
+    assert len(set(left)) > 10, "the feed moved on between the batches"
+    assert rows_with("tenant", tenant) == {}
+    assert states_of(bob) == ["Rejected"]
