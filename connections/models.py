@@ -169,6 +169,8 @@ class Connection(EventSource):
     )
     spoken = models.JSONField(default=dict)
     disclosed = models.JSONField(default=list)
+    # When a peer by connections/1.0 was asked for its protocols, which is done once.
+    features_asked_at = models.DateTimeField(null=True)
 
     # Inviter: whether each request waits until it is confirmed, and the response that
     # is held back until then, sealed (protocols/confirmation.py).
@@ -409,8 +411,9 @@ class Connection(EventSource):
             else self._format_of(name)
         )
         latest = [message_format.version, form]
-        # What is assumed anyway need not be stored.
-        if latest != list(self._last_spoken(name)):
+        # What is assumed anyway need not be stored, unless a later disclosure may
+        # change the assumption.
+        if latest != list(self._last_spoken(name)) or self.is_version_unknown(name):
             self.spoken |= {name: latest}
             self.save(update_fields=["spoken"])
 
@@ -446,6 +449,14 @@ class Connection(EventSource):
         newest = max(offered, default=by_handshake)
         version, _ = self.spoken.get(protocol, (newest, ""))
         return version, self._format_of(protocol)
+
+    def is_version_unknown(self, protocol: str) -> bool:
+        """Whether nothing but the handshake tells the version of an agent elsewhere.
+
+        DID exchange needs no question: the peer is asked when it connects.
+        """
+        is_told = self.disclosed or protocol in self.spoken
+        return self.handshake == CONNECTIONS and not is_told and not self.seems_hosted
 
     def set_exchange_version(self, version: str) -> None:
         """Set the version of new exchanges. Empty: see message_format_for()."""

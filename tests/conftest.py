@@ -14,6 +14,7 @@ from django.test import Client, TransactionTestCase
 from whitenoise.middleware import WhiteNoiseMiddleware
 
 from agency.core import addresses, rate_limits, workers
+from connections.protocols import discover_features
 from connections.resolver import resolved_dids
 from credentials.ledgers.local import published_body
 from tenants import vault
@@ -59,6 +60,12 @@ def nothing_is_remembered(monkeypatch):
     monkeypatch.setattr(rate_limits, "paused_until", 0.0)
     cache.clear()
     rate_limits.redis_client().flushdb()
+
+
+@pytest.fixture(autouse=True)
+def nobody_waits_for_disclosures(monkeypatch):
+    """In tests the workers run when they are called: nobody would answer meanwhile."""
+    monkeypatch.setattr(discover_features, "ANSWER_SECONDS", 0.0)
 
 
 @pytest.fixture(scope="session")

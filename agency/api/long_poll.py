@@ -6,13 +6,13 @@ half of the threads of a process wait; further requests get their response at on
 
 import re
 from collections.abc import Callable
-from threading import BoundedSemaphore
 from time import monotonic, sleep
 from typing import Any
 
-from django.conf import settings
 from django.db import close_old_connections
 from drf_spectacular.utils import OpenApiParameter
+
+from agency.core import waiting
 
 MAX_WAIT_SECONDS = 10
 MIN_PAUSE_SECONDS = 0.05
@@ -28,7 +28,7 @@ PREFER = OpenApiParameter(
     f"most {MAX_WAIT_SECONDS}; at once where nothing is awaited of it. `Preference-Applied` on the "
     "answer says that it was heeded: without it, too many were waiting.",
 )
-slots = BoundedSemaphore(settings.WEB_THREADS // 2)
+slots = waiting.peer_slots
 
 
 def wait_for_change(

@@ -1,14 +1,19 @@
-"""One time limit for all that a call waits for: ledgers, and keys that are made.
+"""One time limit for all that a call waits for: ledgers, peers, keys that are made.
 
 Each wait of its own has a limit too. A call that needs several of them, as a schema,
 a definition and a registry do, would else wait for the sum.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic
+from time import monotonic, sleep
 
+from django.conf import settings
+
+PAUSE_SECONDS = 0.05
+# At most half of the threads of a process wait for peers.
+peer_slots = threading.BoundedSemaphore(settings.WEB_THREADS // 2)
 _local = threading.local()
 
 
@@ -34,3 +39,18 @@ def seconds_left(at_most: float) -> float:
     """
     end = getattr(_local, "end", None)
     return at_most if end is None else max(0.0, min(at_most, end - monotonic()))
+
+
+def poll_for_peer(is_done: Callable[[], bool], at_most: float) -> None:
+    """Wait until a peer has done something: `at_most` seconds, or what is left.
+
+    Not at all if half of the threads wait already. Keeps the database connection.
+    """
+    if not peer_slots.acquire(blocking=False):
+        return
+    try:
+        end = monotonic() + seconds_left(at_most)
+        while monotonic() < end and not is_done():
+            sleep(PAUSE_SECONDS)
+    finally:
+        peer_slots.release()

@@ -113,6 +113,9 @@ class OutboundMessage(Record, QueuedJob):
     thread_id = models.CharField(max_length=128)
     body = models.BinaryField(null=True)
     envelope = models.BinaryField(null=True)
+    # Tried once. What follows on the connection must not wait for an agent that
+    # refuses what it does not know, and nobody is called again for a stranger.
+    is_optional = models.BooleanField(default=False, db_default=False)
     handed_to = models.CharField(max_length=128, blank=True)
 
     class Meta:
@@ -142,6 +145,11 @@ class OutboundMessage(Record, QueuedJob):
 
     def __str__(self):
         return f"{self.type} {self.thread_id}"
+
+    def retry(self, error, retry_after=None, at_least=0, **changes):
+        if self.is_optional:
+            return self.finish(last_error=error[:200], body=None, envelope=None)
+        return super().retry(error, retry_after, at_least, **changes)
 
     @property
     def endpoint_has_answered(self):

@@ -79,8 +79,12 @@ handle_hosted: Callable[[HostedMessage], None] = _not_registered
 deliver_committed: Callable[[OutboundMessage], None] = _not_registered
 
 
-def enqueue(connection: PeerConnection, body: dict[str, Any]) -> None:
+def enqueue(
+    connection: PeerConnection, body: dict[str, Any], is_optional: bool = False
+) -> None:
     """Enqueue a message to the peer of a connection, in the caller's transaction.
+
+    is_optional: it is tried once only.
 
     409 `connection_gone` if either side has ended the connection. Nothing is sent to a
     peer without a key: a prover may stay anonymous.
@@ -91,7 +95,7 @@ def enqueue(connection: PeerConnection, body: dict[str, Any]) -> None:
         return
     assert connection.my_key, "nothing is sent before there is a key"
     body = connection.with_decorators(body)
-    enqueue_to_party(connection.peer, body, connection.my_key, connection)
+    enqueue_to_party(connection.peer, body, connection.my_key, connection, is_optional)
 
 
 def enqueue_if_possible(connection: PeerConnection, body: dict[str, Any]) -> None:
@@ -107,8 +111,12 @@ def enqueue_to_party(
     body: dict[str, Any],
     my_key: Key,
     connection: PeerConnection | None,
+    is_optional: bool = False,
 ) -> None:
-    """Enqueue a message to a party. 409 `connection_gone` if its key was retired."""
+    """Enqueue a message to a party. 409 `connection_gone` if its key was retired.
+
+    is_optional: it is tried once only.
+    """
     hosted = _find_hosted_key(party.verkey, connection)
     if hosted and hosted.is_retired:
         raise connection_gone()
@@ -117,6 +125,7 @@ def enqueue_to_party(
         transactions.before_commit(lambda: handle_hosted(sent))
         return
     row = _build_row(party, body, my_key, connection)
+    row.is_optional = is_optional
     _buffer_reply(row)
     if not party.endpoint:
         row.due_at += UNFETCHED_EXPIRY

@@ -1,9 +1,16 @@
 """discover-features 1.0 and 2.0 (RFCs 0031, 0557): which protocols are supported."""
 
 import re
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
+from uuid import UUID
 
+from django.utils import timezone
+
+from agency.core import network_reads, transactions, waiting
 from agency.core.errors import PeerError
+from connections.didcomm.formats import MessageFormat
 from connections.didcomm.message import OLD_PREFIX, PREFIX, Message, build, text
 from connections.messaging import outbox, router
 from connections.messaging.router import handles
@@ -29,6 +36,67 @@ ROLES = {
 NAMED = re.compile(r"(?:^|[/;])([\w-]{1,40})/(\d{1,4}\.\d{1,4})/?$", re.ASCII)
 MAX_LISTED = 200
 MAX_QUERIES = 8
+# For which the first exchange waits to learn what the peer supports.
+ANSWER_SECONDS = 2.0
+
+
+def choose_format(
+    connection: Connection, protocol: str, version: str = ""
+) -> MessageFormat:
+    """The format of a new exchange on a locked connection.
+
+    version: the caller's choice; see Connection.message_format_for(). A peer that
+    connected by connections/1.0 is asked what it supports before the first exchange
+    whose version depends on it. Its answer is awaited for ANSWER_SECONDS. In a
+    transaction that raises ReadNeeded (agency/core/network_reads.py).
+    """
+    if not version and _may_learn_version(connection, protocol):
+        read = partial(_ask_and_wait, connection.pk)
+        network_reads.read_once(("features", connection.pk), read)
+    return connection.message_format_for(protocol).in_version(version)
+
+
+def _may_learn_version(connection: Connection, protocol: str) -> bool:
+    """Whether the peer was not asked yet, or may still answer in time.
+
+    A peer without an endpoint would take the question in place of the exchange.
+    """
+    if connection.exchange_version or not connection.their_endpoint:
+        return False
+    if connection.state != connection.State.CONNECTED or connection.connectionless:
+        return False
+    asked_at = connection.features_asked_at
+    is_pending = asked_at is None or _seconds_left(asked_at) > 0
+    return is_pending and connection.is_version_unknown(protocol)
+
+
+def _seconds_left(asked_at: datetime) -> float:
+    end = asked_at + timedelta(seconds=ANSWER_SECONDS)
+    return (end - timezone.now()).total_seconds()
+
+
+def _ask_and_wait(connection_id: UUID) -> None:
+    """Ask the peer once, and wait for its answer. Outside of transactions."""
+    asked_at = ask_once(connection_id)
+    unanswered = Connection.objects.filter(pk=connection_id, disclosed=[])
+    if asked_at:
+        waiting.poll_for_peer(lambda: not unanswered.exists(), _seconds_left(asked_at))
+
+
+@transactions.atomic()
+def ask_once(connection_id: UUID) -> datetime | None:
+    """Send the query unless it was sent. Return when it was, or None without a peer.
+
+    It is RFC 0031's: agents of connections/1.0 may not know its successor.
+    """
+    connection = Connection.objects.filter(pk=connection_id).first()
+    if not connection or not connection.lock() or connection.left_at:
+        return None
+    if connection.features_asked_at is None:
+        connection.update_columns(features_asked_at=timezone.now())
+        query = build(QUERY, connection.message_prefix, query="*")
+        outbox.enqueue(connection, query, is_optional=True)
+    return connection.features_asked_at
 
 
 def queries(prefix: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agency.core import transactions
+from agency.core import network_reads, transactions
 from agency.core.errors import Conflict, Invalid, PeerError, WrongState
 from agency.core.states import move
 from connections.didcomm import formats
@@ -15,6 +15,7 @@ from connections.exchange import format_columns
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
+from connections.protocols import discover_features
 from credentials.issue_credential import messages, proposal_messages
 from credentials.models.credential import Credential
 from credentials.models.definition import CredentialDefinition, normalised_names
@@ -28,7 +29,7 @@ Role = Credential.Role
 State = Credential.State
 
 
-@transactions.atomic()
+@network_reads.atomic_with_reads
 def propose(
     connection: Connection, proposed: Proposal, exchange_version: str = ""
 ) -> Credential:
@@ -37,8 +38,9 @@ def propose(
     exchange_version: instead of that of Connection.message_format_for().
     """
     connection.require_connected()
-    message_format = connection.message_format_for(messages.ISSUE_CREDENTIAL)
-    message_format = message_format.in_version(exchange_version)
+    message_format = discover_features.choose_format(
+        connection, messages.ISSUE_CREDENTIAL, exchange_version
+    )
     message = proposal_messages.build_proposal(proposed, message_format)
     credential = create_proposed(
         connection,

@@ -19,7 +19,7 @@ from agency.core.states import move
 from connections.exchange import Exchange
 from connections.messaging import outbox
 from connections.models import Connection
-from connections.protocols import connectionless
+from connections.protocols import connectionless, discover_features
 from credentials.issue_credential import messages
 from credentials.ledgers import ledger_of
 from credentials.models.definition import CredentialDefinition, normalised_names
@@ -234,7 +234,7 @@ class Credential(Exchange):
         ).select_related("connection")
 
     @classmethod
-    @transactions.atomic()
+    @network_reads.atomic_with_reads
     def offer(
         cls,
         connection: Connection,
@@ -245,9 +245,11 @@ class Credential(Exchange):
         """Issuer: offer a credential. The values may also follow with issue()."""
         connection.require_connected()
         definition.check_offer(values, automatic_issuance)
+        message_format = discover_features.choose_format(
+            connection, messages.ISSUE_CREDENTIAL
+        )
         attribute_names = definition.schema.attribute_names
         offer = definition.create_offer()
-        message_format = connection.message_format_for(messages.ISSUE_CREDENTIAL)
         message = messages.build_offer(
             offer, attribute_names, values or {}, message_format
         )

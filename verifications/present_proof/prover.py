@@ -13,7 +13,7 @@ from connections.exchange import format_columns, handles_exchange
 from connections.messaging import outbox
 from connections.messaging.router import handles
 from connections.models import Connection
-from connections.protocols import connectionless
+from connections.protocols import connectionless, discover_features
 from credentials.ledgers import ledger_of
 from credentials.models import Credential
 from credentials.tails import tails_path
@@ -49,8 +49,9 @@ def send_proposal(
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     preview = proposals.build_preview(resolved)
-    message_format = connection.message_format_for(PRESENT_PROOF)
-    message_format = message_format.in_version(exchange_version)
+    message_format = discover_features.choose_format(
+        connection, PRESENT_PROOF, exchange_version
+    )
     message = messages.build_proposal(preview, resolved, message_format)
     verification = Verification.build(
         connection=connection,

@@ -14,7 +14,7 @@ from connections.didcomm.message import Message
 from connections.exchange import format_columns, handles_exchange
 from connections.messaging.router import handles
 from connections.models import Connection
-from connections.protocols import connectionless
+from connections.protocols import connectionless, discover_features
 from connections.protocols.out_of_band import OutOfBandOptions
 from credentials.ledgers import ledger_of
 from tenants import vault
@@ -40,7 +40,7 @@ def send_request(
     connection.require_connected()
     resolved = resolve_attributes(policy, lazy_ledger(connection))
     proof_request = request_now(resolved, connection.tenant_id)
-    message_format = connection.message_format_for(PRESENT_PROOF)
+    message_format = discover_features.choose_format(connection, PRESENT_PROOF)
     message = messages.build_request(proof_request, message_format)
     verification = Verification.build(
         connection=connection,

@@ -7,7 +7,7 @@ import pytest
 from connections.didcomm import dids
 from connections.didcomm.message import json_attachment, read_attachment
 from connections.models import Connection, InboundMessage, OutboundMessage
-from connections.protocols import connections_1_0, did_exchange
+from connections.protocols import connections_1_0, did_exchange, discover_features
 from credentials.models import Credential
 from tests.support import queues
 from tests.support.killed_worker import FAULT_POINTS, die_and_recover, killed_worker
@@ -57,6 +57,25 @@ def test_a_did_exchange_is_completed_though_a_worker_dies(faber, phone):
     die_and_recover("inside_handling")
     row.refresh_from_db()
     assert row.state == "Connected"
+
+
+def test_a_peer_is_asked_what_it_speaks_though_a_worker_dies(faber, phone):
+    """Once before the question is marked as sent, once while the answer is handled."""
+    row = phone.connects(faber)
+    discover_features.ask_once(row.pk)
+    die_and_recover("after_message_before_mark")
+    [query] = ids_of_messages(phone, discover_features.QUERY)
+    assert discover_features.ask_once(row.pk), "whose caller died sends it only once"
+    listed = [{"pid": f"{phone.prefix}issue-credential/2.0"}]
+    disclosed = phone.build(discover_features.DISCLOSE, query, protocols=listed)
+    phone.post(phone.pack(disclosed))
+    die_and_recover("inside_handling")
+    definition = faber.defines("name", "level")["definitionId"]
+    body = {"definitionId": definition, "connectionId": row.connection_id}
+    faber.post("/credentials", body | {"credentialValues": VALUES})
+    queues.worker_catches_up()
+    assert phone.newest("issue-credential/2.0/offer-credential")
+    assert len(ids_of_messages(phone, discover_features.QUERY)) == 1
 
 
 @pytest.mark.parametrize(

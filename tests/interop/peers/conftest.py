@@ -134,10 +134,8 @@ def links(faber):
     @functools.cache
     def link(peer, version):
         if version == "1.0":
-            invited, path = (
-                faber.invites(name=peer.label),
-                "/connections/receive-invitation",
-            )
+            invited = faber.invites(name=peer.label, exchangeVersion="1.0")
+            path = "/connections/receive-invitation"
         else:
             invited = faber.invites(
                 protocol="out-of-band", handshakes=["didexchange/1.1"]
@@ -166,6 +164,8 @@ def visits(faber):
         invited = peer.post("/out-of-band/create-invitation", body)
         ours = wallet.accepts_invitation(invited["invitation_url"])["connectionId"]
         reaches(wallet, f"/connections/{ours}", "Connected")
+        chosen = {"exchangeVersion": version}
+        wallet.put(f"/connections/{ours}/protocols", chosen)
         record = peer.the_one("/connections", invitation_msg_id=invited["invi_msg_id"])
         peer.until(f"/connections/{record['connection_id']}", state="active")
         return wallet, (ours, record["connection_id"])

@@ -3,7 +3,9 @@
 import pytest
 
 from connections.didcomm.message import decode_json
+from tests.interop.peers import test_acapy_holder as holding
 from tests.interop.peers.agency import reaches
+from tests.interop.peers.exchanges import Issuance
 from tests.interop.peers.processes import eventually
 
 
@@ -33,6 +35,24 @@ def test_acapy_tells_which_protocols_it_speaks(faber, link):
     assert {"issue-credential/2.0", "present-proof/2.0", "did-rotate/1.0"} <= set(
         families
     )
+
+
+def test_acapy_is_asked_on_connections_1_0_before_the_first_offer(
+    faber, acapy, degree
+):
+    invited = faber.invites(name="Rex")
+    invitation = decode_json(invited["invitation"])
+    theirs = acapy.post("/connections/receive-invitation", invitation)["connection_id"]
+    link = (invited["connectionId"], theirs)
+    reaches(faber, f"/connections/{link[0]}", "Connected")
+    acapy.until(f"/connections/{theirs}", state="active")
+    shown = spoken(faber, link)
+    assert (shown["disclosed"], shown["issueCredential"]) == ([], "1.0")
+    offered = holding.offer(faber, degree, link)
+    record = Issuance(acapy, "2.0").next("offer-received", connection_id=theirs)
+    shown = spoken(faber, link)
+    assert {"issue-credential/1.0", "issue-credential/2.0"} <= set(shown["disclosed"])
+    assert offered and record and shown["issueCredential"] == "2.0"
 
 
 def test_acapy_agrees_to_a_new_key_of_ours(faber, peer, link):

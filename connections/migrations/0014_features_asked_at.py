@@ -1,0 +1,18 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("connections", "0013_waiting_rows")]
+
+    operations = [
+        migrations.AddField(
+            model_name="connection",
+            name="features_asked_at",
+            field=models.DateTimeField(null=True),
+        ),
+        migrations.AddField(
+            model_name="outboundmessage",
+            name="is_optional",
+            field=models.BooleanField(db_default=False, default=False),
+        ),
+    ]
