@@ -21,6 +21,7 @@ from django.conf import settings
 
 from agency.core import bounded_json, http, network_reads, rate_limits
 from agency.core.errors import Invalid, PeerError
+from agency.core.waiting import seconds_left
 from connections.didcomm import dids
 from connections.didcomm.dids import Party
 from tenants.models import Network, Tenant
@@ -144,7 +145,7 @@ def _read_web(did: str) -> Party:
         response = http.get(
             url,
             accept="application/did+json, application/json",
-            timeout=FETCH_TIMEOUT_SECONDS,
+            timeout=seconds_left(FETCH_TIMEOUT_SECONDS),
             max_bytes=MAX_DOCUMENT_BYTES,
             max_redirects=0,
         )

@@ -12,6 +12,7 @@ from django.core.files.storage import default_storage
 
 from agency.core import http, network_reads
 from agency.core.errors import Unavailable
+from agency.core.waiting import seconds_left
 from wallets import keys
 
 TAILS_HASH = r"[1-9A-HJ-NP-Za-km-z]{40,50}"
@@ -51,7 +52,12 @@ def tails_path(public: dict[str, Any]) -> str:
 def fetch_tails(location: str, tails_hash: str) -> None:
     """Download a tails file, check its hash and store it. 503 `tails_unavailable`."""
     try:
-        answer = http.get(location, accept="*/*", max_bytes=settings.MAX_TAILS_BYTES)
+        answer = http.get(
+            location,
+            accept="*/*",
+            timeout=seconds_left(http.TIMEOUT_SECONDS),
+            max_bytes=settings.MAX_TAILS_BYTES,
+        )
     except Unavailable as error:
         message = f"The issuer's tails file: {error.message}."
         raise Unavailable("tails_unavailable", message) from None

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from agency.api.exceptions import plain_error_response, wants_html
 from agency.core import bounded_json, http
 from agency.core.errors import Invalid, PeerError
+from agency.core.waiting import seconds_left
 from connections import invitation_links, link_expiry, resolver
 from connections.api import qr_codes
 from connections.didcomm import message
@@ -72,7 +73,7 @@ def _carried_message(link):
 
 def _fetch_message(link):
     """The message behind the short link of another agent."""
-    deadline = http.Deadline(FETCH_TIMEOUT_SECONDS)
+    deadline = http.Deadline(seconds_left(FETCH_TIMEOUT_SECONDS))
     try:
         for _ in range(MAX_FETCHES):
             answer = http.get(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import time
 
 import pytest
@@ -12,6 +13,7 @@ from credentials.ledgers import indy
 from credentials.ledgers.indy import pool
 from credentials.models import Publication
 from credentials.publications import claim_job, run_job
+from credentials.tails import fetch_tails
 from tests.support import remote_ledger
 from tests.support.errors import assert_error, error_of
 from wallets import key_pool
@@ -85,6 +87,24 @@ def test_the_wait_for_a_key_is_part_of_it(office, monkeypatch):
     error, seconds = timed(error_of, office.post, "/definitions/credentials", body)
     assert_error(error, 503, "key_not_ready")
     assert seconds < TIMEOUT + 0.8
+
+
+def test_a_download_of_a_tails_file_ends_with_the_call(settings):
+    """A server that accepts the call and then says nothing."""
+    settings.OUTGOING_ALLOW_LOOPBACK = True
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        location = f"http://127.0.0.1:{silent.getsockname()[1]}/tails"
+        with waiting.limit_waiting(TIMEOUT):
+            time.sleep(TIMEOUT / 2)  # for what came before
+            error, seconds = timed(download, location)
+    assert error.code == "tails_unavailable"
+    assert seconds < TIMEOUT
+
+
+def download(location):
+    with pytest.raises(Unavailable) as refused:
+        fetch_tails(location, "1" * 44)
+    return refused.value
 
 
 def test_an_earlier_end_counts_and_nothing_is_left_behind():
