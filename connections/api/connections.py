@@ -84,9 +84,7 @@ def request_connection(view, wallet):
     """The connection that a request to the DID in the body of this call makes."""
     body = view.parse_body(ConnectionRequestParameters)
     try:
-        made = view.perform(
-            public_dids.request_connection, wallet, body["did"], body.get("name", "")
-        )
+        made = view.perform(partial(public_dids.request_connection, wallet, **body))
     except resolver.DidNotResolved as error:
         raise error.as_invalid("did") from None
     return get_connection(wallet, made.connection_id)

@@ -223,6 +223,12 @@ class ConnectionRequestParameters(Parameters):
         allow_blank=True,
         help_text="Of the connection; without it, the name that the other side gives.",
     )
+    handshake = serializers.ChoiceField(
+        out_of_band.HANDSHAKES,
+        required=False,
+        help_text="The protocol to connect by; without it, "
+        f"`{out_of_band.HANDSHAKES[0]}`.",
+    )
 
 
 class AcceptInvitationParameters(Parameters):

@@ -15,10 +15,10 @@ from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
 from connections.models import Connection
 from connections.protocols import handshakes
-from connections.protocols.out_of_band import Invited
+from connections.protocols.out_of_band import HANDSHAKES, Invited
 from wallets.models import Key, Wallet
 
-HANDSHAKE = "didexchange/1.1"
+HANDSHAKE = HANDSHAKES[0]
 OPENINGS = ("connections/1/request", "didexchange/1/request")
 
 
@@ -111,7 +111,9 @@ def require_endpoint(wallet: Wallet) -> None:
 
 
 @network_reads.atomic_with_reads
-def request_connection(wallet: Wallet, did: str, name: str = "") -> Connection:
+def request_connection(
+    wallet: Wallet, did: str, name: str = "", handshake: str = HANDSHAKE
+) -> Connection:
     """Ask the owner of a public DID to connect.
 
     The existing connection is returned if the wallet has connected by this DID before,
@@ -122,7 +124,7 @@ def request_connection(wallet: Wallet, did: str, name: str = "") -> Connection:
     party = resolver.resolve_reachable(did, wallet.tenant)
     wallet.lock_or_404()
     parent = resolver.spellings_of(did)[-1]
-    invited = Invited(party, HANDSHAKE, parent)
+    invited = Invited(party, handshake, parent)
     key = Key.find(party.verkey)
     if key and key.wallet_id == wallet.pk:
         raise Invalid("own_did", "A wallet cannot connect to its own DID.")
@@ -141,3 +143,4 @@ def requests_not_accepted_error(did: str) -> Conflict:
         "requests_not_accepted",
         f"{did} accepts no requests to connect. Ask its owner for an invitation.",
     )
+    handshake: the protocol, as in out_of_band.HANDSHAKES.

@@ -403,6 +403,29 @@ def test_a_peer_that_is_connected_by_the_did_is_reused(open_faber, phone):
     verkey = open_faber.get("/tenants/publicDid")["verkey"]
     phone.their_key = did_exchange.read_response(answered, verkey).verkey
     invited = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
+@pytest.mark.parametrize("handshake", out_of_band.HANDSHAKES)
+def test_the_protocol_of_a_request_can_be_chosen(open_faber, acme, shop, handshake):
+    """Of one to a DID here, and of one to an agent elsewhere."""
+    alice = acme.hosts("Alice")
+    body = {"did": did_of(open_faber), "handshake": handshake}
+    mine = alice.post("/connections/requests", body)
+    assert mine["state"] == "Connected"
+    shown = alice.get(f"/connections/{mine['connectionId']}/protocols")
+    assert shown["handshake"] == handshake
+    body = {"did": shop.party.did, "handshake": handshake}
+    open_faber.post("/connections/requests", body)
+    queues.sweep()
+    assert shop.newest(f"{handshake}/request")
+
+
+@pytest.mark.parametrize("handshake", ["didexchange/2.0", "rope", 7, []])
+def test_another_protocol_of_a_request_is_400(faber, shop, handshake):
+    body = {"did": shop.party.did, "handshake": handshake}
+    refused = error_of(faber.post, "/connections/requests", body)
+    assert_error(refused, 400, "invalid_request")
+    assert not Connection.objects.exists()
+
+
     reuse = phone.build(out_of_band.REUSE)
     parent = message.decode_json(invited["invitation"])["@id"]
     phone.says(reuse | {"~thread": {"thid": reuse["@id"], "pthid": parent}})
