@@ -135,8 +135,11 @@ def _process(row: InboundMessage) -> None:
         _handle_and_finish(row, key, received)
     except (PeerError, Conflict) as error:
         with transactions.atomic():
-            if row.finish(body=None):
+            is_finished = row.finish(body=None)
+            if is_finished:
                 refuse(key, received, error)
+        if is_finished:
+            public_dids.report_refusal(key, received)
 
 
 @network_reads.atomic_with_reads

@@ -528,10 +528,11 @@ def is_full(rows: QuerySet[OutboundMessage]) -> bool:
     return rows[:MAX_UNDELIVERED].count() >= MAX_UNDELIVERED
 
 
-def read_requester(message: Message, tenant: Tenant) -> Party:
+def read_requester(message: Message, tenant: Tenant | None = None) -> Party:
     """The requester. PeerError unless its own key packed the request.
 
     tenant: the organization that was asked, on whose behalf a public DID is resolved.
+    Without it, PeerError for a DID without a document.
     """
     if message.protocol[0] == "didexchange":
         party = did_exchange.read_request(message, tenant)

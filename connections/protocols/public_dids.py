@@ -5,14 +5,17 @@ whose connection id is the DID. So a request to the DID is answered, limited and
 as one by any other invitation for many. Deleting it ends this.
 """
 
+from contextlib import suppress
+
 from django.conf import settings
 from django.db import IntegrityError
 
-from agency.core import network_reads, rate_limits, transactions
-from agency.core.errors import Conflict, Invalid
+from agency.core import addresses, network_reads, rate_limits, transactions
+from agency.core.errors import Conflict, Invalid, PeerError, TooOften
 from connections import resolver
 from connections.didcomm import message as didcomm
 from connections.didcomm.message import Message
+from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import handshakes
 from connections.protocols.out_of_band import HANDSHAKES, Invited
@@ -20,6 +23,9 @@ from wallets.models import Key, Wallet
 
 HANDSHAKE = HANDSHAKES[0]
 OPENINGS = ("connections/1/request", "didexchange/1/request")
+REFUSED = "Requests to connect without an invitation are not accepted."
+# Reports of this to one address in a minute, from all organizations together.
+REFUSALS_PER_ADDRESS = 6
 
 
 def accepts_requests(wallet: Wallet) -> bool:
@@ -95,6 +101,33 @@ def limit_requests(key: Key, received: Message) -> None:
         rate_limits.take_token("did_request", key.did, settings.REQUESTS_PER_DID)
 
 
+def report_refusal(key: Key, received: Message) -> None:
+    """Tell a stranger that the owner of a DID accepts no requests, if that is so.
+
+    Outside of transactions, as it counts the reports to the address: a stranger may
+    name anybody's. It must stand in the request: no DID is resolved for this. No
+    connection is stored, and each report is tried once.
+    """
+    if received.family not in OPENINGS or not names_did(received.parent_id, key.did):
+        return
+    wallet = owner_of(key)
+    if not wallet or accepts_requests(wallet):
+        return
+    try:
+        requester = handshakes.read_requester(received)
+        if requester.endpoint:
+            host = addresses.parse_url(requester.endpoint).host
+            rate_limits.take_token("did_refusal", host, REFUSALS_PER_ADDRESS)
+    except (PeerError, TooOften, ValueError):
+        return
+    reports = handshakes.refusal_reports(received, REFUSED)
+    if not requester.endpoint:  # it gets one, in the response to its call, or none
+        reports = reports[:1] if received.return_route[0] != "none" else []
+    with suppress(Conflict), transactions.atomic():
+        for report in reports:
+            outbox.enqueue_to_party(requester, report, key, None, is_optional=True)
+
+
 def require_endpoint(wallet: Wallet) -> None:
     """Check that others can resolve the wallet's public DID. Outside of transactions.
 
@@ -118,6 +151,7 @@ def request_connection(
 
     The existing connection is returned if the wallet has connected by this DID before,
     or has asked and waits. name: of the connection; by default the owner's label.
+    handshake: the protocol, as in out_of_band.HANDSHAKES.
     Raises DidNotResolved; 400 `own_did`; 409 `requests_not_accepted` for an
     organization here that accepts none.
     """
@@ -143,4 +177,3 @@ def requests_not_accepted_error(did: str) -> Conflict:
         "requests_not_accepted",
         f"{did} accepts no requests to connect. Ask its owner for an invitation.",
     )
-    handshake: the protocol, as in out_of_band.HANDSHAKES.

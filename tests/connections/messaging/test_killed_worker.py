@@ -78,6 +78,17 @@ def test_a_peer_is_asked_what_it_speaks_though_a_worker_dies(faber, phone):
     assert len(ids_of_messages(phone, discover_features.QUERY)) == 1
 
 
+def test_a_stranger_is_refused_once_though_a_worker_dies(faber, phone):
+    faber.post("/tenants/publicDid")
+    shown = faber.get("/tenants/publicDid")
+    asked = ("1.1", "Phone", phone.party, phone.seed, phone.prefix, shown["did"])
+    phone.post(phone.pack(did_exchange.request(*asked), shown["verkey"]))
+    die_and_recover("after_message_before_mark")
+    report = "didexchange/1.1/problem_report"
+    assert len(ids_of_messages(phone, report)) == 1, "sent again it is the same one"
+    assert not Connection.objects.exists()
+
+
 @pytest.mark.parametrize(
     "version, fault", [("1.0", FAULT_POINTS[0]), ("2.0", FAULT_POINTS[1])]
 )

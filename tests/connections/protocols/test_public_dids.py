@@ -7,8 +7,13 @@ from django.db import transaction
 
 from connections.didcomm import message
 from connections.didcomm.message import PREFIX
-from connections.models import Connection
-from connections.protocols import connections_1_0, did_exchange, out_of_band
+from connections.models import Connection, OutboundMessage
+from connections.protocols import (
+    connections_1_0,
+    did_exchange,
+    out_of_band,
+    public_dids,
+)
 from credentials.ledgers import ledger_of
 from tests.support import queues
 from tests.support.errors import assert_error, error_of
@@ -248,10 +253,84 @@ def test_a_request_to_the_public_did_is_answered_without_invitation(
     assert row.state == "Connected"
 
 
-def test_by_default_a_request_without_invitation_changes_nothing(faber, phone):
+REPORTS = ["didexchange/1.1/problem-report", "didexchange/1.1/problem_report"]
+
+
+def test_by_default_a_request_without_invitation_is_refused(faber, phone):
     faber.post("/tenants/publicDid")
+    asked = asks(phone, faber)
+    assert [one.type for one in phone.inbox] == REPORTS
+    assert {one.thread_id for one in phone.inbox} == {asked["@id"]}
+    assert message.problem_code(phone.inbox[-1]) == "request_not_accepted"
+    assert not Connection.objects.exists()
+    verkey = faber.get("/tenants/publicDid")["verkey"]
+    phone.says(asked, to=verkey)
+    assert len(phone.inbox) == 2, "a replay changes nothing"
+
+
+def test_one_address_gets_few_refusals(faber, acme, phone, monkeypatch):
+    """Whatever its path, and whoever refuses."""
+    monkeypatch.setattr(public_dids, "REFUSALS_PER_ADDRESS", 2)
+    endpoint = phone.endpoint
+    for organization, path in ((faber, ""), (acme, "a"), (acme, "b")):
+        organization.post("/tenants/publicDid")
+        phone.endpoint = endpoint + path
+        asks(phone, organization)
+    assert len(phone.inbox) == 4
+    with listening(Agent()) as other:
+        other.endpoint = other.endpoint.replace("127.0.0.1", "127.0.0.2")
+        asks(other, faber)
+    assert OutboundMessage.objects.count() == 6, "another address has its own limit"
+
+
+def test_a_refusal_is_tried_once(faber, phone):
+    faber.post("/tenants/publicDid")
+    phone.status = 503
     asks(phone, faber)
-    assert not phone.inbox and not Connection.objects.exists()
+    queues.worker_catches_up()
+    assert len(phone.inbox) == 2
+    found = OutboundMessage.objects.values_list("status", "last_error")
+    assert set(found) == {("done", "endpoint_refused")}
+
+
+@pytest.mark.parametrize("returns", [True, False])
+def test_a_requester_without_endpoint_gets_the_refusal_in_the_response(faber, returns):
+    faber.post("/tenants/publicDid")
+    shown = faber.get("/tenants/publicDid")
+    phone = Agent()
+    body = did_exchange.request(
+        "1.1", "Rex", phone.party, phone.seed, phone.prefix, shown["did"]
+    )
+    says = phone.asks if returns else phone.says
+    says(body, to=shown["verkey"])
+    assert [one.type for one in phone.inbox] == REPORTS[: 1 if returns else 0]
+    assert not queues.pending().exists()
+
+
+def test_no_did_is_resolved_for_a_refusal(faber, shop, monkeypatch):
+    faber.post("/tenants/publicDid")
+    verkey = faber.get("/tenants/publicDid")["verkey"]
+    body = shop.build(
+        "didexchange/1.1/request", label="Shop", did=f"did:sov:{shop.party.did}"
+    )
+    shop.says(body, to=verkey)
+    assert not shop.inbox and not Connection.objects.exists()
+
+
+def test_who_names_the_address_of_another_gets_no_refusal(faber, phone):
+    faber.post("/tenants/publicDid")
+    shown = faber.get("/tenants/publicDid")
+    body = did_exchange.request(
+        "1.1", "Rex", phone.party, phone.seed, phone.prefix, shown["did"]
+    )
+    Agent().says(body, to=shown["verkey"])
+    assert not phone.inbox and not OutboundMessage.objects.exists()
+
+
+def test_a_request_by_an_unknown_invitation_gets_no_answer(faber, phone):
+    faber.post("/tenants/publicDid")
+    asks(phone, faber, parent="invitation-1")
+    assert not phone.inbox
 
 
 def test_who_stops_accepting_keeps_its_connections(open_faber, phone):
@@ -260,7 +339,7 @@ def test_who_stops_accepting_keeps_its_connections(open_faber, phone):
     assert shown["acceptsRequests"] is False
     with listening(Agent()) as other:
         asks(other, open_faber)
-        assert not other.inbox
+        assert [one.type for one in other.inbox] == REPORTS
     assert [one["name"] for one in open_faber.get("/connections")] == ["Rex"]
 
 
@@ -322,6 +401,29 @@ def test_who_is_hosted_here_connects_by_a_public_did(open_faber, acme, is_wallet
     again = caller.post("/connections/requests", {"did": did_of(open_faber)})
     assert again["connectionId"] == mine["connectionId"]
     assert Connection.objects.filter(role="invitee").count() == 1
+
+
+@pytest.mark.parametrize("handshake", out_of_band.HANDSHAKES)
+def test_the_protocol_of_a_request_can_be_chosen(open_faber, acme, shop, handshake):
+    """Of one to a DID here, and of one to an agent elsewhere."""
+    alice = acme.hosts("Alice")
+    body = {"did": did_of(open_faber), "handshake": handshake}
+    mine = alice.post("/connections/requests", body)
+    assert mine["state"] == "Connected"
+    shown = alice.get(f"/connections/{mine['connectionId']}/protocols")
+    assert shown["handshake"] == handshake
+    body = {"did": shop.party.did, "handshake": handshake}
+    open_faber.post("/connections/requests", body)
+    queues.sweep()
+    assert shop.newest(f"{handshake}/request")
+
+
+@pytest.mark.parametrize("handshake", ["didexchange/2.0", "rope", 7, []])
+def test_another_protocol_of_a_request_is_400(faber, shop, handshake):
+    body = {"did": shop.party.did, "handshake": handshake}
+    refused = error_of(faber.post, "/connections/requests", body)
+    assert_error(refused, 400, "invalid_request")
+    assert not Connection.objects.exists()
 
 
 def test_calls_at_once_send_one_request(faber, shop):
@@ -403,29 +505,6 @@ def test_a_peer_that_is_connected_by_the_did_is_reused(open_faber, phone):
     verkey = open_faber.get("/tenants/publicDid")["verkey"]
     phone.their_key = did_exchange.read_response(answered, verkey).verkey
     invited = open_faber.invites(**PROTOCOLS["out-of-band"], usePublicDid=True)
-@pytest.mark.parametrize("handshake", out_of_band.HANDSHAKES)
-def test_the_protocol_of_a_request_can_be_chosen(open_faber, acme, shop, handshake):
-    """Of one to a DID here, and of one to an agent elsewhere."""
-    alice = acme.hosts("Alice")
-    body = {"did": did_of(open_faber), "handshake": handshake}
-    mine = alice.post("/connections/requests", body)
-    assert mine["state"] == "Connected"
-    shown = alice.get(f"/connections/{mine['connectionId']}/protocols")
-    assert shown["handshake"] == handshake
-    body = {"did": shop.party.did, "handshake": handshake}
-    open_faber.post("/connections/requests", body)
-    queues.sweep()
-    assert shop.newest(f"{handshake}/request")
-
-
-@pytest.mark.parametrize("handshake", ["didexchange/2.0", "rope", 7, []])
-def test_another_protocol_of_a_request_is_400(faber, shop, handshake):
-    body = {"did": shop.party.did, "handshake": handshake}
-    refused = error_of(faber.post, "/connections/requests", body)
-    assert_error(refused, 400, "invalid_request")
-    assert not Connection.objects.exists()
-
-
     reuse = phone.build(out_of_band.REUSE)
     parent = message.decode_json(invited["invitation"])["@id"]
     phone.says(reuse | {"~thread": {"thid": reuse["@id"], "pthid": parent}})
