@@ -236,7 +236,7 @@ def _build_request(connection: Connection, my_key: Key) -> dict[str, Any]:
             parent=invitation_id,
         )
     # By an invitation with a key of its own, the key says which one is answered.
-    names_parent = connection.invitation.keys() & {"handshake_protocols", "did"}
+    names_parent = connection.invitation.keys() & {"services", "did"}
     return connections_1_0.request(
         label=wallet.name,
         image_url=wallet.image_url,

@@ -415,7 +415,8 @@ def test_the_protocol_of_a_request_can_be_chosen(open_faber, acme, shop, handsha
     body = {"did": shop.party.did, "handshake": handshake}
     open_faber.post("/connections/requests", body)
     queues.sweep()
-    assert shop.newest(f"{handshake}/request")
+    asked = shop.newest(f"{handshake}/request")
+    assert asked.parent_id == f"did:sov:{shop.party.did}"
 
 
 @pytest.mark.parametrize("handshake", ["didexchange/2.0", "rope", 7, []])
