@@ -120,19 +120,54 @@ def test_we_ask_to_connect_by_the_public_did_of_acapy(office, either, is_wallet)
     eventually(lambda: ("Erin" if is_wallet else "Office") in labels())
 
 
-def test_acapy_reuses_a_connection_by_our_public_did(office, acapy):
+@pytest.mark.parametrize("is_wallet", [True, False])
+def test_we_ask_acapy_by_connections_1_0(office, acapy, is_wallet):
+    caller = office.hosts("Fred") if is_wallet else office
+    body = {"did": public_did_of(acapy), "handshake": "connections/1.0"}
+    known = {one["connectionId"] for one in caller.get("/connections")}
+    ours = caller.post("/connections/requests", body)["connectionId"]
+    reaches(caller, f"/connections/{ours}", "Connected")
+    protocols = caller.get(f"/connections/{ours}/protocols")
+    # The organization may have connected with this DID in another test.
+    assert ours in known or protocols["handshake"] == "connections/1.0"
+
+
+def test_acapy_sees_that_its_request_was_refused(agency, indy_pool, either):
+    closed = agency.organization("Closed", "indy")
+    closed.post(DIDS)
+    did = eventually(lambda: published(closed))["did"]
+    indy_pool.settle()
+    record = either.post("/didexchange/create-request", their_public_did=did)
+    path = f"/connections/{record['connection_id']}"
+    either.until(path, rfc23_state="abandoned")
+    assert "not accepted" in either.get(path)["error_msg"]
+
+
+def test_a_wallet_reuses_a_connection_by_the_public_did_of_acapy(office, either):
+    gina, protocol = office.hosts("Gina"), "didexchange/1.1"
+    first = invites(either, protocol, use_public_did=True)
+    ours = gina.accepts_invitation(first["invitation_url"])["connectionId"]
+    reaches(gina, f"/connections/{ours}", "Connected")
+    second = invites(either, protocol, use_public_did=True)
+    again = gina.accepts_invitation(second["invitation_url"])
+    assert again["connectionId"] == ours
+    gina.post(f"/connections/{ours}/ping")
+    eventually(lambda: gina.get(f"/connections/{ours}/ping").get("answeredAtUtc"))
+
+
+def test_acapy_reuses_a_connection_by_our_public_did(office, either):
     def invited():
         return office.invites(
             protocol="out-of-band", handshakes=["didexchange/1.1"], usePublicDid=True
         )
 
     first = invited()
-    theirs = receives(acapy, first)["connection_id"]
+    theirs = receives(either, first)["connection_id"]
     reaches(office, f"/connections/{first['connectionId']}", "Connected")
-    acapy.until(f"/connections/{theirs}", state="active")
+    either.until(f"/connections/{theirs}", state="active")
     before = ids_of(office)
     second = invited()
-    receives(acapy, second, reuses=True)
+    receives(either, second, reuses=True)
     eventually(lambda: second["connectionId"] not in ids_of(office))
     assert ids_of(office) == before
 
