@@ -453,6 +453,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 5.0,
         "options": {"expires": 5},
     },
+    "delete-old-exchanges": {
+        "task": "organizations.tasks.delete_old_exchanges",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "delete-old-audit-entries": {
         "task": "tenants.tasks.delete_old_audit_entries",
         "schedule": 3600.0,

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from organizations import daily_usage, erasure
+from organizations import daily_usage, erasure, exchange_retention
 
 
 @shared_task
@@ -13,3 +13,8 @@ def count_usage() -> None:
 @shared_task
 def erase() -> None:
     erasure.erase_due()
+
+
+@shared_task
+def delete_old_exchanges() -> None:
+    exchange_retention.delete_old_exchanges()

@@ -13,6 +13,15 @@ from tenants.models import ApiKey, Network, Tenant
 
 MAX_LIVE_KEYS = 20
 MAX_LINES_LENGTH = 50_000
+MAX_DAYS = 3650
+# Settings that a request may leave out.
+KEPT_IF_LEFT_OUT = (
+    "name",
+    "image_url",
+    "invalid_proof_answer",
+    "values_kept_days",
+    "exchanges_kept_days",
+)
 NOT_ENGLISH = [item for item in branding.LANGUAGES.items() if item[0] != "en"]
 
 
@@ -83,6 +92,13 @@ def write_wallet_apps(apps: list[dict[str, Any]]) -> str:
     return "\n".join(" ".join([app["name"], *app["urls"]]) for app in apps)
 
 
+class DaysField(forms.IntegerField):
+    """A number of days, or nothing: then what it is about is kept."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(required=False, min_value=1, max_value=MAX_DAYS, **options)
+
+
 class SettingsForm(forms.ModelForm):
     """Name, logo address and choices that a request leaves out stay as they are."""
 
@@ -105,6 +121,19 @@ class SettingsForm(forms.ModelForm):
         "below these (returnUrl).",
     )
 
+    values_kept_days = DaysField(
+        label="Days to keep values",
+        help_text="That many days after an exchange of the organization is finished, "
+        "its values, proof and checks are deleted, and its state stays. Leave it empty "
+        "to keep them.",
+    )
+    exchanges_kept_days = DaysField(
+        label="Days to keep finished exchanges",
+        help_text="After that, the whole record is deleted: a credential can then not "
+        "be revoked any more. Leave it empty to keep them. What the organization "
+        "holds itself stays.",
+    )
+
     class Meta:
         model = Tenant
         fields = [
@@ -116,6 +145,8 @@ class SettingsForm(forms.ModelForm):
             "primary_color",
             "secondary_color",
             "default_language",
+            "values_kept_days",
+            "exchanges_kept_days",
         ]
         labels = {
             "short_qr_codes": "QR codes of invitations hold the short link only",
@@ -155,7 +186,7 @@ class SettingsForm(forms.ModelForm):
         given = super().clean()
         if "name" in self.data and not given.get("name") and "name" not in self.errors:
             self.add_error("name", "Give the organization a name.")
-        for name in ("name", "image_url", "invalid_proof_answer"):
+        for name in KEPT_IF_LEFT_OUT:
             if name not in self.data:
                 given.pop(name, None)
         return given

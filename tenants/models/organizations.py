@@ -89,6 +89,10 @@ class Tenant(Record):
     )
     wallet_apps = models.JSONField(null=True)
     return_urls = models.JSONField(null=True)
+    # After how many days the values, and the records, of finished exchanges of the
+    # organization's own wallet are deleted. None: never.
+    values_kept_days = models.PositiveSmallIntegerField(null=True, blank=True)
+    exchanges_kept_days = models.PositiveSmallIntegerField(null=True, blank=True)
     people = models.ManyToManyField(settings.AUTH_USER_MODEL, through="Membership")
     deleted_at = models.DateTimeField(null=True, editable=False)
 

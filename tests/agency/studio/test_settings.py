@@ -17,6 +17,8 @@ SETTINGS = {
         "\r\nOther https://other.example"
     ),
     "return_urls": "https://shop.example/done\r\nhttps://other.example",
+    "values_kept_days": "30",
+    "exchanges_kept_days": "400",
 }
 
 
@@ -32,6 +34,7 @@ def test_they_are_saved_and_shown_again(browser, college, url):
         {"name": "Other", "urls": ["https://other.example"]},
     ]
     assert tenant.return_urls == ["https://shop.example/done", "https://other.example"]
+    assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (30, 400)
     page = browser.get(f"{url}/settings").content.decode()
     assert "Other https://other.example" in page
     assert 'value="#0b6b62"' in page
@@ -47,6 +50,13 @@ def test_they_are_saved_and_shown_again(browser, college, url):
     )
 
 
+def test_days_that_a_request_leaves_out_stay(browser, college, url):
+    browser.send(f"{url}/settings", **SETTINGS)
+    browser.send(f"{url}/settings", values_kept_days="")
+    tenant = Tenant.objects.get(pk=college.tenant.pk)
+    assert (tenant.values_kept_days, tenant.exchanges_kept_days) == (None, 400)
+
+
 @pytest.mark.parametrize(
     "field, value, message",
     [
@@ -54,6 +64,8 @@ def test_they_are_saved_and_shown_again(browser, college, url):
         ("secondary_color", "#12345g", "Give a color as #"),
         ("default_language", "xx", "Choose one of the languages."),
         ("invalid_proof_answer", "silence", "Select a valid choice."),
+        ("values_kept_days", "0", "greater than or equal to 1"),
+        ("exchanges_kept_days", "4000", "less than or equal to 3650"),
         ("wallet_apps", "https://a.example", "Give each wallet app a name"),
         ("wallet_apps", "Purse", "one to 3 addresses"),
         ("return_urls", "http://shop.example", "begins with https://"),

@@ -1,0 +1,90 @@
+"""What organizations do not want to keep: values first, then the records."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models import F
+from django.db.models.functions import Now
+
+from connections.models import Connection
+from credentials.models import Credential
+from organizations.exchange_retention import delete_old_exchanges
+from tenants.models import Tenant
+from verifications.models import Verification
+
+pytestmark = pytest.mark.django_db(transaction=True)
+VALUES = {"name": "Ann", "level": "7"}
+
+
+@pytest.fixture
+def alice(faber):
+    """Alice, with a credential and a proof that are 40 days old, and an open offer."""
+    alice, definition = faber.hosts(), faber.defines("name", "level")
+    alice.receives(faber, definition, VALUES)
+    faber.asks(alice, attributes=[{"policyName": "name"}])
+    alice.auto_selects()
+    faber.offers(alice, definition, VALUES)
+    age(40)
+    return alice
+
+
+def age(days):
+    for model in (Credential, Verification):
+        model.objects.update(updated_at=F("updated_at") - timedelta(days=days))
+
+
+def keeps(organization, **days):
+    Tenant.objects.filter(pk=organization.tenant.pk).update(**days)
+
+
+def exchanges_of(party):
+    """The states of what a party has, newest first."""
+    kinds = ("/credentials", "/verifications")
+    return [row["state"] for kind in kinds for row in party.get(kind)]
+
+
+def test_without_a_setting_everything_stays(faber, alice):
+    assert delete_old_exchanges() == 0
+
+
+def test_values_go_and_states_stay(faber, alice):
+    held = alice.get("/credentials")
+    keeps(faber, values_kept_days=30)
+    assert delete_old_exchanges() == 2
+    open_one, issued = faber.get("/credentials")
+    assert (issued["state"], issued.get("values")) == ("Issued", None)
+    assert open_one["values"] == VALUES
+    [proven] = faber.get("/verifications")
+    assert proven["isValid"] and not proven.get("proof")
+    assert alice.get("/credentials") == held
+    assert delete_old_exchanges() == 0
+
+
+def test_then_the_records_go_and_what_is_held_or_open_stays(faber, alice):
+    keeps(faber, values_kept_days=30, exchanges_kept_days=60)
+    delete_old_exchanges()
+    assert exchanges_of(faber) == ["Offered", "Issued", "Accepted"]
+    age(40)
+    delete_old_exchanges()
+    assert exchanges_of(faber) == ["Offered"]
+    assert exchanges_of(alice) == ["Offered", "Issued", "Accepted"]
+
+
+def test_younger_ones_and_those_of_others_stay(faber, acme, alice):
+    keeps(faber, exchanges_kept_days=60)
+    keeps(acme, exchanges_kept_days=1)
+    assert delete_old_exchanges() == 0
+
+
+def test_a_connection_for_one_exchange_goes_with_it(faber, alice):
+    definition = faber.defines("name", "level")
+    body = {"definitionId": definition["definitionId"], "credentialValues": VALUES}
+    made = faber.post("/credentials", body)
+    alice.put_form("/credentials/fromData", credentialData=made["offerData"])
+    alice.post(f"/credentials/{alice.newest('credentials')['credentialId']}/decline")
+    age(30)
+    Credential.objects.filter(state="Issued").update(updated_at=Now())
+    keeps(faber, exchanges_kept_days=20)
+    before = Connection.objects.filter(connectionless=True).count()
+    assert delete_old_exchanges() == 2
+    assert Connection.objects.filter(connectionless=True).count() < before
