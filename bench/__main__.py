@@ -18,7 +18,7 @@ from agency.devtools.run import DEVELOPER_SETTINGS
 
 BENCHES = (
     "cycle", "queries", "lists", "revocation", "deliveries", "retention", "stream",
-    "inbound", "neighbours", "reads", "profile", "feed_lag",
+    "inbound", "neighbours", "reads", "profile", "feed_lag", "sizes",
 )  # fmt: skip
 LONG = ("fill", "soak")
 
