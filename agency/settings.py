@@ -147,6 +147,8 @@ EVENT_RETENTION_DAYS = env.int("EVENT_RETENTION_DAYS", default=30)
 MESSAGE_RETENTION_DAYS = env.int("MESSAGE_RETENTION_DAYS", default=30)
 # Days for which the log of who changed what is kept; 0 for ever.
 AUDIT_RETENTION_DAYS = env.int("AUDIT_RETENTION_DAYS", default=400)
+# Days for which the admin's own log of its changes is kept; 0 for ever.
+ADMIN_LOG_RETENTION_DAYS = env.int("ADMIN_LOG_RETENTION_DAYS", default=0)
 # Quotas of organizations that were created by sign-up in the studio; 0 for no limit.
 # Organizations created by staff, by the command or by a provider have none. Wallets:
 QUOTA_WALLETS = env.int("QUOTA_WALLETS", default=1000)

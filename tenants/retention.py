@@ -1,7 +1,9 @@
-"""Delete expired sessions, unusable pictures, and files without a row."""
+"""Delete expired sessions, unusable pictures, files without a row, the admin's log."""
 
 from contextlib import suppress
 
+from django.conf import settings
+from django.contrib.admin.models import LogEntry
 from django.contrib.sessions.models import Session
 from django.core.files.storage import default_storage
 from django.db.models import Exists, OuterRef
@@ -24,6 +26,15 @@ def delete_expired_sessions() -> int:
     expired = Session.objects.filter(expire_date__lt=timezone.now())
     rows = expired.only("pk", "expire_date")
     return delete_in_batches(rows, BatchBudget(), by="expire_date")
+
+
+def delete_old_admin_log() -> int:
+    """Delete the admin's log after ADMIN_LOG_RETENTION_DAYS; 0 keeps all."""
+    if not settings.ADMIN_LOG_RETENTION_DAYS:
+        return 0
+    before = days_ago(settings.ADMIN_LOG_RETENTION_DAYS)
+    old = LogEntry.objects.filter(action_time__lt=before)
+    return delete_in_batches(old.only("pk"), BatchBudget())
 
 
 def delete_ownerless_pictures() -> int:

@@ -22,3 +22,4 @@ def delete_old_sessions_and_pictures() -> None:
 @shared_task
 def delete_old_audit_entries() -> None:
     audit.delete_old_entries()
+    retention.delete_old_admin_log()

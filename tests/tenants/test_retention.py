@@ -4,6 +4,8 @@ import os
 from datetime import timedelta
 
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.core.files.base import ContentFile
 from django.core.files.storage import FileSystemStorage, default_storage
@@ -163,3 +165,19 @@ def test_deleted_sessions_and_pictures_are_counted(transactional_db, asset):
         before[0] + 1,
         before[1] + 1,
     )
+
+
+@pytest.mark.parametrize(("days", "left"), [(0, 2), (30, 1)])
+def test_the_log_of_the_admin_is_kept_unless_the_setting_says_how_long(
+    transactional_db, settings, days, left
+):
+    settings.ADMIN_LOG_RETENTION_DAYS = days
+    staff = User.objects.create_user("sam")
+    for age in (29, 31):
+        LogEntry.objects.create(
+            user=staff,
+            action_flag=CHANGE,
+            action_time=timezone.now() - timedelta(days=age),
+        )
+    tasks.delete_old_audit_entries()
+    assert LogEntry.objects.count() == left
