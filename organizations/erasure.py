@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 # and than the lease.
 RUN_SECONDS = 4
 CONNECTIONS_AT_ONCE = 50
-KEYS_AT_ONCE = 200
+KEYS_AT_ONCE = 50  # each with the digests of what it has received
 RETRY_DELAY = timedelta(minutes=1)
 ALL_ROWS = Q()
 Tables = dict[type[models.Model], Q]
