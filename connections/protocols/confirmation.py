@@ -10,6 +10,7 @@ from connections.didcomm.message import Message
 from connections.messaging import outbox
 from connections.models import Connection
 from connections.protocols import handshakes
+from connections.removal import remove_finished
 from tenants import vault
 
 REFUSED = "The inviter has not accepted the request."
@@ -34,9 +35,18 @@ def accept_request(connection: Connection) -> None:
     outbox.enqueue(connection, response)
 
 
-@transactions.atomic()
 def refuse_or_remove(connection: Connection) -> None:
-    """Delete a connection. A request that waits on it is refused first."""
+    """Delete a connection. A request that waits on it is refused first.
+
+    What is finished goes before, in small transactions. If the process dies between
+    them, the connection is still there and can be deleted again.
+    """
+    remove_finished(connection)
+    _refuse_and_remove(connection)
+
+
+@transactions.atomic()
+def _refuse_and_remove(connection: Connection) -> None:
     if connection.lock() and connection.held_response is not None:
         # A hosted peer handles the report while this row and its key exist.
         with transactions.run_at_end():

@@ -20,6 +20,7 @@ from agency.studio.exchange.words import ROLES
 from agency.studio.form_tokens import OnceForm, once_per_form
 from agency.studio.pages import get_membership, studio_page
 from connections.messaging import outbox
+from connections.removal import remove_finished
 from tenants import audit
 from tenants.models import Membership, Permission, Tenant
 
@@ -222,6 +223,7 @@ def remove_connection(
         }
         return render(request, "studio/remove_connection.html", context)
     try:
+        remove_finished(row)
         audit.recorded(row.remove, "connection.deleted", row, by=request)()
     except AgencyError as error:
         messages.error(request, error.message)
