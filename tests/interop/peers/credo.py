@@ -7,43 +7,78 @@ compiler and the headers of Node.js.
 """
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import requests
 
 from tests.interop.peers.acapy import CACHE
 from tests.interop.peers.processes import Process, eventually, free_port
 
-HERE = Path(__file__).parent / "credo"
-WHEELS = ("aries-askar==0.3.2", "anoncreds==0.2.0")
 COMPILED = ("@2060.io/ref-napi", "@2060.io/ffi-napi")
 SECONDS_TO_INSTALL = 400
 
 
-def home() -> Path:
+class Release(NamedTuple):
+    """A published version.
+
+    name: of its folder here, and in the cache. program: what runs in it. wheels: those
+    with its libraries, each with the variable that says where its library is.
+    """
+
+    name: str
+    program: str
+    wheels: dict[str, str]
+
+    @property
+    def source(self) -> Path:
+        return Path(__file__).parent / self.name
+
+
+FIRST = Release(
+    "credo",
+    "wallet.cjs",
+    {
+        "aries-askar==0.3.2": "LIB_ARIES_ASKAR_PATH",
+        "anoncreds==0.2.0": "LIB_ANONCREDS_PATH",
+    },
+)
+CURRENT = Release(
+    "credo_current",
+    "wallet.mjs",
+    {
+        "aries-askar==0.5.0": "LIB_ASKAR_PATH",
+        "anoncreds==0.2.3": "LIB_ANONCREDS_PATH",
+    },
+)
+
+
+def home(release: Release) -> Path:
     """Where Credo is installed. LookupError when it cannot be."""
-    package = (HERE / "package.json").read_text()
-    folder = CACHE / "credo"
+    package = (release.source / "package.json").read_text()
+    folder = CACHE / release.name
     folder.mkdir(parents=True, exist_ok=True)
-    with open(CACHE / "credo.lock", "w") as lock:
+    with open(CACHE / f"{release.name}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = folder / ".done"
         if not done.exists() or done.read_text() != package:
-            install(folder)
+            install(release, folder)
             done.write_text(package)
+        # Next to the packages, where Node.js looks for what a program imports.
+        shutil.copy(release.source / release.program, folder)
     return folder
 
 
-def install(folder: Path) -> None:
+def install(release: Release, folder: Path) -> None:
     if not shutil.which("npm"):
         raise LookupError("Credo needs Node.js with npm.")
-    shutil.copy(HERE / "package.json", folder)
+    shutil.copy(release.source / "package.json", folder)
     libraries = folder / "libraries"
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq"]
     for command in (
@@ -57,7 +92,7 @@ def install(folder: Path) -> None:
             "error",
         ],
         ["npm", "rebuild", "--loglevel", "error", *COMPILED],
-        [*pip, "download", "--no-deps", "--dest", str(libraries), *WHEELS],
+        [*pip, "download", "--no-deps", "--dest", str(libraries), *release.wheels],
     ):
         limit = SECONDS_TO_INSTALL
         done = subprocess.run(
@@ -70,22 +105,23 @@ def install(folder: Path) -> None:
         zipfile.ZipFile(wheel).extractall(libraries)
 
 
-class Credo(Process):
-    """A wallet with connections 1.0 and issue-credential 1.0.
+def package_of(wheel: str) -> str:
+    return wheel.partition("==")[0].replace("-", "_")
 
-    Its data is deleted with it.
-    """
+
+class Credo(Process):
+    """A wallet, whose data is deleted with it. options: see its program."""
 
     label = "Credo"
 
-    def __init__(self, folder: Path):
-        installed, self.port = home(), free_port()
+    def __init__(self, folder: Path, release: Release = FIRST, **options: Any):
+        installed, self.port = home(release), free_port()
         environment = os.environ | {
-            "NODE_PATH": str(installed / "node_modules"),
-            "LIB_ARIES_ASKAR_PATH": str(installed / "libraries" / "aries_askar"),
-            "LIB_ANONCREDS_PATH": str(installed / "libraries" / "anoncreds"),
+            variable: str(installed / "libraries" / package_of(wheel))
+            for wheel, variable in release.wheels.items()
         }
-        command = ["node", str(HERE / "wallet.cjs"), str(self.port), str(free_port())]
+        program = str(installed / release.program)
+        command = ["node", program, str(self.port), json.dumps(options)]
         super().__init__(command, environment, folder / "credo.log")
 
     def wait_until_ready(self) -> "Credo":

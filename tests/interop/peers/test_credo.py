@@ -3,7 +3,7 @@
 import pytest
 
 from tests.interop.peers.credo import Credo
-from tests.interop.peers.processes import eventually
+from tests.interop.peers.processes import eventually, free_port
 
 REFUSED = "issue-credential/1.0/problem-report refused"
 VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
@@ -27,7 +27,8 @@ def starts_credo(starting, tmp_path_factory):
 
     def start():
         try:
-            started.append(Credo(tmp_path_factory.mktemp("credo")))
+            folder = tmp_path_factory.mktemp("credo")
+            started.append(Credo(folder, agentPort=free_port()))
         except LookupError as error:
             pytest.skip(str(error))  # in CI too: not every machine has a C++ compiler
         return started[-1].wait_until_ready()

@@ -1,6 +1,6 @@
 "use strict";
 /* A wallet by Credo, unmodified, which is told what to do over HTTP. Installed and started by
-   credo.py, which says with NODE_PATH where Credo is. */
+   credo.py, next to Credo's packages. Usage: node wallet.cjs PORT '{"agentPort": PORT}' */
 
 const http = require("node:http");
 const {
@@ -15,7 +15,7 @@ const {
 const { anoncreds } = require("@hyperledger/anoncreds-nodejs");
 const { ariesAskar } = require("@hyperledger/aries-askar-nodejs");
 
-const [port, agentPort] = process.argv.slice(2).map(Number);
+const [port, { agentPort }] = process.argv.slice(2).map((one) => JSON.parse(one));
 const never = AutoAcceptCredential.Never;
 const indyCredentialFormat = new LegacyIndyCredentialFormatService();
 const agent = new Agent({

@@ -1,0 +1,199 @@
+"""The current Credo as a wallet: with an endpoint, without one, and with a mediator.
+
+Nothing here reads a ledger: the organization is on the local network.
+"""
+
+import pytest
+
+from tests.interop.peers.credo import CURRENT, Credo
+from tests.interop.peers.processes import eventually, free_port
+
+VALUES = {"Full Name": "Alice Åkerlund", "level": "7"}
+VERSIONS = ("1.0", "2.0")
+KINDS = ("reachable", "mediated", "phone")
+
+
+@pytest.fixture(scope="module")
+def office(starting):
+    starting.wait_until_ready()
+    return starting.organization("Office")
+
+
+@pytest.fixture(scope="module")
+def definition(office):
+    return office.defines(*VALUES)["definitionId"]
+
+
+@pytest.fixture(scope="module")
+def starts_credo(starting, tmp_path_factory):
+    started = []
+
+    def start(**options):
+        options["ledger"] = f"{starting.url}/ledger/local"
+        try:
+            folder = tmp_path_factory.mktemp("credo")
+            started.append(Credo(folder, CURRENT, **options))
+        except LookupError as error:
+            pytest.skip(str(error))  # in CI too: not every machine has a C++ compiler
+        return started[-1].wait_until_ready()
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="module")
+def reachable(starts_credo):
+    return starts_credo(agentPort=free_port())
+
+
+@pytest.fixture(scope="module")
+def phone(starts_credo):
+    """Without an endpoint: it gets messages in the responses to its own calls."""
+    return starts_credo()
+
+
+@pytest.fixture(scope="module")
+def mediated(starts_credo):
+    """Another Credo keeps its messages until it asks for them."""
+    mediator = starts_credo(agentPort=free_port(), isMediator=True)
+    return starts_credo(mediatorInvitation=mediator.does("invite")["url"])
+
+
+@pytest.fixture(params=KINDS)
+def credo(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(params=VERSIONS)
+def version(request):
+    return request.param
+
+
+def connects(office, credo, **terms):
+    """(our id, its id) of a new connection."""
+    invited = office.invites(name="Credo", **terms)
+    name = "oob" if "protocol" in terms else "c_i"
+    url = f"{invited['invitationUrl']}?{name}={invited['invitation']}"
+    theirs = credo.does("accept", url=url)["id"]
+    credo.until(theirs, "completed")
+    office.reaches(f"/connections/{invited['connectionId']}", "Connected")
+    return invited["connectionId"], theirs
+
+
+@pytest.fixture
+def link(office, credo, version):
+    return connects(office, credo, exchangeVersion=version)
+
+
+def offers(office, definition, connection):
+    body = {
+        "definitionId": definition,
+        "connectionId": connection,
+        "credentialValues": VALUES,
+        "automaticIssuance": True,
+    }
+    return f"/credentials/{office.post('/credentials', body)['credentialId']}"
+
+
+def asks(office, connection):
+    body = {"name": "P", "version": "1.0", "attributes": [{"policyName": "Full Name"}]}
+    body["predicates"] = [
+        {"attributeName": "level", "predicateType": ">=", "predicateValue": 7}
+    ]
+    made = office.post(f"/verifications/policy/connections/{connection}", body)
+    return f"/verifications/{made['verificationId']}"
+
+
+def received(credo, what, connection, state):
+    """The newest offer or request on a connection, once it has come.
+
+    Whoever has no endpoint must ask for it.
+    """
+
+    def look():
+        credo.does("ping", connection)
+        found = [one for one in credo.does(what, connection) if one["state"] == state]
+        return found[-1] if found else None
+
+    return eventually(look)
+
+
+def takes(credo, connection):
+    offered = received(credo, "offers", connection, "offer-received")["id"]
+    credo.does("take", offered)
+    received(credo, "offers", connection, "credential-received")
+    assert credo.does("store", offered)["state"] == "done"
+
+
+def test_credo_connects(office, credo):
+    for terms in (
+        {},
+        {"protocol": "out-of-band", "handshakes": ["connections/1.0"]},
+        {"protocol": "out-of-band", "handshakes": ["didexchange/1.1"]},
+    ):
+        connects(office, credo, **terms)
+
+
+def test_credo_is_issued_a_credential_and_proves_it(
+    office, definition, credo, link, version
+):
+    path = offers(office, definition, link[0])
+    takes(credo, link[1])
+    assert office.reaches(path, "Issued")["threadId"]
+    path = asks(office, link[0])
+    asked = received(credo, "requests", link[1], "request-received")
+    assert asked["protocolVersion"] == f"v{version[0]}"
+    credo.does("prove", asked["id"])
+    shown = office.reaches(path, "Accepted")
+    assert shown["isValid"], shown["checks"]
+
+
+def test_what_credo_declines_is_rejected(office, definition, credo, link):
+    path = offers(office, definition, link[0])
+    offered = received(credo, "offers", link[1], "offer-received")["id"]
+    assert credo.does("decline", offered)["state"] == "declined"
+    office.reaches(path, "Rejected")
+    path = asks(office, link[0])
+    asked = received(credo, "requests", link[1], "request-received")["id"]
+    assert credo.does("refuse", asked)["state"] == "declined"
+    office.reaches(path, "Rejected")
+
+
+def test_credo_is_asked_what_it_speaks(office, definition, reachable, mediated):
+    """On a slow machine its answer may come after the first offer was made."""
+    for credo in (reachable, mediated):
+        ours, theirs = connects(office, credo)
+        protocols = f"/connections/{ours}/protocols"
+        assert office.get(protocols)["issueCredential"] == "1.0"
+        offers(office, definition, ours)
+        disclosed = eventually(lambda path=protocols: office.get(path)["disclosed"])
+        assert "issue-credential/2.0" in disclosed
+        offers(office, definition, ours)
+        eventually(lambda who=credo, where=theirs: has_second_version(who, where))
+
+
+def has_second_version(credo, connection):
+    found = credo.does("offers", connection)
+    return "v2" in [one["protocolVersion"] for one in found]
+
+
+def test_credo_takes_an_offer_by_link(office, definition, credo, version):
+    body = {"definitionId": definition, "credentialValues": VALUES}
+    body |= {"protocol": "out-of-band", "exchangeVersion": version}
+    made = office.post("/credentials", body | {"automaticIssuance": True})
+    before = {one["id"] for one in credo.does("offers", "all")}
+    url = f"{made['offerUrl']}?oob={made['offerData']}"
+    credo.does("accept", url=url)
+
+    def new():
+        return [one for one in credo.does("offers", "all") if one["id"] not in before]
+
+    [offered] = eventually(new)
+    credo.does("take", offered["id"])
+    eventually(lambda: state_of(credo, offered["id"]) == "credential-received")
+    office.reaches(f"/credentials/{made['credentialId']}", "Issued")
+
+
+def state_of(credo, offered):
+    return credo.does("credential", offered)["state"]
