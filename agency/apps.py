@@ -1,4 +1,3 @@
-from celery.signals import beat_init, worker_init
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
@@ -28,7 +27,7 @@ class AgencyConfig(AppConfig):
     name = "agency"
 
     def ready(self) -> None:
-        from agency.ops import deployment_checks, startup
+        from agency.ops import deployment_checks
         from agency.server.static_files import check_static_files
         from agency.studio.accounts import audit_trail, mail_language, sessions
 
@@ -40,8 +39,6 @@ class AgencyConfig(AppConfig):
         checks.register(deployment_checks.check_tls_proxy, deploy=True)
         checks.register(check_developer_settings, deploy=True)
         checks.register(check_database, checks.Tags.database)
-        for signal in (worker_init, beat_init):
-            signal.connect(startup.check_or_exit)
 
 
 def check_developer_settings(app_configs, **kwargs):

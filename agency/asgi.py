@@ -12,10 +12,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 end_with_master()
 django.setup()
 
-from agency.ops import startup  # noqa: E402  (these import models)
+from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
 from agency.server.cors import ASGIMiddleware  # noqa: E402
 from agency.server.stream import Application  # noqa: E402
 
 startup.check_or_exit()
 application = ASGIMiddleware(Application())
 log_start("stream")
+heartbeats.start_heartbeats("stream")

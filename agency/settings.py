@@ -74,6 +74,10 @@ STORAGE_ROOT = env.str("STORAGE_ROOT", default=str(BASE_DIR / "var" / "storage")
 LOG_FORMAT = env.str("LOG_FORMAT", default="json")
 # Level of the product's own log lines.
 LOG_LEVEL = env.str("LOG_LEVEL", default="INFO")
+# The kinds of processes without which readiness and metrics report one as missing.
+EXPECTED_PROCESSES = env.list(
+    "EXPECTED_PROCESSES", default=["web", "stream", "worker", "deliver", "beat"]
+)
 # The bearer token with which Prometheus reads /metrics; without it the page is 404.
 METRICS_TOKEN = env.str("METRICS_TOKEN", default="")
 # Folder in which the processes of one host store their Prometheus counters.
@@ -241,6 +245,7 @@ INSTALLED_APPS = [
     "agency.holder_pages",
     "agency.mails",
     "agency.support.apps.SupportConfig",
+    "agency.ops",
     "agency.devtools",
     "tenants",
     "wallets",
@@ -475,6 +480,11 @@ CELERY_BEAT_SCHEDULE = {
         "schedule": 3600.0,
         "options": {"expires": 3600},
     },
+    "forget-processes": {
+        "task": "agency.ops.tasks.forget_processes",
+        "schedule": 3600.0,
+        "options": {"expires": 3600},
+    },
     "publish-on-ledgers": {
         "task": "credentials.tasks.publish_on_ledgers",
         "schedule": 5.0,
@@ -697,7 +707,7 @@ SECURE_SSL_HOST = urlsplit(PUBLIC_URL).netloc
 # Paths that load balancers and Prometheus request without TLS.
 SECURE_REDIRECT_EXEMPT = [
     r"^([a-z]+/v1/|custodian/)?health$",
-    r"^health/ready$",
+    r"^health/(ready|status)$",
     r"^metrics$",
 ]
 SILENCED_SYSTEM_CHECKS = [

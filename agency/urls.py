@@ -56,6 +56,7 @@ urlpatterns = [
     path("credentials/v1/", include(credentials_api)),
     *wallet_family,
     path("health/ready", health.Health.as_view({"get": "ready"})),
+    path("health/status", health.Health.as_view({"get": "status"})),
     path("metrics", monitoring.metrics_page),
     *credentials.public,
     *tenants.public,

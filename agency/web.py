@@ -19,9 +19,10 @@ end_with_master()
 django.setup()
 prepare_statements()
 
-from agency.ops import startup  # noqa: E402  (these import models)
+from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
 from agency.server.web import WebApplication  # noqa: E402
 
 startup.check_or_exit()
 application = WebApplication()
 log_start("web")
+heartbeats.start_heartbeats("web")

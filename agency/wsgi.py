@@ -12,7 +12,8 @@ end_with_master()
 application = get_wsgi_application()
 prepare_statements()
 
-from agency.ops import startup  # noqa: E402  (it imports models)
+from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
 
 startup.check_or_exit()
 log_start("web")
+heartbeats.start_heartbeats("web")

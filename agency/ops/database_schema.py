@@ -29,6 +29,7 @@ APPS = (
     "holderpages",
     "mails",
     "support",
+    "ops",
 )
 
 # One row for each part of a table: (table, kind, name, description). Types of

@@ -1,4 +1,9 @@
-"""Health checks: liveness (`/health`) and readiness (`/health/ready`)."""
+"""Health checks: liveness, readiness and status.
+
+`/health`: this process serves. `/health/ready`: it can answer calls, so a load balancer
+may send them; what other processes and the broker do has no part in that.
+`/health/status`: nothing is wrong anywhere, for monitors that wake people.
+"""
 
 from concurrent.futures import wait
 
@@ -9,12 +14,13 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, extend_schema
 from kombu import Connection
+from kombu.exceptions import OperationalError
 from rest_framework import serializers, viewsets
 from rest_framework.response import Response
 
 from agency import __version__
-from agency.core.errors import NotReady
-from agency.ops import database_schema, probes, startup
+from agency.core.errors import NotReady, Unavailable
+from agency.ops import database_schema, heartbeats, probes, startup
 from agency.ops.probes import Probe
 from agency.ops.queues import read_queues
 
@@ -26,6 +32,20 @@ class Readiness(serializers.Serializer):
     migrations = serializers.CharField()
     broker = serializers.CharField()
     queues = serializers.CharField()
+    processes = serializers.CharField()
+    pool = serializers.CharField()
+
+
+ALL_WELL = {
+    "version": __version__,
+    "database": "ok",
+    "masterKey": "ok",
+    "migrations": "ok",
+    "broker": "ok",
+    "queues": "ok",
+    "processes": "ok",
+    "pool": "ok",
+}
 
 
 @extend_schema(tags=["Health"], auth=[])
@@ -44,31 +64,21 @@ class Health(viewsets.ViewSet):
 
     @extend_schema(
         operation_id="ready",
-        summary="Database, key, migrations and broker are there (503 names what is "
-        "not), and the queues",
+        summary="This process can answer calls: database, key and migrations are "
+        "there (503 names what is not)",
         responses=Readiness,
         examples=[
             OpenApiExample(
                 "Ready",
-                {
-                    "version": __version__,
-                    "database": "ok",
-                    "masterKey": "ok",
-                    "migrations": "ok",
-                    "broker": "ok",
-                    "queues": "ok",
-                },
+                ALL_WELL,
                 response_only=True,
             ),
             OpenApiExample(
                 "Ready, but nobody works",
-                {
-                    "version": __version__,
-                    "database": "ok",
-                    "masterKey": "ok",
-                    "migrations": "ok",
-                    "broker": "ok",
+                ALL_WELL
+                | {
                     "queues": "degraded: webhooks.Delivery is 90 s late",
+                    "processes": "degraded: no deliver since 93 s",
                 },
                 response_only=True,
             ),
@@ -81,15 +91,31 @@ class Health(viewsets.ViewSet):
             raise NotReady(f"Not ready: {', '.join(broken)}.", broken)
         return Response({"version": __version__, **found})
 
+    @extend_schema(
+        operation_id="status",
+        summary="Nothing is wrong, here and in all other processes (503 names what "
+        "is): for monitors that alert, not for load balancers",
+        responses=Readiness,
+        examples=[OpenApiExample("All is well", ALL_WELL, response_only=True)],
+    )
+    def status(self, request):
+        found = run_probes()
+        wrong = {name: [text] for name, text in found.items() if text != "ok"}
+        if wrong:
+            raise Unavailable("degraded", f"Wrong: {', '.join(wrong)}.", wrong)
+        return Response({"version": __version__, **found})
+
 
 def run_probes():
     """Return the results of all probes by name: `ok`, or what is wrong.
 
     Takes at most `probes.TIMEOUT_SECONDS`.
     """
+    pool = describe_pool()  # before the probes take connections from it
     futures = {name: probe.start() for name, probe in PROBES.items()}
     wait(futures.values(), probes.TIMEOUT_SECONDS)
-    return {name: describe_result(future) for name, future in futures.items()}
+    found = {name: describe_result(future) for name, future in futures.items()}
+    return found | {"pool": pool}
 
 
 def describe_result(future):
@@ -139,8 +165,24 @@ def compare_schema():
 
 
 def check_broker():
-    with Connection(settings.CELERY_BROKER_URL, connect_timeout=2) as broker:
-        broker.ensure_connection(max_retries=1, timeout=2)
+    """Return that the broker is away, or None. Calls are answered without it."""
+    try:
+        with Connection(settings.CELERY_BROKER_URL, connect_timeout=1) as broker:
+            broker.ensure_connection(max_retries=1, timeout=1)
+    except (OSError, OperationalError) as error:
+        return f"degraded: {type(error).__name__}; queued work waits for the broker"
+    return None
+
+
+def describe_pool():
+    """Return whether calls of this process wait for a connection to PostgreSQL."""
+    pool = heartbeats.pool_figures()
+    if not pool.get("pool_waiting"):
+        return "ok"
+    return (
+        f"degraded: {pool['pool_waiting']} calls wait for one of "
+        f"{pool['pool_size']} connections"
+    )
 
 
 def describe_late_queues():
@@ -158,9 +200,11 @@ CHECKS = {
     "database": check_database,
     "masterKey": startup.check_master_key,
     "migrations": check_migrations,
+}
+# What is wrong elsewhere.
+SIGNS = {
     "broker": check_broker,
+    "queues": describe_late_queues,
+    "processes": heartbeats.describe_missing,
 }
-PROBES = {
-    name: Probe(check)
-    for name, check in {**CHECKS, "queues": describe_late_queues}.items()
-}
+PROBES = {name: Probe(check) for name, check in {**CHECKS, **SIGNS}.items()}

@@ -2,6 +2,8 @@
 
 import hmac
 from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import suppress
 
 from django.conf import settings
 from django.contrib import admin
@@ -14,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agency.core import metrics
-from agency.ops import queues
+from agency.ops import health, heartbeats, queues
 from agency.ops.probes import TIMEOUT_SECONDS, Probe
 
 
@@ -23,6 +25,7 @@ class DatabaseCollector(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         yield from queue_gauges()
+        yield from process_gauges()
         pool = GaugeMetricFamily(
             "agency_spare_keys",
             "Definition keys made ahead of need.",
@@ -56,10 +59,55 @@ def queue_gauges() -> list[GaugeMetricFamily]:
     return list(gauges.values())
 
 
+def process_gauges() -> list[GaugeMetricFamily]:
+    texts = {
+        "processes": "Processes whose last heartbeat is not older than 15 s.",
+        "pool_size": "Open connections to PostgreSQL of these processes.",
+        "pool_busy": "Those of them that are in use.",
+        "pool_waiting": "Calls that wait for one.",
+    }
+    gauges = {
+        name: GaugeMetricFamily(f"agency_{name}", text, labels=["kind"])
+        for name, text in texts.items()
+    }
+    for kind in heartbeats.read_kinds():
+        for name, gauge in gauges.items():
+            gauge.add_metric([kind.name], getattr(kind, name))
+    return list(gauges.values())
+
+
 def database_metrics() -> bytes:
     registry = CollectorRegistry()
     registry.register(DatabaseCollector())
     return generate_latest(registry)
+
+
+class ServiceCollector(Collector):
+    """Which services answer this process. Its metrics are always there."""
+
+    def __init__(self, **answers: bool) -> None:
+        self.answers = answers
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        for name, answers in self.answers.items():
+            text = f"1 if the {name} answers, else 0."
+            yield GaugeMetricFamily(f"agency_{name}_up", text, int(answers))
+
+
+def service_metrics() -> bytes:
+    """Return the figures of other services: all that can be had within the limit."""
+    database, broker = DATABASE_PROBE.start(), health.PROBES["broker"].start()
+    wait([database, broker], TIMEOUT_SECONDS)
+    text = b""
+    with suppress(DatabaseError, InterfaceError, TimeoutError):
+        text = database.result(0)
+    registry = CollectorRegistry()
+    registry.register(
+        ServiceCollector(
+            database=bool(text), broker=health.describe_result(broker) == "ok"
+        )
+    )
+    return generate_latest(registry) + text
 
 
 DATABASE_PROBE = Probe(database_metrics)
@@ -69,8 +117,8 @@ DATABASE_PROBE = Probe(database_metrics)
 def metrics_page(request: HttpRequest) -> HttpResponse:
     """Serve the metrics. METRICS_TOKEN is the bearer token.
 
-    404 if METRICS_TOKEN is not set, 401 without the token, 503 if the database is out
-    of reach.
+    404 if METRICS_TOKEN is not set, 401 without the token. While the database is out of
+    reach, its figures are left out, and agency_database_up is 0.
     """
     if not settings.METRICS_TOKEN:
         raise Http404
@@ -78,23 +126,17 @@ def metrics_page(request: HttpRequest) -> HttpResponse:
     known = hmac.compare_digest(token.encode(), settings.METRICS_TOKEN.encode())
     if scheme.lower() != "bearer" or not known:
         return HttpResponse(status=401, headers={"WWW-Authenticate": "Bearer"})
-    try:
-        text = generate_latest(
-            metrics.host_registry()
-        ) + DATABASE_PROBE.start().result(TIMEOUT_SECONDS)
-    except (DatabaseError, InterfaceError, TimeoutError):
-        return HttpResponse(
-            "The database does not answer.", status=503, content_type="text/plain"
-        )
+    text = generate_latest(metrics.host_registry()) + service_metrics()
     return HttpResponse(text, content_type=CONTENT_TYPE_LATEST)
 
 
 @require_safe
 def queues_page(request: HttpRequest) -> HttpResponse:
-    """Show the queues to staff (admin_view), without data of organizations."""
+    """Show queues and processes to staff (admin_view), no data of organizations."""
     context = admin.site.each_context(request) | {
         "title": "Queues",
         "queues": queues.read_queues(),
+        "kinds": heartbeats.read_kinds(),
         "limit": queues.MAX_COUNTED,
         "spare_keys": dict(sorted(queues.count_spare_keys().items())),
         "registries_wanted": queues.count_registries_wanted(),

@@ -15,6 +15,7 @@ from tests.support.paths import ROOT
 # Apps that no released version has, and where they are.
 UNRELEASED = {
     "holderpages": ROOT / "agency" / "holder_pages",
+    "ops": ROOT / "agency" / "ops",
     "mails": ROOT / "agency" / "mails",
     "support": ROOT / "agency" / "support",
 }

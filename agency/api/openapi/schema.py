@@ -54,7 +54,7 @@ ERROR_EXAMPLES = {
         "too_many_at_once",
         "Too many of your calls are at work. Send this one again later.",
     ),
-    503: ("not_ready", "Not ready: broker."),
+    503: ("not_ready", "Not ready: database."),
 }
 STREAM_EXAMPLES = {
     421: (
@@ -210,7 +210,7 @@ def answer_with_200(responses):
 
 def error_statuses(path, method, operation):
     if "Health" in operation["tags"]:
-        return [503] if path.endswith("ready") else []
+        return [503] if path.endswith(("ready", "status")) else []
     if "Ledger" in operation["tags"]:
         return [400, 404]
     changes = method != "get"

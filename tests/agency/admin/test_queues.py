@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from agency.ops.models import Heartbeat
 from connections.models import InboundMessage
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,3 +37,10 @@ def test_the_first_page_leads_to_it(browser):
 
 def test_the_page_of_queues_is_for_staff():
     assert Client().get("/admin/queues/").status_code == 302
+
+
+def test_it_names_a_kind_of_process_that_is_missing(browser, settings):
+    settings.EXPECTED_PROCESSES = ["web", "beat"]
+    Heartbeat.objects.create(kind="web", host="h", pid=1, version="1")
+    page = browser.get("/admin/queues/").content.decode()
+    assert page.count("missing: start it") == 1

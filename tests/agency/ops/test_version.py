@@ -6,12 +6,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from types import SimpleNamespace
 
 import pytest
 from celery import signals
 from django.test import Client
 
 from agency import __version__
+from agency.ops import heartbeats
 from tests.support.paths import ROOT
 
 
@@ -45,7 +47,7 @@ def test_a_server_logs_its_version_when_it_starts(module, name):
     command = [sys.executable, "-c", f"import {module}"]
     done = subprocess.run(command, env=environment, capture_output=True, cwd=ROOT)
     [line] = [
-        json.loads(one) for one in done.stderr.splitlines() if one.startswith(b"{")
+        json.loads(one) for one in done.stderr.splitlines() if b" starts: " in one
     ]
     assert line["message"] == f"Agency {__version__} starts: {name}"
     assert line["version"] == __version__
@@ -53,16 +55,28 @@ def test_a_server_logs_its_version_when_it_starts(module, name):
 
 class Worker:
     hostname = "deliver@host"
+    app = SimpleNamespace(
+        amqp=SimpleNamespace(
+            queues=SimpleNamespace(consume_from=["webhooks", "messages"])
+        )
+    )
 
 
 @pytest.mark.parametrize(
-    ("signal", "sender", "name"),
+    ("signal", "sender", "name", "kind"),
     [
-        (signals.worker_init, Worker, "worker deliver@host"),
-        (signals.beat_init, None, "beat"),
+        (signals.worker_init, Worker, "worker deliver@host", "deliver"),
+        (signals.beat_init, None, "beat", "beat"),
     ],
 )
-def test_celery_logs_its_version_when_it_starts(caplog, signal, sender, name):
+def test_celery_logs_its_version_and_lives_when_it_starts(
+    caplog, monkeypatch, signal, sender, name, kind
+):
+    started = []
+    monkeypatch.setattr(
+        heartbeats, "start_heartbeats", lambda kind, *how: started.append(kind)
+    )
     caplog.set_level("INFO", logger="agency.core.logs")
     signal.send(sender=sender)
+    assert started == [kind]
     assert f"Agency {__version__} starts: {name}" in caplog.messages

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from agency.core.processors import yield_processors
+from agency.ops import heartbeats
 from wallets import key_pool
 from wallets.models import SpareKey
 
@@ -19,8 +20,9 @@ class Command(BaseCommand):
 
     def handle(self, show: bool, **options: Any) -> None:
         if not show:
-            yield_processors()
-            key_pool.fill_pool(self.stdout.write)
+            with heartbeats.while_running("key_pool"):
+                yield_processors()
+                key_pool.fill_pool(self.stdout.write)
         for number in sorted(
             set(SpareKey.objects.values_list("attributes", flat=True))
         ):

@@ -1,0 +1,180 @@
+"""Every process says that it lives, and readers see which kind is missing.
+
+A thread of each process updates the row of that process. The rows are in PostgreSQL
+and not in the broker, because they must tell of a broker that is away, and because
+one clock, that of PostgreSQL, then decides how old each of them is.
+"""
+
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection
+from django.db.models import Count, Max, Q, Sum
+from django.db.models.functions import Coalesce, Now
+
+from agency.core.retention import BatchBudget, delete_in_batches
+from agency.core.version import __version__
+from agency.ops.models import Heartbeat
+
+logger = logging.getLogger(__name__)
+HEARTBEAT_SECONDS = 4.0
+# A process without a heartbeat for so long is missing.
+MISSING_SECONDS = 15
+RETENTION = timedelta(days=1)
+# The process of the Procfile that works on a queue of Celery.
+KINDS = {"celery": "worker", "webhooks": "deliver", "messages": "deliver"}
+
+
+def always() -> bool:
+    return True
+
+
+def start_heartbeats(
+    kind: str, is_working: Callable[[], bool] = always, stopped: Event | None = None
+) -> Thread:
+    """Write a heartbeat now and then each HEARTBEAT_SECONDS, in a daemon thread.
+
+    is_working: while it returns False no heartbeat is written, for a process that
+    lives and does nothing. stopped: ends the thread when it is set.
+    """
+    row = Heartbeat(
+        kind=kind, host=socket.gethostname(), pid=os.getpid(), version=__version__
+    )
+    arguments = [row, is_working, stopped or Event()]
+    thread = Thread(
+        target=write_regularly, args=arguments, name="heartbeat", daemon=True
+    )
+    thread.start()
+    return thread
+
+
+def start_for_worker(sender: Any, **signal: Any) -> None:
+    """Start the heartbeats of a Celery worker, by the queues that it works on."""
+    queues = sender.app.amqp.queues.consume_from
+    for kind in sorted({KINDS[name] for name in queues if name in KINDS}):
+        start_heartbeats(kind)
+
+
+def start_for_beat(sender: Any, **signal: Any) -> None:
+    start_heartbeats("beat", lambda: sender.scheduler.is_ticking())
+
+
+@contextmanager
+def while_running(kind: str) -> Iterator[None]:
+    """Write heartbeats during the block, in a process that ends by itself."""
+    stopped = Event()
+    thread = start_heartbeats(kind, stopped=stopped)
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join(HEARTBEAT_SECONDS)
+
+
+def write_regularly(
+    row: Heartbeat, is_working: Callable[[], bool], stopped: Event
+) -> None:
+    fails = False
+    while not stopped.is_set():
+        try:
+            if is_working():
+                write(row)
+            fails = False
+        except (DatabaseError, InterfaceError) as error:
+            if not fails:  # once for each outage
+                logger.warning("the heartbeat is not written: %s", error)
+            fails = True
+        finally:
+            connection.close()
+        stopped.wait(HEARTBEAT_SECONDS)
+
+
+def write(row: Heartbeat) -> None:
+    """Update the row; insert it at first, and after it was deleted."""
+    pool = pool_figures()
+    rows = Heartbeat.objects.filter(pk=row.pk)
+    if not rows.update(seen_at=Now(), **pool):
+        for name, figure in pool.items():
+            setattr(row, name, figure)
+        row.save(force_insert=True)
+
+
+def pool_figures() -> dict[str, int]:
+    """Return the figures of this process's pool of connections; {} without one."""
+    pool = connection.pool  # type: ignore[attr-defined]  # see core/database/base.py
+    if pool is None:
+        return {}
+    found = pool.get_stats()
+    size = found.get("pool_size", 0)
+    return {
+        "pool_size": size,
+        "pool_busy": max(0, size - found.get("pool_available", 0)),
+        "pool_waiting": found.get("requests_waiting", 0),
+    }
+
+
+class Kind(NamedTuple):
+    """The processes of one kind that live, and their pools together.
+
+    silent: seconds since the last heartbeat of any, or None if there was none.
+    """
+
+    name: str
+    processes: int
+    silent: float | None
+    pool_size: int
+    pool_busy: int
+    pool_waiting: int
+
+    @property
+    def is_missing(self) -> bool:
+        return self.name in settings.EXPECTED_PROCESSES and not self.processes
+
+
+def read_kinds() -> list[Kind]:
+    """Return all kinds that are expected or were seen within the last day."""
+    lives = Q(seen_at__gt=Now() - timedelta(seconds=MISSING_SECONDS))
+
+    def total(field: str) -> Coalesce:
+        return Coalesce(Sum(field, filter=lives), 0)
+
+    rows = Heartbeat.objects.order_by().values_list("kind")
+    found = {
+        kind: Kind(kind, processes, silent.total_seconds(), *pool)
+        for kind, processes, silent, *pool in rows.annotate(
+            processes=Count("pk", filter=lives),
+            silent=Now() - Max("seen_at"),
+            size=total("pool_size"),
+            busy=total("pool_busy"),
+            waiting=total("pool_waiting"),
+        )
+    }
+    expected = {
+        name: Kind(name, 0, None, 0, 0, 0) for name in settings.EXPECTED_PROCESSES
+    }
+    return list((expected | found).values())
+
+
+def describe_missing() -> str | None:
+    """Return which kinds are missing, or None. This process can serve nevertheless."""
+    missing = [
+        f"no {kind.name} since {kind.silent:.0f} s"
+        if kind.silent is not None
+        else f"no {kind.name} in the last day"
+        for kind in read_kinds()
+        if kind.is_missing
+    ]
+    return f"degraded: {', '.join(missing)}" if missing else None
+
+
+def forget_processes() -> int:
+    """Delete the rows of processes that have been silent for RETENTION."""
+    old = Heartbeat.objects.filter(seen_at__lt=Now() - RETENTION)
+    return delete_in_batches(old, BatchBudget())

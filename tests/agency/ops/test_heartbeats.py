@@ -1,0 +1,157 @@
+"""Processes say that they live; readiness, status and metrics say which is missing."""
+
+import time
+from datetime import timedelta
+from threading import Event
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command
+from django.db import OperationalError, connection
+from django.db.models.functions import Now
+from django.test import Client
+
+from agency.management.commands import fill_key_pool
+from agency.ops import heartbeats, monitoring
+from agency.ops.beat import Scheduler
+from agency.ops.models import Heartbeat
+from tests.support.errors import assert_error
+from tests.support.processes import eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def process(kind, silent=0, **fields):
+    row = Heartbeat.objects.create(kind=kind, host="h", pid=1, version="1", **fields)
+    moment = Now() - timedelta(seconds=silent)
+    Heartbeat.objects.filter(pk=row.pk).update(seen_at=moment)
+    return row
+
+
+def all_but(*missing):
+    for kind in settings.EXPECTED_PROCESSES:
+        if kind not in missing:
+            process(kind)
+
+
+def kinds():
+    return {kind.name: kind for kind in heartbeats.read_kinds()}
+
+
+def test_all_is_well_while_every_kind_has_a_process():
+    all_but()
+    for page in ("ready", "status"):
+        answer = Client().get(f"/health/{page}")
+        assert answer.status_code == 200
+        assert answer.json()["processes"] == "ok"
+
+
+def test_a_missing_kind_alerts_and_takes_no_web_process_out_of_service():
+    all_but("worker", "deliver")
+    process("worker", silent=20)
+    ready = Client().get("/health/ready")
+    assert ready.status_code == 200
+    text = ready.json()["processes"]
+    assert text == "degraded: no worker since 20 s, no deliver in the last day"
+    status = Client().get("/health/status")
+    assert_error(status, 503, "degraded")
+    assert list(status.json()["errors"]) == ["processes"]
+
+
+def test_one_process_of_a_kind_that_lives_is_enough():
+    all_but()
+    process("worker", silent=60)
+    assert not kinds()["worker"].is_missing
+
+
+def test_a_kind_that_is_not_expected_is_never_missing(settings):
+    settings.EXPECTED_PROCESSES = ["web"]
+    process("stream", silent=20)
+    assert [kind.name for kind in heartbeats.read_kinds()] == ["web", "stream"]
+    assert heartbeats.describe_missing() == "degraded: no web in the last day"
+
+
+def test_figures_of_pools_are_those_of_processes_that_live():
+    process("web", pool_size=4, pool_busy=3, pool_waiting=2)
+    process("web", pool_size=4, pool_busy=1)
+    process("web", silent=20, pool_size=8, pool_busy=8)
+    assert kinds()["web"][3:] == (8, 4, 2)
+    found = {family.name: family for family in monitoring.process_gauges()}
+    [sample] = [s for s in found["agency_pool_busy"].samples if s.value]
+    assert (sample.labels, sample.value) == ({"kind": "web"}, 4)
+
+
+def test_a_heartbeat_is_written_again_after_its_row_was_deleted():
+    row = Heartbeat(kind="web", host="h", pid=1, version="1")
+    for _ in range(2):
+        heartbeats.write(row)
+        assert kinds()["web"].processes == 1
+        Heartbeat.objects.all().delete()
+
+
+def test_a_heartbeat_is_one_statement(django_assert_num_queries):
+    row = Heartbeat(kind="web", host="h", pid=1, version="1")
+    heartbeats.write(row)
+    with django_assert_num_queries(1):
+        heartbeats.write(row)
+
+
+def test_who_does_not_work_writes_no_heartbeat_and_failures_end_nothing(monkeypatch):
+    answers = iter([False, OperationalError("away"), True])
+    stopped = Event()
+    monkeypatch.setattr(heartbeats, "HEARTBEAT_SECONDS", 0)
+
+    def is_working():
+        found = next(answers)
+        if isinstance(found, Exception):
+            raise found
+        assert not Heartbeat.objects.exists()
+        if found:
+            stopped.set()
+        return found
+
+    row = Heartbeat(kind="beat", host="h", pid=1, version="1")
+    heartbeats.write_regularly(row, is_working, stopped)
+    assert Heartbeat.objects.get().kind == "beat"
+
+
+def test_a_scheduler_that_hangs_in_a_tick_does_not_tick(monkeypatch):
+    scheduler = object.__new__(Scheduler)
+    now = time.monotonic()
+    scheduler.ticked_at = now
+    assert scheduler.is_ticking()
+    scheduler.ticked_at = now - 60
+    assert not scheduler.is_ticking()
+
+
+def test_processes_that_ended_are_forgotten_after_a_day():
+    process("web", silent=86_500)
+    process("web", silent=86_300)
+    assert heartbeats.forget_processes() == 1
+    assert Heartbeat.objects.count() == 1
+
+
+def test_the_state_of_pools_is_read_without_a_connection():
+    connection.close()
+    figures = heartbeats.pool_figures()
+    assert set(figures) <= {"pool_size", "pool_busy", "pool_waiting"}
+    assert connection.connection is None
+
+
+def test_calls_that_wait_for_a_connection_are_told(monkeypatch):
+    all_but()
+    figures = {"pool_size": 8, "pool_busy": 8, "pool_waiting": 3}
+    monkeypatch.setattr(heartbeats, "pool_figures", lambda: figures)
+    answer = Client().get("/health/ready").json()
+    assert answer["pool"] == "degraded: 3 calls wait for one of 8 connections"
+
+
+def test_the_process_that_makes_keys_is_seen_while_it_runs(monkeypatch):
+    def fill_pool(report):
+        eventually(lambda: "key_pool" in kinds(), 30)
+
+    monkeypatch.setattr(fill_key_pool.key_pool, "fill_pool", fill_pool)
+    for name in ("yield_processors", "log_uncaught"):
+        monkeypatch.setattr(fill_key_pool, name, lambda: None, raising=False)
+    call_command("fill_key_pool")
+    assert not kinds()["key_pool"].is_missing
