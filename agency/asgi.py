@@ -4,13 +4,14 @@ import os
 
 import django
 
-from agency.core.logs import log_start
+from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 django.setup()
+log_uncaught()
 
 from agency.ops import heartbeats, startup  # noqa: E402  (these import models)
 from agency.server.cors import ASGIMiddleware  # noqa: E402

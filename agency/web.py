@@ -6,7 +6,7 @@ import sys
 import django
 
 from agency.core.database.prepared import prepare_statements
-from agency.core.logs import log_start
+from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
@@ -17,6 +17,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 sys.setswitchinterval(0.0005)
 end_with_master()
 django.setup()
+log_uncaught()
 prepare_statements()
 
 from agency.ops import heartbeats, startup  # noqa: E402  (these import models)

@@ -3,13 +3,14 @@ import os
 from django.core.wsgi import get_wsgi_application
 
 from agency.core.database.prepared import prepare_statements
-from agency.core.logs import log_start
+from agency.core.logs import log_start, log_uncaught
 from agency.server.parent import end_with_master
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agency.settings")
 
 end_with_master()
 application = get_wsgi_application()
+log_uncaught()
 prepare_statements()
 
 from agency.ops import heartbeats, startup  # noqa: E402  (these import models)

@@ -17,6 +17,7 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from agency.core import logs
 from agency.core.errors import AgencyError, Conflict, Unavailable
 from agency.core.waiting import seconds_left
 from agency.core.workers import notify_worker
@@ -59,13 +60,15 @@ def run_job(job: Publication) -> None:
 
 def try_job(job: Publication) -> None:
     """Run a job in a worker. Errors are logged, and the job is retried later."""
-    try:
-        run_job(job)
-    except AgencyError as error:
-        logger.warning("%s is not published: %s", job, error.code)
-    except Exception as error:  # a bug must not stop the worker or end the job
-        logger.exception("%s is not published", job)
-        job.put_back(type(error).__name__)
+    with logs.continue_request(job.request_id):
+        try:
+            run_job(job)
+            logger.info("%s is published", job)
+        except AgencyError as error:
+            logger.warning("%s is not published: %s", job, error.code)
+        except Exception as error:  # a bug must not stop the worker or end the job
+            logger.exception("%s is not published", job)
+            job.put_back(type(error).__name__)
 
 
 def wait_for_job(job: Publication, is_ours: bool) -> Publication:

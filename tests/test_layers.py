@@ -49,7 +49,7 @@ CATCH_ALL = {
     "credentials/publications.py": {"try_job"},  # the worker's loop
     "credentials/tasks.py": {"finish"},  # the worker's loop
     "organizations/erasure.py": {"try_job"},  # the worker's loop
-    "webhooks/delivery/call.py": {"call_webhook"},  # the worker's loop
+    "webhooks/delivery/call.py": {"try_call"},  # the worker's loop
     "webhooks/delivery/recording.py": {"record_all"},  # the worker's loop
     "webhooks/events/stream.py": {"run"},  # the loop that serves all listeners
 }

@@ -7,6 +7,7 @@ removed.
 """
 
 import copy
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from wallets import anoncreds
 from wallets.anoncreds import Definition, normalise_name
 from wallets.models import KeyDemand, SpareKey
 
+logger = logging.getLogger(__name__)
 DEMAND_RETENTION = timedelta(days=30)  # a requested size stays in the pool this long
 WAIT_SECONDS = 60.0  # for a key that is being generated
 POLL_SECONDS = 0.5
@@ -252,6 +254,7 @@ def fill_pool(report: Callable[[str], Any] = print) -> int:
         while missing := missing_keys():
             make_key(missing[0])
             made += 1
+            logger.info("made a key for %s attributes", missing[0])
             report(f"made a key for {missing[0]} attributes")
         return made
     finally:

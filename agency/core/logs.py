@@ -1,10 +1,14 @@
-"""Filters for log lines.
+"""What stands in log lines, and which call they belong to.
 
 Log lines identify a request by its id and its route, never by its address.
 """
 
 import logging
 import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -31,6 +35,25 @@ def id_of_own_call(tenant_id: Any) -> str:
     Callers may choose the id, so it is not shown to others whom the call reaches.
     """
     return request_id.get() if request_tenant.get() == tenant_id else ""
+
+
+def current_request_id() -> str:
+    """Return the id of the current call, for rows that continue its work; else ""."""
+    found = request_id.get()
+    return "" if found == "-" else found
+
+
+@contextmanager
+def continue_request(found: str) -> Iterator[None]:
+    """Give log lines and new rows of the block the id of the call that caused them.
+
+    found: as stored in a row; "" changes nothing.
+    """
+    token = request_id.set(found or request_id.get())
+    try:
+        yield
+    finally:
+        request_id.reset(token)
 
 
 class RequestIdFilter(logging.Filter):
@@ -90,6 +113,33 @@ def without_secrets(text: str, request: object = None) -> str:
 def log_start(process: str) -> None:
     """Log the version. Each long-running process calls this once."""
     logger.info("Agency %s starts: %s", __version__, process)
+
+
+@signals.setup_logging.connect
+def keep_configuration(**given: Any) -> None:
+    """Let Celery configure no logging of its own: it would print lines of text."""
+    log_uncaught()
+
+
+def log_uncaught() -> None:
+    """Log warnings of Python, and errors that end a process or a thread."""
+    logging.captureWarnings(True)
+    sys.excepthook = log_end_of_process
+    threading.excepthook = log_end_of_thread
+
+
+def log_end_of_process(kind: Any, error: Any, traceback: Any) -> None:
+    if not issubclass(kind, Exception):  # Ctrl-C
+        sys.__excepthook__(kind, error, traceback)
+        return
+    logger.critical("the process ends: %s", error, exc_info=(kind, error, traceback))
+
+
+def log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is None or isinstance(ended.exc_value, SystemExit):
+        return
+    name = ended.thread.name if ended.thread else "-"
+    logger.error("thread %s ends: %s", name, ended.exc_value, exc_info=ended.exc_value)
 
 
 @signals.worker_init.connect

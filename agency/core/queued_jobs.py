@@ -12,6 +12,8 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
+from agency.core.logs import current_request_id
+
 LEASE = timedelta(seconds=60)
 
 
@@ -150,3 +152,17 @@ class QueuedJob(models.Model):
     def _fenced(self, **changes):
         rows = type(self).objects.filter(pk=self.pk, lease_owner=self.lease_owner)
         return bool(rows.filter(status=self.Status.PENDING).update(**changes))
+
+
+class CausedJob(QueuedJob):
+    """A job that knows the request that caused it.
+
+    For log lines only: an organization does not see the ids that others choose.
+    """
+
+    request_id = models.CharField(
+        max_length=64, blank=True, default=current_request_id, db_default=""
+    )
+
+    class Meta:
+        abstract = True

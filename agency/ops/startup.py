@@ -38,7 +38,7 @@ CHECKS = {"agency.E001": check_master_key, "agency.E003": check_sessions}
 
 
 def check_or_exit(**signal: Any) -> None:
-    """Run all checks, and exit with the message of the first one that fails.
+    """Run all checks; log the message of the first one that fails, and exit.
 
     A process may start while PostgreSQL is out of reach; then readiness reports it.
     Raises SystemExit, because Celery only logs other exceptions of a signal handler.
@@ -47,7 +47,8 @@ def check_or_exit(**signal: Any) -> None:
         for check in CHECKS.values():
             check()
     except ImproperlyConfigured as error:
-        raise SystemExit(f"Agency does not start. {error}") from None
+        logger.critical("Agency does not start. %s", error)
+        raise SystemExit(1) from None
     except (DatabaseError, InterfaceError) as error:
         if not is_outage(error):
             raise

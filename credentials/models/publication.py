@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from agency.core import transactions
 from agency.core.errors import Unavailable
-from agency.core.queued_jobs import LEASE, QueuedJob
+from agency.core.queued_jobs import LEASE, CausedJob
 from credentials.ledgers import ledger_of
 from credentials.ledgers.base import Ledger
 from tenants import vault
@@ -24,7 +24,7 @@ class LostLease(Unavailable):
         super().__init__("ledger_unavailable", "Another process publishes this.")
 
 
-class Publication(Record, QueuedJob):
+class Publication(Record, CausedJob):
     """A DID, its endpoint, a schema, definition or registry that is being published.
 
     prepared → submitted → published | refused. A definition is published together with

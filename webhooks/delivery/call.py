@@ -5,7 +5,7 @@ import logging
 from django.db import connection
 from django.utils import timezone
 
-from agency.core import faults, http
+from agency.core import faults, http, logs
 from webhooks.delivery.models import Delivery
 from webhooks.delivery.outcomes import (
     Outcome,
@@ -29,6 +29,20 @@ def make_call(delivery: Delivery) -> None:
 
 def call_webhook(delivery: Delivery) -> Outcome:
     """Call the webhook once for a delivery leased to the caller. Never raises."""
+    with logs.continue_request(delivery.request_id):
+        outcome = try_call(delivery)
+        fields = {
+            "webhook": str(delivery.webhook_id),
+            "event": str(delivery.event_id),
+            "outcome": outcome.error or outcome.status,
+            "milliseconds": round(outcome.seconds * 1000),
+        }
+        text = "webhook %(webhook)s event %(event)s %(outcome)s %(milliseconds)sms"
+        logger.info(text, fields, extra=fields)
+    return outcome
+
+
+def try_call(delivery: Delivery) -> Outcome:
     try:
         outcome = post_event(delivery)
     except Exception:  # a bug must stop neither the worker nor the delivery
@@ -49,6 +63,8 @@ def post_event(delivery: Delivery) -> Outcome:
         secrets=webhook.signing_secrets(),
         sent_at=started_at,
     )
+    if event.request_id:
+        headers["X-Request-Id"] = event.request_id
     timeout = CALL_TIMEOUT_SECONDS
     if webhook.is_unresponsive:
         timeout = UNRESPONSIVE_TIMEOUT_SECONDS

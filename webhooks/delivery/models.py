@@ -10,7 +10,7 @@ from django.db.models import Q
 from django.utils import timezone
 from uuid_utils.compat import uuid7
 
-from agency.core.queued_jobs import LEASE, QueuedJob
+from agency.core.queued_jobs import LEASE, CausedJob
 from tenants.models import Record
 from webhooks.delivery.endpoints import Webhook, disabled_error
 from webhooks.events.models import Event
@@ -104,7 +104,7 @@ WHERE delivery.status = 'pending' AND delivery.attempts = 0
 """
 
 
-class Delivery(Record, QueuedJob):
+class Delivery(Record, CausedJob):
     """The delivery of one event to one webhook.
 
     `due_at` has three meanings, so that one index finds all rows for a claim:
@@ -117,7 +117,7 @@ class Delivery(Record, QueuedJob):
     reference, until their event is deleted.
     """
 
-    Status = QueuedJob.Status
+    Status = CausedJob.Status
     # Seconds before each retry.
     SCHEDULE = (5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400)
 

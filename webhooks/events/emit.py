@@ -28,12 +28,12 @@ WITH event AS (
 )
 INSERT INTO webhooks_delivery (
     id, created_at, updated_at, webhook_id, event_id, object_key, sequence, status,
-    attempts, calls, due_at, last_error
+    attempts, calls, due_at, last_error, request_id
 )
 SELECT
     overlay(gen_random_uuid()::text PLACING left(%(id)s::text, 18) FROM 1)::uuid,
     %(created_at)s, %(created_at)s, webhook.id, %(id)s, %(object_key)s, %(sequence)s,
-    'pending', 0, 0, %(created_at)s, ''
+    'pending', 0, 0, %(created_at)s, '', %(caused_by)s
 FROM webhooks_webhook webhook
 WHERE webhook.tenant_id = %(tenant_id)s
     AND webhook.is_enabled
@@ -145,6 +145,7 @@ def _emit_parameters(event: Event) -> dict[str, Any]:
         "body": event.body,
         "is_example": event.is_example,
         "request_id": logs.id_of_own_call(event.tenant_id),
+        "caused_by": logs.current_request_id(),
         "never_called": list(Webhook.NEVER_CALLED),
     }
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import DatabaseError, InterfaceError, connection
 
-from agency.core.logs import log_start
+from agency.core.logs import log_start, log_uncaught
 from agency.ops import startup
 from connections import tasks as messages
 from webhooks import tasks as webhooks
@@ -29,6 +29,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, loop: bool, **options: Any) -> None:
+        log_uncaught()
         startup.check_or_exit()
         over = Event()
         if not loop:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from agency.core.logs import log_uncaught
 from agency.core.processors import yield_processors
 from agency.ops import heartbeats
 from wallets import key_pool
@@ -20,6 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, show: bool, **options: Any) -> None:
         if not show:
+            log_uncaught()
             with heartbeats.while_running("key_pool"):
                 yield_processors()
                 key_pool.fill_pool(self.stdout.write)

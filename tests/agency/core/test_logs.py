@@ -3,6 +3,8 @@
 import io
 import json
 import logging.config
+import sys
+import threading
 
 import pytest
 import requests
@@ -12,11 +14,12 @@ from django.conf import settings as configured
 from django.db import IntegrityError, connection
 from django.test import Client
 
+from agency.core import logs
 from agency.holder_pages import links
 from connections.models import Connection
 from tenants import vault
 from tests.support.pages import pages
-from tests.support.processes import processes, same_server
+from tests.support.processes import eventually, processes, same_server
 
 __all__ = ["pages"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,6 +149,78 @@ def test_lines_in_json_have_the_route_as_a_member(written):
     for line in written.getvalue().splitlines():
         if line.startswith("{"):
             assert json.loads(line)["route"] == "i/<str:token>"
+
+
+def test_an_error_that_ends_a_process_or_a_thread_is_one_line(written, monkeypatch):
+    for place in ("sys.excepthook", "threading.excepthook"):
+        monkeypatch.setattr(place, None)
+    with monkeypatch.context() as patched:
+        patched.setattr(logging, "captureWarnings", lambda capture: None)
+        logs.log_uncaught()
+    try:
+        raise ValueError(f"https://peer.example/{SECRET}")
+    except ValueError as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        arguments = (type(error), error, error.__traceback__, None)
+        threading.excepthook(threading.ExceptHookArgs(arguments))
+    text = written.getvalue()
+    assert "the process ends: https://peer.example/..." in text
+    assert "thread - ends: https://peer.example/..." in text
+    assert SECRET not in text
+    if text.startswith("{"):
+        assert [json.loads(line)["level"] for line in text.splitlines()] == [
+            "CRITICAL",
+            "ERROR",
+        ]
+
+
+def test_work_of_a_row_has_the_id_of_its_request_and_then_no_more():
+    with logs.continue_request("order-4711"):
+        assert logs.current_request_id() == "order-4711"
+        with logs.continue_request(""):
+            assert logs.current_request_id() == "order-4711"
+    assert logs.current_request_id() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_every_process_writes_json_and_nothing_else(faber, tmp_path, capfd):
+    vault.data_key(None)
+    servers = {
+        "DATABASE_URL": same_server(
+            configured.DATABASE_URL, connection.settings_dict["NAME"]
+        ),
+        "REDIS_URL": same_server(configured.REDIS_URL, "9"),
+        "LOG_FORMAT": "json",
+        "LOG_LEVEL": "INFO",
+        "KEY_POOL_SIZE": "0",
+    }
+    printed = []
+
+    def lines(name):
+        printed.extend(capfd.readouterr().out.splitlines())
+        return [
+            json.loads(line.partition("|")[2])
+            for line in printed
+            if line.startswith(f"{name:<6} |")
+        ]
+
+    with processes(tmp_path, **servers) as product:
+        names = ("stream", "worker", "deliver", "beat")
+        for name in names:
+            product.start(name)
+        product.start_web(WEB_PROCESSES="1")
+        product.children("web")[-1].kill()
+        wanted = {name: "starts: " for name in names} | {"web": "exit"}
+        for name, text in wanted.items():
+            eventually(
+                lambda name=name, text=text: any(
+                    text in line["message"] for line in lines(name)
+                ),
+                120,
+            )
+            assert all(line["time"] and line["level"] for line in lines(name))
+        assert {line["logger"] for line in lines("web")} >= {"_granian"}
 
 
 @pytest.mark.slow

@@ -308,3 +308,15 @@ def least_in_use():
         stats = connection.pool.get_stats()
         least = min(least, stats["pool_size"] - stats["pool_available"])
     return least
+
+
+def test_a_call_names_the_request_that_caused_its_event(faber, receiver, registers):
+    registers(messageTypes=["connection_invited"])
+    faber.call("post", "/connections", {}, **{"X-Request-Id": "order-4711"})
+    worker_calls()
+    assert receiver.calls[0].headers["x-request-id"] == "order-4711"
+
+
+def test_an_event_that_no_request_caused_names_none(receiver, sent):
+    sent()
+    assert "x-request-id" not in receiver.calls[0].headers

@@ -4,7 +4,7 @@ import pytest
 
 from agency.core import logs
 from tests.support import queues
-from webhooks.models import Event
+from webhooks.models import Delivery, Event
 
 CALL = "order-4711"
 
@@ -47,3 +47,15 @@ def test_a_message_of_another_agent_is_no_call(faber, phone):
 def test_nothing_of_a_call_is_left_for_the_next_one(faber, invited):
     assert logs.request_tenant.get() is None
     assert logs.id_of_own_call(faber.tenant.pk) == ""
+
+
+def test_a_delivery_has_the_id_also_of_the_call_of_another_organization(faber, acme):
+    acme.post("/webhooks", {"url": "https://office.example"})
+    invited = acme.invites()
+    form = {"invitation": invited["invitation"]}
+    alice = faber.hosts("Alice")
+    path = "/connections/invitation"
+    alice.call("post", path, form=form, **{"X-Request-Id": "of-faber-1"})
+    found = Delivery.objects.filter(event__tenant=acme.tenant)
+    assert {row.request_id for row in found} == {"of-faber-1"}
+    assert {row.event.request_id for row in found} == {""}
