@@ -1,0 +1,209 @@
+"""Every alert fires in the state that it is for, and no metric is made up.
+
+The expressions are evaluated here, by a reader of the forms that the rules use: a
+comparison of a metric or of its growth, and absent(). Growth is that between two
+answers of the product.
+"""
+
+import json
+import re
+from datetime import timedelta
+
+import pytest
+import yaml
+from django.test import Client
+from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
+
+from agency.core import metrics
+from agency.ops import health, heartbeats, monitoring, queues
+from agency.ops.models import Heartbeat
+from connections.models import InboundMessage
+from tests.support.paths import DOCS, ROOT
+from wallets.models import SpareKey
+
+pytestmark = pytest.mark.django_db(transaction=True)
+GRAFANA = ROOT / "deploy" / "grafana"
+RULES = {
+    rule["alert"]: rule
+    for group in yaml.safe_load((GRAFANA / "alerts.yml").read_text())["groups"]
+    for rule in group["rules"]
+}
+EXPRESSIONS = [
+    target["expr"]
+    for panel in json.loads((GRAFANA / "dashboard.json").read_text())["panels"]
+    for target in panel["targets"]
+]
+SELECTOR = r"(?P<metric>\w+)(?:\{(?P<label>\w+)(?P<match>=~?)\"(?P<value>[^\"]*)\"\})?"
+COMPARISON = re.compile(
+    rf"(?:(?P<function>increase|delta)\()?{SELECTOR}(?:\[\w+\]\))? "
+    r"(?P<operator>==|>) (?P<number>\d+)"
+)
+ABSENT = re.compile(rf"absent\({SELECTOR}\)")
+TOKEN = "for-prometheus-only"
+
+
+def scrape():
+    """Return the samples of the product's answer, {name: {labels: value}}."""
+    answer = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    found = {}
+    for family in text_string_to_metric_families(answer.content.decode()):
+        for sample in family.samples:
+            labels = frozenset(sample.labels.items())
+            found.setdefault(sample.name, {})[labels] = sample.value
+    return found
+
+
+def firing(name, before, after):
+    """Return the labels for which the alert is true; absent() has none."""
+    expression = RULES[name]["expr"]
+    if absent := ABSENT.fullmatch(expression):
+        return [] if after.get(absent["metric"]) else [{}]
+    form = COMPARISON.fullmatch(expression)
+    assert form, f"this reader does not know the form of {expression}"
+    found = []
+    for labels, value in after.get(form["metric"], {}).items():
+        if form["label"] and not is_selected(form, dict(labels)):
+            continue
+        if form["function"]:
+            value -= before.get(form["metric"], {}).get(labels, 0)
+        number = float(form["number"])
+        if value == number if form["operator"] == "==" else value > number:
+            found.append(dict(labels))
+    return found
+
+
+def is_selected(form, labels):
+    value = labels.get(form["label"], "")
+    if form["match"] == "=":
+        return value == form["value"]
+    return bool(re.fullmatch(form["value"], value))
+
+
+@pytest.fixture
+def well(settings):
+    """A healthy installation."""
+    settings.METRICS_TOKEN = TOKEN
+    settings.KEY_POOL_ATTRIBUTES = [2]
+    SpareKey.objects.create(attributes=2, parts=b"")
+    for kind in settings.EXPECTED_PROCESSES:
+        Heartbeat.objects.create(kind=kind, host="h", pid=1, version="1")
+
+
+def message(tenant, **fields):
+    InboundMessage.objects.create(
+        tenant=tenant, recipient_key="key", message_id="1", type="x", **fields
+    )
+
+
+def not_scraped(faber, monkeypatch, settings):
+    settings.METRICS_TOKEN = "another"
+
+
+def database_down(faber, monkeypatch, settings):
+    def slow(model):
+        raise monitoring.DatabaseError("away")
+
+    monkeypatch.setattr(queues, "read_queue", slow)
+
+
+def broker_down(faber, monkeypatch, settings):
+    def away():
+        return "degraded: away"
+
+    monkeypatch.setattr(health.PROBES["broker"], "check", away)
+
+
+def process_missing(faber, monkeypatch, settings):
+    seconds = heartbeats.MISSING_SECONDS + 1
+    silent = timezone.now() - timedelta(seconds=seconds)
+    Heartbeat.objects.filter(kind="beat").update(seen_at=silent)
+
+
+def queue_late(faber, monkeypatch, settings):
+    message(faber.tenant, due_at=timezone.now() - timedelta(seconds=90))
+
+
+def queue_gave_up(faber, monkeypatch, settings):
+    message(faber.tenant, status="exhausted")
+
+
+def pool_exhausted(faber, monkeypatch, settings):
+    Heartbeat.objects.filter(kind="web").update(pool_waiting=3)
+
+
+def errors(faber, monkeypatch, settings):
+    metrics.count_request("GET", "credentials", 500, 0.1)
+
+
+def keys_missing(faber, monkeypatch, settings):
+    SpareKey.objects.all().delete()
+
+
+def registries_missing(faber, monkeypatch, settings):
+    monkeypatch.setattr(queues, "count_registries_wanted", lambda: 1)
+
+
+def password_guessing(faber, monkeypatch, settings):
+    for _ in range(21):
+        metrics.count_refusal("login_failed")
+
+
+STATES = {
+    "AgencyNotScraped": (not_scraped, {}),
+    "AgencyDatabaseDown": (database_down, {}),
+    "AgencyBrokerDown": (broker_down, {}),
+    "AgencyProcessMissing": (process_missing, {"kind": "beat"}),
+    "AgencyQueueLate": (queue_late, {"queue": "connections.InboundMessage"}),
+    "AgencyQueueGaveUp": (queue_gave_up, {"queue": "connections.InboundMessage"}),
+    "AgencyPoolExhausted": (pool_exhausted, {"kind": "web"}),
+    "AgencyErrors": (
+        errors,
+        {"method": "GET", "route": "credentials", "status": "500"},
+    ),
+    "AgencyKeysMissing": (keys_missing, {"attributes": "2"}),
+    "AgencyRegistriesMissing": (registries_missing, {}),
+    "AgencyPasswordGuessing": (password_guessing, {"by": "login_failed"}),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_an_alert_fires_in_its_state_only(name, well, faber, monkeypatch, settings):
+    make, labels = STATES[name]
+    first, second = scrape(), scrape()
+    assert firing(name, first, second) == []
+    make(faber, monkeypatch, settings)
+    assert firing(name, second, scrape()) == [labels]
+
+
+def known_names():
+    families = [
+        *metrics.registry.collect(),
+        *monitoring.DatabaseCollector().collect(),
+        *monitoring.ServiceCollector(database=True, broker=True).collect(),
+    ]
+    suffixes = {
+        "counter": ["_total"],
+        "gauge": [""],
+        "histogram": ["_bucket", "_count", "_sum"],
+    }
+    return {
+        family.name + suffix for family in families for suffix in suffixes[family.type]
+    }
+
+
+def test_every_metric_of_dashboard_and_alerts_exists():
+    texts = EXPRESSIONS + [rule["expr"] for rule in RULES.values()]
+    named = {name for text in texts for name in re.findall(r"\bagency_\w+", text)}
+    assert len(named) > 15
+    assert named <= known_names()
+
+
+def test_every_alert_has_a_section_of_the_runbook():
+    page = (DOCS / "operations" / "runbook.md").read_text()
+    sections = re.findall(r"^### (Agency\w+)$", page, re.MULTILINE)
+    assert sections == list(RULES)
+    for name, rule in RULES.items():
+        link = f"docs/operations/runbook.md#{name.lower()}"
+        assert rule["annotations"]["runbook"] == link
+        assert rule["labels"]["severity"] in ("page", "ticket")
